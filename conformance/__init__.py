@@ -1,0 +1,1 @@
+"""The conformance suite: one file for each chapter of the specification."""

@@ -1,0 +1,185 @@
+"""Chapter 35: initialize and capabilities."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from memproto import spec
+from memproto.operations import EXTENSION_HOOKS
+from memproto.testing import routes
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.run import Run
+from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.survey import plain
+from memproto.testing.watchers import differences
+from memproto.testing.wire import show
+
+#: Keys as a later host might add them; release 1.0 names none of them.
+_UNKNOWN_KEYS: dict[str, Any] = {
+    "x_memproto_future": True,
+    "region": {"name": "north", "zones": [1, 2, {"spare": None}]},
+    "turn_budget": 12,
+    "thread_title": "",
+}
+
+
+@check("MP-INIT-001")
+def an_available_provider_initializes(run: Run) -> None:
+    subject = run.provider()
+    if not subject.available():
+        raise Untestable(f"{_reason(subject)}; needs: the settings `config` or `env`")
+    subject.open(run.session_key(), run.config())
+    subject.close()
+
+
+@check("MP-INIT-002")
+def unknown_keys_are_no_obstacle(run: Run) -> None:
+    try:
+        subject = run.open(**_UNKNOWN_KEYS)
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        keys = ", ".join(_UNKNOWN_KEYS)
+        run.violated(
+            f"{run.hook('open')} starts as it does without the further keys {keys}",
+            f"it raised {show(failure.error, 300)}",
+        )
+    run.close(subject)
+
+
+@check("MP-INIT-003")
+def the_configuration_stays_as_it_was(run: Run) -> None:
+    config = run.config(region={"name": "north", "zones": [1, 2]})
+    before = copy.deepcopy(config)
+    subject = run.provider()
+    subject.open(run.session_key(), config)
+    changed = differences(before, config)
+    subject.close()
+    if changed:
+        run.violated("the configuration as it was handed over", changed[0])
+
+
+@check("MP-CAP-001")
+def the_declaration_fits_the_schema(run: Run) -> None:
+    if run.binding != "native":
+        raise NotApplicable(f"a {run.binding} provider cannot declare")
+    from jsonschema import Draft202012Validator
+
+    with run.session() as subject:
+        declared = subject.declare()
+    if not isinstance(declared, dict):
+        run.violated("a dict", show(declared))
+    validator = Draft202012Validator(spec.schema("capabilities"))
+    faults = sorted(validator.iter_errors(plain(declared)), key=lambda fault: fault.json_path)
+    if faults:
+        at = f"capabilities(){faults[0].json_path.removeprefix('$')}"
+        run.violated("a dict as in capabilities.schema.json", f"{at}: {faults[0].message[:300]}")
+
+
+@check("MP-CAP-002")
+def declared_extensions_are_there(run: Run) -> None:
+    declared = run.declared("extensions", [])
+    if not declared:
+        raise NotApplicable("no extension is declared")
+    with run.session() as subject:
+        for extension in declared:
+            for hook in EXTENSION_HOOKS[extension]:
+                if not callable(getattr(subject.provider, hook, None)):
+                    run.violated(
+                        f"{hook}(), because capabilities()['extensions'] holds {extension!r}",
+                        f"{type(subject.provider).__name__} has no callable {hook}",
+                    )
+            _answers_of_its_type(run, subject, extension)
+
+
+def _answers_of_its_type(run: Run, subject: Subject, extension: str) -> None:
+    """Call the hooks that take no argument and change nothing; their signatures name the type."""
+    asked = {
+        "tools": ("tools", _is_list_of_dicts, "a list of dicts"),
+        "backup": ("backup", _is_list_of_texts, "a list of str"),
+        "prompt": ("prompt", lambda answer: isinstance(answer, str), "a str"),
+    }
+    if extension not in asked:
+        return
+    operation, fits, expected = asked[extension]
+    hook: Callable[[], Any] = getattr(subject.provider, EXTENSION_HOOKS[extension][0])
+    answer = subject.call(operation, hook)
+    if not fits(answer):
+        run.violated(f"{expected} from {run.hook(operation)}()", show(answer), operation=operation)
+
+
+def _is_list_of_dicts(answer: Any) -> bool:
+    return isinstance(answer, list) and all(isinstance(item, dict) for item in answer)
+
+
+def _is_list_of_texts(answer: Any) -> bool:
+    return isinstance(answer, list) and all(isinstance(item, str) for item in answer)
+
+
+@check("MP-CAP-003")
+def something_comes_back(run: Run) -> None:
+    if run.declared("stores", None):
+        raise NotApplicable("`stores` is declared; what it names has checks of its own")
+    if "stores" in run.context.capabilities:
+        raise Untestable("stores is []: a memory that stores nothing cannot be shown to work")
+    if any(run.serves(route) for route in routes.ROUTES):
+        return
+    if run.declared("retention", "verbatim") == "selective":
+        raise Untestable("retention is selective: what did not come back proves nothing")
+    seen = [f"{_ROUTE_HOOKS[route]}: {_fate(run, route)}" for route in routes.ROUTES]
+    run.violated(
+        "a fact that was stored by one of three routes, recalled by a new instance on the same home",
+        "; ".join(seen),
+        operation="recall",
+    )
+
+
+_ROUTE_HOOKS = {
+    "turns": "on_turn_complete",
+    "writes": "on_memory_write",
+    "tools": "handle_tool_call",
+}
+
+
+def _fate(run: Run, route: str) -> str:
+    """What becomes of one more fact on that route, in the words of a message."""
+    home = run.place(f"again-{route}")
+    fact = run.facts.new()
+    try:
+        with run.session(home) as subject:
+            if route == "tools" and not subject.has("tools"):
+                return "there is none"
+            routes.plant(subject, fact, route)
+        with run.session(home) as again:
+            return f"accepted, then recall gave {show(again.recall(fact.query), 60)}"
+    except HookRaised as failure:
+        return f"raised {show(failure.error, 80)}"
+    except Untestable as reason:
+        return str(reason)
+
+
+@check("MP-CAP-004")
+def every_tool_name_has_a_schema(run: Run) -> None:
+    names = run.declared("tool_names", [])
+    with run.session() as subject:
+        if not names or not subject.has("tools"):
+            raise NotApplicable("no tool is declared")
+        schemas = subject.tools()
+    known = {str(item.get("name")) for item in schemas if isinstance(item, dict)}
+    missing = sorted(set(names) - known)
+    if missing:
+        run.violated(
+            f"a schema in get_tool_schemas() for each of {', '.join(sorted(names))}",
+            f"none for {', '.join(missing)}; the schemas are named {', '.join(sorted(known))}",
+        )
+
+
+def _reason(subject: Subject) -> str:
+    """Why the provider says that it is not available, in its own words where it has some."""
+    said = ""
+    if subject.has("unavailable_reason"):
+        try:
+            said = str(subject.call("unavailable_reason", subject.provider.unavailable_reason) or "")
+        except HookRaised:
+            said = ""
+    return f"is_available() is False{f' ({said[:200]})' if said else ''}"

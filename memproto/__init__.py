@@ -1,0 +1,76 @@
+"""
+memproto: the contract between an AI agent and its memory, and the runtime that keeps it.
+
+Importing this package loads nothing else; every name below is loaded at its first use.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memproto.deadlines import Clock as Clock
+    from memproto.deadlines import Deadlines as Deadlines
+    from memproto.deadlines import MonotonicClock as MonotonicClock
+    from memproto.errors import DuplicateProvider as DuplicateProvider
+    from memproto.errors import InvalidLabel as InvalidLabel
+    from memproto.errors import MemprotoError as MemprotoError
+    from memproto.errors import Misconfigured as Misconfigured
+    from memproto.errors import NotAProvider as NotAProvider
+    from memproto.errors import ProviderError as ProviderError
+    from memproto.errors import RegistryClosed as RegistryClosed
+    from memproto.errors import Rejected as Rejected
+    from memproto.errors import TextExpected as TextExpected
+    from memproto.errors import TooLarge as TooLarge
+    from memproto.errors import Unavailable as Unavailable
+    from memproto.errors import WriteRefused as WriteRefused
+    from memproto.fence import build_memory_context_block as build_memory_context_block
+    from memproto.fence import inject_memory_context as inject_memory_context
+    from memproto.fence import parse_memory_context as parse_memory_context
+    from memproto.fence import sanitize_context as sanitize_context
+    from memproto.provider import AsyncMemoryProvider as AsyncMemoryProvider
+    from memproto.provider import MemoryProvider as MemoryProvider
+    from memproto.registry import MemoryProviderRegistry as MemoryProviderRegistry
+    from memproto.types import Event as Event
+
+_HOME = {
+    "AsyncMemoryProvider": "provider",
+    "Clock": "deadlines",
+    "Deadlines": "deadlines",
+    "DuplicateProvider": "errors",
+    "Event": "types",
+    "InvalidLabel": "errors",
+    "MemoryProvider": "provider",
+    "MemoryProviderRegistry": "registry",
+    "MemprotoError": "errors",
+    "Misconfigured": "errors",
+    "MonotonicClock": "deadlines",
+    "NotAProvider": "errors",
+    "ProviderError": "errors",
+    "RegistryClosed": "errors",
+    "Rejected": "errors",
+    "TextExpected": "errors",
+    "TooLarge": "errors",
+    "Unavailable": "errors",
+    "WriteRefused": "errors",
+    "build_memory_context_block": "fence",
+    "inject_memory_context": "fence",
+    "parse_memory_context": "fence",
+    "sanitize_context": "fence",
+}
+
+__version__ = "0.1.0"
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604 - the names come from the table, which holds str only
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name at its first use."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'memproto' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"memproto.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return sorted(__all__)

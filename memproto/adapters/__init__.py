@@ -1,0 +1,1 @@
+"""Providers of other dialects as `MemoryProvider`: `hermes` and `aio`. Nothing is loaded here."""

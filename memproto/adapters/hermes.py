@@ -1,0 +1,390 @@
+"""
+Hermes providers, of any version of their base class, as `MemoryProvider`.
+
+The adapter adds nothing that a Hermes host would not do, and hides nothing that it would see:
+wrong types come through as they are, errors with their own traceback. A Hermes provider cannot
+declare; what `capabilities` says of it is read off its hooks.
+"""
+
+import inspect
+import threading
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from memproto.adapters.signatures import binding_of, call_with_accepted
+from memproto.errors import NotAProvider
+from memproto.operations import OPERATIONS
+from memproto.types import SPEC_VERSION, Capabilities, Message
+
+#: The hooks that a Hermes 0.19 host calls without looking whether they exist.
+HOST_CALLS = (
+    "name",
+    "is_available",
+    "initialize",
+    "system_prompt_block",
+    "get_tool_schemas",
+    "handle_tool_call",
+    "on_turn_start",
+    "prefetch",
+    "sync_turn",
+    "queue_prefetch",
+    "on_memory_write",
+    "on_delegation",
+    "on_pre_compress",
+    "on_session_switch",
+    "on_session_end",
+    "backup_paths",
+    "shutdown",
+)
+
+_NATIVE_CONFIG = frozenset({"home", "host_home", "protocol", "deadlines", "limits"})
+_RENAMED_CONFIG = {"workspace": "agent_workspace"}
+_NO_KEYWORDS: Mapping[str, Any] = {}
+_ABSENT = object()
+
+
+def is_hermes(obj: object) -> bool:
+    """
+    Whether `obj`, a class or an instance, speaks the Hermes dialect.
+
+    Decided by shape, never by inheritance, and without running any property of `obj`; true for
+    the abstract base class too. A class need not show a `name`, which may be set on its instances.
+    """
+    if _shows(obj, "enrich_turn") or _shows(obj, "on_turn_complete"):
+        return False
+    if not (_shows(obj, "initialize") and _shows(obj, "is_available")):
+        return False
+    if not (isinstance(obj, type) or _shows(obj, "name")):
+        return False
+    if _shows(obj, "prefetch") or _shows(obj, "sync_turn"):
+        return True
+    return _shows(obj, "get_tool_schemas") and not _shows(obj, "capabilities")
+
+
+def from_hermes(provider: Any) -> "HermesAdapter":
+    """
+    Returns the Hermes `provider`, an instance, as a `MemoryProvider`.
+
+    Each hook is called, on the caller's thread, with the arguments that its own signature
+    accepts. A hook that the provider lacks is a no-op and listed in `missing_hooks`.
+
+    Raises:
+        NotAProvider: A class was given, or `initialize` or `is_available` is missing.
+
+    """
+    if isinstance(provider, type):
+        raise NotAProvider(f"{provider.__qualname__} is a class; an instance of it is expected")
+    lacks = [hook for hook in ("initialize", "is_available") if not _has(provider, hook)]
+    if lacks:
+        raise NotAProvider(f"{type(provider).__qualname__} lacks {' and '.join(lacks)}")
+    return HermesAdapter(provider)
+
+
+class HermesAdapter:
+    """
+    A Hermes provider in the native binding.
+
+    Beside the nine members it has those extension hooks, and only those, that the provider has.
+    Built by `from_hermes`. Adds no locking: threads are the host's and the provider's matter.
+    """
+
+    def __init__(self, provider: Any) -> None:
+        self._session = _Session(provider)
+        self._compression = _Compression(self._session)
+        extensions = _Extensions(self._session, self._compression)
+        # On the instance, so that `hasattr` and the runtime protocols tell the truth; bound to
+        # an object that does not refer back, so that no reference cycle keeps the provider.
+        for row in OPERATIONS.values():
+            if row.extension and row.hermes and _has(provider, row.hermes):
+                vars(self)[row.native] = getattr(extensions, row.native)
+        if _has(provider, "post_setup"):
+            vars(self)["post_setup"] = extensions.post_setup
+
+    def __repr__(self) -> str:
+        return f"from_hermes({self.wrapped!r})"
+
+    @property
+    def wrapped(self) -> Any:
+        """The provider itself."""
+        return self._session.provider
+
+    @property
+    def missing_hooks(self) -> tuple[str, ...]:
+        """The hooks of `HOST_CALLS` that the provider lacks; no-ops here, errors in Hermes."""
+        return tuple(h for h in HOST_CALLS if h != "name" and not _has(self.wrapped, h))
+
+    @property
+    def name(self) -> str:
+        """The provider's own name, unchanged."""
+        name: str = self.wrapped.name
+        return name
+
+    def is_available(self) -> bool:
+        """Returns the provider's own answer, unchanged."""
+        answer: bool = self._session.call("is_available")
+        return answer
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        """
+        Opens the session: `initialize(session_key, hermes_home=..., platform=..., ...)`.
+
+        `hermes_home` is `host_home`, else `home`; `agent_context` is "primary" unless given;
+        `workspace` becomes `agent_workspace`. Keys that only the native binding knows stay
+        behind, keys that nobody knows go along where there is a `**kwargs`; a None is no value.
+        """
+        keywords = _initialize_keywords(config)
+        self._session.session_id = session_key
+        self._session.platform = keywords["platform"]
+        self._session.call("initialize", (session_key,), keywords)
+
+    def shutdown(self) -> None:
+        """Closes the provider; every call reaches it."""
+        self._session.call("shutdown")
+
+    def capabilities(self) -> Capabilities:
+        """
+        What the hooks show: `tool_names`, `extensions`, `spec_version`; never `stores`.
+
+        An extension is listed where the provider has all its hooks and one of them is its own,
+        not inherited from the Hermes base class; `tools` where there is a tool.
+        """
+        schemas = _bare_schemas(self._session.call("get_tool_schemas"))
+        tool_names = [_tool_name(s) for s in schemas] if isinstance(schemas, list) else []
+        names = [name for name in tool_names if name]
+        extensions = _extensions_shown(self.wrapped, has_tools=bool(names))
+        return {"tool_names": names, "extensions": extensions, "spec_version": SPEC_VERSION}
+
+    def enrich_turn(self, user_message: str, messages: list[Message]) -> str | None:
+        """Returns what `prefetch` recalls, None for "" and any other type as it is."""
+        keywords = {"session_id": self._session.session_id}
+        recalled: str | None = self._session.call("prefetch", (user_message,), keywords)
+        return None if isinstance(recalled, str) and not recalled else recalled
+
+    def on_memory_write(
+        self,
+        action: str,
+        target: str,
+        content: str | None,
+        old_text: str | None = None,
+    ) -> None:
+        """
+        Mirrors the write; `old_text` travels in `metadata` where the hook takes one.
+
+        A `content` of None becomes "", since the Hermes base class promises str.
+        """
+        hook = self._session.hook("on_memory_write")
+        if hook is None:
+            return
+        positional = (action, target, "" if content is None else content)
+        metadata = self._session.write_metadata(old_text)
+        binding = binding_of(hook)
+        if not binding.takes("metadata") and len(binding.positions) > len(positional):
+            hook(*positional, metadata)  # the fourth position under another name
+        else:
+            call_with_accepted(hook, positional, {"metadata": metadata})
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        """
+        Records the turn through `sync_turn`.
+
+        Where the hook takes them: the session's id, the two messages, and by name a `turn_id`
+        that is new for each call and a `turn_author` of None, since the author is not known here.
+        """
+        messages = [
+            {"role": "user", "content": user_message},
+            {"role": "assistant", "content": assistant_response},
+        ]
+        self._session.call(
+            "sync_turn",
+            (user_message, assistant_response),
+            {"session_id": self._session.session_id, "messages": messages},
+            {"turn_id": uuid.uuid4().hex, "turn_author": None},
+        )
+
+    def on_compress(self, messages: list[Message], compression_count: int) -> None:
+        """
+        Hands over the messages through `on_pre_compress`; `compress_notes` gives its text.
+
+        Both hooks of one compression, in either order, reach the provider once.
+        """
+        self._compression.take("on_compress", messages)
+
+
+class _Session:
+    """The provider, and what a host knows about the session that it is in."""
+
+    def __init__(self, provider: Any) -> None:
+        self.provider = provider
+        self.session_id = ""
+        self.platform = ""
+
+    def hook(self, name: str) -> Any:
+        """The hook as it is now, since some providers set hooks when they initialize."""
+        return getattr(self.provider, name, None)
+
+    def call(
+        self,
+        hook: str,
+        positional: tuple[Any, ...] = (),
+        keywords: Mapping[str, Any] = _NO_KEYWORDS,
+        named: Mapping[str, Any] = _NO_KEYWORDS,
+    ) -> Any:
+        """Calls `hook` by its own signature; None where the provider lacks it."""
+        function = self.hook(hook)
+        if function is None:
+            return None
+        return call_with_accepted(function, positional, keywords, named)
+
+    def write_metadata(self, old_text: str | None) -> dict[str, Any]:
+        """A fresh mapping of where a write comes from, without empty values."""
+        metadata = {
+            "old_text": old_text,
+            "session_id": self.session_id,
+            "platform": self.platform,
+            "write_origin": "memory_tool",
+            "tool_name": "memory",
+        }
+        return {key: value for key, value in metadata.items() if value}
+
+
+class _Compression:
+    """
+    One `on_pre_compress` for the two native hooks that share it.
+
+    Called twice with the same messages, most providers would store them twice.
+    """
+
+    def __init__(self, session: _Session) -> None:
+        self._session = session
+        self._lock = threading.Lock()
+        self._waiting: dict[tuple[str, int], Any] = {}
+
+    def take(self, asker: str, messages: list[Message]) -> Any:
+        """Returns the notes for `messages`; a call that the other hook made is used up."""
+        other = "compress_notes" if asker == "on_compress" else "on_compress"
+        # Before the call, which may change the messages; a fingerprint, to keep no copy of them.
+        fingerprint = hash(repr(messages))
+        with self._lock:
+            if (other, fingerprint) in self._waiting:
+                return self._waiting.pop((other, fingerprint))
+        notes = self._session.call("on_pre_compress", (messages,))
+        with self._lock:
+            self._waiting = {(asker, fingerprint): notes}
+        return notes
+
+
+class _Extensions:
+    """Every extension hook of the Hermes binding, with the native parameters."""
+
+    def __init__(self, session: _Session, compression: _Compression) -> None:
+        self._session = session
+        self._compression = compression
+
+    def get_tool_schemas(self) -> Any:
+        return _bare_schemas(self._session.call("get_tool_schemas"))
+
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> Any:
+        return self._session.call("handle_tool_call", (tool_name, args), kwargs)
+
+    def queue_prefetch(self, query: str, *, session_id: str = "") -> Any:
+        keywords = {"session_id": session_id or self._session.session_id}
+        return self._session.call("queue_prefetch", (query,), keywords)
+
+    def on_turn_start(self, turn_number: int, message: str, **kwargs: Any) -> Any:
+        return self._session.call("on_turn_start", (turn_number, message), kwargs)
+
+    def on_session_end(self, messages: list[Message]) -> Any:
+        return self._session.call("on_session_end", (messages,))
+
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> Any:
+        # First, as the host does: later hooks belong to the new session even if this one raises.
+        self._session.session_id = new_session_id
+        return self._session.call("on_session_switch", (new_session_id,), kwargs)
+
+    def on_delegation(self, task: str, result: str, **kwargs: Any) -> Any:
+        return self._session.call("on_delegation", (task, result), kwargs)
+
+    def get_config_schema(self) -> Any:
+        return self._session.call("get_config_schema")
+
+    def save_config(self, values: dict[str, Any], home: str) -> Any:
+        return self._session.call("save_config", (values, home))
+
+    def post_setup(self, home: str, config: dict[str, Any]) -> Any:
+        return self._session.call("post_setup", (home, config))
+
+    def backup_paths(self) -> Any:
+        return self._session.call("backup_paths")
+
+    def system_prompt_block(self) -> Any:
+        return self._session.call("system_prompt_block")
+
+    def recall_status(self) -> Any:
+        return self._session.call("recall_status")
+
+    def unavailable_reason(self) -> Any:
+        return self._session.call("unavailable_reason")
+
+    def compress_notes(self, messages: list[Message]) -> Any:
+        return self._compression.take("compress_notes", messages)
+
+
+def _initialize_keywords(config: Mapping[Any, Any]) -> dict[str, Any]:
+    keywords = {
+        _RENAMED_CONFIG.get(key, key): value
+        for key, value in config.items()
+        if isinstance(key, str) and key not in _NATIVE_CONFIG and value is not None
+    }
+    keywords["hermes_home"] = str(config.get("host_home") or config["home"])
+    keywords.setdefault("platform", "cli")
+    keywords.setdefault("agent_context", "primary")
+    return keywords
+
+
+def _bare_schemas(schemas: Any) -> Any:
+    return [_bare(schema) for schema in schemas] if isinstance(schemas, list) else schemas
+
+
+def _bare(schema: Any) -> Any:
+    if not isinstance(schema, dict) or schema.get("type") != "function":
+        return schema
+    inner = schema.get("function")
+    return inner if isinstance(inner, dict) else schema
+
+
+def _tool_name(schema: Any) -> str:
+    name = schema.get("name") if isinstance(schema, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _extensions_shown(provider: Any, *, has_tools: bool) -> list[str]:
+    hooks: dict[str, list[str]] = {}
+    for row in OPERATIONS.values():
+        if row.extension and row.hermes:
+            hooks.setdefault(row.extension, []).append(row.hermes)
+    hooks.pop("tools")
+    shown = ["tools"] if has_tools else []
+    return shown + [name for name, needed in hooks.items() if _serves(provider, needed)]
+
+
+def _serves(provider: Any, hooks: list[str]) -> bool:
+    return all(_has(provider, hook) for hook in hooks) and any(_owns(provider, h) for h in hooks)
+
+
+def _owns(provider: Any, hook: str) -> bool:
+    """Whether `hook` comes from elsewhere than the Hermes base class or a stand-in for it."""
+    kind = type(provider)
+    if hook in getattr(provider, "__dict__", ()):
+        return True
+    owner = next((base for base in kind.__mro__ if hook in vars(base)), kind)
+    return owner is kind or owner.__name__ != "MemoryProvider"
+
+
+def _has(provider: Any, hook: str) -> bool:
+    return callable(getattr(provider, hook, None))
+
+
+def _shows(obj: object, member: str) -> bool:
+    found = inspect.getattr_static(obj, member, _ABSENT)
+    return found is not _ABSENT and found is not None

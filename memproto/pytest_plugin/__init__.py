@@ -1,0 +1,80 @@
+"""
+The pytest plugin. Until `--memproto` is seen it imports the standard library and pytest, no more.
+
+It is loaded into every pytest run of everyone who has the package installed. A run of the kit is
+not that run: it is started from here as a process of its own, with the kit's settings alone.
+"""
+
+import os
+from collections.abc import Generator
+
+import pytest
+
+#: Set in the environment of the clean inner run.
+INNER = "MEMPROTO_INNER_RUN"
+
+PROFILES = ("quick", "ci", "deep")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the kit's options."""
+    group = parser.getgroup("memproto", "conformance of agent-memory providers and hosts")
+    add = group.addoption
+    add(
+        "--memproto",
+        action="append",
+        default=[],
+        metavar="TARGET",
+        help="judge this provider: a directory, hermes:NAME, module:attribute, an entry-point "
+        "name, or a module; repeatable",
+    )
+    add(
+        "--memproto-host",
+        action="append",
+        default=[],
+        metavar="TARGET",
+        help="judge this host: module:attribute of a registry class or factory; repeatable",
+    )
+    add(
+        "--memproto-clause",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="run only this requirement, or all that begin with it (MP-RECALL); repeatable",
+    )
+    add(
+        "--memproto-profile",
+        default="quick",
+        metavar="PROFILE",
+        help=f"how many examples are drawn: {', '.join(PROFILES)} (default: quick)",
+    )
+    add("--memproto-seed", default="0", metavar="N", help="seed of everything drawn (default: 0)")
+    add(
+        "--memproto-spec",
+        default="1.0",
+        metavar="RELEASE",
+        help="the release of the specification to score by (default: 1.0)",
+    )
+    add("--memproto-report", metavar="FILE.json", help="write the report as JSON to this file")
+    add("--memproto-strict", action="store_true", help="a SHOULD that does not hold is red as well")
+    add("--memproto-allow-incomplete", action="store_true", help="exit 0 for INCOMPLETE")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
+    """Hand over to the clean inner run, before any of the project's own code is imported."""
+    options = early_config.known_args_namespace
+    asked = getattr(options, "memproto", []) or getattr(options, "memproto_host", [])
+    if asked and INNER not in os.environ:
+        from memproto.pytest_plugin import outer
+
+        raise SystemExit(outer.run(early_config))
+    return (yield)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take over collection and reporting, inside the inner run only."""
+    if INNER in os.environ and (config.option.memproto or config.option.memproto_host):
+        from memproto.pytest_plugin import inner
+
+        inner.configure(config)

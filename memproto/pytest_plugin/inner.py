@@ -1,0 +1,341 @@
+"""
+The inner run: first contact, one item for each requirement of each target, the verdict.
+
+Items are clients of a `Judge`; under pytest-xdist each worker has judges of its own, which start
+from the first contact that the controller made.
+"""
+
+import dataclasses
+import json
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memproto import pytest_plugin, spec
+from memproto.errors import InvalidSettings, KitUsageError
+from memproto.pytest_plugin import terminal
+from memproto.report import document, message
+from memproto.testing import sandbox, settings
+from memproto.testing.judge import Contact, Judge, Order
+from memproto.testing.outcomes import Outcome, Result
+
+_PROPERTY = "memproto"
+
+
+@dataclasses.dataclass
+class Target:
+    """One target of the run: its order, its judge, and the results that came in for it."""
+
+    order: Order
+    judge: Judge
+    wanted: list[spec.Requirement]
+    results: list[Result] = dataclasses.field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        """How the target is called in node ids."""
+        return f"host {self.order.target}" if self.order.side == "host" else self.order.target
+
+
+def configure(config: pytest.Config) -> None:
+    """
+    Set the run up: options, settings, first contact with every target.
+
+    Raises:
+        pytest.UsageError: Something that was asked for cannot be; exit code 4.
+
+    """
+    try:
+        suite = Suite(config)
+        if not suite.is_worker:
+            suite.meet_all()
+    except KitUsageError as error:
+        raise pytest.UsageError(str(error)) from None
+    config.pluginmanager.register(suite, "memproto-suite")
+
+
+class Suite:
+    """The plugin object of one inner run, in the controller or in a worker."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
+        self.root = self._root()
+        self.targets = self._targets()
+        self.exit_code: int | None = None
+        self.document: dict[str, Any] | None = None
+
+    @property
+    def is_worker(self) -> bool:
+        """Whether this process is a worker of pytest-xdist."""
+        return self.worker_input is not None
+
+    def _root(self) -> Path:
+        if self.worker_input is not None:
+            return Path(self.worker_input["memproto_root"])
+        return sandbox.new_root()
+
+    def _targets(self) -> list[Target]:
+        option = self.config.option
+        sides: list[tuple[spec.Side, list[str]]] = [
+            ("provider", option.memproto),
+            ("host", option.memproto_host),
+        ]
+        _check_options(option)
+        found: list[Target] = []
+        for side, names in sides:
+            found += [self._target(name, side) for name in dict.fromkeys(names)]
+        return found
+
+    def _target(self, name: str, side: spec.Side) -> Target:
+        directory = Path(self.config.invocation_params.dir)
+        order = Order(
+            name,
+            side,
+            settings.read(name, directory),
+            self.config.option.memproto_profile,
+            int(self.config.option.memproto_seed),
+            directory,
+            time_scale(),
+        )
+        wanted = spec.select(self.config.option.memproto_clause, side)
+        contact = None
+        if self.worker_input is not None:
+            contact = Contact.from_dict(self.worker_input["memproto_contacts"][f"{side} {name}"])
+        return Target(order, Judge(order, self.root, contact), wanted)
+
+    def meet_all(self) -> None:
+        """Make first contact with every target before anything else runs."""
+        try:
+            for target in self.targets:
+                target.judge.meet()
+                # What was met before the checks counts as well, whatever is selected afterwards.
+                gates = {item.id for item in target.wanted if item.gate}
+                target.results += [
+                    result
+                    for result in target.judge.contact.results
+                    if result.id not in gates and result.outcome in (Outcome.FAIL, Outcome.WARN)
+                ]
+        except BaseException:
+            self._close()
+            raise
+
+    def _close(self) -> None:
+        for target in self.targets:
+            target.judge.close()
+        if not self.is_worker:
+            sandbox.remove(self.root)
+
+    # -- pytest-xdist -----------------------------------------------------------------------------
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Give a worker what first contact found."""
+        node.workerinput["memproto_root"] = str(self.root)
+        node.workerinput["memproto_contacts"] = {
+            f"{target.order.side} {target.order.target}": target.judge.contact.as_dict()
+            for target in self.targets
+        }
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """Take what a worker found at its end."""
+        output = getattr(node, "workeroutput", None) or {}
+        self._take(json.loads(output.get("memproto_late", "[]")))
+
+    # -- collection -------------------------------------------------------------------------------
+
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> "SuiteDirectory":
+        """Collect the requirements in place of the suite's files."""
+        return SuiteDirectory.from_parent(parent, path=path, suite=self)
+
+    def pytest_report_header(self) -> list[str]:
+        """Say what is judged."""
+        return terminal.header(self.targets)
+
+    # -- results ----------------------------------------------------------------------------------
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the results that an item left in its report."""
+        for name, value in report.user_properties:
+            if name == _PROPERTY and report.when == "call":
+                self._take(json.loads(str(value)))
+
+    def _take(self, rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            for target in self.targets:
+                if target.order.target == row["target"] and target.order.side == row["side"]:
+                    target.results.append(Result.from_dict(row["result"]))
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """Show each outcome by its own word and letter."""
+        if report.when != "call":
+            return None
+        for name, value in report.user_properties:
+            if name == _PROPERTY:
+                return terminal.status(json.loads(str(value)))
+        return None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Take in what is still running, decide, write the report, set the exit code."""
+        for target in self.targets:
+            late = _rows(target.order, target.judge.finish())
+            if not self.is_worker:
+                self._take(late)
+            elif late:
+                known = json.loads(self.config.workeroutput.get("memproto_late", "[]"))  # type: ignore[attr-defined]
+                self.config.workeroutput["memproto_late"] = json.dumps(known + late)  # type: ignore[attr-defined]
+        if not self.is_worker:
+            self._decide(session, exitstatus)
+        self._close()
+
+    def _decide(self, session: pytest.Session, exitstatus: int) -> None:
+        option = self.config.option
+        facts = document.RunFacts(
+            strict=option.memproto_strict,
+            allow_incomplete=option.memproto_allow_incomplete,
+            narrowed=_narrowed(option),
+        )
+        self.document = document.build([_judged(target) for target in self.targets], facts)
+        ended_early = exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
+        self.exit_code = int(exitstatus) if ended_early else self.document["exit_code"]
+        session.exitstatus = self.exit_code
+        if option.memproto_report:
+            self._write(Path(option.memproto_report))
+
+    def _write(self, path: Path) -> None:
+        try:
+            document.write(path, self.document or {})
+        except OSError as error:
+            terminal.complain(self.config, f"--memproto-report={path}: {error.strerror}")
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Print the verdict of each target."""
+        if self.document is not None:
+            terminal.summary(terminalreporter, self.document)
+
+
+class SuiteDirectory(pytest.Directory):
+    """Stands for the suite: its children are the requirements of each target."""
+
+    def __init__(self, *, suite: Suite, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.suite = suite
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """One item for each requirement of each target, gates first as in the catalogue."""
+        for target in self.suite.targets:
+            for requirement in target.wanted:
+                chapter = requirement.anchor.partition(".")[0]
+                yield ClauseItem.from_parent(
+                    self,
+                    name=requirement.id,
+                    nodeid=f"{target.label}/{chapter}::{requirement.id}",
+                    target=target,
+                    requirement=requirement,
+                )
+
+
+class ClauseItem(pytest.Item):
+    """One requirement of one target."""
+
+    def __init__(self, *, target: Target, requirement: spec.Requirement, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.target = target
+        self.requirement = requirement
+        # Under --dist=loadgroup a chapter stays in one worker, which can reuse its process.
+        group = f"{target.label} {requirement.area}"
+        self.add_marker(pytest.mark.xdist_group(group))
+
+    def runtest(self) -> None:
+        """Judge, leave the results in the report, and end as pytest expects it."""
+        results = self.target.judge.run(self.requirement)
+        self.user_properties.append((_PROPERTY, json.dumps(_rows(self.target.order, results))))
+        red = [item for item in results if item.outcome in (Outcome.FAIL, Outcome.KIT_ERROR)]
+        warned = [item for item in results if item.outcome is Outcome.WARN]
+        if red or (warned and self.config.option.memproto_strict):
+            raise Red(red or warned, self.target)
+        if results[0].outcome not in (Outcome.PASS, Outcome.WARN):
+            pytest.skip(f"{results[0].outcome.replace('_', ' ')}: {results[0].reason}")
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Show the finding instead of the kit's own stack."""
+        if isinstance(excinfo.value, Red):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Where the item stands, for pytest's own lines."""
+        return self.path, None, f"{self.target.label} {self.requirement.id}"
+
+
+class Red(Exception):
+    """The item is red; its text is the message that the author reads."""
+
+    def __init__(self, results: list[Result], target: Target) -> None:
+        order = target.order
+        super().__init__("\n\n".join(message.render(item, order) for item in results))
+
+
+def _rows(order: Order, results: list[Result]) -> list[dict[str, Any]]:
+    return [
+        {"target": order.target, "side": order.side, "result": result.as_dict()}
+        for result in results
+    ]
+
+
+def _judged(target: Target) -> document.Judged:
+    return document.Judged(target.order, target.judge.contact, target.results)
+
+
+def _narrowed(option: Any) -> bool:
+    """Whether an option may have left requirements out."""
+    names = ("memproto_clause", "keyword", "markexpr", "maxfail", "lf", "deselect", "stepwise")
+    return any(getattr(option, name, None) for name in names)
+
+
+def _check_options(option: Any) -> None:
+    """Refuse values that mean nothing, with the ones that do."""
+    if option.memproto_profile not in pytest_plugin.PROFILES:
+        raise KitUsageError(
+            f"--memproto-profile={option.memproto_profile}",
+            "is no profile",
+            f"use one of {', '.join(pytest_plugin.PROFILES)}",
+        )
+    if not option.memproto_seed.isdecimal():
+        raise KitUsageError(
+            f"--memproto-seed={option.memproto_seed}",
+            "is no whole number from 0 on",
+            f"give a number such as {random.randrange(1000)}",
+        )
+    if option.memproto_spec != "1.0":
+        raise KitUsageError(
+            f"--memproto-spec={option.memproto_spec}",
+            "is no release of the specification that this kit knows",
+            "use 1.0",
+        )
+
+
+def time_scale() -> float:
+    """
+    The factor on all budgets, from MEMPROTO_TIME_SCALE.
+
+    Raises:
+        InvalidSettings: It is no number above 0.
+
+    """
+    text = os.environ.get("MEMPROTO_TIME_SCALE", "1")
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise InvalidSettings(
+            f"MEMPROTO_TIME_SCALE={text}", "is no number above 0", "set a factor such as 2"
+        )
+    return value

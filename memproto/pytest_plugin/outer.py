@@ -1,0 +1,107 @@
+"""
+The author's own pytest run, which only starts the inner one and passes its exit code on.
+
+Changing the author's run from inside does not work: its conftest files, addopts and plugins are in
+effect already. The inner run gets what was typed, and nothing of the project's settings.
+"""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memproto import pytest_plugin
+
+_KIT_MODULES = ("hypothesis", "jsonschema", "psutil", "xdist")
+
+#: Variables by which a project's settings, coverage or warnings would reach the inner run.
+_DROPPED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONWARNINGS", "COVERAGE_PROCESS_START")
+
+
+def run(early_config: pytest.Config) -> int:
+    """Run the kit in a process of its own; blocks until it ends, and gives its exit code."""
+    typed = [str(word) for word in early_config.invocation_params.args]
+    fault = _missing_modules() or _paths_fault(early_config, typed)
+    if fault:
+        sys.stderr.write(f"ERROR: {fault}\n")
+        return int(pytest.ExitCode.USAGE_ERROR)
+    process = subprocess.Popen(
+        _command(typed, _from_settings(early_config, typed)), env=_environment()
+    )
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            # The inner run got the same signal; it cleans up and reports by itself.
+            continue
+
+
+def _missing_modules() -> str:
+    missing = [name for name in _KIT_MODULES if importlib.util.find_spec(name) is None]
+    if not missing:
+        return ""
+    return (
+        f"--memproto: needs {', '.join(missing)}, which the runtime alone does not bring\n"
+        "  fix: pip install 'memproto[kit]'"
+    )
+
+
+def _paths_fault(early_config: pytest.Config, typed: list[str]) -> str:
+    known = early_config._parser.parse_known_args(list(typed))  # noqa: SLF001 - no public way to parse
+    paths = [str(path) for path in getattr(known, "file_or_dir", [])]
+    if not paths:
+        return ""
+    return (
+        f"--memproto: the paths {chr(32).join(paths)} cannot be combined with it; "
+        "the suite runs alone\n"
+        "  fix: leave the paths out, or run them in a pytest run of their own"
+    )
+
+
+def _from_settings(early_config: pytest.Config, typed: list[str]) -> list[str]:
+    """Targets that the project's addopts name and that were not typed."""
+    found: list[str] = []
+    options = early_config.known_args_namespace
+    for flag, values in (
+        ("--memproto", options.memproto),
+        ("--memproto-host", options.memproto_host),
+    ):
+        found += [f"{flag}={value}" for value in values if not _was_typed(flag, value, typed)]
+    return found
+
+
+def _was_typed(flag: str, value: str, typed: list[str]) -> bool:
+    return f"{flag}={value}" in typed or (flag in typed and value in typed)
+
+
+def _command(typed: list[str], added: list[str]) -> list[str]:
+    suite = _suite()
+    here = str(Path.cwd())
+    own = ["-c", str(_ini()), "--rootdir", here, "--confcutdir", suite, "--noconftest"]
+    own += ["-o", f"cache_dir={here}/.pytest_cache", "-p", "memproto.pytest_plugin"]
+    own += ["-p", "xdist.plugin"]
+    # The interpreter must not take modules from the working directory: -P.
+    return [sys.executable, "-P", "-m", "pytest", *own, *typed, *added, suite]
+
+
+def _suite() -> str:
+    found = importlib.util.find_spec("memproto.conformance")
+    assert found is not None
+    assert found.submodule_search_locations
+    return str(Path(found.submodule_search_locations[0]).resolve())
+
+
+def _ini() -> Path:
+    return Path(pytest_plugin.__file__).with_name("kit.ini")
+
+
+def _environment() -> dict[str, str]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _DROPPED and not name.startswith("COV_CORE_")
+    }
+    return {**kept, pytest_plugin.INNER: "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

@@ -1,0 +1,5 @@
+"""The reference registry: threads, and a deadline on every call to a provider that has one."""
+
+from memproto.registry.registry import MemoryProviderRegistry
+
+__all__ = ["MemoryProviderRegistry"]

@@ -1,0 +1,100 @@
+"""How the registry tells what happened: a callback and the log. Neither ever holds user text."""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from memproto.errors import Misconfigured
+from memproto.types import Event, EventOutcome
+
+logger = logging.getLogger("memproto.registry")
+
+_TYPE_NAME = type.__dict__["__name__"].__get__
+_LONGEST_NAME = 80
+_LONGEST_REASON = 200
+
+
+def is_users_interrupt(error: BaseException) -> bool:
+    """Whether `error` is the user's Ctrl-C, which no isolation may swallow."""
+    on_main = threading.current_thread() is threading.main_thread()
+    return on_main and issubclass(type(error), KeyboardInterrupt)
+
+
+def type_name(value: object) -> str:
+    """
+    Returns the name of the type of `value`, or `?` where that is no plain name.
+
+    Runs no code of the value's type, and lets no text pass that was made up at run time.
+    """
+    name = _TYPE_NAME(type(value))
+    plain = type(name) is str and name.isidentifier() and len(name) <= _LONGEST_NAME
+    return name if plain else "?"
+
+
+def operators_reason(error: object) -> str:
+    """As `type_name`; with the message of a `Misconfigured`, which is written for the operator."""
+    if not issubclass(type(error), Misconfigured):
+        return type_name(error)
+    message, failed = attempt(str, error)
+    return type_name(error) if failed else f"{type_name(error)}: {message[:_LONGEST_REASON]}"
+
+
+def attempt(
+    function: Callable[..., Any], *args: Any, describe: Callable[[object], str] = type_name
+) -> tuple[Any, str]:
+    """
+    Returns what `function` returns and "", or None and what `describe` says of what it raised.
+
+    The exception itself is not kept: its frames would keep the arguments alive.
+    """
+    try:
+        return function(*args), ""
+    except BaseException as error:
+        if is_users_interrupt(error):
+            raise
+        return None, describe(error)
+
+
+class EventSink:
+    """
+    Sends events to the log and to the host's callback, on the thread on which they happen.
+
+    An outcome other than `ok` is a warning. Whatever the callback or a log handler raises is
+    dropped, the user's interrupt excepted.
+    """
+
+    def __init__(self, on_event: Callable[[Event], None] | None) -> None:
+        self._on_event = on_event
+
+    def emit(
+        self,
+        hook: str,
+        provider: str,
+        outcome: EventOutcome,
+        took_s: float = 0.0,
+        detail: str = "",
+        *,
+        lost: int = 0,
+    ) -> None:
+        """Send one event; never raises but for the user's interrupt."""
+        try:
+            level = logging.DEBUG if outcome == "ok" else logging.WARNING
+            if self._on_event is None and not logger.isEnabledFor(level):
+                return
+            self._send(level, Event(hook, provider, outcome, took_s, detail, lost))
+        except BaseException as error:
+            if is_users_interrupt(error):
+                raise
+
+    def _send(self, level: int, event: Event) -> None:
+        try:
+            text = "%s of %s: %s after %.3f s%s%s"
+            detail = f" ({event.detail})" if event.detail else ""
+            lost = f", accepted calls lost: {event.lost}" if event.lost else ""
+            logger.log(
+                level, text, event.hook, event.provider, event.outcome, event.took_s, detail, lost
+            )
+        finally:
+            if self._on_event is not None:
+                self._on_event(event)

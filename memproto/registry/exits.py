@@ -1,0 +1,101 @@
+"""The end of providers: all at once, inside one budget, also when the process ends."""
+
+import atexit
+import functools
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Protocol
+
+from memproto.deadlines import Clock
+from memproto.registry.lanes import Lane
+
+#: The share of the budget in which accepted writes may still be delivered; the rest is kept for
+#: `shutdown`, so that a stuck write does not cost a provider the chance to save what it holds.
+DRAIN_SHARE = 0.9
+
+
+# Guarantees: every lane is drained and its provider's `shutdown` called once, in parallel; `wait`
+#   returns when all have returned, or at the deadline, and then tells what was given up; it may be
+#   called again, from any thread. Starting an end takes no lock, so that a finalizer may do it.
+# Assumes: each lane is given to one `Ending` only, and its threads run.
+class Ending:
+    """The end of a number of providers, under way since it was made."""
+
+    def __init__(self, lanes: Sequence[Lane], clock: Clock, budget_s: float) -> None:
+        self._clock = clock
+        self._budget_s = budget_s
+        self._until = clock.now() + budget_s
+        self._changed = threading.Condition()
+        self._open = list(lanes)
+        self._lanes = tuple(lanes)
+        self._told = False
+        for lane in self._lanes:
+            lane.exit.put(functools.partial(self._close, lane, budget_s * (1 - DRAIN_SHARE)))
+            lane.exit.stop()
+
+    def _close(self, lane: Lane, kept_s: float) -> None:
+        lane.run_close(self._until - kept_s, self._until)
+        with self._changed:
+            self._open.remove(lane)
+            self._changed.notify_all()
+
+    def wait(self) -> None:
+        """Wait for the end, or for the deadline."""
+        if any(lane.runs_this_thread() for lane in self._lanes):
+            return  # a provider that ends its own registry would wait for itself
+        with self._changed:
+            while self._open and (rest_s := self._until - self._clock.now()) > 0:
+                self._clock.wait(self._changed, rest_s)
+            stuck = () if self._told else tuple(self._open)
+            self._told = True
+        for lane in stuck:
+            lane.tell("shutdown", "late", self._budget_s)
+            lane.give_up_writes()
+        self._join()
+
+    def _join(self) -> None:
+        for lane in self._lanes:
+            if lane not in self._open:
+                lane.join_idle()
+                lane.exit.join()
+
+
+# -- the end of the process -----------------------------------------------------------------------
+
+
+class Closable(Protocol):
+    """What is ended when the process ends."""
+
+    def begin_end(self) -> Ending | None:
+        """Start the end; None where there is nothing to end, or not in this process."""
+        ...
+
+
+# Process-wide of necessity, as the interpreter's exit is; holds nothing alive.
+_live: dict[int, weakref.ref[Closable]] = {}
+
+
+def end_at_exit(owner: Closable) -> None:
+    """
+    End `owner`, as long as it is referred to elsewhere, when the interpreter exits.
+
+    Called after the providers were opened: exit functions run in the reverse order of their
+    registration, and what the providers' libraries registered must still be there.
+    """
+    _live[id(owner)] = weakref.ref(owner)
+    atexit.unregister(_end_all)
+    atexit.register(_end_all)
+
+
+def forget_at_exit(owner: Closable) -> None:
+    """Undo `end_at_exit`."""
+    _live.pop(id(owner), None)
+
+
+def _end_all() -> None:
+    owners = [owner for ref in list(_live.values()) if (owner := ref()) is not None]
+    endings = [owner.begin_end() for owner in owners]
+    for ending in endings:
+        if ending is not None:
+            ending.wait()

@@ -1,0 +1,144 @@
+"""From a registered provider to an active one: availability, initialize, capabilities."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from memproto.deadlines import Clock, Deadlines
+from memproto.operations import CORE_HOOKS
+from memproto.registry.events import attempt, type_name
+from memproto.registry.exits import Ending
+from memproto.registry.lanes import Lane
+from memproto.registry.messages import copied
+from memproto.registry.recall import Gather, initialize
+from memproto.types import SPEC_VERSION
+
+_DEEPEST = 32
+_PLATFORM = "library"
+
+
+def completed(config: Mapping[str, Any], deadlines: Deadlines) -> dict[str, Any]:
+    """Returns a copy of `config` with what providers are promised; `home` is the host's to give."""
+    promised = {
+        "protocol": {
+            "version": SPEC_VERSION,
+            "host": "memproto",
+            "hooks": list(CORE_HOOKS),
+            "contexts": ["primary"],
+        },
+        "deadlines": {
+            "initialize_s": deadlines.initialize_s,
+            "enrich_s": deadlines.enrich_s,
+            "compress_s": deadlines.compress_s,
+            "shutdown_s": deadlines.shutdown_s,
+        },
+        "limits": {},
+        "platform": _PLATFORM,
+    }
+    return promised | {key: copied(value) for key, value in config.items()}
+
+
+def opened(
+    lane: Lane, session_key: str, config: dict[str, Any], clock: Clock, deadlines: Deadlines
+) -> bool:
+    """
+    Whether `lane` is active now: available, initialized, its capabilities frozen.
+
+    Runs on the calling thread, `initialize` on another where `Deadlines.initialize_s` bounds it.
+    After an `initialize` that failed, `shutdown` is called and waited for within its budget.
+    """
+    if not _is_available(lane) or not _has_threads(lane):
+        return False
+    initialized = False
+    try:
+        initialized = _is_initialized(lane, session_key, config, clock, deadlines)
+        if initialized:
+            lane.capabilities = _declared(lane)
+    except BaseException:  # the user's interrupt: nobody waits, and it goes on
+        Ending([lane], clock, deadlines.shutdown_s)
+        raise
+    if not initialized:
+        lane.tell("initialize", "dropped", detail="failed")
+        Ending([lane], clock, deadlines.shutdown_s).wait()
+    return initialized
+
+
+def _is_available(lane: Lane) -> bool:
+    answer, error = lane.attempt("is_available")
+    if answer is True:
+        return True
+    if not error and type(answer) is not bool:
+        lane.tell("is_available", "wrong_type", detail=type_name(answer))
+    lane.tell("is_available", "dropped", detail=error or "unavailable")
+    return False
+
+
+def _has_threads(lane: Lane) -> bool:
+    try:
+        lane.start()
+    except RuntimeError as error:  # the interpreter is at its end, or out of threads
+        lane.tell("initialize", "dropped", detail=type_name(error))
+        return False
+    return True
+
+
+def _is_initialized(
+    lane: Lane, session_key: str, config: dict[str, Any], clock: Clock, deadlines: Deadlines
+) -> bool:
+    if deadlines.initialize_s is not None:
+        return initialize(lane, session_key, config, Gather(clock, deadlines.initialize_s))
+    began = clock.now()
+    _, error = lane.attempt("initialize", session_key, config)
+    lane.tell("initialize", "raised" if error else "ok", clock.now() - began, error)
+    return not error
+
+
+# -- what a provider declares ---------------------------------------------------------------------
+
+
+def _declared(lane: Lane) -> Mapping[str, Any]:
+    """The provider's capabilities, frozen; nothing, and an event, where they are none."""
+    answer, error = lane.attempt("capabilities")
+    if error:
+        lane.tell("capabilities", "raised", detail=error)
+        return MappingProxyType({})
+    declared, fault = attempt(_frozen_declaration, answer)
+    if fault:
+        lane.tell("capabilities", "wrong_type", detail=type_name(answer))
+        return MappingProxyType({})
+    lane.tell("capabilities", "ok")
+    assert isinstance(declared, Mapping)
+    return declared
+
+
+def _frozen_declaration(answer: object) -> Mapping[str, Any]:
+    if not isinstance(answer, Mapping):
+        raise TypeError("capabilities are no mapping")
+    declared: Mapping[str, Any] = frozen(answer)
+    names = declared.get("tool_names", frozenset())
+    if not isinstance(names, frozenset | tuple) or not all(isinstance(n, str) for n in names):
+        raise TypeError("tool_names holds something other than names")
+    if not _is_suppression(declared.get("suppresses_local_writes", False)):
+        raise TypeError("suppresses_local_writes is neither a bool nor bools by target")
+    return declared
+
+
+def _is_suppression(value: object) -> bool:
+    values = value.values() if isinstance(value, Mapping) else (value,)
+    return all(isinstance(item, bool) for item in values)
+
+
+def frozen(value: object, depth: int = 0) -> Any:
+    """Returns a copy of `value` that nobody can change: mappings read-only, lists tuples."""
+    if depth > _DEEPEST:
+        raise TypeError("deeper than any declaration")
+    if isinstance(value, Mapping):
+        items = {str(key): frozen(item, depth + 1) for key, item in value.items()}
+        return MappingProxyType(items)
+    if isinstance(value, list | tuple):
+        return tuple(frozen(item, depth + 1) for item in value)
+    if isinstance(value, set | frozenset):
+        return frozenset(frozen(item, depth + 1) for item in value)
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise TypeError(f"{type_name(value)} cannot be declared")

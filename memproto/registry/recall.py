@@ -1,0 +1,224 @@
+"""Calls to several providers at once that share one absolute deadline."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from memproto.deadlines import Clock
+from memproto.registry.events import type_name
+from memproto.registry.lanes import Lane
+from memproto.registry.messages import copied_messages, normalised
+from memproto.registry.workers import Worker
+from memproto.types import Message
+
+_RECALL = "enrich_turn"
+_COMPRESS = "on_compress"
+_INITIALIZE = "initialize"
+
+
+# Guarantees: `wait` returns at the deadline at the latest; after that no answer is taken, and each
+#   call that was not answered is in its lane's `late` until it returns.
+# Assumes: each call is run or discarded by exactly one worker; the clock never goes back.
+class Gather:
+    """A number of calls in flight and the moment until which their answers count."""
+
+    __slots__ = ("budget_s", "clock", "closed", "condition", "pending", "until")
+
+    def __init__(self, clock: Clock, budget_s: float) -> None:
+        self.clock = clock
+        self.budget_s = budget_s
+        self.until = clock.now() + budget_s
+        self.pending = 0
+        self.closed = False
+        self.condition = threading.Condition()
+
+    def wait(self, calls: "Sequence[Call]") -> None:
+        """Wait until every call has returned, or the deadline has passed."""
+        with self.condition:
+            try:
+                while self.pending and (rest_s := self.until - self.clock.now()) > 0:
+                    self.clock.wait(self.condition, rest_s)
+            finally:
+                self.closed = True
+                for call in calls:
+                    if not call.done:
+                        call.lane.late[call.hook].add(call)
+
+    def withdraw(self) -> None:
+        """Take one call out that will never run."""
+        with self.condition:
+            self.pending -= 1
+
+
+class Call:
+    """
+    One call of one hook, run on a worker, answered to a `Gather`.
+
+    Attributes:
+        done: Whether the answer came in time; the following hold only then.
+        answer: A str, or None.
+        error: The name of the type that was raised, or "".
+        wrong: The name of the type that was returned and is none of str and None, or "".
+        took_s: Seconds between call and return.
+
+    """
+
+    __slots__ = (
+        "answer",
+        "args",
+        "done",
+        "error",
+        "gather",
+        "hook",
+        "lane",
+        "started",
+        "took_s",
+        "worker",
+        "wrong",
+    )
+
+    def __init__(
+        self,
+        lane: Lane,
+        hook: str,
+        args: tuple[Any, ...],
+        gather: Gather,
+        worker: Worker | None = None,
+    ) -> None:
+        self.lane = lane
+        self.hook = hook
+        self.args = args
+        self.gather = gather
+        self.worker = worker
+        self.started = self.done = False
+        self.answer: str | None = None
+        self.error = self.wrong = ""
+        self.took_s = 0.0
+
+    @property
+    def until(self) -> float:
+        """The moment from which the answer does not count."""
+        return self.gather.until
+
+    def takes_off(self) -> bool:
+        """Hand the call to its thread; False where the provider is closing."""
+        taken = self.lane.takes_off(self, self.worker)
+        if self.worker is not None:
+            self.worker.stop()
+        return taken
+
+    def __call__(self) -> None:
+        """Run the hook, unless the deadline has passed, and hand in what it returned."""
+        if not self.gather.closed:
+            self.started = True
+            self._run()
+        late = self._hand_in()
+        self.lane.landed(self)
+        if late and self.started:
+            self.lane.tell(self.hook, "late_answer", self.took_s, self.error)
+
+    def _run(self) -> None:
+        now = self.gather.clock.now
+        began = now()
+        answer, self.error = self.lane.attempt(self.hook, *self.args)
+        self.took_s = now() - began
+        if type(answer) is str or answer is None:
+            self.answer = answer
+        elif issubclass(type(answer), str):
+            self.answer = str.__str__(answer)  # a subclass could answer differently when asked
+        else:
+            self.wrong = type_name(answer)
+
+    def _hand_in(self) -> bool:
+        gather = self.gather
+        with gather.condition:
+            if gather.closed:
+                self.answer = None
+                self.lane.late[self.hook].discard(self)
+                return True
+            self.done = True
+            gather.pending -= 1
+            if not gather.pending:
+                gather.condition.notify()
+        return False
+
+    def tell(self) -> None:
+        """Send the event of this call, once `Gather.wait` has returned."""
+        if not self.done:
+            self.lane.tell(self.hook, "late" if self.started else "stuck", self.gather.budget_s)
+        elif self.error:
+            self.lane.tell(self.hook, "raised", self.took_s, self.error)
+        elif self.wrong and self.hook == _RECALL:
+            self.lane.tell(self.hook, "wrong_type", self.took_s, self.wrong)
+        else:
+            self.lane.tell(self.hook, "ok", self.took_s)
+
+
+def recall(
+    lanes: Sequence[Lane], user_message: str, messages: Sequence[Message], gather: Gather
+) -> list[tuple[str, str]]:
+    """Returns (label, text) of each provider that had something to say in time, in order."""
+    calls = [
+        Call(lane, _RECALL, (user_message, copied_messages(messages)), gather)
+        for lane in _not_stuck(lanes, _RECALL)
+    ]
+    _fly(calls, gather)
+    return [
+        (call.lane.label, call.answer)
+        for call in calls
+        if call.done and call.answer and not call.answer.isspace()
+    ]
+
+
+def compress(
+    lanes: Sequence[Lane], messages: Sequence[Message], compression_count: int, gather: Gather
+) -> None:
+    """Call `on_compress` of every provider, each on a thread of its own, and wait for them."""
+    plain = normalised(messages)
+    calls = [
+        Call(lane, _COMPRESS, (copied_messages(plain), compression_count), gather, worker)
+        for lane in _not_stuck(lanes, _COMPRESS)
+        if (worker := _started_worker(lane)) is not None
+    ]
+    _fly(calls, gather)
+    for call in calls:
+        if call.done and call.worker is not None:
+            call.worker.join()
+
+
+def initialize(lane: Lane, session_key: str, config: dict[str, Any], gather: Gather) -> bool:
+    """Whether `initialize`, on a thread of its own, returned in time."""
+    worker = _started_worker(lane, _INITIALIZE)
+    if worker is None:
+        return False
+    call = Call(lane, _INITIALIZE, (session_key, config), gather, worker)
+    _fly([call], gather)
+    return call.done and not call.error
+
+
+def _not_stuck(lanes: Sequence[Lane], hook: str) -> list[Lane]:
+    for lane in lanes:
+        if lane.late[hook]:
+            lane.tell(hook, "stuck")
+    return [lane for lane in lanes if not lane.late[hook]]
+
+
+def _started_worker(lane: Lane, hook: str = _COMPRESS) -> Worker | None:
+    worker = Worker(f"memproto-{lane.label}-{hook}")
+    try:
+        worker.start()
+    except RuntimeError as error:  # the interpreter is at its end
+        lane.tell(hook, "raised", detail=type_name(error))
+        return None
+    return worker
+
+
+def _fly(calls: list[Call], gather: Gather) -> None:
+    gather.pending = len(calls)
+    refused = [call for call in calls if not call.takes_off()]
+    for call in refused:
+        gather.withdraw()
+        calls.remove(call)
+    gather.wait(calls)
+    for call in calls:
+        call.tell()

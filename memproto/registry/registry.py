@@ -1,0 +1,251 @@
+"""The host's side of the protocol, to be embedded as it is: one registry for one agent."""
+
+import inspect
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from memproto.deadlines import Clock, Deadlines, MonotonicClock
+from memproto.errors import DuplicateProvider, InvalidLabel, NotAProvider, RegistryClosed
+from memproto.fence import strip_memory_context
+from memproto.operations import CORE_HOOKS
+from memproto.provider import MemoryProvider
+from memproto.registry.events import EventSink, attempt
+from memproto.registry.exits import Ending, end_at_exit, forget_at_exit
+from memproto.registry.lanes import Lane
+from memproto.registry.messages import plain_text
+from memproto.registry.opening import completed, opened
+from memproto.registry.recall import Gather, compress, recall
+from memproto.types import LABEL, Event, Message, is_label
+
+_HOOKS = tuple(hook for hook in CORE_HOOKS if hook != "name")
+
+
+# Guarantees: no method raises what a provider raised, and none waits longer than its deadline,
+#   whatever the providers do; the order of `register` is the order of everything; after
+#   `shutdown_all`, or once nothing refers to the registry, no thread is left but those that a
+#   provider does not give back; in a forked child every method does nothing.
+# Assumes: the injected clock is monotonic; hosts call `shutdown_all`, since the exit function is
+#   best effort. The user's KeyboardInterrupt on the main thread passes through.
+class MemoryProviderRegistry:
+    """
+    Holds the providers of one agent and calls them as the specification promises.
+
+    Every method may be called from any thread. Only `initialize_all`, `enrich_turn`, `on_compress`
+    and `shutdown_all` block: the first as long as the providers' `initialize` does, the others up
+    to their deadline. Spec: `spec/v1/45-threads.md`.
+
+    Args:
+        deadlines: The budgets in seconds; the specification's by default.
+        clock: What all waiting goes through; the system's monotonic clock by default.
+        on_event: Called with every `Event`, on the thread on which it happens, one that belongs to
+            the registry included; what it raises is dropped.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        deadlines: Deadlines | None = None,
+        clock: Clock | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> None:
+        self._deadlines = deadlines or Deadlines()
+        self._clock = clock or MonotonicClock()
+        self._sink = EventSink(on_event)
+        self._process = os.getpid()
+        self._lock = threading.RLock()  # a signal handler may end what it interrupts
+        self._registered: dict[str, Lane] = {}
+        self._lanes: tuple[Lane, ...] = ()
+        self._ended: tuple[Lane, ...] = ()
+        self._ending: Ending | None = None
+        self._is_sealed = self._is_closed = False
+
+    def __del__(self) -> None:
+        # An attribute may be missing if the construction failed; at exit modules may be gone.
+        attempt(self._end_unwatched)
+
+    # -- the providers ------------------------------------------------------------------------
+
+    def register(self, provider: MemoryProvider) -> None:
+        """
+        Take a provider in, before `initialize_all`; reads its name, calls nothing else.
+
+        Raises:
+            NotAProvider: A member is missing, or is a coroutine function.
+            InvalidLabel: The name cannot label a section of the block.
+            DuplicateProvider: Another provider has this name.
+            RegistryClosed: The registry was initialized or shut down already.
+
+        """
+        _check_members(provider)
+        label = _label_of(provider)
+        with self._lock:
+            if self._is_sealed or self._is_closed:
+                raise RegistryClosed(f"{label!r} came after `initialize_all` or `shutdown_all`")
+            if label in self._registered:
+                raise DuplicateProvider(f"another provider is registered as {label!r}")
+            self._registered[label] = Lane(label, provider, self._clock, self._sink)
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The names of the active providers, in the order of registration."""
+        return tuple(lane.label for lane in self._lanes)
+
+    @property
+    def capabilities(self) -> Mapping[str, Mapping[str, Any]]:
+        """Each active provider's name to what it declared; read-only, all the way down."""
+        return MappingProxyType({lane.label: lane.capabilities for lane in self._lanes})
+
+    # -- the life of a session ----------------------------------------------------------------
+
+    def initialize_all(self, session_key: str, config: Mapping[str, Any]) -> None:
+        """
+        Open each provider, on this thread, in the order of registration; drop those that fail.
+
+        Each is handed a copy of `config`, completed by `protocol`, `deadlines`, `limits` and
+        `platform` where it has none; `home` is the host's to give. Blocks as long as they do.
+
+        Raises:
+            RegistryClosed: The registry was initialized or shut down already.
+
+        """
+        if self._is_elsewhere():
+            return
+        with self._lock:
+            if self._is_sealed or self._is_closed:
+                raise RegistryClosed("`initialize_all` was called already, or `shutdown_all` was")
+            self._is_sealed = True
+            waiting = tuple(self._registered.values())
+        lanes: list[Lane] = []
+        try:
+            for lane in waiting:
+                handed = completed(config, self._deadlines)
+                if opened(lane, session_key, handed, self._clock, self._deadlines):
+                    lanes.append(lane)
+        finally:
+            self._publish(tuple(lanes))
+
+    def _publish(self, lanes: tuple[Lane, ...]) -> None:
+        with self._lock:
+            self._registered.clear()
+            was_closed = self._is_closed
+            self._lanes = () if was_closed else lanes
+        if was_closed and lanes:  # shut down from another thread while the providers opened
+            Ending(lanes, self._clock, self._deadlines.shutdown_s).wait()
+        elif lanes:
+            end_at_exit(self)
+
+    def enrich_turn(self, user_message: str, messages: Sequence[Message]) -> list[tuple[str, str]]:
+        """
+        Returns (label, text) of each provider that knows something about this turn, in order.
+
+        All providers are asked at once; who has not answered after `Deadlines.enrich_s` is left
+        out of this turn, and of the next ones until it has returned. Texts are as the providers
+        gave them: hand them to `inject_memory_context`. Each gets its own copy of `messages`.
+        """
+        lanes = self._lanes
+        if not lanes or self._is_elsewhere():
+            return []
+        gather = Gather(self._clock, self._deadlines.enrich_s)
+        return recall(lanes, plain_text(user_message), messages, gather)
+
+    def on_memory_write(
+        self,
+        action: str,
+        target: str,
+        content: str | None,
+        old_text: str | None = None,
+        *,
+        served_by: str | None = None,
+    ) -> None:
+        """
+        Mirror one write of the memory tool to each provider but `served_by`; returns at once.
+
+        `served_by` is the provider whose own tool made the write.
+        """
+        new, old = (None if text is None else plain_text(text) for text in (content, old_text))
+        self._queue("on_memory_write", (action, target, new, old), served_by)
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        """
+        Record one finished turn with each provider; returns at once.
+
+        A block that was injected into `user_message` is taken out: the original is recorded.
+        """
+        original = strip_memory_context(plain_text(user_message))
+        self._queue("on_turn_complete", (original, plain_text(assistant_response)))
+
+    def _queue(self, hook: str, args: tuple[Any, ...], but: str | None = None) -> None:
+        if self._is_elsewhere():
+            return
+        for lane in self._lanes or self._ended:
+            if lane.label != but:
+                lane.accept(hook, args)
+
+    def on_compress(self, messages: Sequence[Message], compression_count: int) -> None:
+        """
+        Show each provider the messages that are about to go, as role and plain text, and wait.
+
+        All at once; returns when all have returned, after `Deadlines.compress_s` at the latest.
+        """
+        lanes = self._lanes
+        if lanes and not self._is_elsewhere():
+            gather = Gather(self._clock, self._deadlines.compress_s)
+            compress(lanes, messages, compression_count, gather)
+
+    # -- the end ------------------------------------------------------------------------------
+
+    def shutdown_all(self) -> None:
+        """
+        Deliver what was accepted, shut each provider down, and wait; never raises.
+
+        Everything together takes `Deadlines.shutdown_s` at most; what was not done by then is told
+        by events. Further calls, from any thread, wait for the first one's end and change nothing.
+        """
+        ending = self.begin_end()
+        if ending is not None:
+            ending.wait()
+            forget_at_exit(self)
+
+    def begin_end(self) -> Ending | None:
+        """Start what `shutdown_all` waits for; None where there is nothing to end here."""
+        if self._is_elsewhere():
+            return None
+        with self._lock:
+            self._is_closed = True
+            if self._lanes:
+                self._ended, self._lanes = self._lanes, ()
+                self._ending = Ending(self._ended, self._clock, self._deadlines.shutdown_s)
+            return self._ending
+
+    def _end_unwatched(self) -> None:
+        """Start the end of a registry that nobody can call any more, without waiting."""
+        forget_at_exit(self)
+        if self._lanes and not self._is_elsewhere():
+            Ending(self._lanes, self._clock, self._deadlines.shutdown_s)
+
+    def _is_elsewhere(self) -> bool:
+        """Whether this is a copy in a forked process, which has none of the threads."""
+        return self._process != os.getpid()
+
+
+def _check_members(provider: object) -> None:
+    members = {hook: attempt(getattr, provider, hook)[0] for hook in _HOOKS}
+    missing = [hook for hook, member in members.items() if not callable(member)]
+    kind = type(provider).__name__
+    if missing:
+        raise NotAProvider(f"{kind} has no callable {', '.join(missing)}")
+    if any(inspect.iscoroutinefunction(member) for member in members.values()):
+        raise NotAProvider(f"{kind} has coroutine hooks; wrap it with memproto.adapters.aio")
+
+
+def _label_of(provider: MemoryProvider) -> str:
+    name, error = attempt(getattr, provider, "name")
+    if error:
+        raise NotAProvider(f"reading the name of {type(provider).__name__} raised {error}")
+    if not is_label(name):
+        raise InvalidLabel(f"{name!r} cannot label a section: it must match {LABEL.pattern}")
+    return str.__str__(name)

@@ -1,0 +1,63 @@
+"""One daemon thread with a queue of calls."""
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+_JOIN_S = 1.0
+
+
+class _Post:
+    """What a thread and its owner share; the owner is not reachable from here."""
+
+    __slots__ = ("busy", "jobs")
+
+    def __init__(self) -> None:
+        self.jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self.busy = False
+
+
+def _serve(post: _Post) -> None:
+    while (job := post.jobs.get()) is not None:
+        post.busy = True
+        job()
+        job = None  # an idle thread must keep neither a provider nor a registry alive
+        post.busy = False
+
+
+# Guarantees: jobs run one after another, first in, first out; what was put before `stop` runs
+#   before the thread ends; an idle thread refers to nothing but its queue; `put` and `stop` do not
+#   block and take no lock of this package, so that a finalizer may call them.
+# Assumes: a job never raises. The interpreter still starts threads when `start` is called.
+class Worker:
+    """A daemon thread that runs the jobs that are put, in order."""
+
+    __slots__ = ("_post", "_thread", "put")
+
+    def __init__(self, name: str) -> None:
+        self._post = _Post()
+        self.put = self._post.jobs.put
+        self._thread = threading.Thread(target=_serve, args=(self._post,), name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread; raises RuntimeError where none can be started."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread after what was put so far."""
+        self.put(None)
+
+    def is_current(self) -> bool:
+        """Whether the caller runs on this thread."""
+        return self._thread is threading.current_thread()
+
+    def join_idle(self) -> None:
+        """Wait until a stopped thread has ended, unless it is inside a job."""
+        if not self._post.busy:
+            self.join()
+
+    def join(self) -> None:
+        """Wait until a stopped thread that runs no provider code any more has ended."""
+        # Real time on purpose: only the interpreter's own clean-up is waited for, microseconds.
+        if self._thread.ident is not None and not self.is_current():
+            self._thread.join(_JOIN_S)

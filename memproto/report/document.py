@@ -1,0 +1,181 @@
+"""The report as a JSON document, as in `schemas/report.schema.json`."""
+
+import dataclasses
+import hashlib
+import json
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+from memproto import __version__, spec
+from memproto.operations import EXTENSION_HOOKS
+from memproto.report import message
+from memproto.testing import outcomes
+from memproto.testing.judge import Contact, Order
+from memproto.testing.outcomes import ExitCode, Outcome, Result, Verdict
+from memproto.types import SPEC_VERSION
+
+
+@dataclasses.dataclass(frozen=True)
+class RunFacts:
+    """
+    What holds for all targets of a run.
+
+    Attributes:
+        strict: A SHOULD that does not hold is red.
+        allow_incomplete: INCOMPLETE exits 0.
+        narrowed: An option may have left requirements out.
+
+    """
+
+    strict: bool = False
+    allow_incomplete: bool = False
+    narrowed: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """One target with everything that was found out about it."""
+
+    order: Order
+    contact: Contact
+    results: list[Result]
+
+
+def build(judged: list[Judged], facts: RunFacts) -> dict[str, Any]:
+    """The whole document: one report for each target, and the exit code."""
+    reports = [_report(item, facts) for item in judged]
+    return {"format": 1, "exit_code": int(_exit_code(reports, facts)), "reports": reports}
+
+
+def write(path: Path, document: dict[str, Any]) -> None:
+    """
+    Write the document to `path`.
+
+    Raises:
+        OSError: The file cannot be written.
+
+    """
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    path.write_bytes(text.encode("utf-8", "backslashreplace"))
+
+
+def fingerprint(report: dict[str, Any]) -> str:
+    """The sha256 of a report's canonical JSON, without the fingerprint itself."""
+    rest = {key: value for key, value in report.items() if key != "fingerprint"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
+    order = judged.order
+    ids = [item.id for item in spec.select([], order.side)]
+    results = outcomes.merge(judged.results, ids)
+    left_out = any(result.outcome is Outcome.NOT_RUN for result in results.values())
+    report: dict[str, Any] = {
+        "spec": SPEC_VERSION,
+        "kit": __version__,
+        "target": order.target,
+        "side": order.side,
+        "binding": judged.contact.binding if order.side == "provider" else None,
+        "profile": order.profile,
+        "verdict": _verdict(list(results.values()), facts),
+        "counts": outcomes.counts(results.values()),
+        "extensions": _extensions(judged.contact, results),
+        "results": [_row(result, order) for result in results.values()],
+        "seed": order.seed,
+        "selected": facts.narrowed and left_out,
+        "environment": _environment(),
+        "settings": order.settings.for_report(),
+    }
+    return {**report, "fingerprint": fingerprint(report)}
+
+
+def _verdict(results: list[Result], facts: RunFacts) -> str | None:
+    found = outcomes.verdict(_scored(results), strict=facts.strict)
+    return None if found is None else str(found)
+
+
+def _scored(results: list[Result]) -> list[Result]:
+    """Results as the verdict counts them: a defensive rule never changes it."""
+    return [
+        dataclasses.replace(result, outcome=Outcome.PASS)
+        if result.outcome is Outcome.WARN and spec.requirement(result.id).defensive
+        else result
+        for result in results
+    ]
+
+
+def _exit_code(reports: list[dict[str, Any]], facts: RunFacts) -> ExitCode:
+    verdicts = [_for_exit(report) for report in reports]
+    return outcomes.exit_code(verdicts, allow_incomplete=facts.allow_incomplete)
+
+
+def _for_exit(report: dict[str, Any]) -> Verdict | None:
+    """The verdict that decides the exit code: of a narrowed run, that of what ran."""
+    if report["verdict"] is None:
+        return None
+    verdict = Verdict(report["verdict"])
+    if not report["selected"] or verdict is not Verdict.INCOMPLETE:
+        return verdict
+    ran = {row["outcome"] for row in report["results"]} - {Outcome.NOT_RUN}
+    passed = Outcome.PASS in ran and not ran & outcomes.OPEN
+    return Verdict.CONFORMANT if passed else verdict
+
+
+def _extensions(contact: Contact, results: dict[str, Result]) -> dict[str, dict[str, Any]]:
+    """Each declared extension, whether its hooks were found, and how its requirements fared."""
+    declared = contact.capabilities.get("extensions", [])
+    names = [name for name in EXTENSION_HOOKS if isinstance(declared, list) and name in declared]
+    return {name: _extension(name, results) for name in names}
+
+
+def _extension(name: str, results: dict[str, Result]) -> dict[str, Any]:
+    served = results.get("MP-CAP-002")
+    mine = [item for key, item in results.items() if spec.requirement(key).extension == name]
+    verdict = outcomes.verdict(mine) if mine else None
+    known = served is not None and served.outcome in (Outcome.PASS, Outcome.FAIL)
+    return {
+        "declared": True,
+        "served": served.outcome is Outcome.PASS if served is not None and known else None,
+        "verdict": None if verdict is None else str(verdict),
+    }
+
+
+def _row(result: Result, order: Order) -> dict[str, Any]:
+    requirement = spec.requirement(result.id)
+    return {
+        "id": result.id,
+        "level": requirement.level,
+        "outcome": str(result.outcome),
+        "rule": requirement.text,
+        "expected": result.expected or None,
+        "observed": result.observed or None,
+        "where": result.where or None,
+        "reason": result.reason or None,
+        "reproduce": message.reproduce(result, order),
+        "fix": requirement.fix,
+        "clause": requirement.clause,
+        "waiver": None,
+        "duration_s": round(result.duration_s, 4),
+        "hooks": {
+            name: [int(calls), round(longest_s, 4)]
+            for name, (calls, longest_s) in sorted(result.hooks.items())
+        },
+    }
+
+
+def _environment() -> dict[str, Any]:
+    return {
+        "python": platform.python_version(),
+        "implementation": sys.implementation.name,
+        "platform": platform.platform(),
+        "processors": _processors(),
+    }
+
+
+def _processors() -> int:
+    import os
+
+    return os.cpu_count() or 0

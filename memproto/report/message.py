@@ -1,0 +1,57 @@
+"""The message of a failure: seven labelled lines, in the author's own terms."""
+
+import shlex
+
+from memproto import spec
+from memproto.testing.judge import Order
+from memproto.testing.outcomes import Outcome, Result
+
+
+def render(result: Result, order: Order) -> str:
+    """
+    The text that an author reads.
+
+    Rule, level, fix and clause come from the catalogue; the check supplied the rest.
+    """
+    if result.outcome is Outcome.KIT_ERROR:
+        return f"{result.id}: the kit itself failed; please report this\n{result.observed}"
+    requirement = spec.requirement(result.id)
+    lines = {
+        "rule": requirement.text,
+        "expected": result.expected,
+        "observed": result.observed,
+        "where": result.where or "(not known)",
+        "reproduce": reproduce(result, order),
+        "fix": requirement.fix,
+        "clause": requirement.clause,
+    }
+    head = f"{result.id} ({requirement.level}) is violated by {order.side} {order.target!r}"
+    body = "\n".join(f"  {label:<9} {_indented(text)}" for label, text in lines.items())
+    return f"{head}\n{body}" + _stack(result)
+
+
+def reproduce(result: Result, order: Order) -> str:
+    """The command that shows the same again, from the same directory."""
+    flag = "--memproto-host" if order.side == "host" else "--memproto"
+    words = [
+        "pytest",
+        f"{flag}={order.target}",
+        f"--memproto-clause={result.seen_in or result.id}",
+    ]
+    if order.profile != "quick":
+        words.append(f"--memproto-profile={order.profile}")
+    if order.seed:
+        words.append(f"--memproto-seed={order.seed}")
+    return shlex.join(words)
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n" + " " * 12)
+
+
+def _stack(result: Result) -> str:
+    if not result.stack:
+        return ""
+    return "\n  the provider's frames, innermost first:\n" + "\n".join(
+        f"    {line}" for line in result.stack.splitlines()
+    )

@@ -1,0 +1,141 @@
+"""The specification as data: requirements and schemas, loaded once, with near misses named."""
+
+import dataclasses
+import difflib
+import functools
+import json
+import tomllib
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any, Literal
+
+from memproto.errors import NoSuchRequirement
+from memproto.operations import Binding
+
+Side = Literal["provider", "host"]
+Level = Literal["MUST", "SHOULD", "MAY"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Requirement:
+    """
+    One numbered sentence of the specification.
+
+    Attributes:
+        id: `MP-<AREA>-<NNN>`; never renumbered.
+        level: The one normative key word of `text`.
+        side: Who must hold it.
+        text: The sentence.
+        intent: Why, for a reader; never checked.
+        fix: What to change, as an action.
+        anchor: Chapter file and anchor below `spec/v1`.
+        operation: The operation of the specification that it is about.
+        binding: "any", or the only binding that it applies to.
+        extension: The extension that it belongs to, or "".
+        gate: Whether everything else depends on it.
+        since: The specification release that brought it.
+        status: draft, stable or deprecated.
+        sources: Classes of field reports behind it.
+        defensive: Whether it backs up a duty of the other side; never changes a verdict.
+        unchecked: Why no check exists, or "".
+
+    """
+
+    id: str
+    level: Level
+    side: Side
+    text: str
+    intent: str
+    fix: str
+    anchor: str
+    operation: str
+    binding: Literal["any", "native", "hermes"] = "any"
+    extension: str = ""
+    gate: bool = False
+    since: str = "1.0"
+    status: str = "draft"
+    sources: tuple[str, ...] = ()
+    defensive: bool = False
+    unchecked: str = ""
+
+    @property
+    def area(self) -> str:
+        """The area: `RECALL` of `MP-RECALL-002`, `HOST-RECALL` of `MP-HOST-RECALL-001`."""
+        return self.id.removeprefix("MP-").rpartition("-")[0]
+
+    @property
+    def clause(self) -> str:
+        """Where the requirement stands, relative to the project."""
+        return f"spec/v1/{self.anchor}"
+
+    def applies_to(self, binding: Binding) -> bool:
+        """Whether the requirement speaks about providers of `binding`."""
+        return self.binding in ("any", binding)
+
+
+def _root() -> Traversable:
+    return resources.files("memproto._spec") / "v1"
+
+
+@functools.cache
+def requirements() -> dict[str, Requirement]:
+    """All requirements by id, in the order of the catalogue."""
+    data = tomllib.loads((_root() / "requirements.toml").read_text(encoding="utf-8"))
+    found: dict[str, Requirement] = {}
+    for row in data["requirement"]:
+        row["sources"] = tuple(row.get("sources", ()))
+        item = Requirement(**row)
+        if item.id in found:
+            raise ValueError(f"requirements.toml holds {item.id} twice")
+        found[item.id] = item
+    return found
+
+
+def requirement(requirement_id: str) -> Requirement:
+    """
+    The requirement of that id.
+
+    Raises:
+        NoSuchRequirement: There is none; the message names the nearest id.
+
+    """
+    known = requirements()
+    if requirement_id in known:
+        return known[requirement_id]
+    raise _unknown(requirement_id)
+
+
+def select(patterns: list[str], side: Side) -> list[Requirement]:
+    """
+    The requirements of `side` whose ids are, or begin with, one of `patterns`; all for none.
+
+    Raises:
+        NoSuchRequirement: A pattern matches no requirement of any side.
+
+    """
+    for pattern in patterns:
+        if not any(_matches(item.id, pattern) for item in requirements().values()):
+            raise _unknown(pattern)
+    mine = [item for item in requirements().values() if item.side == side]
+    if not patterns:
+        return mine
+    return [item for item in mine if any(_matches(item.id, pattern) for pattern in patterns)]
+
+
+def _matches(requirement_id: str, pattern: str) -> bool:
+    wanted = pattern.upper().rstrip("-")
+    return requirement_id == wanted or requirement_id.startswith(wanted + "-")
+
+
+def _unknown(requirement_id: str) -> NoSuchRequirement:
+    near = difflib.get_close_matches(requirement_id.upper(), requirements(), n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else "see spec/v1/requirements.toml for all ids"
+    return NoSuchRequirement(repr(requirement_id), "is no requirement of specification 1.0", hint)
+
+
+@functools.cache
+def schema(name: str) -> dict[str, Any]:
+    """The JSON Schema `schemas/<name>.schema.json`, as in `schema("capabilities")`."""
+    path = _root() / "schemas" / f"{name}.schema.json"
+    loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return loaded

@@ -1,0 +1,1 @@
+"""The conformance kit: checks, child processes, verdicts. Nothing here needs pytest."""

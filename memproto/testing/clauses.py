@@ -1,0 +1,108 @@
+"""
+The index of checks: which function decides which requirement.
+
+A check is a plain function over a `Run` (provider side) or a `HostRun` (host side). Its level,
+text and fix come from the catalogue and are never stated beside it.
+"""
+
+import dataclasses
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from memproto import spec
+
+CheckFunction = Callable[[Any], None]
+F = TypeVar("F", bound=CheckFunction)
+
+
+class Violation(Exception):
+    """
+    The requirement under check does not hold.
+
+    Attributes:
+        expected: What should be there, in one line.
+        observed: What is there, in one line.
+        operation: The operation whose hook shows it, or "" for the requirement's own.
+        requirement: Another requirement that is violated instead, or "".
+
+    """
+
+    def __init__(
+        self, expected: str, observed: str, *, operation: str = "", requirement: str = ""
+    ) -> None:
+        super().__init__(f"expected {expected}; observed {observed}")
+        self.expected = expected
+        self.observed = observed
+        self.operation = operation
+        self.requirement = requirement
+
+
+class Untestable(Exception):
+    """The requirement applies and could not be exercised; the message names what is missing."""
+
+
+class NotApplicable(Exception):
+    """The requirement does not concern this target; the message says why."""
+
+
+class Inconclusive(Exception):
+    """The machine could not decide; the message says what was measured."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Check:
+    """
+    The function that decides one requirement.
+
+    Attributes:
+        requirement: The id that it decides.
+        function: Takes the run; returns for a pass, else raises one of the four above.
+        budget_s: How long the whole check may take before its process is ended.
+        linger_s: How long its process is watched after the check, for what comes late.
+
+    """
+
+    requirement: str
+    function: CheckFunction
+    budget_s: float
+    linger_s: float
+
+
+_CHECKS: dict[str, Check] = {}
+
+
+def check(requirement: str, *, budget_s: float = 60.0, linger_s: float = 0.0) -> Callable[[F], F]:
+    """
+    Register the decorated function as the check of `requirement`.
+
+    Raises:
+        NoSuchRequirement: The catalogue does not hold the id.
+        ValueError: The requirement has a check already.
+
+    """
+    spec.requirement(requirement)
+
+    def register(function: F) -> F:
+        known = _CHECKS.get(requirement)
+        if known and known.function.__qualname__ != function.__qualname__:
+            raise ValueError(f"{requirement} has two checks: {known.function} and {function}")
+        _CHECKS[requirement] = Check(requirement, function, budget_s, linger_s)
+        return function
+
+    return register
+
+
+@functools.cache
+def checks(side: spec.Side) -> dict[str, Check]:
+    """All checks of one side by requirement id, in the order of the catalogue."""
+    package = importlib.import_module(f"memproto.conformance.{side}")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    return {
+        item.id: _CHECKS[item.id]
+        for item in spec.requirements().values()
+        if item.side == side and item.id in _CHECKS
+    }

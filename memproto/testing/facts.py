@@ -1,0 +1,75 @@
+"""
+Plausible facts to plant: sentences that an extracting memory keeps, each with a unique name.
+
+A marker such as `canary-8f3a` is dropped by providers that store what matters to a user; a
+person's or a place's name is kept, by verbatim and by deriving stores alike.
+"""
+
+import dataclasses
+import itertools
+import random
+
+_FIRST = ("Ori", "Vel", "Tam", "Bre", "Kas", "Lun", "Fen", "Mar", "Sol", "Dri", "Hal", "Nev")
+_MIDDLE = ("da", "ri", "lo", "ve", "ntha", "mi", "rro", "sta", "che", "qui", "bel", "zan")
+_LAST = ("ne", "k", "ssa", "lt", "ra", "th", "vik", "mont", "dal", "gren", "wick", "sted")
+
+#: The question never holds the name that is looked for: a recall that repeats the question is none.
+_TEMPLATES = (
+    ("My sister {about} works on the tug {name}.", "Which tug does my sister {about} work on?"),
+    ("The release manager of project {about} is {name}.", "Who manages releases of {about}?"),
+    ("I keep the boat {about} in the marina of {name}.", "Where do I keep the boat {about}?"),
+    ("The customer {about} pays through the bank {name}.", "How does the customer {about} pay?"),
+    ("I meet my coach {about} at the cafe {name}.", "Where do I meet my coach {about}?"),
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fact:
+    """
+    One thing to remember.
+
+    Attributes:
+        text: The sentence that is stored.
+        query: A question that it answers.
+        name: The proper noun that occurs in no other fact of the run, nor in the question.
+
+    """
+
+    text: str
+    query: str
+    name: str
+
+    def is_in(self, recalled: object) -> bool:
+        """Whether a recalled text brings this fact back."""
+        return isinstance(recalled, str) and self.name.casefold() in recalled.casefold()
+
+
+class Facts:
+    """A source of facts; the same seed gives the same facts, no two of them share a name."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._used: set[str] = set()
+        self._turn = itertools.cycle(_TEMPLATES)
+
+    def name(self) -> str:
+        """A new proper noun: two words, pronounceable, never a part of another one."""
+        while True:
+            words = [self._word() for _ in range(2)]
+            if not self._used.intersection(words) and words[0] != words[1]:
+                self._used.update(words)
+                return " ".join(words)
+
+    def _word(self) -> str:
+        parts = (_FIRST, _MIDDLE, _MIDDLE, _LAST)
+        return "".join(self._random.choice(part) for part in parts)
+
+    def new(self) -> Fact:
+        """A new fact."""
+        about, name = self.name(), self.name()
+        text, query = next(self._turn)
+        return Fact(text.format(about=about, name=name), query.format(about=about), name)
+
+    def several(self, count: int) -> list[Fact]:
+        """`count` new facts."""
+        return [self.new() for _ in range(count)]

@@ -1,0 +1,91 @@
+"""Where a hook stands in the author's code, and which frames of a stack are the author's."""
+
+import contextlib
+import inspect
+import re
+import sysconfig
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import memproto
+from memproto.operations import Binding, hook_name
+
+_KIT = str(Path(memproto.__file__).resolve().parent)
+_STDLIB = str(Path(sysconfig.get_paths()["stdlib"]).resolve())
+_FRAME = re.compile(r'  File "(?P<file>.+)", line (?P<line>\d+) in (?P<name>.+)')
+
+#: The directory that the user called the kit from; set once by the child.
+_from_directory = Path.cwd()
+
+
+def called_from(directory: Path) -> None:
+    """Show paths relative to `directory` from now on."""
+    global _from_directory  # noqa: PLW0603 - one value, set once at the child's start
+    _from_directory = directory.resolve()
+
+
+def short(path: str) -> str:
+    """`path` relative to the user's directory or to the installed packages; never a home."""
+    with contextlib.suppress(ValueError, OSError):
+        resolved = Path(path).resolve()
+        for part in ("site-packages", "dist-packages"):
+            if part in resolved.parts:
+                start = len(resolved.parts) - resolved.parts[::-1].index(part)
+                return str(Path(*resolved.parts[start:]))
+        if resolved.is_relative_to(_from_directory):
+            return str(resolved.relative_to(_from_directory))
+        return str(Path(*resolved.parts[-2:]))
+    return path
+
+
+def hook(provider: Any, operation: str, binding: Binding) -> str:
+    """`file:line in Class.hook` of the hook that serves `operation`, as well as it can be known."""
+    name = hook_name(operation, binding)
+    inner = getattr(provider, "wrapped", provider)
+    function = inspect.getattr_static(type(inner), name, None)
+    function = getattr(function, "fget", None) or getattr(function, "__func__", function)
+    label = f"{type(inner).__name__}.{name}"
+    try:
+        code = inspect.unwrap(function).__code__  # type: ignore[arg-type, attr-defined]
+    except (AttributeError, ValueError):
+        return label
+    return f"{short(code.co_filename)}:{code.co_firstlineno} in {label}"
+
+
+def raised(error: BaseException) -> str:
+    """The innermost frame of the author's code that `error` came through."""
+    found = ""
+    place: TracebackType | None = error.__traceback__
+    while place is not None:
+        code = place.tb_frame.f_code
+        if _is_authors(code.co_filename):
+            found = f"{short(code.co_filename)}:{place.tb_lineno} in {code.co_name}"
+        place = place.tb_next
+    return found
+
+
+def frames(dump: str) -> list[str]:
+    """The author's frames of the last stack in a faulthandler dump, innermost first."""
+    stacks = re.split(r"^(?=Timeout \(|Fatal Python error)", dump, flags=re.MULTILINE)
+    best: list[str] = []
+    for thread in re.split(r"\n\n", stacks[-1]):
+        mine = [match for match in _FRAME.finditer(thread) if _is_authors(match["file"])]
+        if mine and len(mine) >= len(best):
+            best = [f"{short(m['file'])}:{m['line']} in {m['name']}" for m in mine]
+    return best
+
+
+def _is_authors(path: str) -> bool:
+    if path.startswith("<") or path == "???":
+        return False
+    if f"{_KIT}/reference_providers" in path:
+        return True
+    if path.startswith(_KIT) or _kit_checkout(path):
+        return False
+    return not path.startswith(_STDLIB) or "site-packages" in path
+
+
+def _kit_checkout(path: str) -> bool:
+    """Whether `path` is a check, where the suite runs from a checkout."""
+    return f"{Path(_KIT).parent}/conformance/" in path

@@ -1,0 +1,157 @@
+"""What a check can end in, and what a run of many means: outcomes, verdicts, exit codes."""
+
+import dataclasses
+import enum
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+
+class Outcome(enum.StrEnum):
+    """How one requirement fared in one run."""
+
+    PASS = "pass"  # noqa: S105 - not a password
+    FAIL = "fail"
+    WARN = "warn"
+    NOT_APPLICABLE = "not_applicable"
+    UNTESTABLE = "untestable"
+    INCONCLUSIVE = "inconclusive"
+    NOT_RUN = "not_run"
+    NOT_SCORED = "not_scored"
+    WAIVED = "waived"
+    KIT_ERROR = "kit_error"
+
+
+class Verdict(enum.StrEnum):
+    """What the outcomes of one target mean together."""
+
+    CONFORMANT = "CONFORMANT"
+    NON_CONFORMANT = "NON-CONFORMANT"
+    INCOMPLETE = "INCOMPLETE"
+
+
+class ExitCode(enum.IntEnum):
+    """The exit codes of a run of the kit."""
+
+    CONFORMANT = 0
+    NON_CONFORMANT = 1
+    KIT_ERROR = 3
+    USAGE = 4
+    INCOMPLETE = 6
+
+
+#: Outcomes that leave the question open: with one of them no run is CONFORMANT.
+OPEN = frozenset({Outcome.UNTESTABLE, Outcome.INCONCLUSIVE, Outcome.NOT_RUN, Outcome.WAIVED})
+
+#: When one requirement is reported twice, the outcome further left stands.
+_SEVERITY = (
+    Outcome.KIT_ERROR,
+    Outcome.FAIL,
+    Outcome.WARN,
+    Outcome.INCONCLUSIVE,
+    Outcome.UNTESTABLE,
+    Outcome.PASS,
+    Outcome.NOT_APPLICABLE,
+    Outcome.WAIVED,
+    Outcome.NOT_SCORED,
+    Outcome.NOT_RUN,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Result:
+    """
+    The outcome of one requirement, with what a reader needs to act on it.
+
+    Attributes:
+        id: The requirement.
+        outcome: See `Outcome`.
+        expected: What the check asked for, in the author's terms.
+        observed: What was there instead.
+        where: File and line of the hook, and the hook's name in the author's binding.
+        reason: Why the requirement was not decided, for the open outcomes.
+        seen_in: The requirement whose check met this, where it is another one.
+        duration_s: How long the check took.
+        stack: The provider's frames when a hook was late.
+        hooks: How often each hook was called, and how long it took at most.
+
+    """
+
+    id: str
+    outcome: Outcome
+    expected: str = ""
+    observed: str = ""
+    where: str = ""
+    reason: str = ""
+    seen_in: str = ""
+    duration_s: float = 0.0
+    stack: str = ""
+    hooks: dict[str, list[float]] = dataclasses.field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values, for the wire between processes."""
+        return {**dataclasses.asdict(self), "outcome": str(self.outcome)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Result":
+        """The value that `as_dict` gave."""
+        return cls(**{**data, "outcome": Outcome(data["outcome"])})
+
+
+def worse(first: Result, second: Result) -> Result:
+    """Of two results for one requirement, the one that counts."""
+    return min(first, second, key=lambda result: _SEVERITY.index(result.outcome))
+
+
+def merge(results: Iterable[Result], ids: Iterable[str]) -> dict[str, Result]:
+    """
+    One result for each id, in their order; an id without any is `not_run`.
+
+    The denominator is closed: what did not run counts against the target.
+    """
+    found: dict[str, Result] = {}
+    for result in results:
+        known = found.get(result.id)
+        found[result.id] = worse(known, result) if known else result
+    missing = "the run ended before it"
+    return {item: found.get(item) or Result(item, Outcome.NOT_RUN, reason=missing) for item in ids}
+
+
+def counts(results: Iterable[Result]) -> dict[str, int]:
+    """How many requirements ended in each outcome; every outcome has a key."""
+    found = Counter(str(result.outcome) for result in results)
+    return {str(outcome): found[outcome] for outcome in Outcome}
+
+
+def verdict(results: Iterable[Result], *, strict: bool = False) -> Verdict | None:
+    """
+    The verdict over all results of a target; None when the kit itself failed.
+
+    An empty run, or one in which nothing passed, proves nothing and is INCOMPLETE.
+    """
+    seen = {result.outcome for result in results}
+    if Outcome.KIT_ERROR in seen:
+        return None
+    if Outcome.FAIL in seen or (strict and Outcome.WARN in seen):
+        return Verdict.NON_CONFORMANT
+    if seen & OPEN or Outcome.PASS not in seen:
+        return Verdict.INCOMPLETE
+    return Verdict.CONFORMANT
+
+
+def exit_code(
+    verdicts: Iterable[Verdict | None], *, selected: bool = False, allow_incomplete: bool = False
+) -> ExitCode:
+    """
+    The exit code of a run over several targets: the first of 3, 1, 6, 0 that applies.
+
+    A run that was narrowed on purpose exits 0 when what ran passed.
+    """
+    seen = list(verdicts)
+    if None in seen or not seen:
+        return ExitCode.KIT_ERROR
+    if Verdict.NON_CONFORMANT in seen:
+        return ExitCode.NON_CONFORMANT
+    if Verdict.INCOMPLETE in seen and not (selected or allow_incomplete):
+        return ExitCode.INCOMPLETE
+    return ExitCode.CONFORMANT

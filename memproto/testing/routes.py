@@ -1,0 +1,188 @@
+"""
+The routes by which a provider may store a fact, and the ways by which it may bring it back.
+
+Used by the survey at first contact, which finds out what works, and by the checks afterwards.
+"""
+
+import json
+import time
+from typing import Any
+
+from memproto.testing.clauses import Untestable, Violation
+from memproto.testing.facts import Fact
+from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.wire import show
+
+ROUTES = ("turns", "writes", "tools")
+
+#: Words in a tool's name that say that it stores.
+_STORING = ("add", "remember", "store", "save", "retain", "conclude", "write", "create", "memory")
+
+#: Argument names that carry the text to store, the likeliest first.
+_TEXT_ARGUMENTS = ("content", "text", "fact", "memory", "note", "conclusion", "observation", "data")
+
+#: Values of an enumerated argument that ask for storing.
+_STORING_VALUES = ("add", "store", "save", "remember", "create", "write", "retain")
+
+#: How long a background recall is waited for, where the provider prepares recall in advance.
+_PREWARM_S = 2.0
+
+
+def plant(subject: Subject, fact: Fact, route: str) -> None:
+    """Store `fact` by `route`, as a host would; raises what the hooks raise."""
+    if route == "turns":
+        subject.record(fact.text, f"I will remember {fact.name}.")
+    elif route == "writes":
+        subject.mirror("add", "memory", fact.text)
+    else:
+        plant_by_tool(subject, fact)
+
+
+def plant_by_tool(subject: Subject, fact: Fact) -> None:
+    """
+    Store `fact` by the tool that looks most like one that stores.
+
+    Raises:
+        Untestable: No tool looks like one that stores, or it answered with an error.
+
+    """
+    call = storing_call(subject.tools(), fact.text)
+    if call is None:
+        raise Untestable("no tool has a storing name and an argument for a text")
+    answer = subject.call_tool(*call)
+    if refused(answer):
+        raise Untestable(f"the tool {call[0]} refused a plain fact: {str(answer)[:120]}")
+
+
+def storing_call(schemas: Any, text: str) -> tuple[str, dict[str, Any]] | None:
+    """The name and arguments of a tool call that asks to store `text`, or None."""
+    ranked: list[tuple[int, str, dict[str, Any]]] = []
+    for schema in schemas if isinstance(schemas, list) else []:
+        arguments = _arguments(schema, text)
+        if arguments is not None:
+            ranked.append((_rank(schema, arguments), str(schema["name"]), arguments))
+    if not ranked:
+        return None
+    _, name, arguments = min(ranked, key=lambda row: row[0])
+    return name, arguments
+
+
+def _rank(schema: dict[str, Any], arguments: dict[str, Any]) -> int:
+    name = str(schema["name"]).lower()
+    positions = [place for place, word in enumerate(_STORING) if word in name]
+    asks = any(value in _STORING_VALUES for value in arguments.values())
+    return min(positions, default=99) - (20 if asks else 0)
+
+
+def _arguments(schema: Any, text: str) -> dict[str, Any] | None:
+    """Arguments that store `text`, or None where the schema does not look like a storing tool."""
+    if not isinstance(schema, dict) or not isinstance(schema.get("parameters"), dict):
+        return None
+    properties = schema["parameters"].get("properties")
+    if not isinstance(properties, dict) or not _stores(schema, properties):
+        return None
+    carrier = next((name for name in _TEXT_ARGUMENTS if _is_text(properties.get(name))), None)
+    if carrier is None:
+        return None
+    filled = {carrier: text}
+    required = schema["parameters"].get("required") or []
+    for name in [*required, *(key for key in properties if key in ("action", "target"))]:
+        if name not in filled:
+            filled[name] = _value(properties.get(name))
+    return filled
+
+
+def _stores(schema: dict[str, Any], properties: dict[str, Any]) -> bool:
+    name = str(schema.get("name", "")).lower()
+    choices = [value for item in properties.values() for value in _choices(item)]
+    return any(word in name for word in _STORING) or any(v in _STORING_VALUES for v in choices)
+
+
+def _choices(item: Any) -> list[Any]:
+    values = item.get("enum") if isinstance(item, dict) else None
+    return values if isinstance(values, list) else []
+
+
+def _is_text(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("type") == "string" and not _choices(item)
+
+
+def _value(item: Any) -> Any:
+    choices = _choices(item)
+    if choices:
+        return next((value for value in choices if value in _STORING_VALUES), choices[0])
+    kind = item.get("type") if isinstance(item, dict) else "string"
+    samples: dict[Any, Any] = {
+        "integer": 1,
+        "number": 1.0,
+        "boolean": True,
+        "array": [],
+        "object": {},
+    }
+    return samples.get(kind, "note")
+
+
+def refused(answer: Any) -> bool:
+    """Whether a tool's answer says that it did not do what was asked."""
+    try:
+        parsed = json.loads(answer)
+    except (TypeError, ValueError):
+        return False
+    if not isinstance(parsed, dict):
+        return False
+    return bool(parsed.get("error")) or parsed.get("success") is False or parsed.get("ok") is False
+
+
+def brings_back(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> bool:
+    """
+    Whether recall brings `fact`, asked with a question about it.
+
+    A provider that prepares recall in advance is asked to, and waited for; a store that is fresh
+    only after a while is asked again until then.
+    """
+    if fact.is_in(recalled(subject, fact.query)):
+        return True
+    prepares = subject.has("prewarm")
+    wait_s = max(freshness_s, _PREWARM_S if prepares else 0.0)
+    end = time.monotonic() + wait_s
+    while time.monotonic() < end:
+        if prepares:
+            subject.prewarm(fact.query)
+        time.sleep(min(0.05, wait_s))
+        if fact.is_in(recalled(subject, fact.query)):
+            return True
+    return False
+
+
+def recalled(subject: Subject, query: str) -> Any:
+    """
+    What recall gives for a plain question.
+
+    Raises:
+        Violation: Of MP-RECALL-001: it is neither a str nor None, so that nothing else can be said.
+
+    """
+    answer = subject.recall(query)
+    if answer is not None and not isinstance(answer, str):
+        raise Violation(
+            "a str or None", show(answer), operation="recall", requirement="MP-RECALL-001"
+        )
+    return answer
+
+
+def survey(subject_maker: Any, fact: Fact, route: str) -> bool:
+    """
+    Whether a fact stored by `route` comes back after shutdown and a new start.
+
+    `subject_maker` is a context manager that opens an instance on one home. What is refused, or
+    raises, does not come back: the rule on raising has a check of its own.
+    """
+    try:
+        with subject_maker() as subject:
+            if route == "tools" and not subject.has("tools"):
+                return False
+            plant(subject, fact, route)
+        with subject_maker() as again:
+            return brings_back(again, fact)
+    except (HookRaised, Untestable, Violation):
+        return False

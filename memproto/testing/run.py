@@ -1,0 +1,267 @@
+"""What a provider-side check works with: new instances, unique sessions, facts to plant, routes."""
+
+import contextlib
+import dataclasses
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from memproto.operations import CORE_HOOKS, Binding, hook_name
+from memproto.testing import locate, routes
+from memproto.testing.clauses import NotApplicable, Untestable, Violation
+from memproto.testing.facts import Fact, Facts
+from memproto.testing.subject import HookRaised, Subject, Watch
+from memproto.testing.watchers import AuditLog
+from memproto.testing.wire import show
+from memproto.types import SPEC_VERSION
+
+#: Extensions of which the kit drives hooks, beside the nine members of the core.
+_EXTENSION_HOOKS = ("get_tool_schemas", "handle_tool_call", "queue_prefetch", "backup_paths")
+
+#: How many generated examples a check draws in each profile.
+EXAMPLES = {"quick": 10, "ci": 50, "deep": 500}
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+    """
+    What the parent tells a child about the run; plain JSON values.
+
+    Attributes:
+        seed: Of facts and of generated texts.
+        profile: quick, ci or deep.
+        scale: Factor on every budget.
+        config: The settings' `config`, merged into what initialize gets.
+        capabilities: What the provider declared at first contact.
+        routes: Route to "declared", "observed", "absent" or "unknown".
+        deaths: Operation to the number of hangs and deaths so far.
+
+    """
+
+    seed: int = 0
+    profile: str = "quick"
+    scale: float = 1.0
+    config: dict[str, Any] = dataclasses.field(default_factory=dict)
+    capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
+    routes: dict[str, str] = dataclasses.field(default_factory=dict)
+    deaths: dict[str, int] = dataclasses.field(default_factory=dict)
+
+
+class Run:
+    """
+    One check's view of the target. Every run has a home, a user and a session of its own.
+
+    Attributes:
+        binding: The binding that the provider was written for.
+        home: The directory that instances get unless another one is asked for.
+        facts: A source of facts that no other check of this run plants.
+        context: See `Context`.
+
+    """
+
+    def __init__(
+        self,
+        factory: Callable[[], Any],
+        binding: Binding,
+        home: Path,
+        watch: Watch,
+        context: Context,
+        *,
+        salt: int = 0,
+    ) -> None:
+        self.binding = binding
+        self.home = home
+        self.context = context
+        self.watch = watch
+        self.facts = Facts(context.seed * 1009 + salt)
+        self.audit: AuditLog | None = None
+        self.root = home.parent
+        self._factory = factory
+        self._latest: Any = None
+        self._numbers = itertools.count(1)
+        self._tag = f"{salt:04x}{context.seed % 65536:04x}"
+        self._open: list[Subject] = []
+
+    # -- instances --------------------------------------------------------------------------------
+
+    def provider(self) -> Subject:
+        """A new instance from the same factory, not initialized."""
+        return Subject(self.watch_load(), self.binding, self.watch)
+
+    def watch_load(self) -> Any:
+        """Build an instance under the load budget."""
+        with self.watch.hook("load"):
+            self._latest = self._factory()
+        return self._latest
+
+    def hook(self, operation: str) -> str:
+        """The hook that serves `operation`, in the author's binding."""
+        return hook_name(operation, self.binding)
+
+    def where(self, operation: str) -> str:
+        """File, line and name of the hook that serves `operation`."""
+        if operation == "load" or self._latest is None:
+            return ""
+        return locate.hook(self._latest, operation, self.binding)
+
+    def session_key(self) -> str:
+        """
+        A session id that no other check uses.
+
+        Where the provider keeps sessions apart, a check has only one: what is stored in it is to
+        be found again under the same id.
+        """
+        if "session" in self.declared("isolates", ["profile"]):
+            return f"session-{self._tag}"
+        return f"session-{self._tag}-{next(self._numbers)}"
+
+    def config(self, home: Path | None = None, **extra: Any) -> dict[str, Any]:
+        """What a conforming host hands to initialize."""
+        place = home or self.home
+        place.mkdir(parents=True, exist_ok=True)
+        base: dict[str, Any] = {
+            "home": str(place),
+            "protocol": {
+                "version": SPEC_VERSION,
+                "host": "memproto-kit",
+                "hooks": [*CORE_HOOKS, *_EXTENSION_HOOKS],
+                "contexts": ["primary"],
+            },
+            "deadlines": {"enrich_s": 5.0, "compress_s": 120.0, "shutdown_s": 15.0},
+            "limits": {"recall_chars": 100_000},
+            "platform": "cli",
+            "agent_context": "primary",
+            "agent_identity": f"profile-{self._tag}",
+            "user_id": f"user-{self._tag}",
+        }
+        return {**base, **self.context.config, **extra}
+
+    def open(self, home: Path | None = None, session: str = "", **extra: Any) -> Subject:
+        """A new instance, initialized for a session; closed after the check if it is still open."""
+        subject = self.provider()
+        self._open.append(subject)
+        subject.open(session or self.session_key(), self.config(home, **extra))
+        return subject
+
+    def close(self, subject: Subject) -> None:
+        """Shut an instance down, once."""
+        if subject in self._open:
+            self._open.remove(subject)
+        subject.close()
+
+    def finish(self) -> None:
+        """Shut down what the check left open; what that raises is no part of the check."""
+        for subject in list(self._open):
+            self._open.remove(subject)
+            with contextlib.suppress(Exception):
+                subject.close()
+
+    @contextlib.contextmanager
+    def session(self, home: Path | None = None, **extra: Any) -> Iterator[Subject]:
+        """An initialized instance that is shut down at the end of the block."""
+        subject = self.open(home, **extra)
+        yield subject
+        self.close(subject)
+
+    def place(self, name: str) -> Path:
+        """A directory beside the home, for a second profile."""
+        return self.home.with_name(f"{self.home.name}-{name}")
+
+    # -- declarations -----------------------------------------------------------------------------
+
+    def declared(self, key: str, default: Any) -> Any:
+        """What the provider declared under `key`, or the specification's default."""
+        return self.context.capabilities.get(key, default)
+
+    def serves(self, route: str) -> bool:
+        """Whether the provider stores by `route`, as declared or as observed at first contact."""
+        return self.context.routes.get(route) in ("declared", "observed")
+
+    def needs_route(self, *any_of: str) -> str:
+        """
+        The first of the routes that the provider serves.
+
+        Raises:
+            NotApplicable: It declares `stores` and none of them is in it.
+            Untestable: It cannot or did not declare, and none was observed.
+
+        """
+        for route in any_of:
+            if self.serves(route):
+                if self.declared("retention", "verbatim") == "selective":
+                    raise Untestable("retention is selective: nothing is certain to be kept")
+                return route
+        wanted = " or ".join(any_of)
+        if "stores" in self.context.capabilities:
+            raise NotApplicable(f"the provider does not declare that it stores {wanted}")
+        raise Untestable(f"nothing stored through {wanted} came back at first contact")
+
+    # -- planting and bringing back ---------------------------------------------------------------
+
+    def plant(self, subject: Subject, fact: Fact, route: str) -> None:
+        """
+        Store a fact by one route.
+
+        Raises:
+            HookRaised: The hook raised something that is no report.
+            Untestable: The provider refused, and said so.
+
+        """
+        try:
+            routes.plant(subject, fact, route)
+        except HookRaised as failure:
+            if failure.is_report:
+                raise Untestable(f"a plain fact was refused: {show(failure.error)}") from None
+            raise
+
+    def brings_back(self, subject: Subject, fact: Fact) -> bool:
+        """Whether recall brings the fact, within the freshness that the provider declares."""
+        return routes.brings_back(subject, fact, self._freshness_s())
+
+    def reopened_brings_back(self, fact: Fact, home: Path | None = None) -> bool:
+        """Whether a new instance on the same home brings the fact back."""
+        with self.session(home) as again:
+            return self.brings_back(again, fact)
+
+    def _freshness_s(self) -> float:
+        consistency = self.declared("consistency", "immediate")
+        if isinstance(consistency, dict):
+            return float(consistency.get("eventual", {}).get("freshness_s", 0)) * self.context.scale
+        return 0.0
+
+    # -- small helps ------------------------------------------------------------------------------
+
+    @property
+    def examples(self) -> int:
+        """How many generated examples the profile asks for."""
+        return EXAMPLES[self.context.profile]
+
+    def violated(
+        self, expected: str, observed: str, *, operation: str = "", requirement: str = ""
+    ) -> NoReturn:
+        """Report the requirement under check (or another one) as violated."""
+        raise Violation(expected, observed, operation=operation, requirement=requirement)
+
+    def wait_until(self, condition: Callable[[], bool], within_s: float) -> bool:
+        """Poll `condition` until it holds; False when it did not within the scaled time."""
+        end = time.monotonic() + within_s * self.context.scale
+        while not condition():
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.005)
+        return True
+
+
+def tree(root: Path) -> dict[str, tuple[int, int]]:
+    """Every file below `root` with size and time of change, for comparison before and after."""
+    found: dict[str, tuple[int, int]] = {}
+    for folder, _, files in os.walk(root):
+        for name in files:
+            path = os.path.join(folder, name)  # noqa: PTH118 - names may be undecodable
+            with contextlib.suppress(OSError):
+                info = os.stat(path)  # noqa: PTH116 - as above
+                found[path] = (info.st_size, info.st_mtime_ns)
+    return found

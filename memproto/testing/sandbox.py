@@ -1,0 +1,125 @@
+"""
+Fresh places for a check: HOME, temporary files, working directory, the provider's home.
+
+The operator's own home is never read or written: everything that points to it is replaced, and
+nothing of the environment goes through but what a program needs to run at all.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from memproto.errors import InvalidSettings
+
+#: Variables without which an interpreter or its native libraries may not start.
+_KEPT = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONHASHSEED",
+    "PYTHONUTF8",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "SYSTEMROOT",
+    "MEMPROTO_TIME_SCALE",
+)
+
+#: Nothing listens there: a request that respects proxies fails at once instead of leaving.
+_DEAD_PROXY = "http://127.0.0.1:9"
+
+
+def new_root() -> Path:
+    """
+    A new directory for one run of the kit.
+
+    Raises:
+        InvalidSettings: The temporary directory lies inside an agent's real home.
+
+    """
+    root = Path(tempfile.mkdtemp(prefix="memproto-")).resolve()
+    for home in _agent_homes():
+        if root.is_relative_to(home):
+            shutil.rmtree(root, ignore_errors=True)
+            raise InvalidSettings(
+                f"TMPDIR={tempfile.gettempdir()}",
+                f"lies inside the agent's home {home}, which the kit must not touch",
+                "set TMPDIR to a directory outside of it",
+            )
+    return root
+
+
+def _agent_homes() -> list[Path]:
+    named = os.environ.get("HERMES_HOME")
+    homes = [Path.home() / ".hermes"]
+    return [path.resolve() for path in ([Path(named)] if named else []) + homes]
+
+
+def remove(root: Path) -> None:
+    """Remove a run's directory, whatever a provider did to its permissions."""
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def places(root: Path) -> dict[str, Path]:
+    """The directories of one check below `root`, created."""
+    found = {name: root / name for name in ("user", "tmp", "work", "memory")}
+    for path in found.values():
+        path.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+def environment(root: Path, extra: dict[str, str]) -> dict[str, str]:
+    """The whole environment of a child whose places are below `root`."""
+    at = places(root)
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    user = str(at["user"])
+    fresh = {
+        "HOME": user,
+        "USERPROFILE": user,
+        "TMPDIR": str(at["tmp"]),
+        "TEMP": str(at["tmp"]),
+        "TMP": str(at["tmp"]),
+        "XDG_CONFIG_HOME": f"{user}/.config",
+        "XDG_DATA_HOME": f"{user}/.local/share",
+        "XDG_CACHE_HOME": f"{user}/.cache",
+        "XDG_STATE_HOME": f"{user}/.local/state",
+        "XDG_RUNTIME_DIR": str(at["tmp"]),
+        "HERMES_HOME": str(at["memory"]),
+        "HERMES_DISABLE_LAZY_INSTALLS": "1",
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONFAULTHANDLER": "",
+        "NO_PROXY": "localhost,127.0.0.1,::1",
+    }
+    proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), _DEAD_PROXY)
+    lower = {
+        name.lower(): value for name, value in {**proxies, "NO_PROXY": fresh["NO_PROXY"]}.items()
+    }
+    return {**kept, **fresh, **proxies, **lower, **extra}
+
+
+def enter(root: Path, extra: dict[str, str]) -> None:
+    """Make the places below `root` this process's own, as a fresh process would find them."""
+    wanted = environment(root, extra)
+    for name in set(os.environ) - set(wanted):
+        del os.environ[name]
+    os.environ.update(wanted)
+    tempfile.tempdir = None
+    os.chdir(places(root)["work"])
+
+
+def search_path(directory: Path) -> list[str]:
+    """What a target in `directory` may be imported from: the directory and its ./src."""
+    return [str(path) for path in (directory, directory / "src") if path.is_dir()]
+
+
+def interpreter() -> str:
+    """The interpreter that children run."""
+    return sys.executable

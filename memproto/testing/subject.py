@@ -1,0 +1,209 @@
+"""
+One provider instance under the kit's hand: each hook watched, timed, and called as hosts do.
+
+Hooks run on the thread that calls here. What a hook raises comes out as `HookRaised`, so that a
+check can never mistake the provider's exception for its own.
+"""
+
+import contextlib
+import dataclasses
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from memproto.errors import ProviderError
+from memproto.operations import Binding, hook_name
+from memproto.testing import incidents
+from memproto.testing.clauses import Untestable
+from memproto.testing.wire import Wire, show
+
+
+class HookRaised(Exception):
+    """
+    A hook of the provider raised.
+
+    Attributes:
+        operation: The operation that was asked for.
+        error: What the hook raised.
+
+    """
+
+    def __init__(self, operation: str, error: BaseException) -> None:
+        super().__init__(f"{operation}: {show(error)}")
+        self.operation = operation
+        self.error = error
+
+    @property
+    def is_report(self) -> bool:
+        """Whether the error is one of those by which a provider reports a refusal."""
+        return isinstance(self.error, ProviderError)
+
+    @property
+    def ends_process(self) -> bool:
+        """Whether the error is one that ends the interpreter."""
+        return isinstance(self.error, SystemExit | KeyboardInterrupt | GeneratorExit)
+
+
+class HookLate(Exception):
+    """A hook returned after its budget."""
+
+    def __init__(self, operation: str, took_s: float, budget_s: float) -> None:
+        super().__init__(f"{operation} took {took_s:.2f} s of {budget_s:g} s")
+        self.operation = operation
+        self.took_s = took_s
+        self.budget_s = budget_s
+
+
+@dataclasses.dataclass
+class Watch:
+    """
+    What all subjects of one check share: the wire, the budgets, the tally of calls.
+
+    Attributes:
+        wire: Where the parent is told which hook runs.
+        scale: Factor on every budget.
+        deaths: Operation to the number of times that its hook hung or died in this run.
+        hooks: Operation to [calls, longest in seconds].
+        late: Operations whose hook returned after its budget.
+
+    """
+
+    wire: Wire
+    scale: float = 1.0
+    deaths: dict[str, int] = dataclasses.field(default_factory=dict)
+    hooks: dict[str, list[float]] = dataclasses.field(default_factory=dict)
+    late: list[str] = dataclasses.field(default_factory=list)
+    lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+    arm: Callable[[float], None] = lambda budget_s: None
+    disarm: Callable[[], None] = lambda: None
+
+    @contextlib.contextmanager
+    def hook(self, operation: str) -> Iterator[None]:
+        """Run the body as a hook of `operation`; raises `HookLate` when it took too long."""
+        deaths = self.deaths.get(operation, 0)
+        if deaths >= incidents.MOST_DEATHS:
+            raise Untestable(f"{operation} hung or died {deaths} times and is not called any more")
+        budget_s = incidents.budget_s(operation, scale=self.scale, deaths=deaths)
+        with self.wire.hook(operation, budget_s):
+            self.arm(budget_s)
+            begin = time.perf_counter()
+            try:
+                yield
+            finally:
+                took_s = time.perf_counter() - begin
+                self.disarm()
+                self._count(operation, took_s)
+        if took_s > budget_s:
+            self.late.append(operation)
+            raise HookLate(operation, took_s, budget_s)
+
+    def _count(self, operation: str, took_s: float) -> None:
+        with self.lock:
+            row = self.hooks.setdefault(operation, [0, 0.0])
+            row[0] += 1
+            row[1] = max(row[1], took_s)
+
+
+class Subject:
+    """
+    A provider instance, native or adapted, whose hooks are called by the specification's words.
+
+    Attributes:
+        provider: The instance, with the nine members.
+        binding: The binding that its author wrote it for.
+        config: What `initialize` got, or None before.
+
+    """
+
+    def __init__(self, provider: Any, binding: Binding, watch: Watch) -> None:
+        self.provider = provider
+        self.binding = binding
+        self.config: dict[str, Any] | None = None
+        self._watch = watch
+
+    def hook(self, operation: str) -> str:
+        """The hook's name in the author's binding."""
+        return hook_name(operation, self.binding)
+
+    def has(self, operation: str) -> bool:
+        """Whether the provider has the hook of an extension's operation."""
+        return callable(getattr(self.provider, hook_name(operation, "native"), None))
+
+    def call(self, operation: str, function: Callable[[], Any]) -> Any:
+        """
+        Run `function` as a hook of `operation`.
+
+        Raises:
+            HookRaised: It raised anything at all.
+            HookLate: It returned after its budget.
+            Untestable: The hook hung too often before.
+
+        """
+        with self._watch.hook(operation):
+            try:
+                return function()
+            except BaseException as error:
+                failure = HookRaised(operation, error)
+        raise failure
+
+    # -- the core, in the order of a session's life ----------------------------------------------
+
+    def name(self) -> Any:
+        """Read the provider's name."""
+        return self.call("name", lambda: self.provider.name)
+
+    def available(self) -> Any:
+        """Ask whether the provider is available."""
+        return self.call("available", self.provider.is_available)
+
+    def open(self, session_key: str, config: dict[str, Any]) -> None:
+        """Initialize the provider; `config` is handed over as it is."""
+        self.config = config
+        self.call("open", lambda: self.provider.initialize(session_key, config))
+
+    def declare(self) -> Any:
+        """Read the provider's capabilities."""
+        return self.call("declare", self.provider.capabilities)
+
+    def recall(self, query: str, messages: Sequence[dict[str, Any]] | None = None) -> Any:
+        """Recall for one turn; gives what the hook returned, of whatever type."""
+        history = [] if messages is None else messages
+        return self.call("recall", lambda: self.provider.enrich_turn(query, history))
+
+    def record(self, user: str, assistant: str = "Noted.") -> None:
+        """Record one finished turn."""
+        self.call("record", lambda: self.provider.on_turn_complete(user, assistant))
+
+    def mirror(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        """Mirror one write of the memory tool."""
+        hook = self.provider.on_memory_write
+        self.call("mirror", lambda: hook(action, target, content, old_text))
+
+    def compress(self, messages: list[dict[str, Any]], count: int = 1) -> None:
+        """Offer messages that are about to be discarded."""
+        self.call("compress", lambda: self.provider.on_compress(messages, count))
+
+    def close(self) -> None:
+        """Shut the provider down."""
+        self.call("close", self.provider.shutdown)
+
+    # -- extensions -------------------------------------------------------------------------------
+
+    def tools(self) -> Any:
+        """Read the tool schemas."""
+        return self.call("tools", self.provider.get_tool_schemas)
+
+    def call_tool(self, name: str, args: dict[str, Any]) -> Any:
+        """Call one tool."""
+        return self.call("call_tool", lambda: self.provider.handle_tool_call(name, args))
+
+    def prewarm(self, query: str) -> None:
+        """Ask for the next turn's recall to be started."""
+        self.call("prewarm", lambda: self.provider.queue_prefetch(query))
+
+    def backup_paths(self) -> Any:
+        """Read the paths outside the home that hold the provider's state."""
+        return self.call("backup", self.provider.backup_paths)

@@ -1,0 +1,150 @@
+"""What the kit watches inside a child: audit events, process globals, leftover threads."""
+
+import contextlib
+import locale
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+_PROGRAMS = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.fork")
+_SOCKETS = (
+    "socket.connect",
+    "socket.bind",
+    "socket.sendto",
+    "socket.getaddrinfo",
+    "socket.__new__",
+)
+_WRITING = (
+    "os.mkdir",
+    "os.rename",
+    "os.remove",
+    "os.rmdir",
+    "os.truncate",
+    "os.link",
+    "os.symlink",
+)
+
+
+class AuditLog:
+    """
+    Audit events of one process: what was opened, connected to and started, and by force stopped.
+
+    An audit hook cannot be removed, so there is one for the life of the process. Connections that
+    leave the machine are refused here: the kit sends traffic to loopback only.
+    """
+
+    def __init__(self) -> None:
+        self._recording: list[str] | None = None
+        sys.addaudithook(self._hear)
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[list[str]]:
+        """Collect descriptions of sockets, programs and writes in the body."""
+        events: list[str] = []
+        self._recording = events
+        try:
+            yield events
+        finally:
+            self._recording = None
+
+    def _hear(self, event: str, args: tuple[Any, ...]) -> None:
+        if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo"):
+            self._refuse_outside(event, args)
+        if self._recording is None:
+            return
+        described = _describe(event, args)
+        if described:
+            self._recording.append(described)
+
+    def _refuse_outside(self, event: str, args: tuple[Any, ...]) -> None:
+        address = args[0] if event == "socket.getaddrinfo" else args[-1]
+        if not is_loopback(address):
+            if self._recording is not None:
+                self._recording.append(f"{event} {address!r}")
+            raise ConnectionRefusedError(f"memproto sends nothing to {address!r}: loopback only")
+
+
+def is_loopback(address: object) -> bool:
+    """Whether a socket address, or a host name, stays on this machine."""
+    host = address[0] if isinstance(address, tuple) and address else address
+    if isinstance(host, bytes):
+        host = host.decode("latin-1")
+    if not isinstance(host, str):
+        return True
+    if isinstance(address, str) and address.startswith(("/", "\0")):
+        return True
+    return host in ("", "localhost", "::1", "0.0.0.0", "::") or host.startswith("127.")  # noqa: S104 - compared, not bound
+
+
+def _describe(event: str, args: tuple[Any, ...]) -> str:
+    """A line for an event that a quiet hook does not cause, else ''."""
+    if event == "open":
+        path, mode, flags = args
+        writes = isinstance(mode, str) and set(mode) & set("wax+")
+        writes = writes or (mode is None and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+        return f"opened {path!r} for writing" if writes and path != os.devnull else ""
+    if event in _PROGRAMS:
+        return f"started a program: {event} {args[:1]!r}"
+    if event in _SOCKETS:
+        return f"used a socket: {event} {args[1:]!r}"
+    if event in _WRITING:
+        return f"changed the file system: {event} {args[:1]!r}"
+    if event == "sqlite3.connect" and args[0] != ":memory:":
+        return f"opened the database {args[0]!r}"
+    return ""
+
+
+def process_globals() -> dict[str, Any]:
+    """The parts of the process that belong to the host, in comparable form."""
+    root = logging.getLogger()
+    return {
+        "working directory": _or_error(os.getcwd),
+        "signal handlers": {
+            number: repr(signal.getsignal(number)) for number in sorted(signal.valid_signals())
+        },
+        "locale": locale.setlocale(locale.LC_ALL),
+        "root logger": (root.level, tuple(map(repr, root.handlers)), logging.root.manager.disable),
+        "socket timeout": socket.getdefaulttimeout(),
+        "sys.excepthook": repr(sys.excepthook),
+        "threading.excepthook": repr(threading.excepthook),
+        "recursion limit": sys.getrecursionlimit(),
+        "switch interval": sys.getswitchinterval(),
+        "umask": _umask(),
+    }
+
+
+def environment() -> dict[str, str]:
+    """A copy of the environment."""
+    return dict(os.environ)
+
+
+def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """One line for each key whose value differs."""
+    return [
+        f"{key}: {before.get(key)!r} became {after.get(key)!r}"
+        for key in sorted({*before, *after})
+        if before.get(key) != after.get(key)
+    ]
+
+
+def thread_ids() -> set[int]:
+    """All threads that run Python code, those that `threading` does not know included."""
+    return set(sys._current_frames())  # noqa: SLF001 - the only view of foreign threads
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _or_error(function: Any) -> Any:
+    try:
+        return function()
+    except OSError as error:
+        return f"<{type(error).__name__}>"

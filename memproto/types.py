@@ -1,0 +1,59 @@
+"""Frozen values that cross the protocol, and the names of their shapes."""
+
+import dataclasses
+import re
+from typing import Any, Literal
+
+#: A message of the conversation, as in `schemas/message.schema.json`.
+Message = dict[str, Any]
+
+#: What `capabilities()` returns, as in `schemas/capabilities.schema.json`.
+Capabilities = dict[str, Any]
+
+#: Content of a user message: text, or a list of parts of which the text parts hold `text`.
+Content = str | list[dict[str, Any]]
+
+#: The names that may label a section of the context block. Spec: MP-NAME-002.
+LABEL = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
+
+#: The specification release that this package implements.
+SPEC_VERSION = "1.0"
+
+EventOutcome = Literal[
+    "ok",  # the hook returned
+    "dropped",  # the provider takes no further part in this session
+    "raised",  # the hook raised; the message is in `detail`
+    "late",  # the hook had not returned at its deadline
+    "stuck",  # the hook was not called because an earlier call has not returned
+    "wrong_type",  # the hook returned something that the contract does not allow
+    "late_answer",  # a hook returned after its deadline; the answer was thrown away
+    "abandoned",  # accepted work was not delivered before the end
+]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Event:
+    """
+    One thing that happened between the registry and a provider. Holds no user text.
+
+    Attributes:
+        hook: The member that was called, e.g. `enrich_turn`.
+        provider: The provider's name.
+        outcome: See `EventOutcome`.
+        took_s: Seconds between call and return (or deadline) on the registry's clock.
+        detail: The error's type, the wrong type, or the reason; never an argument's value.
+        lost: How many accepted calls this event gives up.
+
+    """
+
+    hook: str
+    provider: str
+    outcome: EventOutcome
+    took_s: float = 0.0
+    detail: str = ""
+    lost: int = 0
+
+
+def is_label(name: object) -> bool:
+    """Whether `name` may label a section of the context block."""
+    return isinstance(name, str) and LABEL.fullmatch(name) is not None

@@ -1,0 +1,96 @@
+"""
+A small good provider that stores turns and writes: one JSON line each, searched by words.
+
+The builtin provider stores no turns; this one gives the rules on turns something good to pass,
+and most broken providers are it with one hook changed.
+"""
+
+import json
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+_WORD = re.compile(r"\w{3,}")
+
+
+class Journal:
+    """Keeps a list of entries in memory and in `journal.jsonl` below the home."""
+
+    name = "journal"
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._path: Path | None = None
+        self._entries: list[dict[str, str]] = []
+
+    def is_available(self) -> bool:
+        return True
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        home = Path(config["home"])
+        home.mkdir(parents=True, exist_ok=True)
+        self._path = home / "journal.jsonl"
+        self._entries = self._load()
+
+    def capabilities(self) -> dict[str, Any]:
+        return {
+            "stores": ["turns", "writes"],
+            "recall_basis": "query",
+            "isolates": ["profile"],
+            "mirrors": {target: ["add", "replace", "remove"] for target in ("memory", "user")},
+            "spec_version": "1.0",
+        }
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        wanted = words(user_message)
+        with self._lock:
+            ranked = [
+                (len(wanted & words(entry["text"])), entry["text"]) for entry in self._entries
+            ]
+        best = max((score for score, _ in ranked), default=0)
+        found = [text for score, text in ranked if score and score == best]
+        return "\n".join(found) or None
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        with self._lock:
+            if action in ("replace", "remove"):
+                self._entries = [e for e in self._entries if not self._is_old(e, target, old_text)]
+            if action in ("add", "replace"):
+                self._entries.append({"kind": target, "text": content or ""})
+            self._save()
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        with self._lock:
+            self._entries.append({"kind": "turn", "text": f"{user_message}\n{assistant_response}"})
+            self._save()
+
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        """Every turn is stored already."""
+
+    def shutdown(self) -> None:
+        """Every write is on disk already."""
+
+    @staticmethod
+    def _is_old(entry: dict[str, str], target: str, old_text: str | None) -> bool:
+        return entry["kind"] == target and bool(old_text) and str(old_text) in entry["text"]
+
+    def _load(self) -> list[dict[str, str]]:
+        assert self._path is not None
+        if not self._path.exists():
+            return []
+        return [json.loads(line) for line in self._path.read_text("ascii").splitlines()]
+
+    def _save(self) -> None:
+        assert self._path is not None
+        lines = "".join(json.dumps(entry) + "\n" for entry in self._entries)
+        fresh = self._path.with_suffix(".new")
+        fresh.write_text(lines, "ascii")
+        fresh.replace(self._path)
+
+
+def words(text: str) -> set[str]:
+    """The words of a text that are worth a search."""
+    return {word.casefold() for word in _WORD.findall(text)}
