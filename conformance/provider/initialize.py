@@ -17,9 +17,9 @@ from memproto.testing.wire import show
 #: Keys as a later host might add them; release 1.0 names none of them.
 _UNKNOWN_KEYS: dict[str, Any] = {
     "x_memproto_future": True,
-    "region": {"name": "north", "zones": [1, 2, {"spare": None}]},
-    "turn_budget": 12,
-    "thread_title": "",
+    "x_memproto_region": {"name": "north", "zones": [1, 2, {"spare": None}]},
+    "x_memproto_turns": 12,
+    "x_memproto_title": "",
 }
 
 
@@ -49,7 +49,7 @@ def unknown_keys_are_no_obstacle(run: Run) -> None:
 
 @check("MP-INIT-003")
 def the_configuration_stays_as_it_was(run: Run) -> None:
-    config = run.config(region={"name": "north", "zones": [1, 2]})
+    config = run.config(x_memproto_region={"name": "north", "zones": [1, 2]})
     before = copy.deepcopy(config)
     subject = run.provider()
     subject.open(run.session_key(), config)

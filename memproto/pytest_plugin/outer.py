@@ -54,8 +54,9 @@ def _paths_fault(early_config: pytest.Config, typed: list[str]) -> str:
     paths = [str(path) for path in getattr(known, "file_or_dir", [])]
     if not paths:
         return ""
+    shown = " ".join(paths)
     return (
-        f"--memproto: the paths {chr(32).join(paths)} cannot be combined with it; "
+        f"--memproto: the paths {shown} cannot be combined with it; "
         "the suite runs alone\n"
         "  fix: leave the paths out, or run them in a pytest run of their own"
     )

@@ -47,7 +47,7 @@ def hook(provider: Any, operation: str, binding: Binding) -> str:
     function = getattr(function, "fget", None) or getattr(function, "__func__", function)
     label = f"{type(inner).__name__}.{name}"
     try:
-        code = inspect.unwrap(function).__code__  # type: ignore[arg-type, attr-defined]
+        code = inspect.unwrap(function).__code__
     except (AttributeError, ValueError):
         return label
     return f"{short(code.co_filename)}:{code.co_firstlineno} in {label}"

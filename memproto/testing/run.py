@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import itertools
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -265,3 +266,27 @@ def tree(root: Path) -> dict[str, tuple[int, int]]:
                 info = os.stat(path)  # noqa: PTH116 - as above
                 found[path] = (info.st_size, info.st_mtime_ns)
     return found
+
+
+def together(*functions: Callable[[], Any]) -> list[BaseException | None]:
+    """
+    Call each function on a new thread of its own, all from one moment on.
+
+    Blocks until every one of them is back, and gives for each what it raised, or None.
+    """
+    barrier = threading.Barrier(len(functions))
+    raised: list[BaseException | None] = [None] * len(functions)
+
+    def call(index: int, function: Callable[[], Any]) -> None:
+        barrier.wait()
+        try:
+            function()
+        except BaseException as error:
+            raised[index] = error
+
+    threads = [threading.Thread(target=call, args=row) for row in enumerate(functions)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return raised

@@ -1,0 +1,245 @@
+"""Chapter 70: failure isolation."""
+
+import ast
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from memproto.testing import routes, sandbox, watchers
+from memproto.testing.clauses import Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.run import Run, tree
+from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.wire import show
+
+#: What the requirement names, of all that the watchers see.
+_NAMED = (
+    "working directory",
+    "signal handlers",
+    "locale",
+    "root logger",
+    "socket timeout",
+    "sys.excepthook",
+    "threading.excepthook",
+)
+
+#: Of a larger file only so many bytes are searched.
+_SEARCHED_BYTES = 50_000_000
+
+_ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
+
+
+# -- homes ------------------------------------------------------------------------------------------
+
+
+@check("MP-ISO-001")
+def homes_do_not_leak(run: Run) -> None:
+    route = run.needs_route("turns", "writes", "tools")
+    other_home, fact = run.place("other"), run.facts.new()
+    one, other = run.open(), run.open(other_home)
+    run.plant(one, fact, route)
+    _knows_nothing(run, other, fact, "at the same time")
+    run.close(other)
+    run.close(one)
+    if not run.reopened_brings_back(fact):
+        raise Untestable(f"nothing stored through {route} comes back from its own home")
+    with run.session(other_home) as again:
+        _knows_nothing(run, again, fact, "after a new start")
+    with run.session() as one, run.session(other_home) as again:
+        one.recall(fact.query)
+        _knows_nothing(run, again, fact, "beside an instance that has just recalled it")
+
+
+def _knows_nothing(run: Run, other: Subject, fact: Fact, when: str) -> None:
+    recalled = other.recall(fact.query)
+    if fact.is_in(recalled):
+        expected = "nothing of what was stored below another home"
+        run.violated(expected, f"{when}: {show(recalled)}", operation="recall")
+
+
+# -- process state ----------------------------------------------------------------------------------
+
+
+@check("MP-ISO-002")
+def a_session_leaves_the_process_as_it_was(run: Run) -> None:
+    before = _state()
+    changed: dict[str, str] = {}
+    for operation in _session(run):
+        for line in watchers.differences(before, _state()):
+            changed.setdefault(line, operation)
+    left = [line for line in watchers.differences(before, _state()) if line in changed]
+    if left:
+        run.violated("the process as it was before the session", left[0], operation=changed[left[0]])
+
+
+def _state() -> dict[str, Any]:
+    """What belongs to the host, one entry for each signal and each environment variable."""
+    state = {name: value for name, value in watchers.process_globals().items() if name in _NAMED}
+    signals = state.pop("signal handlers")
+    variables = watchers.environment()
+    return {
+        **state,
+        **{f"handler of signal {number}": handler for number, handler in signals.items()},
+        **{f"environment variable {name}": value for name, value in variables.items()},
+    }
+
+
+def _session(run: Run) -> Iterator[str]:
+    """Live through one session; yields the operation that was called last, after each call."""
+    yield "load"
+    subject = run.open()
+    yield "open"
+    for operation, call in _calls(run, subject).items():
+        routes.tolerant(call)
+        yield operation
+    run.close(subject)
+    yield "close"
+
+
+def _calls(run: Run, subject: Subject) -> dict[str, Callable[[], Any]]:
+    fact = run.facts.new()
+    said = [{"role": "user", "content": fact.text}]
+    return {
+        "recall": lambda: subject.recall(fact.query),
+        "mirror": lambda: subject.mirror("add", "memory", fact.text),
+        "record": lambda: subject.record(fact.text),
+        "compress": lambda: subject.compress(said),
+    }
+
+
+@check("MP-ISO-003")
+def a_session_leaves_the_process_alone(run: Run) -> None:
+    # An end of the process, now or later, is seen from outside; a fork is seen here.
+    assert run.audit is not None
+    with run.audit.recording() as events:
+        for operation in _session(run):
+            forks = [event for event in events if event.startswith("started a program: os.fork")]
+            if forks:
+                observed = f"{run.hook(operation)} forked the process"
+                run.violated("no copy of the process", observed, operation=operation)
+
+
+# -- neighbours -------------------------------------------------------------------------------------
+
+
+@check("MP-ISO-004")
+def shutdown_of_one_leaves_the_others(run: Run) -> None:
+    route = run.needs_route("turns", "writes", "tools")
+    if run.binding == "native":
+        _outlives(run, route, run.place("neighbour"), "another home")
+    if run.binding != "native" or not run.declared("single_writer", default=False):
+        _outlives(run, route, run.home, "the same home")
+
+
+def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
+    neighbour, subject = run.open(neighbours_home), run.open()
+    first, second = run.facts.several(2)
+    run.plant(subject, first, route)
+    subject.recall(first.query)
+    run.close(neighbour)
+    try:
+        run.plant(subject, second, route)
+        subject.recall(second.query)
+    except HookRaised as failure:
+        if failure.ends_process or failure.is_report:
+            raise
+        observed = f"{run.hook(failure.operation)} raised {show(failure.error)}"
+        _violated(run, observed, which)
+    shown = [run.brings_back(subject, fact) for fact in (first, second)]
+    run.close(subject)
+    kept = [run.reopened_brings_back(fact) for fact in (first, second)]
+    if (shown[0] and not shown[1]) or (kept[0] and not kept[1]):
+        _violated(run, "what was stored after it is not recalled, what was stored before is", which)
+    if not kept[0]:
+        raise Untestable(f"nothing stored through {route} comes back, with a neighbour or without")
+
+
+def _violated(run: Run, observed: str, which: str) -> None:
+    expected = f"an instance works on after {run.hook('close')} of one with {which}"
+    run.violated(expected, observed, operation="close")
+
+
+# -- places -----------------------------------------------------------------------------------------
+
+
+@check("MP-ISO-005")
+def what_is_stored_lies_below_the_home(run: Run) -> None:
+    run.needs_route("turns", "writes", "tools")
+    assert run.audit is not None
+    with run.audit.recording() as events:
+        facts, allowed = _stored(run)
+    if not any(run.reopened_brings_back(fact) for fact in facts):
+        raise Untestable("nothing of what was planted comes back")
+    for path in _files(run, events):
+        if not any(path.is_relative_to(place) for place in allowed) and _holds(path, facts):
+            run.violated("stored text only below the given home", f"it is in {_shown(run, path)}")
+
+
+def _stored(run: Run) -> tuple[list[Fact], list[Path]]:
+    """Facts that were planted by each route in one session, and where they may lie."""
+    facts = []
+    with run.session() as subject:
+        for route in routes.ROUTES:
+            if run.serves(route):
+                facts += run.facts.several(2)
+                for fact in facts[-2:]:
+                    run.plant(subject, fact, route)
+        named = subject.backup_paths() if subject.has("backup") else []
+    return facts, [run.home.resolve(), *_paths(named), *_paths(_set_by_operator(run))]
+
+
+def _set_by_operator(run: Run) -> list[str]:
+    """Values of the settings, and of variables that the kit itself does not set."""
+    base = sandbox.environment(run.root, {})
+    values: list[Any] = [v for name, v in os.environ.items() if base.get(name) != v]
+    waiting: list[Any] = [run.context.config]
+    while waiting:
+        item = waiting.pop()
+        inner = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        waiting += inner
+        values.append(item)
+    return [value for value in values if isinstance(value, str)]
+
+
+def _paths(values: Any) -> list[Path]:
+    found = []
+    for value in values if isinstance(values, list | tuple | set | frozenset) else ():
+        if isinstance(value, str | os.PathLike) and str(value) and "\0" not in str(value):
+            found.append(Path(value).expanduser().resolve())
+    return found
+
+
+def _files(run: Run, events: list[str]) -> list[Path]:
+    """Files in the check's own places, and others that were opened for writing meanwhile."""
+    inside = [Path(name).resolve() for name in tree(run.root)]
+    return sorted({*inside, *filter(Path.is_file, map(_opened, events))})
+
+
+def _opened(event: str) -> Path:
+    """The path that an audit event speaks of; one that is no file where it speaks of none."""
+    match = re.match(r"opened (?:the database )?(b?'.*'|b?\".*\")", event)
+    name = ast.literal_eval(match[1]) if match else ""
+    text = os.fsdecode(name)
+    return Path(text).resolve() if "\0" not in text else Path()
+
+
+def _shown(run: Run, path: Path) -> str:
+    """The path as its author wrote it, as far as that can be known."""
+    names = {"user": "~", "tmp": "the temporary directory", "work": "the working directory"}
+    places = sandbox.places(run.root)
+    for name, shown in names.items():
+        if path.is_relative_to(places[name].resolve()):
+            return f"{shown}/{path.relative_to(places[name].resolve())}"
+    return str(path)
+
+
+def _holds(path: Path, facts: list[Fact]) -> bool:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_SEARCHED_BYTES).lower()
+    except OSError:
+        return False
+    words = [word.lower() for fact in facts for word in fact.name.split()]
+    return any(word.encode(encoding) in data for word in words for encoding in _ENCODINGS)

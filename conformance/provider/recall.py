@@ -1,0 +1,209 @@
+"""Chapter 40: recall."""
+
+import copy
+from typing import Any
+
+from memproto.errors import Unavailable
+from memproto.testing import routes, texts
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.run import Run
+from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.wire import show
+
+#: How long a prepared recall may take to get in the way of the next question.
+_STALE_WITHIN_S = 0.3
+
+#: Histories as message.schema.json allows them.
+_HISTORIES: dict[str, list[dict[str, Any]]] = {
+    "no messages": [],
+    "plain messages": [
+        {"role": "system", "content": "You help with a harbour."},
+        {"role": "user", "content": "Which berth is free?"},
+        {"role": "assistant", "content": "Berth 4."},
+    ],
+    "a message of parts": [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "What is on this picture?"},
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0K"}},
+            ],
+        },
+        {"role": "assistant", "content": [{"type": "text", "text": "A tug."}]},
+    ],
+    "tool messages": [
+        {"role": "user", "content": "Look it up."},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+            ],
+        },
+        {"role": "tool", "content": "found", "tool_call_id": "call_1", "name": "f"},
+    ],
+}
+
+_QUESTION = "What did we agree on for the next week?"
+
+
+@check("MP-RECALL-001")
+def recall_gives_text_or_none(run: Run) -> None:
+    with run.session() as subject:
+        _each_history(run, subject, _QUESTION)
+    query = _populate(run)
+    with run.session() as again:
+        _each_history(run, again, query)
+
+
+def _each_history(run: Run, subject: Subject, query: str) -> None:
+    for name, history in _HISTORIES.items():
+        answer = subject.recall(query, copy.deepcopy(history))
+        if answer is not None and not isinstance(answer, str):
+            run.violated("a str or None", f"{show(answer)}, with {name}")
+
+
+def _populate(run: Run) -> str:
+    """Store a fact where there is a way to; a question about it, or a general one."""
+    route = _any_route(run)
+    if not route:
+        return _QUESTION
+    fact = run.facts.new()
+    with run.session() as subject:
+        run.plant(subject, fact, route)
+    return fact.query
+
+
+def _any_route(run: Run) -> str:
+    return next((route for route in ("turns", "writes", "tools") if run.serves(route)), "")
+
+
+@check("MP-RECALL-002")
+def recall_keeps_its_deadline(run: Run) -> None:
+    # A recall that is late ends the check, wherever it happens: see `incidents.LATE`.
+    query = _populate(run)
+    with run.session() as subject:
+        for question in (query, _QUESTION, query * 40):
+            for history in _HISTORIES.values():
+                subject.recall(question, copy.deepcopy(history))
+
+
+@check("MP-RECALL-003")
+def the_messages_stay_as_they_were(run: Run) -> None:
+    query = _populate(run)
+    with run.session() as subject:
+        for name, history in _HISTORIES.items():
+            given = copy.deepcopy(history)
+            subject.recall(query, given)
+            if given != history:
+                run.violated(
+                    "the messages as they were handed over",
+                    f"{name}: {difference(history, given)}",
+                )
+
+
+def difference(before: list[Any], after: list[Any]) -> str:
+    """What became of a list of messages, in one line."""
+    if len(before) != len(after):
+        return f"{len(before)} messages became {len(after)}: {show(after)}"
+    changed = next(i for i, message in enumerate(before) if message != after[i])
+    return f"message {changed}, {show(before[changed])}, became {show(after[changed])}"
+
+
+@check("MP-RECALL-004")
+def an_answer_belongs_to_its_question(run: Run) -> None:
+    basis = run.declared("recall_basis", "query")
+    if basis != "query":
+        raise NotApplicable(f"recall_basis is {basis}: answers do not depend on the question")
+    route = run.needs_route("writes", "turns", "tools")
+    first, second = run.facts.several(2)
+    with run.session() as subject:
+        run.plant(subject, first, route)
+        run.plant(subject, second, route)
+    for fact in (first, second):
+        if not _answers(run, fact):
+            raise Untestable("recall by question did not bring both of two stored facts")
+    with run.session() as asked:
+        answer = _after_another_question(run, asked, first, second)
+    if first.is_in(answer) and not second.is_in(answer):
+        run.violated(
+            f"an answer to the later question, {second.query!r}",
+            f"the answer to the earlier one, {first.query!r}, instead: {show(answer)}",
+        )
+
+
+def _speaks_for_itself(run: Run) -> bool:
+    """Whether the provider itself says that it recalls by query, or by saying nothing agrees."""
+    return run.binding == "native" or "recall_basis" in run.context.capabilities
+
+
+def _answers(run: Run, fact: Fact) -> bool:
+    """Whether a new session brings the fact; of a provider that cannot declare, without help."""
+    with run.session() as subject:
+        if _speaks_for_itself(run):
+            return run.brings_back(subject, fact)
+        return fact.is_in(routes.recalled(subject, fact.query))
+
+
+def _after_another_question(run: Run, subject: Subject, first: Fact, second: Fact) -> Any:
+    """
+    What recall gives for the second question after the first one was asked.
+
+    In the Hermes binding a recall may be prepared for the turn before by design; so only who says
+    that recall goes by the query is asked to prepare the first one.
+    """
+    subject.recall(first.query)
+    if not (subject.has("prewarm") and _speaks_for_itself(run)):
+        return routes.recalled(subject, second.query)
+    subject.prewarm(first.query)
+    answers: list[Any] = []
+
+    def settled() -> bool:
+        answers.append(routes.recalled(subject, second.query))
+        return first.is_in(answers[-1]) or second.is_in(answers[-1])
+
+    run.wait_until(settled, _STALE_WITHIN_S)
+    return answers[-1]
+
+
+@check("MP-RECALL-005")
+def the_first_recall_brings_what_is_stored(run: Run) -> None:
+    route = run.needs_route("writes", "turns", "tools")
+    fact = run.facts.new()
+    with run.session() as subject:
+        run.plant(subject, fact, route)
+    if not run.reopened_brings_back(fact):
+        raise Untestable("a stored fact did not come back at all")
+    with run.session() as again:
+        answer = routes.recalled(again, fact.query)
+    if not fact.is_in(answer):
+        run.violated(
+            f"{fact.name!r} in the first answer of a session, to {fact.query!r}",
+            f"{show(answer)}; a later recall of such a session brought it",
+        )
+
+
+@check("MP-RECALL-006")
+def recall_takes_any_text(run: Run) -> None:
+    odd = {**texts.NAMED, **texts.LONG, **texts.generated(run.context.seed, run.examples)}
+    failures: list[tuple[str, HookRaised]] = []
+    with run.session() as empty:
+        empty.recall(_QUESTION)
+        failures += texts.raised_for(texts.NAMED, lambda text: _ask(empty, text))
+    query = _populate(run)
+    with run.session() as subject:
+        subject.recall(query)
+        failures += texts.raised_for(odd, lambda text: _ask(subject, text))
+    found = [item for item in failures if not isinstance(item[1].error, Unavailable)]
+    if found:
+        name, failure = found[0]
+        count = len({name for name, _ in found})
+        run.violated(
+            f"a str or None from {run.hook('recall')} for every question",
+            f"it raised {show(failure.error)} for {name}; {count} of {len(odd)} texts raised",
+        )
+
+
+def _ask(subject: Subject, text: str) -> None:
+    subject.recall(text)

@@ -1,0 +1,165 @@
+"""Chapter 65: shutdown."""
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import thread as pools
+from pathlib import Path
+from typing import Any
+
+from memproto.testing import routes
+from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.run import Run, together
+from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.wire import show
+
+#: Two threads seldom meet in the same line at the first attempt.
+_ROUNDS = 3
+
+#: How many turns stand in a provider's queue when shutdown comes.
+_TURNS = 20
+
+#: A thread that was told to stop gets this long to end by itself.
+_ENDING_S = 2.0
+
+
+@check("MP-SHUT-001")
+def shutdown_may_come_twice(run: Run) -> None:
+    with run.session() as subject:
+        routes.live(subject, run.facts.new())
+    _returns(run, subject, "a second time")
+
+
+@check("MP-SHUT-002")
+def shutdown_may_come_from_two_threads(run: Run) -> None:
+    # What fails one after the other is the rule on the second call, and says nothing about threads.
+    with run.session() as subject:
+        routes.live(subject, run.facts.new())
+    subject.close()
+    for _ in range(_ROUNDS):
+        with _left_open(run) as subject:
+            routes.live(subject, run.facts.new())
+            for error in together(subject.close, subject.close):
+                if error is not None:
+                    _judge_raised(run, error, "both calls return", "called by two threads at once")
+
+
+@check("MP-SHUT-003")
+def shutdown_may_come_before_initialize(run: Run) -> None:
+    with run.session():
+        pass
+    _returns(run, run.provider(), "before initialize")
+
+
+@check("MP-SHUT-004")
+def shutdown_may_come_after_a_failed_initialize(run: Run) -> None:
+    ways = _failing_ways(run)
+    failed = [_fails_and_closes(run, name, config) for name, config in ways.items()]
+    if not any(failed):
+        raise NotApplicable(f"initialize does not raise with {' nor with '.join(ways)}")
+
+
+@check("MP-SHUT-005")
+def shutdown_returns_in_time(run: Run) -> None:
+    # The watch books a late shutdown; here there is something to be late with.
+    subject = run.open()
+    for fact in run.facts.several(_TURNS):
+        routes.live(subject, fact)
+    run.close(subject)
+
+
+@check("MP-SHUT-006")
+def shutdown_leaves_no_thread_that_holds_the_process(run: Run) -> None:
+    before = set(threading.enumerate())
+    with run.session() as subject:
+        for fact in run.facts.several(3):
+            routes.live(subject, fact)
+
+    def holding() -> list[threading.Thread]:
+        return [t for t in threading.enumerate() if t not in before and _holds_exit(t)]
+
+    if not run.wait_until(lambda: not holding(), _ENDING_S):
+        names = ", ".join(sorted(f"{t.name!r} ({_place(t)})" for t in holding()))
+        run.violated("no thread that the interpreter waits for", f"still running: {names}")
+
+
+# -- calls that must return -------------------------------------------------------------------------
+
+
+def _returns(run: Run, subject: Subject, when: str) -> None:
+    try:
+        subject.close()
+    except HookRaised as failure:
+        _judge_raised(run, failure, f"{run.hook('close')} returns", when)
+
+
+def _judge_raised(run: Run, error: BaseException, expected: str, when: str) -> None:
+    """The rule at hand where shutdown raised; whatever else came up is passed on."""
+    if not isinstance(error, HookRaised) or error.ends_process:
+        raise error
+    run.violated(expected, f"{run.hook('close')} raised {show(error.error)} when called {when}")
+
+
+@contextlib.contextmanager
+def _left_open(run: Run) -> Iterator[Subject]:
+    """An initialized instance that the body shuts down itself."""
+    subject = run.provider()
+    subject.open(run.session_key(), run.config())
+    yield subject
+
+
+# -- an initialize that raises ----------------------------------------------------------------------
+
+
+def _failing_ways(run: Run) -> dict[str, dict[str, Any]]:
+    """What is wrong, in words, to a configuration that has it."""
+    file = run.place("file")
+    file.write_text("This is a file.\n", "ascii")
+    ways = {"a home that is a file": run.config() | {"home": str(file)}}
+    if os.geteuid() != 0:
+        closed = run.place("closed")
+        closed.mkdir(mode=0o500)
+        ways["a home that is not writable"] = run.config() | {"home": str(closed)}
+    if run.context.config:
+        bare = {k: v for k, v in run.config().items() if k not in run.context.config}
+        ways["no settings"] = {"home": str(run.home)} | bare
+    return ways
+
+
+def _fails_and_closes(run: Run, name: str, config: dict[str, Any]) -> bool:
+    """Whether initialize raised; shutdown has to return either way."""
+    subject = run.provider()
+    failed = False
+    try:
+        subject.open(run.session_key(), config)
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        failed = True
+    _returns(run, subject, f"after {'a failed ' if failed else ''}initialize with {name}")
+    return failed
+
+
+# -- threads that hold the process ------------------------------------------------------------------
+
+
+def _holds_exit(thread: threading.Thread) -> bool:
+    """Whether the interpreter would wait for `thread`; an idle worker of a pool ends by itself."""
+    if thread.daemon or not thread.is_alive():
+        return False
+    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - the only view of it
+    worker: Callable[..., Any] = pools._worker  # type: ignore[attr-defined]  # noqa: SLF001 - as above
+    return frame is None or frame.f_code is not worker.__code__
+
+
+def _place(thread: threading.Thread) -> str:
+    """Where the thread stands, in the frame that is not the standard library's."""
+    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - the only view of it
+    library = str(Path(threading.__file__).parent)
+    while frame is not None and frame.f_code.co_filename.startswith(library):
+        frame = frame.f_back
+    if frame is None:
+        return "not in Python code"
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} in {frame.f_code.co_name}"

@@ -1,0 +1,243 @@
+"""Chapter 45: threads and deadlines."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from memproto.testing import routes
+from memproto.testing.clauses import Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.run import Run, together
+from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.wire import show
+
+#: What another thread may have to wait for its turn.
+_TURN_S = 1.0
+
+#: How often the thread that measures wants to run.
+_TICK_S = 0.005
+
+#: A tick that is later than this while nothing runs says that the machine is slow.
+_USUAL_LATENESS_S = 0.1
+
+#: As long as a long message; backtracking over it takes seconds where it is quadratic.
+_LENGTH = 20_000
+
+#: The operation that serves each route.
+_STORES = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
+
+
+# -- other threads than initialize's ----------------------------------------------------------------
+
+
+@check("MP-THR-001")
+def hooks_work_on_other_threads(run: Run) -> None:
+    subject = run.open()
+    for operation, call in _calls(run, subject).items():
+        _works_elsewhere(run, operation, call)
+    planted = _plant_elsewhere(run, subject)
+    _works_elsewhere(run, "close", subject.close)
+    for route, fact in planted.items():
+        _comes_back_elsewhere(run, route, fact)
+
+
+def _calls(run: Run, subject: Subject) -> dict[str, Callable[[], Any]]:
+    fact = run.facts.new()
+    said = [{"role": "user", "content": fact.text}, {"role": "assistant", "content": "Noted."}]
+    calls: dict[str, Callable[[], Any]] = {
+        "recall": lambda: subject.recall(fact.query),
+        "mirror": lambda: subject.mirror("add", "memory", fact.text),
+        "record": lambda: subject.record(fact.text),
+        "compress": lambda: subject.compress(said),
+        "tools": lambda: subject.tools(),
+        "prewarm": lambda: subject.prewarm(fact.query),
+    }
+    return {name: c for name, c in calls.items() if name not in _EXTRAS or subject.has(name)}
+
+
+_EXTRAS = ("tools", "prewarm")
+
+
+def _plant_elsewhere(run: Run, subject: Subject) -> dict[str, Fact]:
+    """Route to a fact that was stored by it on another thread, for each route that is served."""
+    if run.declared("retention", "verbatim") == "selective":
+        return {}
+    planted = {route: run.facts.new() for route in _STORES if run.serves(route)}
+    for route, fact in planted.items():
+        _works_elsewhere(run, _STORES[route], _planting(run, subject, fact, route))
+    return planted
+
+
+def _planting(run: Run, subject: Subject, fact: Fact, route: str) -> Callable[[], None]:
+    return lambda: run.plant(subject, fact, route)
+
+
+def _works_elsewhere(run: Run, operation: str, call: Callable[[], Any]) -> None:
+    """Call on a new thread; where that raises, call on initialize's thread to compare."""
+    error = together(call)[0]
+    if error is None:
+        return
+    if not isinstance(error, HookRaised) or error.ends_process:
+        raise error
+    try:
+        call()
+    except HookRaised as same:
+        if same.is_report and error.is_report:
+            return
+        raise
+    run.violated(
+        f"{run.hook(error.operation)} works on every thread",
+        f"on another thread than initialize's it raised {show(error.error)}",
+        operation=error.operation or operation,
+    )
+
+
+def _comes_back_elsewhere(run: Run, route: str, fact: Fact) -> None:
+    """A fact that was stored on another thread is recalled on another thread, after a new start."""
+    found: list[bool] = []
+    with run.session() as again:
+        _works_elsewhere(run, "recall", lambda: found.append(run.brings_back(again, fact)))
+        if found[0]:
+            return
+        if run.brings_back(again, fact):
+            run.violated(
+                f"{run.hook('recall')} works on every thread",
+                "what it brings on initialize's thread it does not bring on another",
+                operation="recall",
+            )
+    _show_that_it_stores(run, route)
+    hook = run.hook(_STORES[route])
+    observed = "what was stored on initialize's thread comes back, and on another it was lost"
+    run.violated(f"{hook} works on every thread", observed, operation=_STORES[route])
+
+
+def _show_that_it_stores(run: Run, route: str) -> None:
+    fact = run.facts.new()
+    with run.session() as subject:
+        run.plant(subject, fact, route)
+    if not run.reopened_brings_back(fact):
+        raise Untestable(f"nothing stored through {route} comes back, on no thread")
+
+
+# -- the interpreter lock ---------------------------------------------------------------------------
+
+
+class _Heart:
+    """
+    A thread that wants to run every few milliseconds, and keeps how long it was not let.
+
+    Guarantees:
+        `longest` includes the time since the last tick, so that it need not wait for the next.
+    """
+
+    def __init__(self) -> None:
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._last = (time.monotonic(), time.process_time())
+        self._longest = (0.0, 0.0)
+        self._thread = threading.Thread(target=self._beat, name="kit-heart", daemon=True)
+
+    def __enter__(self) -> "_Heart":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        while not self._stop.wait(_TICK_S):
+            with self._lock:
+                self._tick()
+
+    def _tick(self) -> None:
+        now = (time.monotonic(), time.process_time())
+        gap = (now[0] - self._last[0], now[1] - self._last[1])
+        self._longest = max(self._longest, gap)
+        self._last = now
+
+    def longest(self) -> tuple[float, float]:
+        """The longest silence since the last call in seconds, and the processor time in it."""
+        with self._lock:
+            self._tick()
+            found, self._longest = self._longest, (0.0, 0.0)
+        return found
+
+
+@check("MP-THR-002")
+def hooks_let_other_threads_run(run: Run) -> None:
+    subject = run.open()
+    with _Heart() as heart:
+        limit_s = _TURN_S * run.context.scale * _slowness(heart)
+        for text in _shapes():
+            for operation, call in _texted(subject, text).items():
+                heart.longest()
+                routes.tolerant(call)
+                _judge_silence(run, operation, text, heart.longest(), limit_s)
+
+
+def _slowness(heart: _Heart) -> float:
+    """The factor by which this machine is late while nothing runs; never below 1."""
+    heart.longest()
+    time.sleep(6 * _TICK_S)
+    return max(1.0, heart.longest()[0] / _USUAL_LATENESS_S)
+
+
+def _judge_silence(
+    run: Run, operation: str, text: str, silence: tuple[float, float], limit_s: float
+) -> None:
+    # A machine that gives the process no time stops all threads as well: only a busy one froze.
+    silent_s, busy_s = silence
+    if silent_s <= limit_s or busy_s < silent_s / 2:
+        return
+    run.violated(
+        f"other threads run at least once in {limit_s:g} s",
+        f"{run.hook(operation)} held the interpreter for {silent_s:.1f} s, "
+        f"with a text of {len(text)} characters that begins with {text[:24]!r}",
+        operation=operation,
+    )
+
+
+def _texted(subject: Subject, text: str) -> dict[str, Callable[[], Any]]:
+    said = [{"role": "user", "content": text}, {"role": "assistant", "content": text}]
+    return {
+        "recall": lambda: subject.recall(text),
+        "mirror": lambda: subject.mirror("add", "memory", text),
+        "record": lambda: subject.record(text, text),
+        "compress": lambda: subject.compress(said),
+    }
+
+
+def _shapes() -> list[str]:
+    """Long texts over which patterns with nested or adjoining repetition backtrack."""
+    pieces = (
+        ("a", "!"),
+        ("7", "!"),
+        (" ", "x"),
+        ("\n", "x"),
+        (".", "x"),
+        ("word ", "!"),
+        ("Anna Berg ", "!"),
+        ("https://example.org/a?b=c&", " "),
+        ("a@b.", "!"),
+        ('"it\'s" ', "\\"),
+        ("<b>*_`[(", "x"),
+        ("- one, two; ", "x"),
+    )
+    return [piece * (_LENGTH // len(piece)) + end for piece, end in pieces]
+
+
+# -- accepting in time ------------------------------------------------------------------------------
+
+
+@check("MP-THR-003")
+def writes_are_accepted_in_time(run: Run) -> None:
+    # The watch books a late write; what is written here is short, long, and many.
+    subject = run.open()
+    for fact in run.facts.several(3):
+        routes.live(subject, fact)
+    long = "\n".join(fact.text for fact in run.facts.several(200))
+    routes.tolerant(lambda: subject.record(long, long))
+    routes.tolerant(lambda: subject.mirror("add", "user", long))
+    run.close(subject)

@@ -1,0 +1,209 @@
+"""Chapter 50: mirrored writes, and storing through tools."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from memproto.testing import routes, texts
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.run import Run
+from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.wire import show
+
+#: What holds where `mirrors` is not declared.
+_ADD_ONLY = {"memory": ["add"], "user": ["add"]}
+
+_LONG_CHARS = 100_000
+
+#: So many entries of about 400 characters fill every bounded store that a prompt can show.
+_MANY = 30
+
+
+def _mirrored(run: Run, action: str) -> list[str]:
+    """The targets for which `action` takes effect, as declared."""
+    mirrors: dict[str, list[str]] = run.declared("mirrors", _ADD_ONLY)
+    return [target for target, actions in mirrors.items() if action in actions]
+
+
+def _needs(run: Run, action: str) -> list[str]:
+    run.needs_route("writes")
+    targets = _mirrored(run, action)
+    if not targets:
+        raise NotApplicable(f"`mirrors` names {action} for no target")
+    return targets
+
+
+def _write(subject: Subject, *arguments: Any) -> None:
+    """Mirror a write of plain texts; a refusal makes the check untestable."""
+    try:
+        subject.mirror(*arguments)
+    except HookRaised as failure:
+        if failure.is_report:
+            reason = f"a plain {arguments[0]} was refused: {show(failure.error)}"
+            raise Untestable(reason) from None
+        raise
+
+
+def _added(run: Run, targets: list[str]) -> Iterator[tuple[str, Fact]]:
+    """Add one fact for each target, and see every one come back before something is asserted."""
+    facts = {target: run.facts.new() for target in targets}
+    with run.session() as subject:
+        for target, fact in facts.items():
+            _write(subject, "add", target, fact.text)
+    for target, fact in facts.items():
+        if not run.reopened_brings_back(fact):
+            raise Untestable(f"what was added to {target} did not come back; see MP-WRITE-001")
+    yield from facts.items()
+
+
+@check("MP-WRITE-001")
+def an_added_text_comes_back(run: Run) -> None:
+    targets = _needs(run, "add")
+    facts = {target: run.facts.new() for target in targets}
+    with run.session() as subject:
+        for target, fact in facts.items():
+            _write(subject, "add", target, fact.text)
+    for target, fact in facts.items():
+        if not run.reopened_brings_back(fact):
+            run.violated(
+                f"what was added to {target}, recalled after a new start",
+                f"{fact.text!r} was accepted and did not come back",
+            )
+
+
+@check("MP-WRITE-002")
+def a_write_takes_any_text(run: Run) -> None:
+    odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}
+    failures: list[tuple[str, HookRaised]] = []
+    with run.session() as subject:
+        for arguments in _shapes(run):
+            failures += texts.raised_for(odd, lambda text, a=arguments: _fill(subject, a, text))
+    found = [item for item in failures if not item[1].is_report]
+    if found:
+        name, failure = found[0]
+        count = len({name for name, _ in found})
+        run.violated(
+            f"{run.hook('mirror')} stores every str, or raises an error of memproto.errors",
+            f"it raised {show(failure.error)} for {name}; {count} of {len(odd)} texts raised",
+        )
+    # What was stored must not stand in the way of the next session.
+    with run.session() as again:
+        again.recall("What did I ask you to keep?")
+
+
+#: Stands for the odd text in the arguments of a write.
+_ODD = object()
+
+
+def _shapes(run: Run) -> Iterator[tuple[Any, ...]]:
+    """The arguments of every declared kind of write; each odd text is put at its marks."""
+    for target in _mirrored(run, "add"):
+        yield ("add", target, _ODD)
+    for target in _mirrored(run, "replace")[:1]:
+        yield ("replace", target, "The lamps are lit.", _ODD)
+        yield ("replace", target, _ODD, "The lamps are lit.")
+    for target in _mirrored(run, "remove")[:1]:
+        yield ("remove", target, "", _ODD)
+
+
+def _fill(subject: Subject, arguments: tuple[Any, ...], text: str) -> None:
+    subject.mirror(*(text if item is _ODD else item for item in arguments))
+
+
+@check("MP-WRITE-003")
+def a_replaced_text_is_gone(run: Run) -> None:
+    for target, old in _added(run, _needs(run, "replace")):
+        name = run.facts.name()
+        new = Fact(old.text.replace(old.name, name), old.query, name)
+        with run.session() as subject:
+            _write(subject, "replace", target, new.text, old.text)
+        if not run.reopened_brings_back(new):
+            run.violated(
+                f"the new text, {new.text!r}, after a replace in {target}",
+                "it did not come back after a new start",
+            )
+        _is_gone(run, old, f"a replace in {target}")
+
+
+@check("MP-WRITE-004")
+def a_removed_text_is_gone(run: Run) -> None:
+    for target, fact in _added(run, _needs(run, "remove")):
+        with run.session() as subject:
+            _write(subject, "remove", target, "", fact.text)
+        _is_gone(run, fact, f"a remove in {target}")
+
+
+def _is_gone(run: Run, fact: Fact, after: str) -> None:
+    with run.session() as again:
+        answer = routes.recalled(again, fact.query)
+        if run.declared("consistency", "immediate") != "immediate" and fact.is_in(answer):
+            raise Untestable(f"consistency is eventual; {fact.name!r} was still recalled")
+    if fact.is_in(answer):
+        run.violated(
+            f"{fact.text!r} gone from recall after {after}",
+            f"{fact.query!r} still brings {show(answer)}",
+        )
+
+
+@check("MP-WRITE-005")
+def what_is_not_stored_is_reported(run: Run) -> None:
+    target = _needs(run, "add")[0]
+    next(_added(run, [target]))
+    long = run.facts.new()
+    if _accepts(run, target, _padded(long, _LONG_CHARS)):
+        _must_come_back(run, long, f"a text of {_LONG_CHARS:,} characters")
+    many = run.facts.several(_MANY)
+    accepted = [fact for fact in many if _accepts(run, target, _padded(fact, 400))]
+    if accepted:
+        number = many.index(accepted[-1]) + 1
+        _must_come_back(run, accepted[-1], f"write {number} of {_MANY}, each of 400 characters,")
+
+
+def _padded(fact: Fact, chars: int) -> str:
+    """The fact, and after it other sentences up to that length."""
+    lines = (f"On day {day} the harbour was calm and nothing was moved." for day in range(1, chars))
+    parts = [fact.text]
+    size = len(fact.text)
+    for line in lines:
+        size += len(line) + 1
+        if size > chars:
+            return " ".join(parts)
+        parts.append(line)
+    return fact.text
+
+
+def _accepts(run: Run, target: str, text: str) -> bool:
+    """Whether a write returned; any of the errors that report a refusal says that it did not."""
+    with run.session() as subject:
+        try:
+            subject.mirror("add", target, text)
+        except HookRaised as failure:
+            if failure.is_report:
+                return False
+            raise
+    return True
+
+
+def _must_come_back(run: Run, fact: Fact, what: str) -> None:
+    if not run.reopened_brings_back(fact):
+        run.violated(
+            f"{run.hook('mirror')} raises where it does not store",
+            f"it returned for {what} and {fact.query!r} does not bring the text back, "
+            "while a single short text does come back",
+        )
+
+
+@check("MP-TOOL-001")
+def what_a_tool_stored_comes_back(run: Run) -> None:
+    with run.session() as subject:
+        if not subject.has("tools") or not subject.tools():
+            raise NotApplicable("the provider serves no tools")
+    run.needs_route("tools")
+    fact = run.facts.new()
+    with run.session() as subject:
+        run.plant(subject, fact, "tools")
+    if not run.reopened_brings_back(fact):
+        run.violated(
+            "what a tool answered to have stored, recalled after a new start",
+            f"{fact.text!r} was stored by a tool call that reported no error, and did not come back",
+        )

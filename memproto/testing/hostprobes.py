@@ -1,0 +1,178 @@
+"""
+What a host is judged with: providers that note every call, places to hang at, ears for reports.
+"""
+
+import copy
+import dataclasses
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+#: A hook hangs at most so long, should the end of its check never come.
+LONGEST_HANG_S = 60.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Call:
+    """
+    One call that a provider got.
+
+    Attributes:
+        hook: The member that was called.
+        args: Deep copies of its arguments, made at entry.
+        thread: The calling thread's identity.
+
+    """
+
+    hook: str
+    args: tuple[Any, ...]
+    thread: int
+
+
+class Probe:
+    """
+    A provider that notes every call before it acts; any thread.
+
+    A hook given by keyword, as in `Probe("a", enrich_turn=act)`, gets the hook's own arguments,
+    and what it returns or raises is what the host meets.
+
+    Attributes:
+        name: The provider's name.
+        calls: Every call in the order of entry.
+
+    """
+
+    def __init__(self, name: Any, **hooks: Callable[..., Any]) -> None:
+        self.name = name
+        self.calls: list[Call] = []
+        self._hooks = hooks
+
+    def _called(self, hook: str, *args: Any, default: Any = None) -> Any:
+        self.calls.append(Call(hook, copy.deepcopy(args), threading.get_ident()))
+        return self._hooks[hook](*args) if hook in self._hooks else default
+
+    def named(self, *hooks: str) -> list[Call]:
+        """The calls of some hooks, in order."""
+        return [call for call in list(self.calls) if call.hook in hooks]
+
+    def count(self, *hooks: str) -> int:
+        """How many calls of some hooks there were."""
+        return len(self.named(*hooks))
+
+    # -- the nine members -------------------------------------------------------------------------
+
+    def is_available(self) -> Any:
+        """Available, unless told otherwise."""
+        return self._called("is_available", default=True)
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        """Note the session."""
+        self._called("initialize", session_key, config)
+
+    def shutdown(self) -> None:
+        """Note the end."""
+        self._called("shutdown")
+
+    def capabilities(self) -> Any:
+        """Declare nothing."""
+        return self._called("capabilities", default={})
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> Any:
+        """Recall what `enrich_turn` was given for, or None."""
+        return self._called("enrich_turn", user_message, messages)
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        """Note one write."""
+        self._called("on_memory_write", action, target, content, old_text)
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        """Note one turn."""
+        self._called("on_turn_complete", user_message, assistant_response)
+
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        """Note what is about to be discarded."""
+        self._called("on_compress", messages, compression_count)
+
+
+def answering(text: str) -> Callable[..., str]:
+    """A recall that always gives `text`."""
+    return lambda user_message, messages: text
+
+
+def raising(make: Callable[[], BaseException]) -> Callable[..., Any]:
+    """A hook that raises a new error each time."""
+
+    def act(*args: Any) -> Any:
+        raise make()
+
+    return act
+
+
+class Gate:
+    """
+    A hook that hangs until it is opened; then it returns `answer`.
+
+    Attributes:
+        entered: Set once a call hangs here.
+        left: Set once a call has come out.
+
+    """
+
+    def __init__(self, answer: Any = None) -> None:
+        self.entered = threading.Event()
+        self.left = threading.Event()
+        self._answer = answer
+        self._open = threading.Event()
+
+    def __call__(self, *args: Any) -> Any:
+        """Hang."""
+        self.entered.set()
+        self._open.wait(LONGEST_HANG_S)
+        self.left.set()
+        return self._answer
+
+    def open(self) -> None:
+        """Let everybody out, now and from now on."""
+        self._open.set()
+
+
+class Reports(logging.Handler):
+    """
+    What a host said: its events where it takes a callback for them, else its log's warnings.
+
+    Attributes:
+        takes_events: Whether the host calls `hear`.
+
+    """
+
+    def __init__(self, *, takes_events: bool) -> None:
+        super().__init__(logging.WARNING)
+        self.takes_events = takes_events
+        self._events: list[Any] = []
+        self._lines: list[str] = []
+
+    def hear(self, event: Any) -> None:
+        """Take one event."""
+        self._events.append(event)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take one line of the log."""
+        self._lines.append(record.getMessage())
+
+    def about(self, provider: str) -> list[str]:
+        """Everything but good news that names `provider`, in order."""
+        if not self.takes_events:
+            return [line for line in list(self._lines) if provider in line]
+        return [
+            str(event)
+            for event in list(self._events)
+            if _names(event, provider) and getattr(event, "outcome", "") != "ok"
+        ]
+
+
+def _names(event: Any, provider: str) -> bool:
+    named = getattr(event, "provider", None)
+    return named == provider if isinstance(named, str) else provider in str(event)

@@ -1,0 +1,390 @@
+"""
+What a host-side check works with: registries under budgets, providers of every kind, the fence.
+"""
+
+import contextlib
+import inspect
+import itertools
+import logging
+import sys
+import sysconfig
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from pathlib import Path
+from typing import Any, NoReturn
+
+from memproto.deadlines import Deadlines
+from memproto.testing import locate
+from memproto.testing.clauses import Untestable, Violation
+from memproto.testing.facts import Facts
+from memproto.testing.hostprobes import Gate, Probe, Reports
+from memproto.testing.hosts import LoadedHost
+from memproto.testing.run import EXAMPLES, Context
+from memproto.testing.subject import Watch
+from memproto.testing.wire import show
+
+#: Operation to the method of a registry that serves it.
+_METHODS = {
+    "name": "register",
+    "available": "initialize_all",
+    "open": "initialize_all",
+    "declare": "initialize_all",
+    "recall": "enrich_turn",
+    "record": "on_turn_complete",
+    "mirror": "on_memory_write",
+    "compress": "on_compress",
+    "close": "shutdown_all",
+}
+
+#: The rule that a method breaks which does not return, whatever is being checked.
+_LATE = {
+    "recall": "MP-HOST-RECALL-001",
+    "record": "MP-HOST-TURN-002",
+    "mirror": "MP-HOST-TURN-002",
+    "close": "MP-HOST-SHUT-003",
+}
+
+#: Beyond its deadline a method gets this long: what a loaded machine may take, not what a hang does.
+_SLACK_S = 3.0
+
+#: No deadline passes in a check that is not about deadlines.
+_PATIENT = Deadlines(enrich_s=20.0, compress_s=20.0, shutdown_s=20.0)
+
+#: Deadlines of checks in which they pass; the longer ones only where a good answer was missing.
+_PACES_S = (0.3, 1.5, 6.0)
+
+_STDLIB = str(Path(sysconfig.get_paths()["stdlib"]).resolve())
+
+
+class HostLate(Violation):
+    """A method of the host had not returned when its deadline was long over."""
+
+
+class Host:
+    """
+    One registry, called as an agent does: one method after the other, on one thread of its own.
+
+    What a method raises, or that it does not return, is a violation.
+
+    Attributes:
+        registry: The registry itself.
+        deadlines: Those that it has, as far as the kit knows.
+        reports: What it said so far.
+
+    """
+
+    def __init__(self, run: "HostRun", registry: Any, deadlines: Deadlines, reports: Reports) -> None:
+        self.registry = registry
+        self.deadlines = deadlines
+        self.reports = reports
+        self.is_closed = False
+        self._run = run
+        self._agent = ThreadPoolExecutor(1, "kit-agent")
+        self._thread = self._agent.submit(threading.get_ident).result()
+
+    def register(self, *providers: Any) -> None:
+        """Register providers, in order."""
+        for provider in providers:
+            self._call("name", 0.0, provider)
+
+    def refusal(self, provider: Any) -> BaseException | None:
+        """What `register` raises for a provider, or None."""
+        with self._run.watched("name", _SLACK_S):
+            future = self._agent.submit(self.registry.register, provider)
+            wait_for([future], _SLACK_S * self._run.scale)
+        if not future.done():
+            raise self._late("name", _SLACK_S)
+        return future.exception()
+
+    def open(self, session_key: str = "") -> None:
+        """Initialize all providers."""
+        self._call("open", 7.0, session_key or self._run.session_key(), self._run.config())
+
+    def recall(self, query: str, messages: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+        """Recall for one turn; label to text, in the order given."""
+        history = messages if isinstance(messages, list) else list(messages)
+        answer = self._call("recall", self.deadlines.enrich_s, query, history)
+        try:
+            return {label: text for label, text in answer}  # noqa: C416 - pairs are what is checked
+        except (TypeError, ValueError):
+            expected = "a list of (label, text)"
+            raise Violation(expected, show(answer), operation="recall") from None
+
+    def record(self, user: str, assistant: str = "Noted.") -> None:
+        """Record one turn."""
+        self._call("record", 0.0, user, assistant)
+
+    def mirror(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        """Mirror one write of the memory tool."""
+        self._call("mirror", 0.0, action, target, content, old_text)
+
+    def compress(self, messages: list[dict[str, Any]], count: int = 1) -> None:
+        """Offer messages that are about to be discarded."""
+        self._call("compress", self.deadlines.compress_s, messages, count)
+
+    def close(self) -> None:
+        """Shut everything down."""
+        self.is_closed = True
+        self._call("close", self.deadlines.shutdown_s)
+
+    def close_from(self, callers: int) -> None:
+        """Shut everything down from several threads at once."""
+        self.is_closed = True
+        ready = threading.Barrier(callers)
+
+        def close() -> None:
+            ready.wait(_SLACK_S * self._run.scale)
+            self.registry.shutdown_all()
+
+        budget_s = self.deadlines.shutdown_s + _SLACK_S
+        with ThreadPoolExecutor(callers, "kit-closer") as pool, self._run.watched("close", budget_s):
+            futures = [pool.submit(close) for _ in range(callers)]
+            wait_for(futures, budget_s * self._run.scale)
+            self._run.open_gates()
+        for future in futures:
+            self._outcome("close", future)
+
+    def dismiss(self) -> None:
+        """Let the agent's thread go."""
+        self._agent.shutdown(wait=False)
+
+    # -- one call ---------------------------------------------------------------------------------
+
+    def _call(self, operation: str, deadline_s: float, *args: Any) -> Any:
+        method = getattr(self.registry, _METHODS[operation])
+        budget_s = deadline_s + _SLACK_S
+        with self._run.watched(operation, budget_s):
+            future = self._agent.submit(method, *args)
+            wait_for([future], budget_s * self._run.scale)
+        if not future.done():
+            raise self._late(operation, budget_s)
+        return self._outcome(operation, future)
+
+    @staticmethod
+    def _outcome(operation: str, future: "Future[Any]") -> Any:
+        error = future.exception()
+        if error is None:
+            return future.result()
+        place = locate.raised(error)
+        observed = f"it raised {show(error)}" + (f" at {place}" if place else "")
+        raise Violation(f"{_METHODS[operation]} returns", observed, operation=operation)
+
+    def _late(self, operation: str, budget_s: float) -> HostLate:
+        place = _place_of(self._thread)
+        return HostLate(
+            f"{_METHODS[operation]} returns within its deadline, {budget_s - _SLACK_S:g} s",
+            f"it had not returned after {budget_s * self._run.scale:g} s; it is at {place}",
+            operation=operation,
+            requirement=_LATE.get(operation, ""),
+        )
+
+
+class HostRun:
+    """
+    One check's view of the host.
+
+    Attributes:
+        binding: Native: that of the providers the host is judged with.
+        context: See `run.Context`.
+        watch: Where the parent is told what runs.
+        facts: A source of facts that no other check of this run plants.
+
+    """
+
+    def __init__(
+        self, loaded: LoadedHost, watch: Watch, context: Context, *, salt: int = 0
+    ) -> None:
+        self.loaded = loaded
+        self.binding = loaded.binding
+        self.context = context
+        self.watch = watch
+        self.scale = context.scale
+        self.facts = Facts(context.seed * 1009 + salt)
+        self._tag = f"{salt:04x}{context.seed % 65536:04x}"
+        self._numbers = itertools.count(1)
+        self._hosts: list[Host] = []
+        self._gates: list[Gate] = []
+
+    # -- hosts and providers ----------------------------------------------------------------------
+
+    def host(self, *providers: Any, deadlines: Deadlines = _PATIENT) -> Host:
+        """A new registry that holds `providers`, with those deadlines where it takes any."""
+        takes = self.loaded.accepts
+        reports = Reports(takes_events="on_event" in takes)
+        given: dict[str, Any] = {"deadlines": deadlines, "on_event": reports.hear}
+        registry = self.loaded.build(**{key: given[key] for key in given if key in takes})
+        logging.getLogger().addHandler(reports)
+        own = deadlines if "deadlines" in takes else Deadlines()
+        host = Host(self, registry, own, reports)
+        self._hosts.append(host)
+        host.register(*providers)
+        return host
+
+    def opened(self, *providers: Any, deadlines: Deadlines = _PATIENT) -> Host:
+        """As `host`, initialized."""
+        host = self.host(*providers, deadlines=deadlines)
+        host.open()
+        return host
+
+    def probe(self, **hooks: Callable[..., Any]) -> Probe:
+        """A provider that notes its calls, under a name of its own."""
+        return Probe(self.label(), **hooks)
+
+    def gate(self, answer: Any = None) -> Gate:
+        """A hook that hangs until it is opened, at the latest when the check ends."""
+        gate = Gate(answer)
+        self._gates.append(gate)
+        return gate
+
+    def open_gates(self) -> None:
+        """Let everything go on that hangs."""
+        for gate in self._gates:
+            gate.open()
+
+    def finish(self) -> None:
+        """Release what hangs, and shut down what the check left open."""
+        self.open_gates()
+        for host in self._hosts:
+            if not host.is_closed:
+                with contextlib.suppress(Violation):
+                    host.close()
+            host.dismiss()
+            logging.getLogger().removeHandler(host.reports)
+
+    def at_some_pace(self, attempt: Callable[[Deadlines], None]) -> None:
+        """
+        Run a check in which deadlines pass, and again with longer ones where it finds a fault.
+
+        A good answer that a loaded machine brings too late is no fault of the host. What did not
+        return at all is not tried again.
+        """
+        paces = _PACES_S if "deadlines" in self.loaded.accepts else (5.0,)
+        for pace_s in paces[:-1]:
+            with contextlib.suppress(Violation):
+                return self._attempt(attempt, pace_s)
+        return self._attempt(attempt, paces[-1])
+
+    def _attempt(self, attempt: Callable[[Deadlines], None], pace_s: float) -> None:
+        budget_s = pace_s * self.scale
+        attempt(Deadlines(enrich_s=budget_s, compress_s=budget_s, shutdown_s=2 * budget_s))
+
+    # -- the fence --------------------------------------------------------------------------------
+
+    def fenced(self, name: str, *args: Any) -> Any:
+        """
+        Call one function of the host's fence.
+
+        Raises:
+            Untestable: The host has none of that name.
+
+        """
+        function = self.loaded.fence.get(name)
+        if function is None:
+            raise Untestable(
+                f"needs `{name}`: none in an attribute `fence` of the host, in its module, "
+                "or in its package"
+            )
+        with self.watched("recall", 5.0):
+            try:
+                return function(*args)
+            except Exception as error:
+                observed = f"it raised {show(error)} for {show(args)}"
+                raise Violation(f"{name} returns", observed, operation=name) from None
+
+    # -- small helps ------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def watched(self, operation: str, budget_s: float) -> Iterator[None]:
+        """
+        Tell the parent that the host runs; it steps in only where this interpreter stands still.
+
+        The kit waits for a host's methods on another thread, so it sees by itself what is late.
+        """
+        parents_s = (budget_s + 2 * _SLACK_S) * self.scale
+        began = time.perf_counter()
+        with self.watch.wire.hook(operation, parents_s):
+            self.watch.arm(parents_s)
+            try:
+                yield
+            finally:
+                self.watch.disarm()
+                self._count(operation, time.perf_counter() - began)
+
+    def _count(self, operation: str, took_s: float) -> None:
+        with self.watch.lock:
+            row = self.watch.hooks.setdefault(operation, [0, 0.0])
+            row[:] = [row[0] + 1, max(row[1], took_s)]
+
+    @property
+    def examples(self) -> int:
+        """How many generated examples the profile asks for."""
+        return EXAMPLES[self.context.profile]
+
+    def label(self) -> str:
+        """A name for a provider that no other one has."""
+        return self.facts.name().lower().replace(" ", "-")
+
+    def session_key(self) -> str:
+        """A session id that no other check uses."""
+        return f"session-{self._tag}-{next(self._numbers)}"
+
+    def config(self) -> dict[str, Any]:
+        """What an agent hands to its registry."""
+        return {
+            "home": str(Path.cwd() / f"memory-{self._tag}"),
+            "platform": "cli",
+            "agent_context": "primary",
+            "agent_identity": f"profile-{self._tag}",
+            "user_id": f"user-{self._tag}",
+        }
+
+    def violated(
+        self, expected: str, observed: str, *, operation: str = "", requirement: str = ""
+    ) -> NoReturn:
+        """Report the requirement under check (or another one) as violated."""
+        raise Violation(expected, observed, operation=operation, requirement=requirement)
+
+    def wait_until(self, condition: Callable[[], bool], within_s: float = 5.0) -> bool:
+        """Poll `condition` until it holds; False when it did not within the scaled time."""
+        end = time.monotonic() + within_s * self.scale
+        while not condition():
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.002)
+        return True
+
+    def hook(self, operation: str) -> str:
+        """The host's method, or function of its fence, that serves `operation`."""
+        return _METHODS.get(operation, operation)
+
+    def where(self, operation: str) -> str:
+        """File, line and name of what `hook` names."""
+        name = self.hook(operation)
+        if name in self.loaded.fence:
+            return _place(self.loaded.fence[name], name)
+        if not self._hosts:
+            return name
+        kind = type(self._hosts[-1].registry)
+        return _place(inspect.getattr_static(kind, name, None), f"{kind.__name__}.{name}")
+
+
+def _place(function: Any, label: str) -> str:
+    try:
+        code = inspect.unwrap(getattr(function, "__func__", function)).__code__
+    except (AttributeError, ValueError):
+        return label
+    return f"{locate.short(code.co_filename)}:{code.co_firstlineno} in {label}"
+
+
+def _place_of(thread: int) -> str:
+    """The innermost frame of a thread that is not the standard library's."""
+    frame = sys._current_frames().get(thread)  # noqa: SLF001 - the only view of another thread
+    stack = traceback.extract_stack(frame) if frame else []
+    mine = [item for item in stack if not item.filename.startswith(_STDLIB)]
+    return f"{locate.short(mine[-1].filename)}:{mine[-1].lineno} in {mine[-1].name}" if mine else "?"

@@ -1,0 +1,177 @@
+"""
+From the TARGET of a host, as the user typed it, to a factory of registries and the host's fence.
+
+`module:attribute` names a registry's class, or a function without arguments that builds one.
+"""
+
+import dataclasses
+import functools
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+from memproto.errors import MissingPackage, NoSuchTarget, TargetDoesNotImport
+from memproto.operations import Binding
+
+#: What a registry has, in the order of a session's life.
+METHODS = (
+    "register",
+    "initialize_all",
+    "enrich_turn",
+    "on_memory_write",
+    "on_turn_complete",
+    "on_compress",
+    "shutdown_all",
+)
+
+#: The functions of a fence.
+FENCE = (
+    "sanitize_context",
+    "build_memory_context_block",
+    "inject_memory_context",
+    "parse_memory_context",
+)
+
+_FORM = "give module:attribute, as in --memproto-host=mypkg:make_registry"
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadedHost:
+    """
+    A host that was found and imported.
+
+    Attributes:
+        target: As it was typed.
+        build: Gives a new registry; takes those of `accepts` as keyword arguments.
+        binding: Always native: the binding of the providers that a host is judged with.
+        origin: Where it came from, for a reader.
+        fence: Name to function, for those of `FENCE` that were found.
+        accepts: Which of `deadlines` and `on_event` the factory takes.
+
+    """
+
+    target: str
+    build: Callable[..., Any]
+    binding: Binding
+    origin: str
+    fence: dict[str, Callable[..., Any]]
+    accepts: frozenset[str]
+
+
+def load(target: str, factory: str = "") -> LoadedHost:
+    """
+    Import what `target` names; `factory` ("module:function") replaces it where it is set.
+
+    Imports, and builds one registry. Blocks as long as the target's own code does.
+
+    Raises:
+        NoSuchTarget: Nothing of that name can be found, or it is no registry.
+        TargetDoesNotImport: Importing or building it raised.
+        MissingPackage: It needs a package that is not installed.
+
+    """
+    name = factory or target
+    build = _attribute(target, name)
+    if not callable(build):
+        raise _nothing(target, f"is {type(build).__name__}, and neither a class nor a factory")
+    accepts = _accepted(build)
+    first = _run(target, build)
+    missing = [method for method in METHODS if not callable(getattr(first, method, None))]
+    if missing:
+        raise _nothing(target, f"{type(first).__name__} lacks {', '.join(missing)} of a registry")
+    return LoadedHost(target, build, "native", name, _fence_of(build, first), accepts)
+
+
+# -- finding --------------------------------------------------------------------------------------
+
+
+def _attribute(target: str, name: str) -> Any:
+    module_name, colon, attribute = name.partition(":")
+    if not colon or not attribute:
+        raise _nothing(target, "names no attribute of a module")
+    _assert_exists(target, module_name)
+    value: Any = _run(target, functools.partial(importlib.import_module, module_name))
+    for part in attribute.split("."):
+        if not hasattr(value, part):
+            raise _nothing(target, f"{module_name} has no attribute {attribute!r}")
+        value = getattr(value, part)
+    return value
+
+
+def _assert_exists(target: str, module: str) -> None:
+    """Tell 'there is no such module' from 'the module needs one that is missing'."""
+    top = module.partition(".")[0]
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise _nothing(target, f"{module!r} is no name of a module")
+    try:
+        known = top in sys.modules or importlib.util.find_spec(top) is not None
+    except (ValueError, ImportError):
+        known = False
+    if not known:
+        raise _nothing(target, f"there is no module named {top!r} here")
+
+
+def _run(target: str, step: Callable[[], Any]) -> Any:
+    """Run the target's own code, and turn what it raises into a message."""
+    option = f"--memproto-host={target}"
+    try:
+        return step()
+    except ModuleNotFoundError as error:
+        fault = f"needs the module {error.name!r}, which is not installed here"
+        fix = f"install the package that holds {error.name!r} into this environment"
+        raise MissingPackage(option, fault, fix) from None
+    except Exception as error:
+        fault = f"raises {type(error).__name__}: {error} ({_innermost(error)})"
+        fix = "make it import, and build without arguments, in a plain interpreter first"
+        raise TargetDoesNotImport(option, fault, fix) from None
+
+
+def _innermost(error: Exception) -> str:
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place else "no frame"
+
+
+def _nothing(target: str, fault: str) -> NoSuchTarget:
+    return NoSuchTarget(f"--memproto-host={target}", fault, _FORM)
+
+
+# -- what it takes and brings ---------------------------------------------------------------------
+
+
+def _accepted(build: Callable[..., Any]) -> frozenset[str]:
+    """Which of the kit's keyword arguments the factory names."""
+    try:
+        parameters = inspect.signature(build).parameters.values()
+    except (TypeError, ValueError):
+        return frozenset()
+    names = {item.name for item in parameters if item.kind is not item.POSITIONAL_ONLY}
+    return frozenset({"deadlines", "on_event"} & names)
+
+
+def _fence_of(build: Callable[..., Any], registry: Any) -> dict[str, Callable[..., Any]]:
+    """The functions of the `fence` of the host, or of the first place that holds each."""
+    own = getattr(build, "fence", None) or getattr(type(registry), "fence", None)
+    places = [own] if own is not None else list(_places(build, registry))
+    found: dict[str, Callable[..., Any]] = {}
+    for name in FENCE:
+        for place in places:
+            if callable(function := getattr(place, name, None)):
+                found[name] = function
+                break
+    return found
+
+
+def _places(build: Callable[..., Any], registry: Any) -> Iterator[ModuleType]:
+    """Modules of the factory, of the registry's class and of its bases; then their packages."""
+    names = [getattr(build, "__module__", "")]
+    names += [kind.__module__ for kind in type(registry).__mro__ if kind is not object]
+    tops = [name.partition(".")[0] for name in names]
+    for name in [*names, *tops]:
+        if name and name in sys.modules:
+            yield sys.modules[name]

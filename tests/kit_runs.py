@@ -1,0 +1,50 @@
+"""Runs the kit as its users do: a command in a directory of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+
+#: A run that has not ended by then hangs, whatever the machine does.
+TIMEOUT_S = 240
+
+
+def kit(directory: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run `pytest` with `words` in `directory`, where the shelves of providers are importable."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    shelf = directory / "tests"
+    if not shelf.exists():
+        shelf.symlink_to(ROOT / "tests")
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *words],
+        cwd=directory,
+        env={**kept, **environment},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+
+
+def reported(directory: Path, *words: str, **environment: str) -> dict[str, Any]:
+    """Run the kit and give its JSON report, with the run itself under `run`."""
+    file = directory / "report.json"
+    done = kit(directory, *words, f"--memproto-report={file}", **environment)
+    assert file.exists(), done.stdout + done.stderr
+    document: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return {**document, "run": done}
+
+
+def outcomes(report: dict[str, Any]) -> dict[str, str]:
+    """Requirement id to outcome of one report."""
+    return {row["id"]: row["outcome"] for row in report["results"]}
+
+
+def write(directory: Path, **files: str) -> None:
+    """Write files; `a__b` stands for `a.b`."""
+    for name, text in files.items():
+        (directory / name.replace("__", ".")).write_text(text, encoding="utf-8")

@@ -1,0 +1,200 @@
+"""Runs of the kit as a user sees them: verdicts, reports, isolation from the user's project."""
+
+import json
+import sys
+
+import jsonschema
+import pytest
+
+from memproto import spec
+from memproto.report import document
+from tests.kit_runs import kit, outcomes, reported, write
+
+BUILTIN = "--memproto=builtin"
+JOURNAL = "--memproto=tests.good.journal:Journal"
+
+#: A project whose own settings would break, or change, any run inside of it.
+PYPROJECT = """
+[tool.pytest.ini_options]
+testpaths = ["checks"]
+addopts = "--strict-markers --cov=mine --maxfail=1 -k nothing"
+filterwarnings = ["error"]
+xfail_strict = true
+python_files = "*.nothing"
+required_plugins = []
+"""
+
+
+@pytest.fixture(scope="module")
+def builtin(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("builtin")
+    found = reported(directory, BUILTIN)
+    return directory, found
+
+
+def test_builtin_is_conformant_with_exit_code_0(builtin):
+    _, found = builtin
+    report = found["reports"][0]
+    assert found["run"].returncode == found["exit_code"] == 0, found["run"].stdout
+    assert report["verdict"] == "CONFORMANT"
+    assert "CONFORMANT" in found["run"].stdout
+    assert f"{report['counts']['pass']} passed" in found["run"].stdout
+
+
+def test_the_report_validates_against_its_schema(builtin):
+    _, found = builtin
+    plain = {key: value for key, value in found.items() if key != "run"}
+    jsonschema.Draft202012Validator(spec.schema("report")).validate(plain)
+
+
+def test_the_report_holds_every_requirement_once(builtin):
+    _, found = builtin
+    rows = [row["id"] for row in found["reports"][0]["results"]]
+    assert rows == [item.id for item in spec.select([], "provider")]
+
+
+def test_the_fingerprint_is_that_of_the_reports_canonical_form(builtin):
+    _, found = builtin
+    report = found["reports"][0]
+    assert report["fingerprint"] == document.fingerprint(report)
+    assert document.fingerprint({**report, "seed": 99}) != report["fingerprint"]
+
+
+def test_a_run_leaves_nothing_in_the_directory_but_what_was_asked_for(builtin):
+    directory, _ = builtin
+    left = {path.name for path in directory.iterdir()}
+    assert left <= {"report.json", "tests", ".pytest_cache"}
+
+
+def test_two_workers_give_the_same_outcomes_as_one_process(builtin, tmp_path):
+    found = reported(tmp_path, BUILTIN, "-n", "2")
+    assert outcomes(found["reports"][0]) == outcomes(builtin[1]["reports"][0])
+    assert found["exit_code"] == 0
+
+
+def test_the_same_seed_draws_the_same_and_is_reported(tmp_path):
+    found = reported(tmp_path, BUILTIN, "--memproto-seed=7", "--memproto-clause=MP-TURN")
+    assert found["reports"][0]["seed"] == 7
+
+
+@pytest.mark.parametrize("words", [(), ("-n", "2")], ids=["one process", "two workers"])
+def test_a_projects_own_settings_do_not_reach_the_suite(tmp_path, builtin, words):
+    write(tmp_path, pyproject__toml=PYPROJECT, conftest__py="raise RuntimeError('mine')")
+    (tmp_path / "checks").mkdir()
+    found = reported(
+        tmp_path, BUILTIN, *words, PYTHONWARNINGS="error", PYTEST_ADDOPTS="--no-such-option"
+    )
+    assert outcomes(found["reports"][0]) == outcomes(builtin[1]["reports"][0])
+    assert found["run"].returncode == 0
+    assert "mine" not in found["run"].stdout.replace("MP-", "")
+
+
+def test_a_narrowed_run_exits_0_and_says_that_it_is_selected(tmp_path):
+    found = reported(tmp_path, BUILTIN, "--memproto-clause=MP-NAME")
+    report = found["reports"][0]
+    assert found["run"].returncode == 0
+    assert report["verdict"] == "INCOMPLETE"
+    assert report["selected"] is True
+    assert report["counts"]["not_run"] == len(report["results"]) - 3
+
+
+@pytest.mark.parametrize("words", [["-k", "MP-NAME-002"], ["--deselect", "builtin/40-recall"]])
+def test_pytests_own_selection_counts_as_narrowed(tmp_path, words):
+    found = reported(tmp_path, BUILTIN, *words)
+    assert found["reports"][0]["selected"] is True
+    assert found["reports"][0]["verdict"] == "INCOMPLETE"
+
+
+def test_a_selection_that_leaves_nothing_is_not_green(tmp_path):
+    found = reported(tmp_path, BUILTIN, "-k", "nothing_has_this_name")
+    assert found["run"].returncode == 6
+    assert found["reports"][0]["verdict"] == "INCOMPLETE"
+
+
+def test_a_red_requirement_gives_seven_lines_and_a_command_that_reproduces_it(tmp_path):
+    target = "tests.broken.identity:NameWithASpace"
+    done = kit(tmp_path, f"--memproto={target}")
+    assert done.returncode == 1
+    for label in ("rule", "expected", "observed", "where", "reproduce", "fix", "clause"):
+        assert f"  {label} " in done.stdout
+    line = next(line for line in done.stdout.splitlines() if "reproduce" in line)
+    again = kit(tmp_path, *line.split()[2:])
+    assert again.returncode == 1
+    assert "MP-NAME-002" in again.stdout
+
+
+def test_several_targets_keep_their_own_verdicts(tmp_path):
+    found = reported(tmp_path, BUILTIN, "--memproto=tests.broken.identity:NameWithASpace")
+    verdicts = [report["verdict"] for report in found["reports"]]
+    assert verdicts == ["CONFORMANT", "NON-CONFORMANT"]
+    assert found["exit_code"] == 1
+
+
+def test_settings_reach_the_provider_and_values_of_variables_stay_out_of_the_report(tmp_path):
+    write(
+        tmp_path,
+        memproto__toml='factory = "mine:make"\n[env]\nMY_KEY = {from_env = "SECRET_KEY"}\n',
+        mine__py="import os\nfrom tests.good.journal import Journal\n"
+        "class Keyed(Journal):\n"
+        "    def is_available(self): return os.environ.get('MY_KEY') == 'sesame'\n"
+        "def make(): return Keyed()\n",
+    )
+    found = reported(tmp_path, "--memproto=mine", SECRET_KEY="sesame")
+    assert found["reports"][0]["verdict"] == "CONFORMANT", found["run"].stdout
+    assert "sesame" not in (tmp_path / "report.json").read_text()
+
+
+def test_an_unavailable_provider_is_incomplete_and_names_what_it_needs(tmp_path):
+    write(
+        tmp_path,
+        mine__py="from tests.good.journal import Journal\n"
+        "class Mine(Journal):\n    def is_available(self): return False\n",
+    )
+    found = reported(tmp_path, "--memproto=mine")
+    assert found["run"].returncode == 6
+    assert "needs: the settings" in found["run"].stdout
+    allowed = kit(tmp_path, "--memproto=mine", "--memproto-allow-incomplete")
+    assert allowed.returncode == 0
+
+
+def test_the_idle_plugin_imports_nothing_of_the_kit(tmp_path):
+    write(
+        tmp_path,
+        test_mine__py="import sys\n"
+        "def test_mine():\n"
+        "    kit = [name for name in sys.modules if name.startswith('memproto')]\n"
+        "    assert sorted(kit) == ['memproto', 'memproto.pytest_plugin'], kit\n"
+        "    assert 'hypothesis' not in sys.modules\n",
+    )
+    done = kit(tmp_path, "-p", "memproto.pytest_plugin", "-q", "test_mine.py",
+               PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_kit_says_what_to_install_when_its_packages_are_missing(tmp_path):
+    code = (
+        "import importlib.util, sys\n"
+        "real = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *a: None if name == 'psutil' else real(name, *a)\n"
+        "import pytest\n"
+        "sys.exit(pytest.main(['--memproto=builtin']))\n"
+    )
+    import subprocess
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 4
+    assert "memproto[kit]" in done.stderr
+
+
+def test_a_report_that_cannot_be_written_is_said_and_does_not_hide_the_verdict(tmp_path):
+    done = kit(tmp_path, BUILTIN, "--memproto-clause=MP-NAME", "--memproto-report=no/such/r.json")
+    assert "no/such/r.json" in done.stdout
+    assert "INCOMPLETE" in done.stdout
+
+
+def test_the_journal_is_conformant_as_well(tmp_path):
+    found = reported(tmp_path, JOURNAL)
+    assert found["exit_code"] == 0, found["run"].stdout
+    assert json.dumps(found["reports"][0]["counts"])
