@@ -120,12 +120,14 @@ def test_a_hang_is_cut_at_five_seconds_and_its_answer_never_shown(opened, clock,
 
     def hang_once(*_):
         if not release.is_set():
+            eventually(lambda: neighbour.named("enrich_turn") and not registry._lanes[1]._flights)
             clock.advance(5.0)
             release.wait(10)
         return next(answers)
 
     stuck = FakeProvider("a", enrich_turn=hang_once)
-    registry = opened(stuck, FakeProvider("b", enrich_turn=lambda *_: "fine"))
+    neighbour = FakeProvider("b", enrich_turn=lambda *_: "fine")
+    registry = opened(stuck, neighbour)
     began = clock.now()
     assert registry.enrich_turn("one", []) == [("b", "fine")]
     assert clock.now() - began == 5.0

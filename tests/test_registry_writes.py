@@ -58,12 +58,18 @@ def test_one_provider_is_never_in_two_writes_at_once():
 
 
 def test_a_write_that_hangs_delays_neither_the_host_nor_the_neighbour():
-    release, arrived = threading.Event(), threading.Event()
-    stuck = FakeProvider("a", on_turn_complete=lambda *_: release.wait(10) and None)
+    release, arrived, entered = threading.Event(), threading.Event(), threading.Event()
+
+    def hang(*_):
+        entered.set()
+        release.wait(10)
+
+    stuck = FakeProvider("a", on_turn_complete=hang)
     registry, _ = open_all(stuck, FakeProvider("b", on_turn_complete=lambda *_: arrived.set()))
     registry.on_turn_complete("a", "b")
     registry.on_turn_complete("a", "b")
     assert arrived.wait(10)
+    assert entered.wait(10)
     assert len(stuck.named("on_turn_complete")) == 1
     release.set()
     registry.shutdown_all()

@@ -58,6 +58,7 @@ def _hermes_snapshots() -> dict[str, Messages]:
 
 @check("MP-COMP-001")
 def compression_takes_any_list(run: Run) -> None:
+    run.needs_hook("compress")
     if "checkpoint" in run.declared("extensions", []):
         raise NotApplicable("checkpoint is declared: raising is how it stops the compressor")
     snapshots = _snapshots(run)
@@ -108,6 +109,7 @@ def _difference(before: Messages, after: Messages) -> str:
 
 @check("MP-COMP-003")
 def compression_leaves_what_was_stored(run: Run) -> None:
+    run.needs_hook("compress")
     route = run.needs_route("turns", "writes", "tools")
     before, during = run.facts.several(2)
     with run.session() as subject:

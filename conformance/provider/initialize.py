@@ -49,7 +49,7 @@ def unknown_keys_are_no_obstacle(run: Run) -> None:
 
 @check("MP-INIT-003")
 def the_configuration_stays_as_it_was(run: Run) -> None:
-    config = run.config(x_memproto_region={"name": "north", "zones": [1, 2]})
+    config = run.config()
     before = copy.deepcopy(config)
     subject = run.provider()
     subject.open(run.session_key(), config)
@@ -128,7 +128,7 @@ def something_comes_back(run: Run) -> None:
         raise Untestable("retention is selective: what did not come back proves nothing")
     seen = [f"{_ROUTE_HOOKS[route]}: {_fate(run, route)}" for route in routes.ROUTES]
     run.violated(
-        "a fact that was stored by one of three routes, recalled by a new instance on the same home",
+        "a fact stored by one of three routes, recalled by a new instance on the same home",
         "; ".join(seen),
         operation="recall",
     )
@@ -176,10 +176,10 @@ def every_tool_name_has_a_schema(run: Run) -> None:
 
 def _reason(subject: Subject) -> str:
     """Why the provider says that it is not available, in its own words where it has some."""
-    said = ""
-    if subject.has("unavailable_reason"):
-        try:
-            said = str(subject.call("unavailable_reason", subject.provider.unavailable_reason) or "")
-        except HookRaised:
-            said = ""
-    return f"is_available() is False{f' ({said[:200]})' if said else ''}"
+    if not subject.has("unavailable_reason"):
+        return "is_available() is False"
+    try:
+        said = subject.call("unavailable_reason", subject.provider.unavailable_reason)
+    except HookRaised:
+        return "is_available() is False"
+    return f"is_available() is False ({str(said)[:200]})" if said else "is_available() is False"

@@ -3,7 +3,7 @@
 import ast
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ _SEARCHED_BYTES = 50_000_000
 _ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 
 
-# -- homes ------------------------------------------------------------------------------------------
+# -- homes -----------------------------------------------------------------------------------------
 
 
 @check("MP-ISO-001")
@@ -59,7 +59,7 @@ def _knows_nothing(run: Run, other: Subject, fact: Fact, when: str) -> None:
         run.violated(expected, f"{when}: {show(recalled)}", operation="recall")
 
 
-# -- process state ----------------------------------------------------------------------------------
+# -- process state ---------------------------------------------------------------------------------
 
 
 @check("MP-ISO-002")
@@ -71,7 +71,9 @@ def a_session_leaves_the_process_as_it_was(run: Run) -> None:
             changed.setdefault(line, operation)
     left = [line for line in watchers.differences(before, _state()) if line in changed]
     if left:
-        run.violated("the process as it was before the session", left[0], operation=changed[left[0]])
+        run.violated(
+            "the process as it was before the session", left[0], operation=changed[left[0]]
+        )
 
 
 def _state() -> dict[str, Any]:
@@ -91,22 +93,12 @@ def _session(run: Run) -> Iterator[str]:
     yield "load"
     subject = run.open()
     yield "open"
-    for operation, call in _calls(run, subject).items():
+    fact = run.facts.new()
+    for operation, call in routes.core_calls(subject, fact.text, fact.query).items():
         routes.tolerant(call)
         yield operation
     run.close(subject)
     yield "close"
-
-
-def _calls(run: Run, subject: Subject) -> dict[str, Callable[[], Any]]:
-    fact = run.facts.new()
-    said = [{"role": "user", "content": fact.text}]
-    return {
-        "recall": lambda: subject.recall(fact.query),
-        "mirror": lambda: subject.mirror("add", "memory", fact.text),
-        "record": lambda: subject.record(fact.text),
-        "compress": lambda: subject.compress(said),
-    }
 
 
 @check("MP-ISO-003")
@@ -121,7 +113,7 @@ def a_session_leaves_the_process_alone(run: Run) -> None:
                 run.violated("no copy of the process", observed, operation=operation)
 
 
-# -- neighbours -------------------------------------------------------------------------------------
+# -- neighbours ------------------------------------------------------------------------------------
 
 
 @check("MP-ISO-004")
@@ -161,7 +153,7 @@ def _violated(run: Run, observed: str, which: str) -> None:
     run.violated(expected, observed, operation="close")
 
 
-# -- places -----------------------------------------------------------------------------------------
+# -- places ----------------------------------------------------------------------------------------
 
 
 @check("MP-ISO-005")
@@ -204,11 +196,9 @@ def _set_by_operator(run: Run) -> list[str]:
 
 
 def _paths(values: Any) -> list[Path]:
-    found = []
-    for value in values if isinstance(values, list | tuple | set | frozenset) else ():
-        if isinstance(value, str | os.PathLike) and str(value) and "\0" not in str(value):
-            found.append(Path(value).expanduser().resolve())
-    return found
+    named = values if isinstance(values, list | tuple | set | frozenset) else ()
+    texts = [str(value) for value in named if isinstance(value, str | os.PathLike)]
+    return [Path(t).expanduser().resolve() for t in texts if t and "\0" not in t]
 
 
 def _files(run: Run, events: list[str]) -> list[Path]:

@@ -186,6 +186,7 @@ def the_first_recall_brings_what_is_stored(run: Run) -> None:
 
 @check("MP-RECALL-006")
 def recall_takes_any_text(run: Run) -> None:
+    run.needs_hook("recall")
     odd = {**texts.NAMED, **texts.LONG, **texts.generated(run.context.seed, run.examples)}
     failures: list[tuple[str, HookRaised]] = []
     with run.session() as empty:

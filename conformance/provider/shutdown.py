@@ -43,7 +43,7 @@ def shutdown_may_come_from_two_threads(run: Run) -> None:
             routes.live(subject, run.facts.new())
             for error in together(subject.close, subject.close):
                 if error is not None:
-                    _judge_raised(run, error, "both calls return", "called by two threads at once")
+                    _judge_raised(run, error, "both calls return", "by two threads at once")
 
 
 @check("MP-SHUT-003")
@@ -85,7 +85,7 @@ def shutdown_leaves_no_thread_that_holds_the_process(run: Run) -> None:
         run.violated("no thread that the interpreter waits for", f"still running: {names}")
 
 
-# -- calls that must return -------------------------------------------------------------------------
+# -- calls that must return ------------------------------------------------------------------------
 
 
 def _returns(run: Run, subject: Subject, when: str) -> None:
@@ -110,7 +110,7 @@ def _left_open(run: Run) -> Iterator[Subject]:
     yield subject
 
 
-# -- an initialize that raises ----------------------------------------------------------------------
+# -- an initialize that raises ---------------------------------------------------------------------
 
 
 def _failing_ways(run: Run) -> dict[str, dict[str, Any]]:
@@ -142,7 +142,7 @@ def _fails_and_closes(run: Run, name: str, config: dict[str, Any]) -> bool:
     return failed
 
 
-# -- threads that hold the process ------------------------------------------------------------------
+# -- threads that hold the process -----------------------------------------------------------------
 
 
 def _holds_exit(thread: threading.Thread) -> bool:
@@ -150,7 +150,7 @@ def _holds_exit(thread: threading.Thread) -> bool:
     if thread.daemon or not thread.is_alive():
         return False
     frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - the only view of it
-    worker: Callable[..., Any] = pools._worker  # type: ignore[attr-defined]  # noqa: SLF001 - as above
+    worker: Callable[..., Any] = pools._worker  # noqa: SLF001 - as above
     return frame is None or frame.f_code is not worker.__code__
 
 

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from memproto.testing import routes
 from memproto.testing.clauses import Untestable, check
@@ -28,7 +28,7 @@ _LENGTH = 20_000
 _STORES = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
 
 
-# -- other threads than initialize's ----------------------------------------------------------------
+# -- other threads than initialize's ---------------------------------------------------------------
 
 
 @check("MP-THR-001")
@@ -44,19 +44,12 @@ def hooks_work_on_other_threads(run: Run) -> None:
 
 def _calls(run: Run, subject: Subject) -> dict[str, Callable[[], Any]]:
     fact = run.facts.new()
-    said = [{"role": "user", "content": fact.text}, {"role": "assistant", "content": "Noted."}]
-    calls: dict[str, Callable[[], Any]] = {
-        "recall": lambda: subject.recall(fact.query),
-        "mirror": lambda: subject.mirror("add", "memory", fact.text),
-        "record": lambda: subject.record(fact.text),
-        "compress": lambda: subject.compress(said),
-        "tools": lambda: subject.tools(),
+    extras: dict[str, Callable[[], Any]] = {
+        "tools": subject.tools,
         "prewarm": lambda: subject.prewarm(fact.query),
     }
-    return {name: c for name, c in calls.items() if name not in _EXTRAS or subject.has(name)}
-
-
-_EXTRAS = ("tools", "prewarm")
+    served = {name: call for name, call in extras.items() if subject.has(name)}
+    return routes.core_calls(subject, fact.text, fact.query) | served
 
 
 def _plant_elsewhere(run: Run, subject: Subject) -> dict[str, Fact]:
@@ -120,7 +113,7 @@ def _show_that_it_stores(run: Run, route: str) -> None:
         raise Untestable(f"nothing stored through {route} comes back, on no thread")
 
 
-# -- the interpreter lock ---------------------------------------------------------------------------
+# -- the interpreter lock --------------------------------------------------------------------------
 
 
 class _Heart:
@@ -138,7 +131,7 @@ class _Heart:
         self._longest = (0.0, 0.0)
         self._thread = threading.Thread(target=self._beat, name="kit-heart", daemon=True)
 
-    def __enter__(self) -> "_Heart":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -171,7 +164,7 @@ def hooks_let_other_threads_run(run: Run) -> None:
     with _Heart() as heart:
         limit_s = _TURN_S * run.context.scale * _slowness(heart)
         for text in _shapes():
-            for operation, call in _texted(subject, text).items():
+            for operation, call in routes.core_calls(subject, text, text).items():
                 heart.longest()
                 routes.tolerant(call)
                 _judge_silence(run, operation, text, heart.longest(), limit_s)
@@ -199,16 +192,6 @@ def _judge_silence(
     )
 
 
-def _texted(subject: Subject, text: str) -> dict[str, Callable[[], Any]]:
-    said = [{"role": "user", "content": text}, {"role": "assistant", "content": text}]
-    return {
-        "recall": lambda: subject.recall(text),
-        "mirror": lambda: subject.mirror("add", "memory", text),
-        "record": lambda: subject.record(text, text),
-        "compress": lambda: subject.compress(said),
-    }
-
-
 def _shapes() -> list[str]:
     """Long texts over which patterns with nested or adjoining repetition backtrack."""
     pieces = (
@@ -228,7 +211,7 @@ def _shapes() -> list[str]:
     return [piece * (_LENGTH // len(piece)) + end for piece, end in pieces]
 
 
-# -- accepting in time ------------------------------------------------------------------------------
+# -- accepting in time -----------------------------------------------------------------------------
 
 
 @check("MP-THR-003")

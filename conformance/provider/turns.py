@@ -16,7 +16,8 @@ def every_turn_comes_back(run: Run) -> None:
     facts = run.facts.several(_TURNS)
     with run.session() as subject:
         for fact in facts:
-            run.plant(subject, fact, "turns")
+            # The same answer each time, as agents give it; it is the user's words that differ.
+            subject.record(fact.text, "Done.")
         # The last turn of a session has a rule of its own, MP-TURN-003.
         subject.record("Thanks, that is all for today.", "Until next time.")
     lost = [fact for fact in facts if not run.reopened_brings_back(fact)]
@@ -33,6 +34,7 @@ def _listed(facts: list[Fact], lost: list[Fact]) -> str:
 
 @check("MP-TURN-002")
 def a_turn_takes_any_text(run: Run) -> None:
+    run.needs_hook("record")
     odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}
     with run.session() as subject:
         subject.record("Which berth is free today?", "Berth 4.")
@@ -93,5 +95,3 @@ def _one_turn(run: Run, session: str, fact: Fact) -> None:
     subject = run.open(session=session)
     run.plant(subject, fact, "turns")
     run.close(subject)
-
-

@@ -1,5 +1,6 @@
 """Chapter 50: mirrored writes, and storing through tools."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -73,11 +74,12 @@ def an_added_text_comes_back(run: Run) -> None:
 
 @check("MP-WRITE-002")
 def a_write_takes_any_text(run: Run) -> None:
+    run.needs_hook("mirror")
     odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}
     failures: list[tuple[str, HookRaised]] = []
     with run.session() as subject:
         for arguments in _shapes(run):
-            failures += texts.raised_for(odd, lambda text, a=arguments: _fill(subject, a, text))
+            failures += texts.raised_for(odd, functools.partial(_fill, subject, arguments))
     found = [item for item in failures if not item[1].is_report]
     if found:
         name, failure = found[0]
@@ -205,5 +207,5 @@ def what_a_tool_stored_comes_back(run: Run) -> None:
     if not run.reopened_brings_back(fact):
         run.violated(
             "what a tool answered to have stored, recalled after a new start",
-            f"{fact.text!r} was stored by a tool call that reported no error, and did not come back",
+            f"{fact.text!r}, stored by a call that reported no error, did not come back",
         )

@@ -1,6 +1,4 @@
-"""
-What a host is judged with: providers that note every call, places to hang at, ears for reports.
-"""
+"""Providers that note every call, places to hang at, ears for reports: what hosts are judged with."""
 
 import copy
 import dataclasses

@@ -1,6 +1,4 @@
-"""
-What a host-side check works with: registries under budgets, providers of every kind, the fence.
-"""
+"""What a host-side check works with: registries under budgets, providers to hold, the fence."""
 
 import contextlib
 import inspect
@@ -48,7 +46,7 @@ _LATE = {
     "close": "MP-HOST-SHUT-003",
 }
 
-#: Beyond its deadline a method gets this long: what a loaded machine may take, not what a hang does.
+#: Beyond its deadline a method gets this long: more than a loaded machine takes, less than a hang.
 _SLACK_S = 3.0
 
 #: No deadline passes in a check that is not about deadlines.
@@ -77,7 +75,9 @@ class Host:
 
     """
 
-    def __init__(self, run: "HostRun", registry: Any, deadlines: Deadlines, reports: Reports) -> None:
+    def __init__(
+        self, run: "HostRun", registry: Any, deadlines: Deadlines, reports: Reports
+    ) -> None:
         self.registry = registry
         self.deadlines = deadlines
         self.reports = reports
@@ -143,7 +143,10 @@ class Host:
             self.registry.shutdown_all()
 
         budget_s = self.deadlines.shutdown_s + _SLACK_S
-        with ThreadPoolExecutor(callers, "kit-closer") as pool, self._run.watched("close", budget_s):
+        with (
+            ThreadPoolExecutor(callers, "kit-closer") as pool,
+            self._run.watched("close", budget_s),
+        ):
             futures = [pool.submit(close) for _ in range(callers)]
             wait_for(futures, budget_s * self._run.scale)
             self._run.open_gates()
@@ -266,8 +269,12 @@ class HostRun:
         """
         paces = _PACES_S if "deadlines" in self.loaded.accepts else (5.0,)
         for pace_s in paces[:-1]:
-            with contextlib.suppress(Violation):
+            try:
                 return self._attempt(attempt, pace_s)
+            except HostLate:
+                raise
+            except Violation:
+                continue
         return self._attempt(attempt, paces[-1])
 
     def _attempt(self, attempt: Callable[[Deadlines], None], pace_s: float) -> None:
@@ -387,4 +394,6 @@ def _place_of(thread: int) -> str:
     frame = sys._current_frames().get(thread)  # noqa: SLF001 - the only view of another thread
     stack = traceback.extract_stack(frame) if frame else []
     mine = [item for item in stack if not item.filename.startswith(_STDLIB)]
-    return f"{locate.short(mine[-1].filename)}:{mine[-1].lineno} in {mine[-1].name}" if mine else "?"
+    return (
+        f"{locate.short(mine[-1].filename)}:{mine[-1].lineno} in {mine[-1].name}" if mine else "?"
+    )

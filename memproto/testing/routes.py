@@ -39,17 +39,21 @@ def plant(subject: Subject, fact: Fact, route: str) -> None:
         plant_by_tool(subject, fact)
 
 
+def core_calls(subject: Subject, text: str, query: str) -> dict[str, Callable[[], Any]]:
+    """Operation to a call of it with `text`, for the hooks of the core that a turn may use."""
+    said = [{"role": "user", "content": text}, {"role": "assistant", "content": text}]
+    return {
+        "recall": lambda: subject.recall(query),
+        "mirror": lambda: subject.mirror("add", "memory", text),
+        "record": lambda: subject.record(text, text),
+        "compress": lambda: subject.compress(said),
+    }
+
+
 def live(subject: Subject, fact: Fact) -> None:
     """One turn of a session through every hook of the core; a refusal is no failure."""
-    said = [{"role": "user", "content": fact.text}, {"role": "assistant", "content": "Noted."}]
-    steps = (
-        lambda: subject.recall(fact.query),
-        lambda: subject.mirror("add", "memory", fact.text),
-        lambda: subject.record(fact.text),
-        lambda: subject.compress(said),
-    )
-    for step in steps:
-        tolerant(step)
+    for call in core_calls(subject, fact.text, fact.query).values():
+        tolerant(call)
 
 
 def tolerant(step: Callable[[], Any]) -> None:

@@ -22,6 +22,9 @@ from memproto.types import SPEC_VERSION
 #: Extensions of which the kit drives hooks, beside the nine members of the core.
 _EXTENSION_HOOKS = ("get_tool_schemas", "handle_tool_call", "queue_prefetch", "backup_paths")
 
+#: Route to the operation that stores by it.
+_ROUTE_OPERATIONS = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
+
 #: How many generated examples a check draws in each profile.
 EXAMPLES = {"quick": 10, "ci": 50, "deep": 500}
 
@@ -195,10 +198,30 @@ class Run:
                 if self.declared("retention", "verbatim") == "selective":
                     raise Untestable("retention is selective: nothing is certain to be kept")
                 return route
+        if all(self.lacks(_ROUTE_OPERATIONS[route]) for route in any_of):
+            raise NotApplicable(f"the provider has no {' or '.join(self._hooks(any_of))}")
         wanted = " or ".join(any_of)
         if "stores" in self.context.capabilities:
             raise NotApplicable(f"the provider does not declare that it stores {wanted}")
         raise Untestable(f"nothing stored through {wanted} came back at first contact")
+
+    def _hooks(self, any_of: tuple[str, ...]) -> list[str]:
+        return [self.hook(_ROUTE_OPERATIONS[route]) for route in any_of]
+
+    def lacks(self, operation: str) -> bool:
+        """Whether the provider, one of the Hermes binding, has no hook of that name."""
+        return self.hook(operation) in getattr(self.provider().provider, "missing_hooks", ())
+
+    def needs_hook(self, operation: str) -> None:
+        """
+        Go on only where the provider has the hook.
+
+        Raises:
+            NotApplicable: It has not: what is not served cannot be done wrong.
+
+        """
+        if self.lacks(operation):
+            raise NotApplicable(f"the provider has no {self.hook(operation)}")
 
     # -- planting and bringing back ---------------------------------------------------------------
 

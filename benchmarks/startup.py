@@ -1,0 +1,56 @@
+"""
+What the idle plugin costs at pytest's start: interleaved pairs of runs, with and without it.
+
+    python benchmarks/startup.py [PAIRS]
+
+Prints the median difference with its quartiles, and the plugin's share of `-X importtime`.
+"""
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+PLAIN = [sys.executable, "-m", "pytest", "-q", "--collect-only", "test_nothing.py"]
+WITH_PLUGIN = [*PLAIN, "-p", "memproto.pytest_plugin"]
+
+
+def took_ms(command: list[str], folder: str) -> float:
+    """Wall-clock milliseconds of one run."""
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    begin = time.perf_counter()
+    subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True)
+    return (time.perf_counter() - begin) * 1000
+
+
+def import_ms(folder: str) -> float:
+    """What importing the plugin costs after pytest is imported, by the interpreter's own count."""
+    code = "import pytest, memproto.pytest_plugin"
+    command = [sys.executable, "-X", "importtime", "-c", code]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    rows = re.findall(r"\|\s+(\d+) \| +(memproto\S*)", done.stderr)
+    return max(int(microseconds) for microseconds, _ in rows) / 1000
+
+
+def main(pairs: int) -> None:
+    """Run the pairs and print the figures."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/test_nothing.py", "w", encoding="ascii") as file:  # noqa: PTH123
+            file.write("def test_nothing(): pass\n")
+        took_ms(PLAIN, folder), took_ms(WITH_PLUGIN, folder)
+        rows = [(took_ms(PLAIN, folder), took_ms(WITH_PLUGIN, folder)) for _ in range(pairs)]
+        imported = statistics.median(import_ms(folder) for _ in range(9))
+    plain = statistics.median(row[0] for row in rows)
+    costs = [with_plugin - without for without, with_plugin in rows]
+    low, middle, high = statistics.quantiles(costs, n=4)
+    print(f"pytest alone, median of {pairs}: {plain:.1f} ms")
+    print(f"cost of the idle plugin: median {middle:.2f} ms (quartiles {low:.2f} to {high:.2f})")
+    print(f"ratio: {(plain + middle) / plain:.3f}; by -X importtime: {imported:.2f} ms")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)

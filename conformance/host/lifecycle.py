@@ -1,0 +1,95 @@
+"""Chapter 80: the start of a session."""
+
+from collections.abc import Callable
+
+from memproto.errors import Misconfigured
+from memproto.testing.clauses import check
+from memproto.testing.hostprobes import Probe, answering, raising
+from memproto.testing.hostrun import Host, HostRun
+from memproto.testing.wire import show
+
+#: Hooks that no provider gets which takes no part in the session.
+_USED = ("capabilities", "enrich_turn", "on_memory_write", "on_turn_complete", "on_compress")
+
+
+@check("MP-HOST-INIT-001")
+def an_unavailable_provider_is_dropped_and_reported(run: HostRun) -> None:
+    answers = {
+        "False": lambda: False,
+        "an exception": raising(lambda: KeyError("API_KEY")),
+        "None": lambda: None,
+        "a str": lambda: "yes",
+    }
+    absent = {what: run.probe(is_available=act) for what, act in answers.items()}
+    good = [run.probe(enrich_turn=answering("Noted.")) for _ in range(2)]
+    host = run.opened(good[0], *absent.values(), good[1])
+    _assert_session_works(run, host, good)
+    for what, provider in absent.items():
+        dropped = f"{provider.name}, whose is_available gives {what}"
+        _assert_left_alone(run, provider, ("initialize", *_USED), dropped)
+        _assert_reported(run, host, provider, dropped)
+
+
+@check("MP-HOST-INIT-002")
+def a_provider_whose_initialize_raised_is_left_out_and_reported(run: HostRun) -> None:
+    errors: tuple[Callable[[], BaseException], ...] = (
+        lambda: RuntimeError("no database"),
+        lambda: Misconfigured("no key"),
+        TimeoutError,
+    )
+    failed = [run.probe(initialize=raising(make)) for make in errors]
+    good = [run.probe(enrich_turn=answering("Noted.")) for _ in range(2)]
+    host = run.opened(good[0], *failed, good[1])
+    _assert_session_works(run, host, good)
+    for provider in failed:
+        what = f"{provider.name}, whose initialize raised"
+        if not provider.count("initialize"):
+            run.violated(f"initialize of {provider.name}", "it was not called")
+        _assert_left_alone(run, provider, _USED, what)
+        _assert_reported(run, host, provider, what)
+
+
+@check("MP-HOST-CAP-001")
+def capabilities_are_asked_for_once(run: HostRun) -> None:
+    providers = [run.probe(enrich_turn=answering("Noted.")) for _ in range(2)]
+    host = run.opened(*providers)
+    for _ in range(3):
+        _assert_session_works(run, host, providers)
+        host.compress([{"role": "user", "content": "Hello."}])
+    host.close()
+    for provider in providers:
+        times = provider.count("capabilities")
+        if times != 1:
+            run.violated("capabilities is called once in a session", f"it was called {times} times")
+        order = [call.hook for call in provider.named("initialize", "capabilities")]
+        if order != ["initialize", "capabilities"]:
+            run.violated("capabilities after initialize", " before ".join(order))
+
+
+def _assert_session_works(run: HostRun, host: Host, good: list[Probe]) -> None:
+    """One turn; all good providers take part in it."""
+    answers = host.recall("What was noted?")
+    if set(answers) != {provider.name for provider in good}:
+        run.violated("the answers of the providers that started", show(answers))
+    before = [provider.count("on_turn_complete", "on_memory_write") for provider in good]
+    host.record("Hello.")
+    host.mirror("add", "memory", "The harbour opens at six.")
+    for provider, count in zip(good, before, strict=True):
+        wanted = count + 2
+        if not run.wait_until(lambda p=provider, n=wanted: _writes(p) >= n):  # type: ignore[misc]
+            run.violated("a write for each provider that started", f"{provider.name} got none")
+
+
+def _writes(provider: Probe) -> int:
+    return provider.count("on_turn_complete", "on_memory_write")
+
+
+def _assert_left_alone(run: HostRun, provider: Probe, hooks: tuple[str, ...], what: str) -> None:
+    met = provider.named(*hooks)
+    if met:
+        run.violated(f"no call to {what}", f"{met[0].hook} was called")
+
+
+def _assert_reported(run: HostRun, host: Host, provider: Probe, what: str) -> None:
+    if not run.wait_until(lambda: bool(host.reports.about(provider.name)), 2.0):
+        run.violated(f"a report about {what}", "neither event nor log names it")

@@ -1,0 +1,113 @@
+"""Chapter 80: recall under a deadline, late answers, stuck providers, wrong types."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from memproto.deadlines import Deadlines
+from memproto.testing.clauses import check
+from memproto.testing.hostprobes import Gate, Probe, answering
+from memproto.testing.hostrun import Host, HostRun
+from memproto.testing.wire import show
+
+#: Deadlines one after the other would take longer than one deadline and the machine's slack.
+_HANGING = 16
+
+
+@check("MP-HOST-RECALL-001")
+def recall_ends_at_its_deadline(run: HostRun) -> None:
+    def attempt(deadlines: Deadlines) -> None:
+        good = [run.probe(enrich_turn=answering(f"Answer {n}.")) for n in range(3)]
+        hung = [run.probe(enrich_turn=run.gate("Too late.")) for _ in range(_HANGING)]
+        host = run.opened(good[0], *hung[:8], good[1], *hung[8:], good[2], deadlines=deadlines)
+        expected = {provider.name: f"Answer {n}." for n, provider in enumerate(good)}
+        answers = host.recall("Which answers are there?")
+        if answers != expected:
+            run.violated(f"the answers of those that kept it: {show(expected)}", show(answers))
+
+    run.at_some_pace(attempt)
+
+
+@check("MP-HOST-RECALL-002")
+def a_late_answer_is_never_shown(run: HostRun) -> None:
+    gate = run.gate("An answer to the first question.")
+    slow = run.probe(enrich_turn=_first_hangs(gate))
+    good = run.probe(enrich_turn=answering("Noted."))
+    # The gate opens only after the first turn, whatever its deadline is.
+    host = run.opened(slow, good, deadlines=Deadlines(enrich_s=0.3 * run.scale))
+    turns = [host.recall("The first question?")]
+    gate.open()
+    gate.left.wait(5.0 * run.scale)
+    run.wait_until(lambda: _takes_part(host, slow, turns))
+    turns.append(host.recall("And one more?"))
+    for number, answers in enumerate(turns, 1):
+        if "An answer to the first question." in map(str, answers.values()):
+            expected = "the answer to the first turn in no turn, since it came after its deadline"
+            run.violated(expected, f"turn {number} shows {show(answers)}")
+
+
+@check("MP-HOST-RECALL-003")
+def a_stuck_provider_is_not_asked_again_until_it_returns(run: HostRun) -> None:
+    gate = run.gate()
+    slow = run.probe(enrich_turn=_first_hangs(gate))
+    good = run.probe(enrich_turn=answering("Noted."))
+    host = run.opened(slow, good, deadlines=Deadlines(enrich_s=0.3 * run.scale))
+    for number in range(1, 4):
+        host.recall(f"Question {number}?")
+        if slow.count("enrich_turn") > 1:
+            expected = "one call of a provider whose first call has not returned"
+            run.violated(expected, f"{slow.count('enrich_turn')} calls after {number} turns")
+    gate.open()
+    if not run.wait_until(lambda: _takes_part(host, slow, [])):
+        run.violated("it takes part again once the call has returned", "it is not asked any more")
+
+
+@check("MP-HOST-RECALL-004")
+def an_answer_of_a_wrong_type_is_left_out_and_reported(run: HostRun) -> None:
+    pending: list[Coroutine[Any, Any, str]] = []
+    wrong = {what: run.probe(enrich_turn=act) for what, act in _wrong_answers(pending).items()}
+    good = [run.probe(enrich_turn=answering("Noted.")) for _ in range(2)]
+    host = run.opened(good[0], *wrong.values(), good[1])
+    answers = host.recall("What was noted?")
+    for coroutine in pending:
+        coroutine.close()
+    if answers != {provider.name: "Noted." for provider in good}:
+        run.violated("the answers of those that gave a str, and no others", show(answers))
+    for what, provider in wrong.items():
+        if not run.wait_until(lambda p=provider: bool(host.reports.about(p.name)), 2.0):  # type: ignore[misc]
+            run.violated(f"a report about {provider.name}, which gave {what}", "there is none")
+
+
+def _first_hangs(gate: Gate) -> Callable[..., Any]:
+    """The first call hangs, the others answer at once."""
+    calls: list[str] = []
+
+    def act(user_message: str, messages: list[dict[str, Any]]) -> Any:
+        calls.append(user_message)
+        return gate() if len(calls) == 1 else f"An answer to: {user_message}"
+
+    return act
+
+
+def _takes_part(host: Host, provider: Probe, turns: list[dict[str, Any]]) -> bool:
+    """Ask once more; whether the provider was asked, too."""
+    before = provider.count("enrich_turn")
+    turns.append(host.recall("Do you take part again?"))
+    return provider.count("enrich_turn") > before
+
+
+def _wrong_answers(pending: list[Coroutine[Any, Any, str]]) -> dict[str, Callable[..., Any]]:
+    async def late() -> str:
+        return "Noted."
+
+    def coroutine(*args: Any) -> Any:
+        pending.append(late())
+        return pending[-1]
+
+    return {
+        "a number": lambda *args: 7,
+        "bytes": lambda *args: b"Noted.",
+        "a list": lambda *args: ["Noted."],
+        "a dict": lambda *args: {"text": "Noted."},
+        "False": lambda *args: False,
+        "a coroutine": coroutine,
+    }

@@ -1,0 +1,85 @@
+"""Chapter 80: the end of a session."""
+
+import threading
+from typing import Any
+
+from memproto.deadlines import Deadlines
+from memproto.testing.clauses import check
+from memproto.testing.hostprobes import answering, raising
+from memproto.testing.hostrun import HostRun
+
+_WRITES = ("on_turn_complete", "on_memory_write")
+_COUNT = 20
+
+
+@check("MP-HOST-SHUT-001")
+def queued_writes_are_delivered_before_shutdown(run: HostRun) -> None:
+    closing = threading.Event()
+
+    def write(*args: Any) -> None:
+        # Holds the queue until the end has begun; where providers end one by one, for a moment.
+        closing.wait(0.3 * run.scale)
+
+    idle = run.probe(shutdown=closing.set)
+    busy = run.probe(on_turn_complete=write, on_memory_write=write)
+    host = run.opened(idle, busy)
+    for number in range(0, _COUNT, 2):
+        host.record(f"Turn {number}.")
+        host.mirror("add", "memory", f"Turn {number + 1}.")
+    host.close()
+    hooks = [call.hook for call in busy.named(*_WRITES, "shutdown")]
+    if "shutdown" not in hooks:
+        run.violated("shutdown is called after the writes", "it was not called")
+    delivered = hooks.index("shutdown")
+    if delivered != _COUNT:
+        run.violated(f"{_COUNT} writes before shutdown", f"{delivered} came before it")
+
+
+@check("MP-HOST-SHUT-002")
+def shutdown_of_a_provider_is_called_once(run: HostRun) -> None:
+    for callers in (1, 2):
+        slow = threading.Event()
+
+        def linger(*args: Any, slow: threading.Event = slow) -> None:
+            slow.wait(0.05 * run.scale)
+
+        providers = [
+            run.probe(),
+            run.probe(shutdown=linger),
+            run.probe(shutdown=raising(lambda: RuntimeError("closed already"))),
+            run.probe(initialize=raising(lambda: RuntimeError("no database"))),
+        ]
+        host = run.opened(*providers)
+        host.recall("Anything?")
+        host.close_from(callers)
+        slow.set()
+        host.close()
+        for provider in providers:
+            times = provider.count("shutdown")
+            if times != 1:
+                how = "from two threads at once, then again" if callers == 2 else "twice in a row"
+                observed = f"{times} calls when the host's own was called {how}"
+                run.violated("one shutdown of each provider", observed)
+
+
+@check("MP-HOST-SHUT-003")
+def shutdown_returns_while_a_provider_hangs(run: HostRun) -> None:
+    def attempt(deadlines: Deadlines) -> None:
+        good = [run.probe(enrich_turn=answering("Noted.")) for _ in range(3)]
+        hung = [
+            run.probe(shutdown=run.gate()),
+            run.probe(on_turn_complete=run.gate()),
+            run.probe(enrich_turn=run.gate()),
+            run.probe(on_compress=run.gate()),
+        ]
+        host = run.opened(good[0], *hung[:2], good[1], *hung[2:], good[2], deadlines=deadlines)
+        host.recall("Anything?")
+        host.record("One turn.")
+        host.compress([{"role": "user", "content": "Hello."}])
+        host.close()
+        for provider in [*good, hung[1]]:
+            if not run.wait_until(lambda p=provider: p.count("shutdown") == 1, 1.0):  # type: ignore[misc]
+                which = "that hangs in a write" if provider in hung else "that does not hang"
+                run.violated(f"shutdown of a provider {which}", "it was not called")
+
+    run.at_some_pace(attempt)

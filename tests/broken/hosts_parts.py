@@ -1,0 +1,25 @@
+"""What broken hosts are made from: the reference registry with providers behind a wrapper."""
+
+from memproto.registry import MemoryProviderRegistry
+
+
+class Through:
+    """A provider as the registry sees it; a broken host changes one hook on the way."""
+
+    def __init__(self, inner, registry):
+        self.inner = inner
+        self.registry = registry
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
+class Wrapping(MemoryProviderRegistry):
+    """Registers a provider as it came, and calls it through `through`."""
+
+    through = Through
+
+    def register(self, provider):
+        super().register(provider)
+        lane = self._registered[provider.name]
+        lane.provider = self.through(provider, self)

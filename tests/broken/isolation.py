@@ -1,0 +1,80 @@
+"""Providers that touch their neighbours, or the process."""
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.broken.marks import mutant
+from tests.good.journal import Journal
+
+
+@mutant(kills="MP-ISO-001", says="at the same time", report="C6")
+class OneListForAllHomes(Journal):
+    shared: list[dict[str, str]] = []  # noqa: RUF012 - the fault itself
+
+    @property
+    def _entries(self) -> list[dict[str, str]]:
+        return self.shared
+
+    @_entries.setter
+    def _entries(self, entries: list[dict[str, str]]) -> None:
+        self.shared[:] = entries
+
+
+@mutant(kills="MP-ISO-002", says="JOURNAL_HOME", report="K3")
+class SettingsByEnvironment(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        os.environ["JOURNAL_HOME"] = config["home"]
+
+
+@mutant(kills="MP-ISO-002", says="root logger", report="K4")
+class TakesTheRootLogger(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        super().on_turn_complete(user_message, assistant_response)
+        logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, force=True)
+
+
+@mutant(kills="MP-ISO-003", says="SystemExit", report="B9")
+class LeavesWithTheProcess(Journal):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        if not os.environ.get("JOURNAL_SUMMARY_KEY"):
+            sys.exit("JOURNAL_SUMMARY_KEY is not set")
+
+
+@mutant(kills="MP-ISO-003", says="forked the process", report="B6")
+class ForksItsWriter(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        super().on_turn_complete(user_message, assistant_response)
+        if os.fork() == 0:
+            os._exit(0)
+        os.wait()
+
+
+@mutant(kills="MP-ISO-004", says="closed client", report="C2")
+class OneClientForAll(Journal):
+    client: str | None = None
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        type(self).client = "open"
+
+    def shutdown(self) -> None:
+        type(self).client = None
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if self.client is None:
+            raise RuntimeError("Cannot send a request, as the closed client was told")
+        super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-ISO-005", says="~/.journal/log.txt", report="E3")
+class KeepsALogInTheUsersHome(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        super().on_turn_complete(user_message, assistant_response)
+        log = Path.home() / ".journal" / "log.txt"
+        log.parent.mkdir(exist_ok=True)
+        with log.open("a", encoding="utf-8", errors="replace") as file:
+            file.write(f"{user_message}\n")

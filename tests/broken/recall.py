@@ -1,0 +1,74 @@
+"""Broken recall."""
+
+import re
+import time
+from typing import Any
+
+from tests.broken.marks import mutant
+from tests.good.journal import Journal
+
+
+@mutant(kills="MP-RECALL-001", says="['", report="C3")
+class RecallGivesAList(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> Any:
+        found = super().enrich_turn(user_message, messages)
+        return found.splitlines() if found else None
+
+
+@mutant(kills="MP-RECALL-002", says="had not returned", report="B2", scale=0.05)
+class RecallWaitsForTheBackend(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        time.sleep(3600)
+        return None
+
+
+@mutant(kills="MP-RECALL-003", says="no messages: 0 messages became 1", report="J5")
+class RecallAddsAMessage(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        messages.append({"role": "user", "content": user_message})
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-RECALL-004", says="the answer to the earlier one", report="D1")
+class PreparedRecallIgnoresTheQuestion(Journal):
+    _prepared: str | None = None
+
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "extensions": ["prewarm"]}
+
+    def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
+        self._prepared = super().enrich_turn(query, [])
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        prepared, self._prepared = self._prepared, None
+        return prepared or super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-RECALL-005", says="a later recall of such a session brought it", report="D2")
+class RecallNeedsAPreparedAnswer(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        self._prepared: dict[str, str | None] = {}
+
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "extensions": ["prewarm"]}
+
+    def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
+        self._prepared[query] = super().enrich_turn(query, [])
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        return self._prepared.pop(user_message, None)
+
+
+@mutant(kills="MP-RECALL-006", says="unterminated character set", report="J1")
+class RecallCompilesTheQuestion(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        re.compile(user_message)
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-RECALL-006", says="a lone high surrogate", report="J2")
+class RecallEncodesTheQuestion(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        key = user_message.encode().hex()
+        return super().enrich_turn(bytes.fromhex(key).decode(), messages)

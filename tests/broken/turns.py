@@ -1,0 +1,77 @@
+"""Broken recording of turns."""
+
+from collections import deque
+from typing import Any
+
+from tests.broken.marks import mutant
+from tests.good.journal import Journal
+
+
+@mutant(kills="MP-TURN-001", says="3 of 4 did not come back: turn 2", report="D5")
+class ARepeatedAnswerDropsTheTurn(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        self._answered: set[str] = set()
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if assistant_response not in self._answered:
+            self._answered.add(assistant_response)
+            super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(
+    kills="MP-TURN-001",
+    says="did not come back: turn 1",
+    report="A7",
+    also={"MP-FENCE-001": "its ordinary entries and hostile texts are turns of one session too"},
+)
+class QueueOfTwoDropsTheOldest(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        self._queue: deque[tuple[str, str]] = deque(maxlen=2)
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        self._queue.append((user_message, assistant_response))
+
+    def shutdown(self) -> None:
+        while self._queue:
+            super().on_turn_complete(*self._queue.popleft())
+
+
+@mutant(kills="MP-TURN-002", says="a lone high surrogate", report="J2")
+class TurnsAreEncoded(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        size = len(user_message.encode()) + len(assistant_response.encode())
+        if size:
+            super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-TURN-003", says="the only turn", report="A7")
+class LastTurnStaysInTheBatch(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        self._batch: list[tuple[str, str]] = []
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        self._batch.append((user_message, assistant_response))
+        if len(self._batch) == 2:
+            for turn in self._batch:
+                super().on_turn_complete(*turn)
+            self._batch.clear()
+
+
+@mutant(kills="MP-TURN-004", says="the turn of the first part", report="A10")
+class ResumeOverwritesTheSession(Journal):
+    _key = ""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._key, self._said = session_key, ""
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        self._said += f"{user_message}\n{assistant_response}\n"
+        document = {"kind": f"session {self._key}", "text": self._said}
+        with self._lock:
+            rest = [entry for entry in self._entries if entry["kind"] != document["kind"]]
+            self._entries = [*rest, document]
+            self._save()

@@ -1,0 +1,234 @@
+"""
+The kill matrix: every broken provider and host against the kit, and what turned red.
+
+`python -m tests.matrix [--only AREA] [--full]` prints one line for each of them and exits 1 when
+one is not exact. A row is exact when the ids that failed or warned are those that the mutant names
+and no others, and the check saw the fault that the mutant is about.
+"""
+
+import argparse
+import dataclasses
+import importlib
+import inspect
+import sys
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from memproto import spec
+from memproto.errors import KitUsageError
+from memproto.testing.judge import Order, judge
+from memproto.testing.outcomes import Outcome, Result, merge
+from tests.broken.marks import Mutant, load_all
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).parents[1]
+
+#: Providers of which every requirement holds.
+GOOD = ("builtin", "tests.good.journal:Journal")
+
+#: Beside its own chapters each mutant meets these, in which most faults would show up by accident.
+SMOKE = {
+    "provider": (
+        "MP-NAME-003",
+        "MP-RECALL-001",
+        "MP-TURN-001",
+        "MP-WRITE-001",
+        "MP-COMP-001",
+        "MP-SHUT-001",
+    ),
+    "host": ("MP-HOST-RECALL-004", "MP-HOST-TURN-001", "MP-HOST-SHUT-002", "MP-HOST-FENCE-002"),
+}
+
+#: The judge waits for child processes most of the time; two of them keep two cores busy.
+WORKERS = 2
+
+_MOST_LINES = 20
+_MOST_ALSO = 3
+_RED = (Outcome.FAIL, Outcome.WARN)
+_QUIET = (Outcome.PASS, Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED)
+_BEHIND_A_GATE = (Outcome.UNTESTABLE, Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED)
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """
+    One line of the matrix.
+
+    Attributes:
+        target: The broken or good one.
+        red: The ids that failed or warned.
+        faults: Why the row is not exact, in words; empty for an exact one.
+        took_s: How long judging it took.
+
+    """
+
+    target: str
+    red: tuple[str, ...]
+    faults: tuple[str, ...]
+    took_s: float
+
+    def __str__(self) -> str:
+        head = "ok " if not self.faults else "BAD"
+        lines = [f"{head} {self.target:66} {self.took_s:6.1f} s  {' '.join(self.red) or '-'}"]
+        return "\n".join(lines + [f"      {fault}" for fault in self.faults])
+
+
+# -- judging ---------------------------------------------------------------------------------------
+
+
+def row(target: str, *, full: bool = False) -> Row:
+    """Judge one mutant or good provider and compare the outcome with what it is to be."""
+    mutant = load_all().get(target)
+    began = time.monotonic()
+    try:
+        results = _judged(target, mutant, full=full or mutant is None)
+    except KitUsageError as error:
+        return Row(target, (), (f"it cannot be judged: {error}",), time.monotonic() - began)
+    red = tuple(item for item, result in results.items() if result.outcome in _RED)
+    faults = _shortcomings(results) if mutant is None else unexact(mutant, results)
+    return Row(target, red, tuple(faults), time.monotonic() - began)
+
+
+def _judged(target: str, mutant: Mutant | None, *, full: bool) -> dict[str, Result]:
+    side: spec.Side = "host" if mutant and mutant.kills.startswith("MP-HOST-") else "provider"
+    scale = mutant.scale if mutant else 1.0
+    order = Order(target, side=side, directory=ROOT, scale=scale)
+    wanted = spec.select([], side)
+    if mutant is not None and not full:
+        wanted = [item for item in wanted if _is_near(item, mutant)]
+    found = judge(order, wanted)
+    return merge(found, dict.fromkeys([*(i.id for i in wanted), *(result.id for result in found)]))
+
+
+def _is_near(item: spec.Requirement, mutant: Mutant) -> bool:
+    """Whether the requirement belongs to a chapter of the mutant, or to the smoke set."""
+    areas = {spec.requirement(name).area for name in (mutant.kills, *mutant.also)}
+    return item.area in areas or item.id in SMOKE[item.side]
+
+
+def timed(work: Callable[[], T]) -> tuple[T, float]:
+    """What `work` gives, and how many seconds it took."""
+    began = time.monotonic()
+    return work(), time.monotonic() - began
+
+
+# -- exactness -------------------------------------------------------------------------------------
+
+
+def unexact(mutant: Mutant, results: dict[str, Result]) -> list[str]:
+    """What is wrong with a mutant's row; nothing for an exact one."""
+    named = {mutant.kills, *mutant.also}
+    red = {item for item, result in results.items() if result.outcome in _RED}
+    faults = [f"{item} is not red: {_told(results.get(item))}" for item in sorted(named - red)]
+    faults += [f"{item} is red as well: {_told(results[item])}" for item in sorted(red - named)]
+    faults += _kit_errors(results)
+    if mutant.kills in red and mutant.says not in _said(results[mutant.kills]):
+        faults.append(f"does not say {mutant.says!r}: {_told(results[mutant.kills])}")
+    if spec.requirement(mutant.kills).gate:
+        faults += _past_the_gate(results)
+    return faults
+
+
+def _past_the_gate(results: dict[str, Result]) -> list[str]:
+    return [
+        f"{item} was decided behind a closed gate: {_told(result)}"
+        for item, result in results.items()
+        if not spec.requirement(item).gate and result.outcome not in _BEHIND_A_GATE
+    ]
+
+
+def _shortcomings(results: dict[str, Result]) -> list[str]:
+    """What is not green with a good provider."""
+    return [
+        f"{i}: {_told(result)}" for i, result in results.items() if result.outcome not in _QUIET
+    ]
+
+
+def _kit_errors(results: dict[str, Result]) -> list[str]:
+    return [
+        f"{item}: {_told(result)}"
+        for item, result in results.items()
+        if result.outcome is Outcome.KIT_ERROR
+    ]
+
+
+def _said(result: Result) -> str:
+    return f"{result.expected}\n{result.observed}"
+
+
+def _told(result: Result | None) -> str:
+    if result is None:
+        return "it did not run"
+    told = " | ".join(filter(None, (result.expected, result.observed, result.reason)))
+    return f"{result.outcome}: {told[-600:]}"
+
+
+# -- the shelf as a whole --------------------------------------------------------------------------
+
+
+def shelf_faults(mutants: dict[str, Mutant]) -> list[str]:
+    """What is wrong with the shelf before anything runs: long mutants, requirements without one."""
+    faults = [
+        f"{m.target} has {n} lines" for m in mutants.values() if (n := lines(m)) > _MOST_LINES
+    ]
+    faults += [f"{m.target} names too many" for m in mutants.values() if len(m.also) > _MOST_ALSO]
+    faults += [f"{m.target} gives no reason" for m in mutants.values() if not all(m.also.values())]
+    killed = {mutant.kills for mutant in mutants.values()}
+    alone = {mutant.kills for mutant in mutants.values() if not mutant.also}
+    for item in spec.requirements().values():
+        if not item.unchecked and item.id not in (killed if item.gate else alone):
+            faults.append(f"{item.id} has no mutant{'' if item.gate else ' that fails it alone'}")
+    return faults
+
+
+def lines(mutant: Mutant) -> int:
+    """The number of lines of a mutant, without its marks and without empty ones."""
+    module, _, name = mutant.target.partition(":")
+    source = inspect.getsource(getattr(importlib.import_module(module), name)).splitlines()
+    start = next(n for n, line in enumerate(source) if line.startswith(("class ", "def ")))
+    return sum(1 for line in source[start:] if line.strip())
+
+
+# -- at the terminal -------------------------------------------------------------------------------
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the matrix; 1 when a row or the shelf is not as it is to be."""
+    asked = _parser().parse_args(arguments)
+    mutants = load_all()
+    wanted = [m.target for m in mutants.values() if _is_asked_for(m, asked.only)]
+    good = list(GOOD) if not asked.only else []
+    faults = shelf_faults(mutants) if not asked.only else []
+    rows = []
+    for done in _rows([*good, *wanted], full=asked.full):
+        rows.append(done)
+        print(done, flush=True)  # noqa: T201 - the matrix is what this command prints
+    bad = sum(1 for item in rows if item.faults)
+    print("\n".join([*faults, f"{len(rows)} rows, {bad} not exact"]))  # noqa: T201 - as above
+    return 1 if bad or faults or not rows else 0
+
+
+def _rows(targets: Iterable[str], *, full: bool) -> Iterable[Row]:
+    with ThreadPoolExecutor(WORKERS) as pool:
+        yield from pool.map(lambda target: row(target, full=full), targets)
+
+
+def _is_asked_for(mutant: Mutant, only: str) -> bool:
+    """Whether `only` is empty, or the area or a part of the name of the mutant."""
+    area = spec.requirement(mutant.kills).area
+    return not only or only.upper() == area or only.lower() in mutant.target.lower()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.matrix", description=__doc__)
+    parser.add_argument("--only", default="", metavar="AREA", help="an area, or a part of a name")
+    parser.add_argument("--full", action="store_true", help="all requirements for each mutant")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""Runs that must be red, or at least not green, and must end, whatever the target does."""
+
+import time
+
+import pytest
+
+from tests.kit_runs import kit, outcomes, reported, write
+
+FATAL = {
+    "tests.hostile.freezes:FreezesInARegularExpression": "MP-THR-002",
+    "tests.hostile.exits:ExitsInAHook": "MP-ISO-003",
+    "tests.hostile.leaves_thread:LeavesAThreadThatExits": "MP-ISO-003",
+}
+
+#: The bound of the specification's conformance chapter for a provider that is dead or hangs.
+BOUND_S = 60
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("hostile")
+    words = [f"--memproto={target}" for target in ("builtin", *FATAL)]
+    return reported(directory, *words, "-n", "2")
+
+
+def test_providers_that_end_or_freeze_the_process_are_red_under_the_rule_they_break(together):
+    for report in together["reports"][1:]:
+        assert report["verdict"] == "NON-CONFORMANT"
+        assert outcomes(report)[FATAL[report["target"]]] == "fail"
+
+
+def test_what_a_hostile_provider_breaks_is_one_rule_and_the_rest_is_open(together):
+    for report in together["reports"][1:]:
+        found = outcomes(report)
+        red = {key for key, outcome in found.items() if outcome in ("fail", "kit_error")}
+        assert red == {FATAL[report["target"]]}
+
+
+def test_a_good_provider_in_the_same_run_keeps_its_verdict(together):
+    assert together["reports"][0]["verdict"] == "CONFORMANT"
+    assert together["exit_code"] == 1
+
+
+@pytest.mark.parametrize("target", FATAL)
+def test_a_hostile_provider_gets_its_verdict_in_bounded_time(tmp_path, target):
+    began = time.monotonic()
+    found = reported(tmp_path, f"--memproto={target}")
+    assert found["reports"][0]["verdict"] == "NON-CONFORMANT"
+    assert time.monotonic() - began < BOUND_S
+
+
+def test_a_provider_that_does_nothing_is_not_conformant_and_is_told_what_to_do(tmp_path):
+    done = kit(tmp_path, "--memproto=tests.hostile.does_nothing:DoesNothing")
+    assert done.returncode == 1
+    assert "MP-CAP-003" in done.stdout
+    assert "Store in on_turn_complete" in done.stdout
+
+
+def test_a_provider_that_hangs_at_first_contact_ends_under_its_gate(tmp_path):
+    found = reported(tmp_path, "--memproto=tests.hostile.hangs:HangsInInitialize",
+                     MEMPROTO_TIME_SCALE="0.1")
+    report = found["reports"][0]
+    assert report["verdict"] == "NON-CONFORMANT"
+    assert outcomes(report)["MP-INIT-001"] == "fail"
+    assert report["counts"]["fail"] == 1
+
+
+def test_a_declared_extension_that_is_not_served_is_red(tmp_path):
+    found = reported(tmp_path, "--memproto=tests.hostile.declares_unserved:DeclaresUnserved")
+    assert outcomes(found["reports"][0])["MP-CAP-002"] == "fail"
+
+
+LOADING = {
+    "hangs": "import time\ntime.sleep(3600)\n",
+    "exits": "import os\nos._exit(0)\n",
+    "is_killed": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n",
+}
+
+
+@pytest.mark.parametrize("fault", LOADING)
+def test_a_target_that_hangs_or_dies_while_it_loads_is_red_and_the_others_are_judged(
+    tmp_path, fault
+):
+    write(tmp_path, **{f"{fault}__py": LOADING[fault]})
+    found = reported(
+        tmp_path,
+        f"--memproto={fault}",
+        "--memproto=tests.good.journal:Journal",
+        "--memproto-clause=MP-LOAD",
+        "--memproto-clause=MP-NAME",
+        MEMPROTO_TIME_SCALE="0.1",
+    )
+    dead, good = found["reports"]
+    assert dead["verdict"] == "NON-CONFORMANT"
+    assert outcomes(dead)["MP-LOAD-001"] == "fail"
+    assert outcomes(dead)["MP-NAME-002"] == "untestable"
+    assert outcomes(good)["MP-NAME-002"] == "pass"
+
+
+def test_a_provider_whose_later_instances_cannot_be_built_is_not_green(tmp_path):
+    write(
+        tmp_path,
+        mine__py="from tests.good.journal import Journal\nbuilt = []\n"
+        "class Mine(Journal):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        built.append(1)\n"
+        "        if len(built) > 3: raise RuntimeError('licence used up')\n",
+    )
+    found = reported(tmp_path, "--memproto=mine")
+    assert found["reports"][0]["verdict"] == "NON-CONFORMANT"
+    assert "licence used up" in found["run"].stdout
+
+
+def test_everything_untestable_is_not_green(tmp_path):
+    write(
+        tmp_path,
+        mine__py="from tests.good.journal import Journal\n"
+        "class Mine(Journal):\n"
+        "    def capabilities(self): return {**super().capabilities(), 'stores': []}\n",
+    )
+    found = reported(tmp_path, "--memproto=mine")
+    assert found["run"].returncode == 6
+    assert found["reports"][0]["verdict"] == "INCOMPLETE"

@@ -1,0 +1,148 @@
+"""Every check fails the provider that it was written for, and no other check does."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from memproto import spec
+from memproto.testing.judge import Order, judge
+from memproto.testing.outcomes import Outcome, Result, Verdict, merge, verdict
+from tests import matrix
+from tests.broken.marks import Mutant, load_all
+
+MUTANTS = load_all()
+
+#: Target of a hostile provider to the rule that it breaks, and a factor on the kit's patience.
+HOSTILE = {
+    "tests.hostile.freezes:Freezes": ("MP-THR-002", 1.0),
+    "tests.hostile.exits:Exits": ("MP-ISO-003", 1.0),
+    "tests.hostile.leaves_thread:LeavesThread": ("MP-ISO-003", 1.0),
+    "tests.hostile.does_nothing:DoesNothing": ("MP-CAP-003", 1.0),
+    "tests.hostile.hangs:Hangs": ("MP-INIT-001", 1.0),
+    "tests.hostile.declares_unserved:DeclaresUnserved": ("MP-CAP-002", 1.0),
+}
+
+#: The longest that a verdict on a hostile provider may take.
+PATIENCE_S = 60.0
+
+
+class Rows:
+    """Judges targets ahead of the tests that ask for them, two at a time."""
+
+    def __init__(self, pool: ThreadPoolExecutor, ahead: list[str]) -> None:
+        self._pool = pool
+        self._rows: dict[str, Future[matrix.Row]] = {}
+        for target in ahead:
+            self._start(target)
+
+    def _start(self, target: str) -> Future[matrix.Row]:
+        if target not in self._rows:
+            self._rows[target] = self._pool.submit(matrix.row, target)
+        return self._rows[target]
+
+    def __getitem__(self, target: str) -> matrix.Row:
+        return self._start(target).result()
+
+
+@pytest.fixture(scope="module")
+def rows(request: pytest.FixtureRequest) -> Iterator[Rows]:
+    # A worker of xdist knows all tests and runs some: it judges nothing ahead.
+    ahead = [] if os.environ.get("PYTEST_XDIST_WORKER") else _asked_for(request.session.items)
+    pool = ThreadPoolExecutor(matrix.WORKERS)
+    yield Rows(pool, ahead)
+    pool.shutdown(cancel_futures=True)
+
+
+def _asked_for(items: list[pytest.Item]) -> list[str]:
+    chosen = [
+        getattr(i, "callspec", None) for i in items if "rows" in getattr(i, "fixturenames", ())
+    ]
+    return [spec.params["target"] for spec in chosen if spec is not None]
+
+
+@pytest.mark.parametrize("target", MUTANTS)
+def test_a_mutant_fails_its_requirement_and_no_other(target: str, rows: Rows) -> None:
+    assert rows[target].faults == ()
+
+
+@pytest.mark.parametrize("target", matrix.GOOD)
+def test_a_good_provider_passes_all_that_concerns_it(target: str, rows: Rows) -> None:
+    assert rows[target].faults == ()
+
+
+def test_every_requirement_has_a_mutant_and_every_mutant_is_short() -> None:
+    assert matrix.shelf_faults(MUTANTS) == []
+
+
+# -- hostile providers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", HOSTILE)
+def test_a_hostile_provider_is_told_in_time_under_the_rule_that_it_breaks(target: str) -> None:
+    rule, scale = HOSTILE[target]
+    found, took_s = matrix.timed(
+        lambda: judge(Order(target, directory=matrix.ROOT, scale=scale), None)
+    )
+    results = merge(found, [item.id for item in spec.select([], "provider")])
+    red = [item for item, result in results.items() if result.outcome is Outcome.FAIL]
+    assert red == [rule]
+    assert verdict(results.values()) is Verdict.NON_CONFORMANT
+    assert took_s < PATIENCE_S
+
+
+# -- the matrix itself can be red ------------------------------------------------------------------
+
+AN_ID, ANOTHER_ID, A_GATE = "MP-SHUT-001", "MP-SHUT-002", "MP-NAME-001"
+
+
+def results_of(**outcomes: Outcome) -> dict[str, Result]:
+    ids = {key.replace("_", "-"): outcome for key, outcome in outcomes.items()}
+    return {item: Result(item, outcome, observed="seen") for item, outcome in ids.items()}
+
+
+def a_mutant(kills: str = AN_ID, says: str = "seen", **also: str) -> Mutant:
+    named = {key.replace("_", "-"): reason for key, reason in also.items()}
+    return Mutant("tests.broken.shutdown:SecondShutdownRaises", kills, says, "A8", named)
+
+
+def test_an_exact_row_has_no_fault() -> None:
+    results = results_of(MP_SHUT_001=Outcome.FAIL, MP_SHUT_002=Outcome.UNTESTABLE)
+    assert matrix.unexact(a_mutant(), results) == []
+
+
+@pytest.mark.parametrize(
+    ("results", "fault"),
+    [
+        (results_of(MP_SHUT_001=Outcome.PASS), "MP-SHUT-001 is not red"),
+        (results_of(), "it did not run"),
+        (results_of(MP_SHUT_001=Outcome.FAIL, MP_SHUT_002=Outcome.WARN), "is red as well"),
+        (results_of(MP_SHUT_001=Outcome.FAIL, MP_SHUT_002=Outcome.KIT_ERROR), "kit_error"),
+    ],
+)
+def test_a_row_that_is_not_exact_says_why(results: dict[str, Result], fault: str) -> None:
+    (told,) = matrix.unexact(a_mutant(), results)
+    assert fault in told
+
+
+def test_a_row_whose_check_saw_something_else_is_not_exact() -> None:
+    (told,) = matrix.unexact(a_mutant(says="a barrier"), results_of(MP_SHUT_001=Outcome.FAIL))
+    assert told.startswith("does not say 'a barrier'")
+
+
+def test_a_named_consequence_that_stays_away_is_a_fault() -> None:
+    mutant = a_mutant(MP_SHUT_002="the second call is one of two")
+    (told,) = matrix.unexact(mutant, results_of(MP_SHUT_001=Outcome.FAIL))
+    assert told.startswith("MP-SHUT-002 is not red")
+
+
+def test_nothing_is_decided_behind_a_closed_gate() -> None:
+    results = results_of(MP_NAME_001=Outcome.FAIL, MP_SHUT_001=Outcome.PASS)
+    (told,) = matrix.unexact(a_mutant(A_GATE), results)
+    assert told.startswith("MP-SHUT-001 was decided")
+
+
+def test_a_requirement_without_a_mutant_is_a_fault_of_the_shelf() -> None:
+    without = {t: m for t, m in MUTANTS.items() if m.kills != AN_ID}
+    assert f"{AN_ID} has no mutant that fails it alone" in matrix.shelf_faults(without)

@@ -1,0 +1,192 @@
+"""The small parts of the kit: facts, the wire, tool routes, places, watchers."""
+
+import json
+import os
+import socket
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memproto.testing import incidents, locate, routes, sandbox, watchers, wire
+from memproto.testing.facts import Facts
+from memproto.testing.survey import plain
+
+MEMORY_TOOL = {
+    "name": "memory",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "action": {"type": "string", "enum": ["read", "add", "remove"]},
+            "target": {"type": "string", "enum": ["memory", "user"]},
+            "content": {"type": "string"},
+        },
+        "required": ["action", "target"],
+    },
+}
+SEARCH_TOOL = {
+    "name": "memory_search",
+    "parameters": {"type": "object", "properties": {"query": {"type": "string"}}},
+}
+
+
+def tool(name, **properties):
+    return {"name": name, "parameters": {"type": "object", "properties": properties}}
+
+
+@given(st.integers(0, 2**32))
+def test_facts_of_one_source_never_share_a_word_of_their_names(seed):
+    facts = Facts(seed).several(40)
+    words = [word for fact in facts for word in fact.name.split()]
+    assert len(set(words)) == len(words)
+    assert all(fact.is_in(fact.text) and not fact.is_in(fact.query) for fact in facts)
+    assert not any(one.is_in(two.text) for one in facts for two in facts if one is not two)
+
+
+def test_the_same_seed_gives_the_same_facts():
+    assert Facts(3).several(5) == Facts(3).several(5)
+    assert Facts(3).new() != Facts(4).new()
+
+
+@given(st.text(st.characters()), st.integers(1, 7))
+def test_the_wire_carries_any_text_in_any_pieces(text, size):
+    read, write = os.pipe()
+    try:
+        wire.Wire(write).send("note", text=text[:500])
+        os.close(write)
+        pending = bytearray()
+        data = b""
+        while chunk := os.read(read, 65536):
+            data += chunk
+        messages = []
+        for start in range(0, len(data), size):
+            pipe_read, pipe_write = os.pipe()
+            os.write(pipe_write, data[start : start + size])
+            messages += wire.lines(pipe_read, pending)
+            os.close(pipe_read)
+            os.close(pipe_write)
+    finally:
+        os.close(read)
+    assert [message["text"] for message in messages] == [text[:500]]
+    assert messages[0]["pid"] == os.getpid()
+
+
+def test_what_is_no_message_is_passed_over():
+    read, write = os.pipe()
+    os.write(write, b'noise\n[1]\n{"kind": "beat"}\n{"torn')
+    pending = bytearray()
+    assert list(wire.lines(read, pending)) == [{"kind": "beat"}]
+    assert bytes(pending) == b'{"torn'
+    os.close(read)
+    os.close(write)
+
+
+def test_a_value_whose_repr_raises_can_be_shown():
+    class Rude:
+        def __repr__(self):
+            raise SystemExit(3)
+
+    assert "Rude" in wire.show(Rude())
+    assert len(wire.show("x" * 10**6)) < 300
+
+
+def test_the_storing_tool_is_the_one_that_adds():
+    call = routes.storing_call([SEARCH_TOOL, MEMORY_TOOL], "a fact")
+    assert call == ("memory", {"content": "a fact", "action": "add", "target": "memory"})
+
+
+@pytest.mark.parametrize(
+    "schemas",
+    [None, [], [None], [{}], [SEARCH_TOOL], [tool("memory_get", card={"type": "string"})]],
+)
+def test_tools_that_store_nothing_are_not_called(schemas):
+    assert routes.storing_call(schemas, "a fact") is None
+
+
+def test_a_tool_that_remembers_is_preferred_to_one_that_has_memory_in_its_name():
+    text = {"type": "string"}
+    tools = [tool("memory_link", content=text), tool("remember", text=text)]
+    assert routes.storing_call(tools, "a fact") == ("remember", {"text": "a fact"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "said_no"),
+    [
+        ('{"error": "full"}', True),
+        ('{"success": false}', True),
+        ('{"ok": false}', True),
+        ('{"success": true, "error": null}', False),
+        ("stored", False),
+        (None, False),
+        ("[1]", False),
+    ],
+)
+def test_a_tools_refusal_is_told_from_its_success(answer, said_no):
+    assert routes.refused(answer) is said_no
+
+
+def test_nothing_of_the_operators_environment_goes_through(tmp_path, monkeypatch):
+    monkeypatch.setenv("ACME_API_KEY", "secret")
+    monkeypatch.setenv("HERMES_HOME", "/home/operator/.hermes")
+    found = sandbox.environment(tmp_path, {"MINE": "1"})
+    assert "ACME_API_KEY" not in found
+    assert found["MINE"] == "1"
+    places = {found[name] for name in ("HOME", "TMPDIR", "HERMES_HOME", "XDG_CONFIG_HOME")}
+    assert all(place.startswith(str(tmp_path)) for place in places)
+
+
+@pytest.mark.parametrize(
+    ("address", "inside"),
+    [
+        (("127.0.0.1", 80), True),
+        (("::1", 80, 0, 0), True),
+        ("localhost", True),
+        (b"localhost", True),
+        ("/tmp/a.sock", True),
+        (("192.0.2.1", 80), False),
+        ("example.org", False),
+    ],
+)
+def test_only_loopback_counts_as_inside(address, inside):
+    assert watchers.is_loopback(address) is inside
+
+
+def test_a_change_of_the_process_is_named():
+    before = watchers.process_globals()
+    socket.setdefaulttimeout(3)
+    try:
+        changed = watchers.differences(before, watchers.process_globals())
+    finally:
+        socket.setdefaulttimeout(None)
+    assert changed == ["socket timeout: None became 3.0"]
+    assert watchers.differences(before, watchers.process_globals()) == []
+
+
+@given(st.recursive(st.sets(st.text()) | st.integers(), st.lists, max_leaves=5))
+def test_declarations_become_plain_json(value):
+    json.dumps(plain(value))
+
+
+def test_a_hook_that_hung_is_waited_for_one_second():
+    assert incidents.budget_s("compress", scale=1.0, deaths=0) == 120
+    assert incidents.budget_s("compress", scale=2.0, deaths=1) == 2
+
+
+def test_every_hook_of_the_core_has_its_rules():
+    assert set(incidents.RAISED) == set(incidents.LATE) == set(incidents.BUDGETS_S)
+
+
+DUMP = """Timeout (0:00:03)!
+Thread 0x01 (most recent call first):
+  File "/usr/lib/python3.11/time.py", line 9 in sleep
+
+Thread 0x02 (most recent call first):
+  File "/venv/lib/python3.11/site-packages/acme/store.py", line 12 in _match
+  File "/venv/lib/python3.11/site-packages/acme/store.py", line 40 in prefetch
+  File "{kit}/testing/subject.py", line 150 in call
+"""
+
+
+def test_the_authors_frames_are_found_in_a_stack_dump():
+    dump = DUMP.format(kit=locate._KIT)
+    assert locate.frames(dump) == ["acme/store.py:12 in _match", "acme/store.py:40 in prefetch"]

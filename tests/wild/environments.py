@@ -1,0 +1,23 @@
+"""A virtual environment for each real provider, with the kit's built wheel beside it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def wheel(folder: Path) -> Path:
+    """Build the project's wheel into `folder`."""
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder)]
+    subprocess.run([*command, str(ROOT)], check=True)
+    return next(folder.glob("memproto-*.whl"))
+
+
+def environment(folder: Path, kit: Path, *packages: str) -> Path:
+    """Create a virtual environment with the kit and `packages`; gives its interpreter."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    python = folder / "bin" / "python"
+    install = [str(python), "-m", "pip", "install", "--quiet", f"{kit}[kit]", *packages]
+    subprocess.run(install, check=True)
+    return python
