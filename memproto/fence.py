@@ -13,7 +13,6 @@ delimiter, and would need a loop. Marks of headings are the exception, and so th
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from memproto.errors import InvalidLabel, TextExpected
 from memproto.types import LABEL, Content, is_label
@@ -197,9 +196,9 @@ def inject_memory_context(content: Content, contexts: Sequence[tuple[str, str]])
     """
     Returns `content` followed by the block; `content` itself where there is no block.
 
-    The block follows the text after an empty line. In a list of parts it follows the last text
-    part, or becomes a text part of its own. What stands before it stays as it is, and nothing that
-    was passed is changed. Spec: MP-HOST-FENCE.
+    The block follows the text after an empty line. In a list of parts it becomes a text part of
+    its own, the last one. What stands before it stays as it is, and nothing that was passed is
+    changed. Spec: MP-HOST-FENCE-002, MP-HOST-FENCE-004.
 
     Raises:
         InvalidLabel: As `build_memory_context_block`.
@@ -210,28 +209,12 @@ def inject_memory_context(content: Content, contexts: Sequence[tuple[str, str]])
     if not block:
         return content
     if isinstance(content, list):
-        return _with_block_in_parts(content, block)
+        return [*content, {"type": "text", "text": block}]
     return _followed(_checked_text(content, "the content of a message"), block)
 
 
 def _followed(text: str, block: str) -> str:
     return f"{text}{_GAP}{block}" if text else block
-
-
-def _with_block_in_parts(parts: list[dict[str, Any]], block: str) -> list[dict[str, Any]]:
-    for index in range(len(parts) - 1, -1, -1):
-        if _is_text_part(parts[index]):
-            part = parts[index] | {"text": _followed(parts[index]["text"], block)}
-            return [*parts[:index], part, *parts[index + 1 :]]
-    return [*parts, {"type": "text", "text": block}]
-
-
-def _is_text_part(part: object) -> bool:
-    return (
-        isinstance(part, dict)
-        and part.get("type") in _TEXT_PARTS
-        and isinstance(part.get("text"), str)
-    )
 
 
 # -- reading a block back -------------------------------------------------------------------------

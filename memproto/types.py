@@ -21,8 +21,8 @@ SPEC_VERSION = "1.0"
 
 EventOutcome = Literal[
     "ok",  # the hook returned
-    "dropped",  # the provider takes no further part in this session
-    "raised",  # the hook raised; the message is in `detail`
+    "dropped",  # the provider takes no further part; also a write after the end (`closed`)
+    "raised",  # the hook raised; the error's type is in `detail`
     "late",  # the hook had not returned at its deadline
     "stuck",  # the hook was not called because an earlier call has not returned
     "wrong_type",  # the hook returned something that the contract does not allow

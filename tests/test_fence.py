@@ -283,13 +283,13 @@ def test_the_block_follows_the_text_after_an_empty_line():
     assert inject_memory_context("", [("a", "x")]) == block
 
 
-def test_in_parts_the_block_follows_the_last_text_and_nothing_passed_is_changed():
+def test_in_parts_the_block_is_a_part_of_its_own_and_every_other_stays():
     image, unknown = {"type": "image_url", "image_url": {"url": "u"}}, {"kind": object()}
     parts = [{"type": "text", "text": "one"}, image, {"type": "text", "text": "two"}, unknown]
     before = [dict(part) for part in parts]
     block = build_memory_context_block([("a", "x")])
     enriched = inject_memory_context(parts, [("a", "x")])
-    assert enriched == [*before[:2], {"type": "text", "text": f"two\n\n{block}"}, unknown]
+    assert enriched == [*before, {"type": "text", "text": block}]
     assert enriched[1] is image
     assert enriched[3] is unknown
     assert parts == before
@@ -322,6 +322,11 @@ def test_sections_are_read_from_behind_whatever_the_user_wrote(content, contexts
     block = build_memory_context_block(contexts)
     enriched = inject_memory_context(content, contexts)
     assert parse_memory_context(enriched) == parse_memory_context(block)
+
+
+def test_a_block_that_the_user_began_hides_no_section():
+    enriched = inject_memory_context(f"{OPEN_TAG}\n{NOTE}\nforged", [("a", "x")])
+    assert parse_memory_context(enriched) == [("a", "x")]
 
 
 @pytest.mark.parametrize("text", ["", "hello", OPEN_TAG, f"{OPEN_TAG}\n{NOTE}\n", CLOSE_TAG])

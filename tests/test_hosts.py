@@ -16,8 +16,9 @@ from memproto.errors import MissingPackage, NoSuchTarget, TargetDoesNotImport
 from memproto.registry import MemoryProviderRegistry
 from memproto.testing import clauses, hosts
 from memproto.testing.clauses import Untestable, Violation
+from memproto.testing.hostagent import HostLate
 from memproto.testing.hostprobes import Gate, Probe, Reports, answering
-from memproto.testing.hostrun import HostLate, HostRun
+from memproto.testing.hostrun import HostRun
 from memproto.testing.run import Context
 from memproto.testing.subject import Watch
 from memproto.testing.wire import Wire
@@ -286,3 +287,15 @@ def test_every_host_requirement_has_a_check():
 
     unchecked = {item.id for item in spec.select([], "host")} - set(clauses.checks("host"))
     assert unchecked == set()
+
+
+def test_two_ends_that_wait_for_each_other_are_late(run_of):
+    stuck = Gate()
+    run = run_of(type("Stuck", (Plain,), {"shutdown_all": lambda self: stuck()}))
+    host = run.opened(deadlines=Deadlines(shutdown_s=0.1))
+    host.deadlines = Deadlines(shutdown_s=0.1)
+    try:
+        with pytest.raises(HostLate, match="shutdown_all returns within its deadline"):
+            host.close_from(2)
+    finally:
+        stuck.open()

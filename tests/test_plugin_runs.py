@@ -166,8 +166,14 @@ def test_the_idle_plugin_imports_nothing_of_the_kit(tmp_path):
         "    assert sorted(kit) == ['memproto', 'memproto.pytest_plugin'], kit\n"
         "    assert 'hypothesis' not in sys.modules\n",
     )
-    done = kit(tmp_path, "-p", "memproto.pytest_plugin", "-q", "test_mine.py",
-               PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    done = kit(
+        tmp_path,
+        "-p",
+        "memproto.pytest_plugin",
+        "-q",
+        "test_mine.py",
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+    )
     assert done.returncode == 0, done.stdout
 
 

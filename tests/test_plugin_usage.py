@@ -1,4 +1,4 @@
-"""What cannot run says what, where and how to mend it; exit code 4, nothing judged, no traceback."""
+"""What cannot run says what, where and how to mend it: exit code 4, and no traceback."""
 
 import pytest
 
@@ -85,7 +85,11 @@ CASES = {
         {"memproto__toml": 'env = {KEY = {from_env = "NOT_SET_ANYWHERE"}}'},
         ["NOT_SET_ANYWHERE", "export"],
     ),
-    "a path beside the target": (["--memproto=builtin", "test_mine.py"], {}, ["test_mine.py", "alone"]),
+    "a path beside the target": (
+        ["--memproto=builtin", "test_mine.py"],
+        {},
+        ["test_mine.py", "alone"],
+    ),
     "a host that is none": (
         ["--memproto-host=mine:Host"],
         {"mine__py": "x = 1"},

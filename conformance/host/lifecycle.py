@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from memproto.errors import Misconfigured
 from memproto.testing.clauses import check
+from memproto.testing.hostagent import Host
 from memproto.testing.hostprobes import Probe, answering, raising
-from memproto.testing.hostrun import Host, HostRun
+from memproto.testing.hostrun import HostRun
 from memproto.testing.wire import show
 
 #: Hooks that no provider gets which takes no part in the session.

@@ -5,8 +5,9 @@ from typing import Any
 
 from memproto.deadlines import Deadlines
 from memproto.testing.clauses import check
+from memproto.testing.hostagent import Host
 from memproto.testing.hostprobes import Gate, Probe, answering
-from memproto.testing.hostrun import Host, HostRun
+from memproto.testing.hostrun import HostRun
 from memproto.testing.wire import show
 
 #: Deadlines one after the other would take longer than one deadline and the machine's slack.
@@ -34,7 +35,7 @@ def a_late_answer_is_never_shown(run: HostRun) -> None:
     good = run.probe(enrich_turn=answering("Noted."))
     # The gate opens only after the first turn, whatever its deadline is.
     host = run.opened(slow, good, deadlines=Deadlines(enrich_s=0.3 * run.scale))
-    turns = [host.recall("The first question?")]
+    turns = _turns_until_it_hangs(run, host, gate)
     gate.open()
     gate.left.wait(5.0 * run.scale)
     run.wait_until(lambda: _takes_part(host, slow, turns))
@@ -51,7 +52,8 @@ def a_stuck_provider_is_not_asked_again_until_it_returns(run: HostRun) -> None:
     slow = run.probe(enrich_turn=_first_hangs(gate))
     good = run.probe(enrich_turn=answering("Noted."))
     host = run.opened(slow, good, deadlines=Deadlines(enrich_s=0.3 * run.scale))
-    for number in range(1, 4):
+    _turns_until_it_hangs(run, host, gate)
+    for number in range(2, 5):
         host.recall(f"Question {number}?")
         if slow.count("enrich_turn") > 1:
             expected = "one call of a provider whose first call has not returned"
@@ -86,6 +88,19 @@ def _first_hangs(gate: Gate) -> Callable[..., Any]:
         return gate() if len(calls) == 1 else f"An answer to: {user_message}"
 
     return act
+
+
+def _turns_until_it_hangs(run: HostRun, host: Host, gate: Gate) -> list[dict[str, Any]]:
+    """One turn; more where the machine gave the provider no time to begin in the first."""
+    turns: list[dict[str, Any]] = []
+
+    def hangs() -> bool:
+        turns.append(host.recall("The first question?"))
+        return gate.entered.is_set()
+
+    if not run.wait_until(hangs):
+        run.violated("each provider is asked", "one was not")
+    return turns
 
 
 def _takes_part(host: Host, provider: Probe, turns: list[dict[str, Any]]) -> bool:

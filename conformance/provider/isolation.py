@@ -172,14 +172,14 @@ def what_is_stored_lies_below_the_home(run: Run) -> None:
 def _stored(run: Run) -> tuple[list[Fact], list[Path]]:
     """Facts that were planted by each route in one session, and where they may lie."""
     facts = []
+    allowed = [run.home.resolve(), *_paths(_set_by_operator(run))]
     with run.session() as subject:
-        for route in routes.ROUTES:
-            if run.serves(route):
-                facts += run.facts.several(2)
-                for fact in facts[-2:]:
-                    run.plant(subject, fact, route)
+        for route in filter(run.serves, routes.ROUTES):
+            for fact in run.facts.several(2):
+                run.plant(subject, fact, route)
+                facts.append(fact)
         named = subject.backup_paths() if subject.has("backup") else []
-    return facts, [run.home.resolve(), *_paths(named), *_paths(_set_by_operator(run))]
+    return facts, [*allowed, *_paths(named)]
 
 
 def _set_by_operator(run: Run) -> list[str]:

@@ -180,9 +180,10 @@ def _slowness(heart: _Heart) -> float:
 def _judge_silence(
     run: Run, operation: str, text: str, silence: tuple[float, float], limit_s: float
 ) -> None:
-    # A machine that gives the process no time stops all threads as well: only a busy one froze.
+    # A machine that gives the process no time stops its threads as well. What tells a freeze is the
+    # processor time that went by without a turn for the others.
     silent_s, busy_s = silence
-    if silent_s <= limit_s or busy_s < silent_s / 2:
+    if silent_s <= limit_s or busy_s < limit_s:
         return
     run.violated(
         f"other threads run at least once in {limit_s:g} s",

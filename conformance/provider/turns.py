@@ -32,7 +32,7 @@ def _listed(facts: list[Fact], lost: list[Fact]) -> str:
     return ", ".join(f"turn {facts.index(fact) + 1} ({fact.text!r})" for fact in lost)
 
 
-@check("MP-TURN-002")
+@check("MP-TURN-002", budget_s=240.0)
 def a_turn_takes_any_text(run: Run) -> None:
     run.needs_hook("record")
     odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}

@@ -16,9 +16,15 @@ _LAST = ("ne", "k", "ssa", "lt", "ra", "th", "vik", "mont", "dal", "gren", "wick
 #: The question never holds the name that is looked for: a recall that repeats the question is none.
 _TEMPLATES = (
     ("My sister {about} works on the tug {name}.", "Which tug does my sister {about} work on?"),
-    ("The release manager of project {about} is {name}.", "Who manages releases of {about}?"),
+    (
+        "The release manager of project {about} is {name}.",
+        "Who is the release manager of project {about}?",
+    ),
     ("I keep the boat {about} in the marina of {name}.", "Where do I keep the boat {about}?"),
-    ("The customer {about} pays through the bank {name}.", "How does the customer {about} pay?"),
+    (
+        "The customer {about} pays through the bank {name}.",
+        "Through which bank does the customer {about} pay?",
+    ),
     ("I meet my coach {about} at the cafe {name}.", "Where do I meet my coach {about}?"),
 )
 

@@ -1,4 +1,4 @@
-"""Providers that note every call, places to hang at, ears for reports: what hosts are judged with."""
+"""What hosts are judged with: providers that note calls, places to hang at, ears for reports."""
 
 import copy
 import dataclasses

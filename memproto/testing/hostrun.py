@@ -4,14 +4,8 @@ import contextlib
 import inspect
 import itertools
 import logging
-import sys
-import sysconfig
-import threading
 import time
-import traceback
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,173 +13,18 @@ from memproto.deadlines import Deadlines
 from memproto.testing import locate
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.facts import Facts
+from memproto.testing.hostagent import METHODS, SLACK_S, Host, HostLate
 from memproto.testing.hostprobes import Gate, Probe, Reports
 from memproto.testing.hosts import LoadedHost
 from memproto.testing.run import EXAMPLES, Context
 from memproto.testing.subject import Watch
 from memproto.testing.wire import show
 
-#: Operation to the method of a registry that serves it.
-_METHODS = {
-    "name": "register",
-    "available": "initialize_all",
-    "open": "initialize_all",
-    "declare": "initialize_all",
-    "recall": "enrich_turn",
-    "record": "on_turn_complete",
-    "mirror": "on_memory_write",
-    "compress": "on_compress",
-    "close": "shutdown_all",
-}
-
-#: The rule that a method breaks which does not return, whatever is being checked.
-_LATE = {
-    "recall": "MP-HOST-RECALL-001",
-    "record": "MP-HOST-TURN-002",
-    "mirror": "MP-HOST-TURN-002",
-    "close": "MP-HOST-SHUT-003",
-}
-
-#: Beyond its deadline a method gets this long: more than a loaded machine takes, less than a hang.
-_SLACK_S = 3.0
-
 #: No deadline passes in a check that is not about deadlines.
 _PATIENT = Deadlines(enrich_s=20.0, compress_s=20.0, shutdown_s=20.0)
 
 #: Deadlines of checks in which they pass; the longer ones only where a good answer was missing.
 _PACES_S = (0.3, 1.5, 6.0)
-
-_STDLIB = str(Path(sysconfig.get_paths()["stdlib"]).resolve())
-
-
-class HostLate(Violation):
-    """A method of the host had not returned when its deadline was long over."""
-
-
-class Host:
-    """
-    One registry, called as an agent does: one method after the other, on one thread of its own.
-
-    What a method raises, or that it does not return, is a violation.
-
-    Attributes:
-        registry: The registry itself.
-        deadlines: Those that it has, as far as the kit knows.
-        reports: What it said so far.
-
-    """
-
-    def __init__(
-        self, run: "HostRun", registry: Any, deadlines: Deadlines, reports: Reports
-    ) -> None:
-        self.registry = registry
-        self.deadlines = deadlines
-        self.reports = reports
-        self.is_closed = False
-        self._run = run
-        self._agent = ThreadPoolExecutor(1, "kit-agent")
-        self._thread = self._agent.submit(threading.get_ident).result()
-
-    def register(self, *providers: Any) -> None:
-        """Register providers, in order."""
-        for provider in providers:
-            self._call("name", 0.0, provider)
-
-    def refusal(self, provider: Any) -> BaseException | None:
-        """What `register` raises for a provider, or None."""
-        with self._run.watched("name", _SLACK_S):
-            future = self._agent.submit(self.registry.register, provider)
-            wait_for([future], _SLACK_S * self._run.scale)
-        if not future.done():
-            raise self._late("name", _SLACK_S)
-        return future.exception()
-
-    def open(self, session_key: str = "") -> None:
-        """Initialize all providers."""
-        self._call("open", 7.0, session_key or self._run.session_key(), self._run.config())
-
-    def recall(self, query: str, messages: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-        """Recall for one turn; label to text, in the order given."""
-        history = messages if isinstance(messages, list) else list(messages)
-        answer = self._call("recall", self.deadlines.enrich_s, query, history)
-        try:
-            return {label: text for label, text in answer}  # noqa: C416 - pairs are what is checked
-        except (TypeError, ValueError):
-            expected = "a list of (label, text)"
-            raise Violation(expected, show(answer), operation="recall") from None
-
-    def record(self, user: str, assistant: str = "Noted.") -> None:
-        """Record one turn."""
-        self._call("record", 0.0, user, assistant)
-
-    def mirror(
-        self, action: str, target: str, content: str | None, old_text: str | None = None
-    ) -> None:
-        """Mirror one write of the memory tool."""
-        self._call("mirror", 0.0, action, target, content, old_text)
-
-    def compress(self, messages: list[dict[str, Any]], count: int = 1) -> None:
-        """Offer messages that are about to be discarded."""
-        self._call("compress", self.deadlines.compress_s, messages, count)
-
-    def close(self) -> None:
-        """Shut everything down."""
-        self.is_closed = True
-        self._call("close", self.deadlines.shutdown_s)
-
-    def close_from(self, callers: int) -> None:
-        """Shut everything down from several threads at once."""
-        self.is_closed = True
-        ready = threading.Barrier(callers)
-
-        def close() -> None:
-            ready.wait(_SLACK_S * self._run.scale)
-            self.registry.shutdown_all()
-
-        budget_s = self.deadlines.shutdown_s + _SLACK_S
-        with (
-            ThreadPoolExecutor(callers, "kit-closer") as pool,
-            self._run.watched("close", budget_s),
-        ):
-            futures = [pool.submit(close) for _ in range(callers)]
-            wait_for(futures, budget_s * self._run.scale)
-            self._run.open_gates()
-        for future in futures:
-            self._outcome("close", future)
-
-    def dismiss(self) -> None:
-        """Let the agent's thread go."""
-        self._agent.shutdown(wait=False)
-
-    # -- one call ---------------------------------------------------------------------------------
-
-    def _call(self, operation: str, deadline_s: float, *args: Any) -> Any:
-        method = getattr(self.registry, _METHODS[operation])
-        budget_s = deadline_s + _SLACK_S
-        with self._run.watched(operation, budget_s):
-            future = self._agent.submit(method, *args)
-            wait_for([future], budget_s * self._run.scale)
-        if not future.done():
-            raise self._late(operation, budget_s)
-        return self._outcome(operation, future)
-
-    @staticmethod
-    def _outcome(operation: str, future: "Future[Any]") -> Any:
-        error = future.exception()
-        if error is None:
-            return future.result()
-        place = locate.raised(error)
-        observed = f"it raised {show(error)}" + (f" at {place}" if place else "")
-        raise Violation(f"{_METHODS[operation]} returns", observed, operation=operation)
-
-    def _late(self, operation: str, budget_s: float) -> HostLate:
-        place = _place_of(self._thread)
-        return HostLate(
-            f"{_METHODS[operation]} returns within its deadline, {budget_s - _SLACK_S:g} s",
-            f"it had not returned after {budget_s * self._run.scale:g} s; it is at {place}",
-            operation=operation,
-            requirement=_LATE.get(operation, ""),
-        )
 
 
 class HostRun:
@@ -235,6 +74,10 @@ class HostRun:
         host.open()
         return host
 
+    def takes(self, keyword: str) -> bool:
+        """Whether the host takes `deadlines` or `on_event` from its caller."""
+        return keyword in self.loaded.accepts
+
     def probe(self, **hooks: Callable[..., Any]) -> Probe:
         """A provider that notes its calls, under a name of its own."""
         return Probe(self.label(), **hooks)
@@ -267,7 +110,7 @@ class HostRun:
         A good answer that a loaded machine brings too late is no fault of the host. What did not
         return at all is not tried again.
         """
-        paces = _PACES_S if "deadlines" in self.loaded.accepts else (5.0,)
+        paces = _PACES_S if self.takes("deadlines") else (5.0,)
         for pace_s in paces[:-1]:
             try:
                 return self._attempt(attempt, pace_s)
@@ -313,7 +156,7 @@ class HostRun:
 
         The kit waits for a host's methods on another thread, so it sees by itself what is late.
         """
-        parents_s = (budget_s + 2 * _SLACK_S) * self.scale
+        parents_s = budget_s + 2 * SLACK_S * self.scale
         began = time.perf_counter()
         with self.watch.wire.hook(operation, parents_s):
             self.watch.arm(parents_s)
@@ -368,7 +211,7 @@ class HostRun:
 
     def hook(self, operation: str) -> str:
         """The host's method, or function of its fence, that serves `operation`."""
-        return _METHODS.get(operation, operation)
+        return METHODS.get(operation, operation)
 
     def where(self, operation: str) -> str:
         """File, line and name of what `hook` names."""
@@ -387,13 +230,3 @@ def _place(function: Any, label: str) -> str:
     except (AttributeError, ValueError):
         return label
     return f"{locate.short(code.co_filename)}:{code.co_firstlineno} in {label}"
-
-
-def _place_of(thread: int) -> str:
-    """The innermost frame of a thread that is not the standard library's."""
-    frame = sys._current_frames().get(thread)  # noqa: SLF001 - the only view of another thread
-    stack = traceback.extract_stack(frame) if frame else []
-    mine = [item for item in stack if not item.filename.startswith(_STDLIB)]
-    return (
-        f"{locate.short(mine[-1].filename)}:{mine[-1].lineno} in {mine[-1].name}" if mine else "?"
-    )

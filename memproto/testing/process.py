@@ -19,8 +19,12 @@ from memproto.testing import locate, sandbox, wire
 #: Beyond a hook's budget the child gets this long to report the lateness itself.
 _MARGIN_S = 1.0
 
-#: An interpreter that runs no Python code for so long, while it burns CPU in a hook, is frozen.
+#: An interpreter that runs none of the kit's code for so long, while it computes, is frozen.
 _FROZEN_S = 4.0
+
+#: Processor time after which the kit's thread must have had its turn, if it could have any:
+#: interpreters change threads every 5 ms of it.
+_TURN_S = 0.4
 
 Fate = Literal["answered", "died", "late", "froze", "overdue"]
 
@@ -256,13 +260,13 @@ class _Beats:
     Tells an interpreter that stands still from one that the machine does not schedule.
 
     A frozen interpreter sends nothing and uses the processor; a starved one sends nothing and
-    does not get it.
+    does not get it. The measure is processor time, which a loaded machine only stretches.
     """
 
     def __init__(self, process: psutil.Process, now: float) -> None:
         self._process = process
         self._last = now
-        self._mark: tuple[float, float] | None = None
+        self._mark: float | None = None
 
     def beat(self) -> None:
         """Note that the interpreter ran Python code just now."""
@@ -270,16 +274,15 @@ class _Beats:
         self._mark = None
 
     def frozen(self, now: float, after_s: float) -> bool:
-        """Whether nothing came for `after_s`, in at least half of which the process was busy."""
+        """Whether nothing came for `after_s`, in which the process computed for long enough."""
         if now - self._last < child_module.BEAT_S * 2:
             return False
         if self._mark is None:
             # Asked for only once the child is silent: a look at its times is not free.
-            self._mark = (now, self._used_s())
+            self._mark = self._used_s()
         if now - self._last < after_s:
             return False
-        since, used_s = self._mark
-        return self._used_s() - used_s > 0.5 * (now - since)
+        return self._used_s() - self._mark > _TURN_S
 
     def _used_s(self) -> float:
         with contextlib.suppress(psutil.Error):

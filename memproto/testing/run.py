@@ -98,8 +98,12 @@ class Run:
     def watch_load(self) -> Any:
         """Build an instance under the load budget."""
         with self.watch.hook("load"):
-            self._latest = self._factory()
-        return self._latest
+            try:
+                self._latest = self._factory()
+                return self._latest
+            except BaseException as error:
+                failure = HookRaised("load", error)
+        raise failure
 
     def hook(self, operation: str) -> str:
         """The hook that serves `operation`, in the author's binding."""
@@ -243,14 +247,25 @@ class Run:
 
     def brings_back(self, subject: Subject, fact: Fact) -> bool:
         """Whether recall brings the fact, within the freshness that the provider declares."""
-        return routes.brings_back(subject, fact, self._freshness_s())
+        if routes.brings_back(subject, fact, self.freshness_s):
+            return True
+        return self.declared("recall_basis", "query") == "previous" and self._next_turn_brings(
+            subject, fact
+        )
+
+    def _next_turn_brings(self, subject: Subject, fact: Fact) -> bool:
+        """Whether the turn after one with the question brings the fact."""
+        subject.record(fact.query, "Let me see.")
+        return routes.brings_back(subject, fact, self.freshness_s)
 
     def reopened_brings_back(self, fact: Fact, home: Path | None = None) -> bool:
         """Whether a new instance on the same home brings the fact back."""
         with self.session(home) as again:
             return self.brings_back(again, fact)
 
-    def _freshness_s(self) -> float:
+    @property
+    def freshness_s(self) -> float:
+        """Scaled seconds after which what was accepted can be recalled; 0 for at once."""
         consistency = self.declared("consistency", "immediate")
         if isinstance(consistency, dict):
             return float(consistency.get("eventual", {}).get("freshness_s", 0)) * self.context.scale

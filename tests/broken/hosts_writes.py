@@ -8,7 +8,6 @@ import math
 from memproto.deadlines import Deadlines
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.lanes import Lane
-from memproto.registry.messages import normalised
 from tests.broken.hosts_parts import Through, Wrapping
 from tests.broken.marks import mutant
 
@@ -21,14 +20,42 @@ class _OtherLane(MemoryProviderRegistry):
         self._registered[provider.name].__class__ = self.lane
 
 
-@mutant(kills="MP-HOST-ISO-001", says="SystemExit in on_compress", report="H4")
-class CatchesOrdinaryErrorsOnly(MemoryProviderRegistry):
+class _Exiting(Through):
     def on_compress(self, messages, compression_count):
-        for lane in self._lanes:
-            try:
-                lane.provider.on_compress(normalised(messages), compression_count)
-            except Exception as error:
-                lane.tell("on_compress", "raised", detail=type(error).__name__)
+        try:
+            self.inner.on_compress(messages, compression_count)
+        except SystemExit as error:
+            self.registry.exiting = error
+
+
+@mutant(kills="MP-HOST-ISO-001", says="SystemExit in on_compress", report="H4")
+class LetsAProviderExit(Wrapping):
+    through = _Exiting
+    exiting = None
+
+    def on_compress(self, messages, compression_count):
+        super().on_compress(messages, compression_count)
+        if self.exiting:
+            raise self.exiting
+
+
+class _StopsAtTheFirst(Through):
+    def on_turn_complete(self, user_message, assistant_response):
+        if not self.registry.failed:
+            self.inner.on_turn_complete(user_message, assistant_response)
+
+    def on_memory_write(self, *args):
+        try:
+            self.inner.on_memory_write(*args)
+        except ValueError:
+            self.registry.failed = True
+            raise
+
+
+@mutant(kills="MP-HOST-ISO-001", says="on_turn_complete of", report="H4")
+class OneFailureEndsTheWritesOfAll(Wrapping):
+    through = _StopsAtTheFirst
+    failed = False
 
 
 class _Quiet(Through):

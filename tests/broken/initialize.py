@@ -67,6 +67,15 @@ class NothingComesBack(Journal):
         return None
 
 
+@mutant(kills="MP-CAP-003", says="then recall gave", report="D5")
+class RecallRepeatsTheQuestion(Journal):
+    def capabilities(self) -> dict[str, Any]:
+        return {}
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        return f"No memory found for {user_message!r}."
+
+
 @mutant(kills="MP-CAP-004", says="none for memory_search", report="G5")
 class DeclaresAToolWithoutSchema(BuiltinMemoryProvider):
     def capabilities(self) -> dict[str, Any]:

@@ -1,0 +1,62 @@
+"""What the checks of threads take for a fault, and what they leave alone."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from memproto.conformance.provider import shutdown, threads
+from memproto.testing.run import together
+
+
+def test_a_waiting_thread_that_is_no_daemon_holds_the_process() -> None:
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    assert shutdown._holds_exit(thread)
+    stop.set()
+    thread.join()
+    assert not shutdown._holds_exit(thread)
+
+
+def test_a_daemon_does_not_hold_the_process() -> None:
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait, daemon=True)
+    thread.start()
+    assert not shutdown._holds_exit(thread)
+    stop.set()
+    thread.join()
+
+
+def test_a_pool_holds_the_process_only_while_it_works() -> None:
+    begun, stop = threading.Event(), threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(lambda: (begun.set(), stop.wait()))
+        begun.wait()
+        (worker,) = pool._threads
+        assert shutdown._holds_exit(worker)
+        stop.set()
+        work.result()
+        while shutdown._holds_exit(worker):  # the way back from the work to the queue
+            pass
+
+
+def test_the_silence_of_a_busy_interpreter_is_measured_with_its_processor_time() -> None:
+    with threads._Heart() as heart:
+        heart.longest()
+        began_s = time.thread_time()
+        sum(range(10_000_000))
+        used_s = time.thread_time() - began_s
+        silent_s, busy_s = heart.longest()
+    assert silent_s >= busy_s * 0.9 >= used_s * 0.8
+
+
+def test_what_is_called_together_gives_each_error_in_its_place() -> None:
+    barrier = threading.Barrier(2)
+
+    def fails() -> None:
+        barrier.wait(10)
+        raise KeyError("lost")
+
+    first, second = together(lambda: barrier.wait(10), fails)
+    assert first is None
+    assert isinstance(second, KeyError)
