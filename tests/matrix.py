@@ -12,18 +12,15 @@ import importlib
 import inspect
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
 
 from memproto import spec
 from memproto.errors import KitUsageError
 from memproto.testing.judge import Order, judge
 from memproto.testing.outcomes import Outcome, Result, merge
 from tests.broken.marks import Mutant, load_all
-
-T = TypeVar("T")
 
 ROOT = Path(__file__).parents[1]
 
@@ -108,12 +105,6 @@ def _is_near(item: spec.Requirement, mutant: Mutant) -> bool:
     """Whether the requirement belongs to a chapter of the mutant, or to the smoke set."""
     areas = {spec.requirement(name).area for name in (mutant.kills, *mutant.also)}
     return item.area in areas or item.id in SMOKE[item.side]
-
-
-def timed(work: Callable[[], T]) -> tuple[T, float]:
-    """What `work` gives, and how many seconds it took."""
-    began = time.monotonic()
-    return work(), time.monotonic() - began
 
 
 # -- exactness -------------------------------------------------------------------------------------

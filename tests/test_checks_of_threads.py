@@ -3,9 +3,16 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
 
 from memproto.conformance.provider import shutdown, threads
-from memproto.testing.run import together
+from memproto.testing.clauses import Violation
+from memproto.testing.run import Context, Run, together
+from memproto.testing.subject import Watch
+from memproto.testing.wire import Wire
+from tests.good.journal import Journal
 
 
 def test_a_waiting_thread_that_is_no_daemon_holds_the_process() -> None:
@@ -60,3 +67,20 @@ def test_what_is_called_together_gives_each_error_in_its_place() -> None:
     first, second = together(lambda: barrier.wait(10), fails)
     assert first is None
     assert isinstance(second, KeyError)
+
+
+class Burns(Journal):
+    """Holds the interpreter in native code for a while, and comes back in time."""
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        sum(range(20_000_000))
+
+
+def test_a_hook_that_comes_back_in_time_is_red_where_it_held_the_interpreter(
+    tmp_path: Path,
+) -> None:
+    with (tmp_path / "wire").open("wb") as file:
+        watch = Watch(Wire(file.fileno()), scale=0.2)
+        run = Run(Burns, "native", tmp_path / "home", watch, Context(scale=0.2))
+        with pytest.raises(Violation, match="on_turn_complete held the interpreter for"):
+            threads.hooks_let_other_threads_run(run)

@@ -6,26 +6,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from memproto import spec
-from memproto.testing.judge import Order, judge
-from memproto.testing.outcomes import Outcome, Result, Verdict, merge, verdict
+from memproto.testing.outcomes import Outcome, Result
 from tests import matrix
 from tests.broken.marks import Mutant, load_all
 
 MUTANTS = load_all()
-
-#: Target of a hostile provider to the rule that it breaks, and a factor on the kit's patience.
-HOSTILE = {
-    "tests.hostile.freezes:Freezes": ("MP-THR-002", 1.0),
-    "tests.hostile.exits:Exits": ("MP-ISO-003", 1.0),
-    "tests.hostile.leaves_thread:LeavesThread": ("MP-ISO-003", 1.0),
-    "tests.hostile.does_nothing:DoesNothing": ("MP-CAP-003", 1.0),
-    "tests.hostile.hangs:Hangs": ("MP-INIT-001", 1.0),
-    "tests.hostile.declares_unserved:DeclaresUnserved": ("MP-CAP-002", 1.0),
-}
-
-#: The longest that a verdict on a hostile provider may take.
-PATIENCE_S = 60.0
 
 
 class Rows:
@@ -59,7 +44,7 @@ def _asked_for(items: list[pytest.Item]) -> list[str]:
     chosen = [
         getattr(i, "callspec", None) for i in items if "rows" in getattr(i, "fixturenames", ())
     ]
-    return [spec.params["target"] for spec in chosen if spec is not None]
+    return [call.params["target"] for call in chosen if call is not None]
 
 
 @pytest.mark.parametrize("target", MUTANTS)
@@ -74,22 +59,6 @@ def test_a_good_provider_passes_all_that_concerns_it(target: str, rows: Rows) ->
 
 def test_every_requirement_has_a_mutant_and_every_mutant_is_short() -> None:
     assert matrix.shelf_faults(MUTANTS) == []
-
-
-# -- hostile providers -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("target", HOSTILE)
-def test_a_hostile_provider_is_told_in_time_under_the_rule_that_it_breaks(target: str) -> None:
-    rule, scale = HOSTILE[target]
-    found, took_s = matrix.timed(
-        lambda: judge(Order(target, directory=matrix.ROOT, scale=scale), None)
-    )
-    results = merge(found, [item.id for item in spec.select([], "provider")])
-    red = [item for item, result in results.items() if result.outcome is Outcome.FAIL]
-    assert red == [rule]
-    assert verdict(results.values()) is Verdict.NON_CONFORMANT
-    assert took_s < PATIENCE_S
 
 
 # -- the matrix itself can be red ------------------------------------------------------------------

@@ -44,8 +44,8 @@ class NestedRepetition(Journal):
 
 @mutant(kills="MP-THR-002", says="held the interpreter for", report="B1", scale=0.3)
 class AdjoiningRepetition(Journal):
-    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
-        return super().enrich_turn(re.sub(r"\s+$", "", user_message), messages)
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        super().on_turn_complete(re.sub(r"\s+$", "", user_message), assistant_response)
 
 
 @mutant(kills="MP-THR-003", says="on_turn_complete had not returned", report="B1", scale=0.1)
