@@ -170,6 +170,9 @@ class Judge:
                 return
 
     def _survey(self) -> None:
+        if self._process is None:
+            # The last gate left a thread or changed a global: its process is not used again.
+            self._serve("")
         answer = self._ask({"do": "survey", **self._place("survey")}, _OTHER_COMMANDS_S)
         found = answer.data.get("survey")
         if found is not None:

@@ -79,6 +79,7 @@ class ChildProcess:
         self._output = root / "output.txt"
         self._hooks: dict[int, _OpenHook] = {}
         self._pending = bytearray()
+        self._is_closed = False
         self._process, self._commands, self._results = self._start(root, environment)
         self._cpu = psutil.Process(self._process.pid)
 
@@ -158,7 +159,12 @@ class ChildProcess:
         """Take in messages for a moment; the answer if it is among them."""
         if not self._readable(0.05):
             return None
-        for message in wire.lines(self._results, self._pending):
+        try:
+            messages = list(wire.lines(self._results, self._pending))
+        except EOFError:
+            self._is_closed = True
+            return None
+        for message in messages:
             if message.get("pid") != self.pid:
                 continue
             watch.beat()
@@ -174,6 +180,10 @@ class ChildProcess:
         return None
 
     def _readable(self, wait_s: float) -> bool:
+        # A closed pipe is readable for ever: without this a dead child would look alive.
+        if self._is_closed:
+            time.sleep(wait_s)
+            return False
         return bool(select.select([self._results], [], [], wait_s)[0])
 
     def _overrun(self, watch: "_Beats", began: float, budget_s: float) -> Answer | None:

@@ -70,8 +70,17 @@ class Wire:
 
 
 def lines(descriptor: int, pending: bytearray) -> Iterator[dict[str, Any]]:
-    """Read what is there and yield whole messages; a torn line stays in `pending`."""
-    pending += os.read(descriptor, 65536)
+    """
+    Read what is there and yield whole messages; a torn line stays in `pending`.
+
+    Raises:
+        EOFError: The other end is closed, and everything was read.
+
+    """
+    data = os.read(descriptor, 65536)
+    if not data:
+        raise EOFError
+    pending += data
     while (end := pending.find(b"\n")) >= 0:
         line = bytes(pending[:end])
         del pending[: end + 1]
