@@ -86,7 +86,7 @@ def _resolve(target: str) -> tuple[Any, str]:
     if target.startswith("hermes:"):
         return _bundled(target), target
     if ":" in target:
-        return _attribute(target), target
+        return _as_factory(target, _attribute(target)), target
     point = _entry_point(target)
     if point is not None:
         return _from_entry_point(target, point), f"entry point {point.name} = {point.value}"
@@ -176,10 +176,20 @@ def _from_entry_point(target: str, point: importlib.metadata.EntryPoint) -> Any:
     module = _import(target, point.module)
     if not point.attr:
         return _provider_of_module(target, module)
-    found = _attribute(f"{point.module}:{point.attr}")
-    if isinstance(found, types.FunctionType) and found.__name__ == "register":
-        return _registering(target, found)
-    return _provider_of_module(target, found) if isinstance(found, types.ModuleType) else found
+    return _as_factory(target, _attribute(f"{point.module}:{point.attr}"))
+
+
+def _as_factory(target: str, found: Any) -> Any:
+    """What an attribute stands for: a module's provider, a plugin's register(ctx), or itself."""
+    if isinstance(found, types.ModuleType):
+        return _provider_of_module(target, found)
+    return _registering(target, found) if _registers(found) else found
+
+
+def _registers(found: Any) -> bool:
+    """Whether `found` is a plugin's register(ctx): of that name, and not callable with nothing."""
+    is_function = isinstance(found, types.FunctionType) and found.__name__ == "register"
+    return is_function and _takes_arguments(found)
 
 
 def _bundled(target: str) -> Any:

@@ -1,7 +1,7 @@
 """
 The kill matrix: every broken provider and host against the kit, and what turned red.
 
-`python -m tests.matrix [--only AREA] [--full]` prints one line for each of them and exits 1 when
+`python -P tests/matrix.py [--only AREA] [--full]` prints one line for each of them and exits 1 when
 one is not exact. A row is exact when the ids that failed or warned are those that the mutant names
 and no others, and the check saw the fault that the mutant is about.
 """
@@ -20,9 +20,13 @@ from memproto import spec
 from memproto.errors import KitUsageError
 from memproto.testing.judge import Order, judge
 from memproto.testing.outcomes import Outcome, Result, merge
-from tests.broken.marks import Mutant, load_all
 
 ROOT = Path(__file__).parents[1]
+if str(ROOT) not in sys.path:
+    # Behind the installed package: `memproto` is not to come from the checkout.
+    sys.path.append(str(ROOT))
+
+from tests.broken.marks import Mutant, load_all  # noqa: E402 - needs the path above
 
 #: Providers of which every requirement holds.
 GOOD = ("builtin", "tests.good.journal:Journal")
