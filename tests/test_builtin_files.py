@@ -36,7 +36,7 @@ def stored(provider, target="memory"):
 
 def process(code, home, **options):
     return subprocess.Popen(
-        [sys.executable, "-c", OPEN + code, str(home)],
+        [sys.executable, "-P", "-c", OPEN + code, str(home)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -57,7 +57,7 @@ def test_two_processes_that_add_twenty_entries_each_lose_none(tmp_path):
         "print('ready', flush=True)\nsys.stdin.readline()\n"
         "for i in range(20): provider.on_memory_write('add', 'memory', f'{sys.argv[2]}{i}')\n"
     )
-    command = [sys.executable, "-c", OPEN + code, str(tmp_path)]
+    command = [sys.executable, "-P", "-c", OPEN + code, str(tmp_path)]
     both = [
         subprocess.Popen([*command, who], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for who in "ab"

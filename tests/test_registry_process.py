@@ -24,7 +24,7 @@ def run(program, timeout=60):
     text = textwrap.dedent(PROLOGUE) + textwrap.dedent(program)
     environment = {**os.environ, "PYTHONPATH": IMPORTABLE}
     done = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", text],
+        [sys.executable, "-P", "-W", "ignore::DeprecationWarning", "-c", text],
         capture_output=True,
         text=True,
         timeout=timeout,
