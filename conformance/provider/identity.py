@@ -1,5 +1,7 @@
 """Chapter 30: loading, identity, availability."""
 
+from typing import Any
+
 from memproto.testing.clauses import check
 from memproto.testing.run import Run, tree
 from memproto.testing.wire import show
@@ -8,8 +10,18 @@ from memproto.types import LABEL, is_label
 
 @check("MP-LOAD-001")
 def building_an_instance_returns(run: Run) -> None:
-    run.provider()
-    run.provider()
+    one, other = (_own(run.provider().provider) for _ in range(2))
+    if one is other:
+        run.violated(
+            "a new instance each time one is built",
+            f"the same object twice, {show(one)}; sessions would share all that it holds",
+        )
+
+
+def _own(provider: Any) -> Any:
+    """The author's object, out of the adapter of its binding."""
+    adapted = type(provider).__module__.startswith("memproto.adapters.")
+    return provider.wrapped if adapted else provider
 
 
 @check("MP-NAME-001")

@@ -95,7 +95,7 @@ def _session(run: Run) -> Iterator[str]:
     yield "open"
     fact = run.facts.new()
     for operation, call in routes.core_calls(subject, fact.text, fact.query).items():
-        routes.tolerant(call)
+        routes.in_passing(call)
         yield operation
     run.close(subject)
     yield "close"
@@ -126,10 +126,13 @@ def shutdown_of_one_leaves_the_others(run: Run) -> None:
 
 
 def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
-    neighbour, subject = run.open(neighbours_home), run.open()
+    # Of a session of its own: no host opens one session twice at a time.
+    neighbour = run.open(neighbours_home, f"{run.session_key()}-neighbour")
+    subject = run.open()
     first, second = run.facts.several(2)
     run.plant(subject, first, route)
-    subject.recall(first.query)
+    # No rule asks that a text be recallable in its own session; but what is, stays so.
+    seen = run.brings_back(subject, first)
     run.close(neighbour)
     try:
         run.plant(subject, second, route)
@@ -139,10 +142,11 @@ def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
             raise
         observed = f"{run.hook(failure.operation)} raised {show(failure.error)}"
         _violated(run, observed, which)
-    shown = [run.brings_back(subject, fact) for fact in (first, second)]
+    if seen and not run.brings_back(subject, first):
+        _violated(run, "what was recalled before it is not recalled any more", which)
     run.close(subject)
     kept = [run.reopened_brings_back(fact) for fact in (first, second)]
-    if (shown[0] and not shown[1]) or (kept[0] and not kept[1]):
+    if kept[0] and not kept[1]:
         _violated(run, "what was stored after it is not recalled, what was stored before is", which)
     if not kept[0]:
         raise Untestable(f"nothing stored through {route} comes back, with a neighbour or without")
@@ -158,28 +162,40 @@ def _violated(run: Run, observed: str, which: str) -> None:
 
 @check("MP-ISO-005")
 def what_is_stored_lies_below_the_home(run: Run) -> None:
-    run.needs_route("turns", "writes", "tools")
+    # A text that is found needs no recall to prove that it was stored.
     assert run.audit is not None
     with run.audit.recording() as events:
         facts, allowed = _stored(run)
-    if not any(run.reopened_brings_back(fact) for fact in facts):
-        raise Untestable("nothing of what was planted comes back")
     for path in _files(run, events):
         if not any(path.is_relative_to(place) for place in allowed) and _holds(path, facts):
             run.violated("stored text only below the given home", f"it is in {_shown(run, path)}")
+    run.needs_route("turns", "writes", "tools")
+    if not any(run.reopened_brings_back(fact) for fact in facts):
+        raise Untestable("nothing of what was planted comes back")
 
 
 def _stored(run: Run) -> tuple[list[Fact], list[Path]]:
-    """Facts that were planted by each route in one session, and where they may lie."""
-    facts = []
+    """Facts that were given by each route in one session, and where they may lie."""
+    facts = run.facts.several(2 * len(routes.ROUTES))
     allowed = [run.home.resolve(), *_paths(_set_by_operator(run))]
     with run.session() as subject:
-        for route in filter(run.serves, routes.ROUTES):
-            for fact in run.facts.several(2):
-                run.plant(subject, fact, route)
-                facts.append(fact)
+        for fact, route in zip(facts, 2 * routes.ROUTES, strict=True):
+            _try_to_plant(subject, fact, route)
         named = subject.backup_paths() if subject.has("backup") else []
     return facts, [*allowed, *_paths(named)]
+
+
+def _try_to_plant(subject: Subject, fact: Fact, route: str) -> None:
+    """Store a fact by a route that may be none; what raises has a check of its own."""
+    if route == "tools" and not subject.has("tools"):
+        return
+    try:
+        routes.plant(subject, fact, route)
+    except Untestable:
+        return
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
 
 
 def _set_by_operator(run: Run) -> list[str]:

@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 import random
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,10 @@ from memproto import pytest_plugin, spec
 from memproto.errors import InvalidSettings, KitUsageError
 from memproto.pytest_plugin import terminal
 from memproto.report import document, message
-from memproto.testing import sandbox, settings
-from memproto.testing.judge import Contact, Judge, Order
-from memproto.testing.outcomes import Outcome, Result
+from memproto.testing import sandbox, settings, vitals
+from memproto.testing.contact import Contact, Order
+from memproto.testing.judge import SCORED_AT_CONTACT, Judge
+from memproto.testing.outcomes import ExitCode, Outcome, Result
 
 _PROPERTY = "memproto"
 
@@ -40,6 +42,11 @@ class Target:
         """How the target is called in node ids."""
         return f"host {self.order.target}" if self.order.side == "host" else self.order.target
 
+    def node_id(self, requirement: spec.Requirement) -> str:
+        """The node id of the item for one requirement."""
+        chapter = requirement.anchor.partition(".")[0]
+        return f"{self.label}/{chapter}::{requirement.id}"
+
 
 def configure(config: pytest.Config) -> None:
     """
@@ -51,7 +58,7 @@ def configure(config: pytest.Config) -> None:
     """
     try:
         suite = Suite(config)
-        if not suite.is_worker:
+        if not (suite.is_worker or config.option.collectonly):
             suite.meet_all()
     except KitUsageError as error:
         raise pytest.UsageError(str(error)) from None
@@ -66,8 +73,10 @@ class Suite:
         self.worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
         self.root = self._root()
         self.targets = self._targets()
-        self.exit_code: int | None = None
         self.document: dict[str, Any] | None = None
+        self._is_interrupted = False
+        # A job that is cancelled cleans up as one that is interrupted.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
     @property
     def is_worker(self) -> bool:
@@ -118,7 +127,7 @@ class Suite:
                 target.results += [
                     result
                     for result in target.judge.contact.results
-                    if result.id not in gates and result.outcome in (Outcome.FAIL, Outcome.WARN)
+                    if result.id not in gates and result.outcome in SCORED_AT_CONTACT
                 ]
         except BaseException:
             self._close()
@@ -128,6 +137,8 @@ class Suite:
         for target in self.targets:
             target.judge.close()
         if not self.is_worker:
+            # Those of a worker that was lost included.
+            vitals.end_strays(self.root)
             sandbox.remove(self.root)
 
     # -- pytest-xdist -----------------------------------------------------------------------------
@@ -161,9 +172,20 @@ class Suite:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the results that an item left in its report."""
-        for name, value in report.user_properties:
-            if name == _PROPERTY and report.when == "call":
-                self._take(json.loads(str(value)))
+        found = [value for name, value in report.user_properties if name == _PROPERTY]
+        if found and report.when == "call":
+            self._take(json.loads(str(found[0])))
+        elif report.failed and not found:
+            self._lost(report)
+
+    def _lost(self, report: pytest.TestReport) -> None:
+        """Book an item that failed without results: its worker died, or the kit itself raised."""
+        for target in self.targets:
+            for requirement in target.wanted:
+                if target.node_id(requirement) == report.nodeid:
+                    said = report.longreprtext[-1500:]
+                    lost = Result(requirement.id, Outcome.KIT_ERROR, observed=said)
+                    target.results.append(lost)
 
     def _take(self, rows: list[dict[str, Any]]) -> None:
         for row in rows:
@@ -180,9 +202,22 @@ class Suite:
                 return terminal.status(json.loads(str(value)))
         return None
 
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Tell the user's interrupt from a stop that an option asked for (-x, --stepwise)."""
+        self._is_interrupted = excinfo.type in (KeyboardInterrupt, pytest.exit.Exception)
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Take in what is still running, decide, write the report, set the exit code."""
+        try:
+            if not (self._is_interrupted or self.config.option.collectonly):
+                self._finish_all()
+            if not (self.is_worker or self.config.option.collectonly):
+                self._decide(session, exitstatus)
+        finally:
+            self._close()
+
+    def _finish_all(self) -> None:
         for target in self.targets:
             late = _rows(target.order, target.judge.finish())
             if not self.is_worker:
@@ -190,9 +225,6 @@ class Suite:
             elif late:
                 known = json.loads(self.config.workeroutput.get("memproto_late", "[]"))  # type: ignore[attr-defined]
                 self.config.workeroutput["memproto_late"] = json.dumps(known + late)  # type: ignore[attr-defined]
-        if not self.is_worker:
-            self._decide(session, exitstatus)
-        self._close()
 
     def _decide(self, session: pytest.Session, exitstatus: int) -> None:
         option = self.config.option
@@ -202,17 +234,17 @@ class Suite:
             narrowed=_narrowed(option),
         )
         self.document = document.build([_judged(target) for target in self.targets], facts)
-        ended_early = exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
-        self.exit_code = int(exitstatus) if ended_early else self.document["exit_code"]
-        session.exitstatus = self.exit_code
+        ended_early = self._is_interrupted or exitstatus == pytest.ExitCode.INTERNAL_ERROR
+        session.exitstatus = int(exitstatus) if ended_early else self.document["exit_code"]
         if option.memproto_report:
-            self._write(Path(option.memproto_report))
+            self._write(session, Path(option.memproto_report))
 
-    def _write(self, path: Path) -> None:
+    def _write(self, session: pytest.Session, path: Path) -> None:
         try:
             document.write(path, self.document or {})
         except OSError as error:
             terminal.complain(self.config, f"--memproto-report={path}: {error.strerror}")
+            session.exitstatus = ExitCode.KIT_ERROR
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the verdict of each target."""
@@ -231,11 +263,10 @@ class SuiteDirectory(pytest.Directory):
         """One item for each requirement of each target, gates first as in the catalogue."""
         for target in self.suite.targets:
             for requirement in target.wanted:
-                chapter = requirement.anchor.partition(".")[0]
                 yield ClauseItem.from_parent(
                     self,
                     name=requirement.id,
-                    nodeid=f"{target.label}/{chapter}::{requirement.id}",
+                    nodeid=target.node_id(requirement),
                     target=target,
                     requirement=requirement,
                 )
@@ -249,8 +280,7 @@ class ClauseItem(pytest.Item):
         self.target = target
         self.requirement = requirement
         # Under --dist=loadgroup a chapter stays in one worker, which can reuse its process.
-        group = f"{target.label} {requirement.area}"
-        self.add_marker(pytest.mark.xdist_group(group))
+        self.add_marker(pytest.mark.xdist_group(target.node_id(requirement).partition("::")[0]))
 
     def runtest(self) -> None:
         """Judge, leave the results in the report, and end as pytest expects it."""
@@ -319,6 +349,19 @@ def _check_options(option: Any) -> None:
             "is no release of the specification that this kit knows",
             "use 1.0",
         )
+    _check_report(option.memproto_report)
+
+
+def _check_report(name: str | None) -> None:
+    """Find out before the run, not after it, that the report cannot be written."""
+    if name is None:
+        return
+    try:
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).open("ab").close()
+    except OSError as error:
+        what, fault = f"--memproto-report={name}", f"cannot be written ({error.strerror})"
+        raise InvalidSettings(what, fault, "name a file in a directory of your own") from None
 
 
 def time_scale() -> float:

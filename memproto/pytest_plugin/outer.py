@@ -7,6 +7,7 @@ effect already. The inner run gets what was typed, and nothing of the project's 
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -28,15 +29,22 @@ def run(early_config: pytest.Config) -> int:
     if fault:
         sys.stderr.write(f"ERROR: {fault}\n")
         return int(pytest.ExitCode.USAGE_ERROR)
-    process = subprocess.Popen(
-        _command(typed, _from_settings(early_config, typed)), env=_environment()
-    )
+    command = _command(early_config, [*typed, *_from_settings(early_config, typed)])
+    process = subprocess.Popen(command, env=_environment())
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     while True:
         try:
-            return process.wait()
+            return _passed_on(process.wait())
         except KeyboardInterrupt:
             # The inner run got the same signal; it cleans up and reports by itself.
             continue
+
+
+def _passed_on(code: int) -> int:
+    if code >= 0:
+        return code
+    sys.stderr.write(f"ERROR: the run of the kit was ended by signal {-code}\n")
+    return int(pytest.ExitCode.INTERNAL_ERROR)
 
 
 def _missing_modules() -> str:
@@ -78,14 +86,15 @@ def _was_typed(flag: str, value: str, typed: list[str]) -> bool:
     return f"{flag}={value}" in typed or (flag in typed and value in typed)
 
 
-def _command(typed: list[str], added: list[str]) -> list[str]:
+def _command(early_config: pytest.Config, words: list[str]) -> list[str]:
     suite = _suite()
     here = str(Path.cwd())
     own = ["-c", str(_ini()), "--rootdir", here, "--confcutdir", suite, "--noconftest"]
-    own += ["-o", f"cache_dir={here}/.pytest_cache", "-p", "memproto.pytest_plugin"]
-    own += ["-p", "xdist.plugin"]
+    if early_config.pluginmanager.hasplugin("cacheprovider"):
+        own += ["-o", f"cache_dir={here}/.pytest_cache"]
+    own += ["-p", "memproto.pytest_plugin", "-p", "xdist.plugin"]
     # The interpreter must not take modules from the working directory: -P.
-    return [sys.executable, "-P", "-m", "pytest", *own, *typed, *added, suite]
+    return [sys.executable, "-P", "-m", "pytest", *own, *words, suite]
 
 
 def _suite() -> str:

@@ -12,7 +12,7 @@ from memproto import __version__, spec
 from memproto.operations import EXTENSION_HOOKS
 from memproto.report import message
 from memproto.testing import outcomes
-from memproto.testing.judge import Contact, Order
+from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import ExitCode, Outcome, Result, Verdict
 from memproto.types import SPEC_VERSION
 

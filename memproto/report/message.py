@@ -3,7 +3,7 @@
 import shlex
 
 from memproto import spec
-from memproto.testing.judge import Order
+from memproto.testing.contact import Order
 from memproto.testing.outcomes import Outcome, Result
 
 

@@ -12,25 +12,34 @@ import json
 import os
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable
+from os import _exit, getpid
 from pathlib import Path
+from time import monotonic, perf_counter, sleep
 from typing import Any, TextIO
 
 from memproto import spec
 from memproto.errors import KitUsageError, Misconfigured, ProviderError
-from memproto.testing import clauses, incidents, locate, sandbox, watchers
+from memproto.testing import clauses, incidents, locate, sandbox, survey, watchers
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.run import Context, Run
 from memproto.testing.subject import HookLate, HookRaised, Watch
-from memproto.testing.wire import Wire, show
+from memproto.testing.wire import Wire, plain, show
 
 #: How often the parent is told that this interpreter still runs Python code.
-BEAT_S = 0.2
+_BEAT_S = 0.2
+
+#: How long threads of a check may take to end by themselves.
+_GRACE_S = 0.2
+
+_LOADERS = {"provider": "memproto.loading", "host": "memproto.testing.hosts"}
 
 #: A stack is written at the latest after this time in a hook, so that a kill finds one.
 _STACK_S = 3.0
+
+
+_decode = json.JSONDecoder().decode
 
 
 class Child:
@@ -48,10 +57,11 @@ class Child:
         self._stacks = stacks
         self._audit = watchers.AuditLog()
         self._target: Any = None
-        self._side = "provider"
+        self._side: spec.Side = "provider"
         self._busy = threading.Event()
         threading.Thread(target=self._beat, name="kit-beat", daemon=True).start()
         self._threads = watchers.thread_ids()
+        wire.send("ready")
 
     def obey(self, command: dict[str, Any]) -> None:
         """Carry out one command and answer it."""
@@ -59,6 +69,7 @@ class Child:
             "load": self._load,
             "check": self._check,
             "survey": self._survey,
+            "nothing": lambda _: {},
         }
         self._busy.set()
         try:
@@ -66,15 +77,16 @@ class Child:
         except KitUsageError as error:
             answer = {"usage": [type(error).__name__, error.what, error.fault, error.fix]}
         except Exception:
-            answer = {"kit_error": traceback.format_exc()}
+            replaced = watchers.replaced()
+            answer = {"kit_error": traceback.format_exc()[-1500:], "replaced": replaced}
         self._busy.clear()
-        self._wire.send("done", **answer)
+        self._wire.send("done", **plain(answer))
 
     def _beat(self) -> None:
         while True:
             self._busy.wait()
             self._wire.send("beat")
-            time.sleep(BEAT_S)
+            sleep(_BEAT_S)
 
     # -- loading ----------------------------------------------------------------------------------
 
@@ -83,13 +95,15 @@ class Child:
         locate.called_from(Path(command["directory"]))
         sys.path[:0] = command["path"]
         self._side = command["side"]
-        loader = importlib.import_module(
-            "memproto.testing.hosts" if self._side == "host" else "memproto.loading"
-        )
-        watch = self._watch({})
-        with watch.hook("load"):
-            self._target = loader.load(command["target"], command["factory"])
-        clauses.checks("host" if self._side == "host" else "provider")
+        loader = importlib.import_module(_LOADERS[self._side])
+        clauses.checks(self._side)
+        try:
+            with self._watch({}, command["scale"]).hook("load"):
+                self._target = loader.load(_target(command), command["factory"])
+        except KitUsageError:
+            raise
+        except BaseException as error:
+            return {"results": [_not_loaded(error).as_dict()]}
         # Threads that importing started belong to the process from here on, not to a check.
         self._threads = watchers.thread_ids()
         return {"binding": self._target.binding, "origin": self._target.origin}
@@ -101,10 +115,10 @@ class Child:
         check = clauses.checks(requirement.side)[requirement.id]
         run = self._run(command)
         before = _globals()
-        began = time.perf_counter()
+        began = perf_counter()
         results = judge(requirement, lambda: check.function(run), run)
         run.finish()
-        took_s = time.perf_counter() - began
+        took_s = perf_counter() - began
         changed = watchers.differences(before, _globals())
         first = dataclasses.replace(results[0], duration_s=took_s, hooks=run.watch.hooks)
         return {
@@ -116,12 +130,11 @@ class Child:
 
     def _survey(self, command: dict[str, Any]) -> dict[str, Any]:
         run = self._run(command)
-        try:
-            return {"survey": importlib.import_module("memproto.testing.survey").survey(run)}
-        except (HookRaised, HookLate) as failure:
-            return {"results": [_incident(failure, run, "MP-CAP-003").as_dict()]}
-        finally:
-            run.finish()
+        found: dict[str, Any] = {}
+        requirement = spec.requirement("MP-CAP-003")
+        results = judge(requirement, lambda: found.update(survey.survey(run)), run)
+        run.finish()
+        return {"survey": found} if found else {"results": [item.as_dict() for item in results]}
 
     def _run(self, command: dict[str, Any]) -> Any:
         root = Path(command["root"])
@@ -154,14 +167,22 @@ class Child:
 
     def _leftover(self) -> int:
         """How many threads the check left; they get a moment to end by themselves."""
-        end = time.monotonic() + 0.2
-        while (left := len(watchers.thread_ids() - self._threads)) and time.monotonic() < end:
-            time.sleep(0.005)
+        end = monotonic() + _GRACE_S
+        while (left := len(watchers.thread_ids() - self._threads)) and monotonic() < end:
+            sleep(0.005)
         return left
 
 
+def _target(command: dict[str, Any]) -> str:
+    """The target as typed; a directory from where the user stands, which is not here."""
+    typed: str = command["target"]
+    path = Path(command["directory"], typed)
+    return str(path) if (path / "__init__.py").is_file() else typed
+
+
 def _globals() -> dict[str, Any]:
-    return {**watchers.process_globals(), "environment": watchers.environment()}
+    seen = {"environment": watchers.environment(), "functions": watchers.replaced()}
+    return {**watchers.process_globals(), **seen}
 
 
 # -- from what a check raised to results ----------------------------------------------------------
@@ -185,9 +206,47 @@ def judge(requirement: spec.Requirement, decide: Callable[[], None], run: Any) -
         return [Result(requirement.id, Outcome.INCONCLUSIVE, reason=str(found))]
     except (HookRaised, HookLate) as failure:
         return _met(requirement, failure, run)
-    except Exception:
-        return [Result(requirement.id, Outcome.KIT_ERROR, observed=traceback.format_exc()[-1500:])]
+    except BaseException as error:
+        return [_unexpected(requirement, error)]
     return [Result(requirement.id, Outcome.PASS)]
+
+
+def _unexpected(requirement: spec.Requirement, error: BaseException) -> Result:
+    """
+    The result of a check that raised outside of a hook.
+
+    It is the provider's doing where the exception came through the author's code (what a hook
+    returned raised when it was read, a signal handler raised), cannot be told where the provider
+    changed what the kit works with, and an error of the kit else.
+    """
+    place = locate.raised(error)
+    if place:
+        expected = "plain values from the hooks, and no code of the provider between two of them"
+        observed = f"outside of a hook its code raised {describe(error)}"
+        return Result(requirement.id, failing(requirement), expected, observed, place)
+    changed = watchers.replaced()
+    if changed:
+        shown = ", ".join(changed[:4])
+        reason = f"the check met {describe(error)}, after the provider had changed {shown}"
+        return Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
+    if isinstance(error, OSError):
+        reason = f"the machine did not let the check work: {describe(error)}"
+        return Result(requirement.id, Outcome.INCONCLUSIVE, reason=reason)
+    if not isinstance(error, Exception):
+        raise error
+    text = "".join(traceback.format_exception(error))
+    return Result(requirement.id, Outcome.KIT_ERROR, observed=text[-1500:])
+
+
+def _not_loaded(error: BaseException) -> Result:
+    requirement = spec.requirement(incidents.LOAD)
+    if isinstance(error, HookLate):
+        expected = f"importing and building return within {error.budget_s:g} s"
+        observed = f"they returned after {error.took_s:.1f} s"
+        return Result(requirement.id, Outcome.FAIL, expected, observed)
+    observed = f"importing or building raised {describe(error)}"
+    expected = "importing and building return to the caller"
+    return Result(requirement.id, Outcome.FAIL, expected, observed, locate.raised(error))
 
 
 def _violated(requirement: spec.Requirement, found: clauses.Violation, run: Any) -> list[Result]:
@@ -268,17 +327,18 @@ def main() -> None:
     commands, results, stacks = (int(word) for word in sys.argv[1:4])
     for descriptor in (commands, results, stacks):
         os.set_inheritable(descriptor, False)
+    pid = getpid()
     with os.fdopen(stacks, "a", encoding="utf-8", errors="replace") as file:
         faulthandler.enable(file=file)
         child = Child(Wire(results), file)
         with os.fdopen(commands, encoding="utf-8") as source:
             for line in source:
-                command = json.loads(line)
-                if command["do"] == "bye":
+                child.obey(_decode(line))
+                if getpid() != pid:
+                    # A copy that a provider forked ends here: it must not take the next command.
                     break
-                child.obey(command)
         # A thread that a provider left must not keep this process: its exit has a check of its own.
-        os._exit(0)
+        _exit(0)
 
 
 if __name__ == "__main__":

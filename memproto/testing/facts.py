@@ -8,6 +8,7 @@ person's or a place's name is kept, by verbatim and by deriving stores alike.
 import dataclasses
 import itertools
 import random
+import unicodedata
 
 _FIRST = ("Ori", "Vel", "Tam", "Bre", "Kas", "Lun", "Fen", "Mar", "Sol", "Dri", "Hal", "Nev")
 _MIDDLE = ("da", "ri", "lo", "ve", "ntha", "mi", "rro", "sta", "che", "qui", "bel", "zan")
@@ -29,6 +30,17 @@ _TEMPLATES = (
 )
 
 
+_ACCENTS = str.maketrans("aeiou", "áéíóú")
+
+
+def _folded(text: str) -> str:
+    if text.isascii():
+        # Of a 100 MB recall as well, without a look at each character.
+        return text.casefold()
+    letters = unicodedata.normalize("NFKD", text)
+    return "".join(c for c in letters if not unicodedata.combining(c)).casefold()
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Fact:
     """
@@ -46,8 +58,20 @@ class Fact:
     name: str
 
     def is_in(self, recalled: object) -> bool:
-        """Whether a recalled text brings this fact back."""
-        return isinstance(recalled, str) and self.name.casefold() in recalled.casefold()
+        """
+        Whether a recalled text brings this fact back.
+
+        Case and accents make no difference, nor what a deriving memory puts between two words.
+        """
+        if not isinstance(recalled, str):
+            return False
+        text = _folded(recalled)
+        return all(word in text for word in _folded(self.name).split())
+
+    def accented(self) -> "Fact":
+        """The same fact about a name with letters beyond ASCII."""
+        name = self.name.translate(_ACCENTS)
+        return Fact(self.text.replace(self.name, name), self.query, name)
 
 
 class Facts:

@@ -4,86 +4,36 @@ One target before the kit: first contact, then check after check in child proces
 Nothing here needs pytest; the plugin asks a `Judge` for one requirement at a time.
 """
 
+import contextlib
 import dataclasses
 import itertools
-import os
+import tempfile
 import time
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from memproto import errors, spec
 from memproto.errors import KitUsageError
-from memproto.operations import Binding, hook_name
-from memproto.testing import clauses, incidents, sandbox
+from memproto.testing import clauses, findings, incidents, sandbox, vitals
+from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import Outcome, Result
-from memproto.testing.process import Answer, ChildProcess
-from memproto.testing.settings import Settings
+from memproto.testing.process import Answer, ChildDidNotStart, ChildProcess
 
 #: A process in which a check left threads is watched for so long after that check.
 _LINGER_S = 3.0
 
+#: So many of them at most; of more, the oldest are watched for less.
+_MOST_RETIRED = 4
+
 _OTHER_COMMANDS_S = 90.0
 
+#: First contact has a process of its own, as each chapter has.
+_FIRST = "first contact"
 
-@dataclasses.dataclass(frozen=True)
-class Order:
-    """
-    What the user asked for, for one target.
-
-    Attributes:
-        target: As it was typed.
-        side: provider or host.
-        settings: See `Settings`.
-        profile: quick, ci or deep.
-        seed: Of everything drawn.
-        directory: From where the kit was called.
-        scale: Factor on every budget.
-
-    """
-
-    target: str
-    side: spec.Side = "provider"
-    settings: Settings = dataclasses.field(default_factory=Settings)
-    profile: str = "quick"
-    seed: int = 0
-    directory: Path = dataclasses.field(default_factory=Path.cwd)
-    scale: float = 1.0
-
-
-@dataclasses.dataclass
-class Contact:
-    """
-    What first contact found out; plain values, so that it travels to other workers.
-
-    Attributes:
-        binding: The binding of the provider, or None before it is known.
-        origin: Where the target was found.
-        results: Those of the gates, and of what was met on the way.
-        blocked: Why nothing else can be tested, or "".
-        capabilities: What the provider declared.
-        routes: Route to declared, observed, absent or unknown.
-        deaths: Operation to the number of its hangs and deaths.
-
-    """
-
-    binding: Binding | None = None
-    origin: str = ""
-    results: list[Result] = dataclasses.field(default_factory=list)
-    blocked: str = ""
-    capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
-    routes: dict[str, str] = dataclasses.field(default_factory=dict)
-    deaths: dict[str, int] = dataclasses.field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        plain = dataclasses.asdict(self)
-        return {**plain, "results": [result.as_dict() for result in self.results]}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Contact":
-        """The value that `as_dict` gave."""
-        return cls(**{**data, "results": [Result.from_dict(item) for item in data["results"]]})
+#: What was met at first contact counts as well, whatever is selected afterwards.
+SCORED_AT_CONTACT = (Outcome.FAIL, Outcome.WARN, Outcome.KIT_ERROR)
 
 
 @dataclasses.dataclass
@@ -95,6 +45,14 @@ class _Retired:
     since: float
 
 
+class _CannotServe(Exception):
+    """No process holds the target; the result says why, as that of the rule on loading."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(result.observed)
+        self.result = result
+
+
 class Judge:
     """
     Judges one target.
@@ -103,20 +61,21 @@ class Judge:
         Every requirement gets a result, whatever the target does to its process.
         `close` leaves no process behind.
     Assumes:
-        One caller at a time.
+        One caller at a time. `root` is a directory that the caller removes after `close`.
     """
 
     def __init__(self, order: Order, root: Path, contact: Contact | None = None) -> None:
         self.order = order
         self.contact = contact or Contact()
         self.deaths = dict(self.contact.deaths)
-        self._root = root
+        self._root = Path(tempfile.mkdtemp(prefix="target-", dir=root))
         self._numbers = itertools.count(1)
         self._process: ChildProcess | None = None
-        self._area = ""
+        self._chapter = ""
         self._served: list[str] = []
+        self._shares_processes = True
+        self._has_lost_late = False
         self._retired: list[_Retired] = []
-        self._late_findings: list[Result] = []
 
     # -- first contact ----------------------------------------------------------------------------
 
@@ -128,37 +87,26 @@ class Judge:
             KitUsageError: The target cannot be found, imported or built as it was asked for.
 
         """
-        if self._loads() and self.order.side == "provider":
-            for requirement in self._gates():
-                self._pass_gate(requirement)
-            if not self.contact.blocked:
-                self._survey()
+        try:
+            self._start(_FIRST)
+            if self.order.side == "provider":
+                self._pass_gates()
+        except _CannotServe as fault:
+            self._book_gate([fault.result])
         self.contact.deaths = self.deaths
         self._dismiss()
         return self.contact
 
-    def _gates(self) -> list[spec.Requirement]:
-        return [item for item in spec.requirements().values() if item.gate]
-
-    def _loads(self) -> bool:
-        answer = self._start("")
-        if answer.fate == "answered":
-            return True
-        if self.order.side == "host":
-            raise errors.TargetDoesNotImport(
-                f"--memproto-host={self.order.target}",
-                f"{self._describe(answer)} while it was loaded",
-                "make it import and build in a plain interpreter first",
-            )
-        self._book_gate([self._finding(answer, incidents.LOAD, incidents.LOAD)])
-        return False
-
-    def _pass_gate(self, requirement: spec.Requirement) -> None:
-        if self.contact.blocked:
-            reason = self.contact.blocked
-            self.contact.results.append(Result(requirement.id, Outcome.UNTESTABLE, reason=reason))
-        else:
-            self._book_gate(self._decide(requirement))
+    def _pass_gates(self) -> None:
+        for requirement in spec.requirements().values():
+            if requirement.gate and self.contact.blocked:
+                reason = self.contact.blocked
+                open_result = Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
+                self.contact.results.append(open_result)
+            elif requirement.gate:
+                self._book_gate(self._decide(requirement, _FIRST))
+        if not self.contact.blocked:
+            self._survey()
 
     def _book_gate(self, results: list[Result]) -> None:
         self.contact.results += results
@@ -170,20 +118,15 @@ class Judge:
                 return
 
     def _survey(self) -> None:
-        if self._process is None:
-            # The last gate left a thread or changed a global: its process is not used again.
-            self._serve("")
+        self._serve(_FIRST)
         answer = self._ask({"do": "survey", **self._place("survey")}, _OTHER_COMMANDS_S)
         found = answer.data.get("survey")
         if found is not None:
             self.contact.capabilities = found["capabilities"]
             self.contact.routes = found["routes"]
-        elif answer.data.get("results"):
-            self.contact.results += [Result.from_dict(item) for item in answer.data["results"]]
-        elif answer.fate != "answered":
-            self.contact.results += self._met(answer, "MP-CAP-003")[1:]
-        else:
-            self.contact.results.append(_kit_error("MP-CAP-003", answer))
+            return
+        met = self._to_results(answer, "MP-CAP-003")
+        self.contact.results += [item for item in met if item.outcome in SCORED_AT_CONTACT]
 
     # -- one requirement --------------------------------------------------------------------------
 
@@ -194,7 +137,8 @@ class Judge:
                 Result(requirement.id, Outcome.UNTESTABLE, reason=self.contact.blocked)
             ]
         undecidable = self._undecidable(requirement)
-        results = [undecidable] if undecidable else self._decide(requirement)
+        chapter = requirement.anchor.partition("#")[0]
+        results = [undecidable] if undecidable else self._decide(requirement, chapter)
         return results + self._collect_late()
 
     def _undecidable(self, requirement: spec.Requirement) -> Result | None:
@@ -206,110 +150,61 @@ class Judge:
             return Result(requirement.id, Outcome.NOT_APPLICABLE, reason=reason)
         if self.contact.blocked:
             return Result(requirement.id, Outcome.UNTESTABLE, reason=self.contact.blocked)
+        if self.deaths.get("", 0) >= incidents.MOST_DEATHS:
+            reason = "the process was lost between two hooks too often, and is not started any more"
+            return Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
         return None
 
-    def _decide(self, requirement: spec.Requirement) -> list[Result]:
+    def _decide(self, requirement: spec.Requirement, chapter: str) -> list[Result]:
         check = clauses.checks(requirement.side).get(requirement.id)
         if check is None:
-            return [
-                Result(requirement.id, Outcome.KIT_ERROR, observed="the kit has no check for it")
-            ]
-        self._serve(requirement.area)
-        answer = self._check(check)
-        if answer.fate == "died":
-            return self._find_owner(check, answer)
-        return self._results(check, answer)
+            said = "the kit has no check for it"
+            return [Result(requirement.id, Outcome.KIT_ERROR, observed=said)]
+        try:
+            self._serve(chapter)
+            answer = self._check(check)
+            if answer.fate == "died":
+                return self._find_owner(check, answer)
+        except _CannotServe as fault:
+            return _depending(requirement.id, fault.result)
+        return self._to_results(answer, check.requirement)
 
     def _check(self, check: clauses.Check) -> Answer:
         self._served.append(check.requirement)
         command = {"do": "check", "id": check.requirement, **self._place(check.requirement)}
         answer = self._ask(command, check.budget_s)
-        self._after(check, answer)
-        return answer
-
-    def _results(self, check: clauses.Check, answer: Answer) -> list[Result]:
-        if answer.fate == "overdue":
-            reason = f"the check had not ended after {answer.took_s:.0f} s"
-            return [Result(check.requirement, Outcome.INCONCLUSIVE, reason=reason)]
-        if answer.fate != "answered":
-            return self._met(answer, check.requirement)
-        if "results" not in answer.data:
-            return [_kit_error(check.requirement, answer)]
-        return [Result.from_dict(item) for item in answer.data["results"]]
-
-    def _after(self, check: clauses.Check, answer: Answer) -> None:
-        """Keep the process for the next check, unless this one left something in it."""
         for operation in answer.data.get("late", ()):
             self._count_death(operation)
-        process = self._process
-        if answer.fate != "answered" or process is None:
-            self._process = None
-        elif answer.data.get("threads"):
-            self._retired.append(_Retired(process, check.requirement, time.monotonic()))
+        if answer.data.get("threads") and self._process is not None:
+            self._retired.append(_Retired(self._process, check.requirement, time.monotonic()))
             self._process = None
         elif answer.data.get("changed"):
             self._dismiss()
+        return answer
 
     # -- what is met on the way -------------------------------------------------------------------
+
+    def _to_results(self, answer: Answer, requirement_id: str) -> list[Result]:
+        if answer.fate == "overdue":
+            self._count_death("")
+        if answer.fate in ("answered", "overdue"):
+            return findings.results(answer, requirement_id)
+        return self._met(answer, requirement_id)
 
     def _met(self, answer: Answer, requirement_id: str) -> list[Result]:
         """The open result of a check whose process was lost, and the rule that was broken."""
         operation = answer.operation
-        hung_before = self.deaths.get(operation, 0) > 0 and answer.fate in ("late", "froze")
-        rule = self._rule(answer, requirement_id)
-        if operation:
-            self._count_death(operation)
-        if hung_before:
-            reason = f"{self._hook(operation)} hung before in this run, and did again"
+        hung_before = bool(operation) and self.deaths.get(operation, 0) > 0
+        self._count_death(operation)
+        if hung_before and answer.fate in ("late", "froze"):
+            hook = findings.hook_of(operation, self.contact.binding)
+            reason = f"{hook} hung before in this run, and did again"
             return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason)]
-        finding = self._finding(answer, rule, requirement_id)
-        if rule == requirement_id:
-            return [finding]
-        reason = f"depends on {rule}, which is violated: {finding.observed}"
-        return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason), finding]
-
-    def _rule(self, answer: Answer, fallback: str) -> str:
-        if answer.operation == "load":
-            return incidents.LOAD
-        if answer.fate == "died":
-            return incidents.DIED
-        if answer.fate == "froze":
-            return incidents.FROZE
-        return incidents.LATE.get(answer.operation, fallback)
+        rule = findings.rule(answer, requirement_id)
+        return _depending(requirement_id, self._finding(answer, rule, requirement_id))
 
     def _finding(self, answer: Answer, rule: str, seen_in: str) -> Result:
-        hook = self._hook(answer.operation)
-        stack = "; ".join(answer.stack[:4])
-        expected = {
-            "died": "the process goes on",
-            "froze": "the other threads of the process go on running",
-        }.get(answer.fate, f"{hook or 'it'} returns within {answer.budget_s:g} s")
-        observed = self._describe(answer) + (f"; stopped at {stack}" if stack else "")
-        where = answer.stack[0] if answer.stack else hook
-        return Result(
-            rule,
-            Outcome.FAIL,
-            expected,
-            observed,
-            where,
-            seen_in="" if seen_in == rule else seen_in,
-            stack="\n".join(answer.stack),
-            duration_s=answer.took_s,
-        )
-
-    def _describe(self, answer: Answer) -> str:
-        hook = self._hook(answer.operation) or "it"
-        if answer.fate == "died":
-            during = f"during {hook}" if answer.operation else "between two hooks"
-            return f"the process ended {during} ({answer.ending})"
-        if answer.fate == "froze":
-            return f"{hook} held the interpreter for {answer.took_s:.1f} s and was ended"
-        return f"{hook} had not returned after {answer.took_s:.1f} s and was ended"
-
-    def _hook(self, operation: str) -> str:
-        if operation in ("", "load"):
-            return {"load": "the load step"}.get(operation, "")
-        return hook_name(operation, self.contact.binding or "native")
+        return findings.finding(answer, self.contact.binding, rule, seen_in)
 
     def _count_death(self, operation: str) -> None:
         self.deaths[operation] = self.deaths.get(operation, 0) + 1
@@ -319,11 +214,13 @@ class Judge:
         earlier = [item for item in self._served if item != check.requirement]
         if not earlier:
             return self._met(answer, check.requirement)
-        self._serve("")
+        # From now on each check has a process of its own, and this search is the only one.
+        self._shares_processes = False
+        self._start()
         again = self._check(check)
         if again.fate == "died":
             return self._met(again, check.requirement)
-        results = self._results(check, again)
+        results = self._to_results(again, check.requirement)
         owner = next((item for item in reversed(earlier) if self._dies_later(item)), "")
         note = "" if owner else "; it did not happen again when each check was run alone"
         finding = self._finding(answer, incidents.DIED, owner or check.requirement)
@@ -331,11 +228,12 @@ class Judge:
 
     def _dies_later(self, requirement_id: str) -> bool:
         """Run one check alone, and watch its process for a while after it."""
-        check = clauses.checks(self.order.side)[requirement_id]
-        self._serve("")
-        if self._check(check).fate == "died":
+        self._start()
+        if self._check(clauses.checks(self.order.side)[requirement_id]).fate == "died":
             return True
-        process = self._process or self._retired[-1].process
+        process = self._process or (self._retired[-1].process if self._retired else None)
+        if process is None:
+            return False
         end = time.monotonic() + _LINGER_S * self.order.scale
         while process.alive and time.monotonic() < end:
             time.sleep(0.02)
@@ -343,79 +241,118 @@ class Judge:
 
     def _collect_late(self, *, wait: bool = False) -> list[Result]:
         """What became of the processes in which checks had left threads."""
-        found, self._late_findings = self._late_findings, []
+        found: list[Result] = []
+        newest = self._retired[-_MOST_RETIRED:]
         for item in list(self._retired):
             end = item.since + _LINGER_S * self.order.scale
             while wait and item.process.alive and time.monotonic() < end:
                 time.sleep(0.02)
-            if not item.process.alive:
-                found.append(self._ended_later(item))
-            if not item.process.alive or time.monotonic() >= end:
-                item.process.kill()
-                self._retired.remove(item)
+            if item.process.alive and time.monotonic() < end and item in newest:
+                continue
+            self._retired.remove(item)
+            found += self._last_look(item)
+            item.process.kill()
         return found
 
-    def _ended_later(self, item: _Retired) -> Result:
-        observed = f"a thread that was left running ended the process later ({item.process.ending})"
-        return Result(
-            incidents.DIED,
-            Outcome.FAIL,
-            "the process goes on after the session",
-            observed,
-            seen_in=item.check,
-        )
+    def _last_look(self, item: _Retired) -> list[Result]:
+        if self._has_lost_late and item.process.alive:
+            # It is known already, and a frozen process answers after seconds only.
+            return []
+        answer = item.process.ask({"do": "nothing"}, _OTHER_COMMANDS_S)
+        if answer.fate not in ("died", "froze"):
+            return []
+        self._has_lost_late = True
+        found = self._finding(answer, findings.rule(answer, incidents.DIED), item.check)
+        return [dataclasses.replace(found, observed=f"{found.observed}, by a thread left running")]
 
     # -- processes --------------------------------------------------------------------------------
 
-    def _serve(self, area: str) -> None:
-        """Have a process that serves `area`; "" asks for a new one."""
-        if self._process is not None and self._process.alive and area and area == self._area:
-            return
-        self._dismiss()
-        self._start(area)
+    def _serve(self, chapter: str) -> None:
+        """Have a process for a chapter, its last one while nothing is left in it."""
+        kept = self._process is not None and self._process.alive
+        if not (kept and self._shares_processes and chapter == self._chapter):
+            self._start(chapter)
 
-    def _start(self, area: str) -> Answer:
-        self._area, self._served = area, []
-        root = self._root / f"process-{os.getpid()}-{next(self._numbers)}"
+    def _start(self, chapter: str = "") -> None:
+        """
+        Start a process and load the target in it.
+
+        Raises:
+            _CannotServe: The target did not load, in a way that is its own fault or the kit's.
+            KitUsageError: At first contact: it cannot be loaded as it was asked for.
+
+        """
+        self._dismiss()
+        self._chapter, self._served = chapter, []
+        try:
+            answer = self._load()
+        except ChildDidNotStart as fault:
+            raise _CannotServe(self._kit_error(str(fault))) from None
+        if "usage" in answer.data:
+            self._dismiss()
+            self._refuse(answer.data["usage"])
+        if answer.fate != "answered":
+            self._refuse_dead(answer)
+        if "binding" not in answer.data:
+            self._dismiss()
+            raise _CannotServe(findings.results(answer, self._load_rule())[0])
+        self.contact.binding = answer.data["binding"]
+        self.contact.origin = answer.data["origin"]
+
+    def _load(self) -> Answer:
+        root = self._root / f"process-{next(self._numbers)}"
         settings = self.order.settings
         environment = sandbox.environment(root / "load", settings.env)
         self._process = ChildProcess(root, environment, scale=self.order.scale)
-        answer = self._process.ask(
-            {
-                "do": "load",
-                "target": self.order.target,
-                "factory": settings.factory,
-                "side": self.order.side,
-                "root": str(root / "load"),
-                "env": settings.env,
-                "directory": str(self.order.directory),
-                "path": sandbox.search_path(self.order.directory),
-            },
-            _OTHER_COMMANDS_S,
-        )
-        self._learn(answer)
-        return answer
+        command = {
+            "do": "load",
+            "target": self.order.target,
+            "factory": settings.factory,
+            "side": self.order.side,
+            "scale": self.order.scale,
+            "root": str(root / "load"),
+            "env": settings.env,
+            "directory": str(self.order.directory),
+            "path": sandbox.search_path(self.order.directory),
+        }
+        return self._ask(command, _OTHER_COMMANDS_S)
 
-    def _learn(self, answer: Answer) -> None:
-        usage = answer.data.get("usage")
-        if usage:
-            self._dismiss()
-            raise _usage_error(usage)
-        if answer.fate != "answered":
-            self._process = None
-        elif "kit_error" in answer.data:
-            raise RuntimeError(answer.data["kit_error"])
-        else:
-            self.contact.binding = answer.data["binding"]
-            self.contact.origin = answer.data["origin"]
+    def _refuse(self, usage: list[str]) -> None:
+        kind, what, fault, fix = usage
+        if self.contact.binding is None:
+            refusal: type[KitUsageError] = getattr(errors, kind, KitUsageError)
+            raise refusal(what, fault, fix)
+        observed = f"it was loaded before in this run, and then {fault}"
+        expected = "the target loads each time"
+        raise _CannotServe(Result(self._load_rule(), Outcome.FAIL, expected, observed))
+
+    def _refuse_dead(self, answer: Answer) -> None:
+        if self.order.side == "host" and self.contact.binding is None:
+            raise errors.TargetDoesNotImport(
+                f"--memproto-host={self.order.target}",
+                f"{findings.described(answer, None)} while it was loaded",
+                "make it import and build in a plain interpreter first",
+            )
+        loading = dataclasses.replace(answer, operation="load")
+        raise _CannotServe(self._finding(loading, self._load_rule(), self._load_rule()))
+
+    def _load_rule(self) -> str:
+        """The rule on loading; hosts have none, and the first of theirs stands for it."""
+        mine = spec.select([], self.order.side)
+        return incidents.LOAD if self.order.side == "provider" else mine[0].id
+
+    def _kit_error(self, text: str) -> Result:
+        return Result(self._load_rule(), Outcome.KIT_ERROR, observed=text[-1500:])
 
     def _ask(self, command: dict[str, Any], budget_s: float) -> Answer:
-        if self._process is None:
-            return Answer("died", operation="load", ending="it could not be loaded again")
-        return self._process.ask(command, budget_s)
+        assert self._process is not None
+        answer = self._process.ask(command, budget_s)
+        if answer.fate != "answered":
+            self._process = None
+        return answer
 
     def _place(self, name: str) -> dict[str, Any]:
-        root = self._root / f"{name.lower()}-{os.getpid()}-{next(self._numbers)}"
+        root = self._root / f"{name.lower()}-{next(self._numbers)}"
         contact = self.contact
         return {
             "root": str(root),
@@ -434,7 +371,7 @@ class Judge:
 
     def _dismiss(self) -> None:
         if self._process is not None:
-            self._process.dismiss()
+            self._process.kill()
             self._process = None
 
     def finish(self) -> list[Result]:
@@ -444,35 +381,39 @@ class Judge:
         return found
 
     def close(self) -> None:
-        """End every process of this judge."""
+        """End every process of this judge, and what those started and disowned."""
         self._dismiss()
         for item in self._retired:
             item.process.kill()
         self._retired.clear()
+        vitals.end_strays(self._root)
 
 
-def judge(order: Order, requirements: list[spec.Requirement] | None = None) -> list[Result]:
-    """Judge a target completely in this process's children; all results, unmerged."""
+def _depending(requirement_id: str, result: Result) -> list[Result]:
+    """The result, and before it the open one of a requirement that another rule stands before."""
+    if result.id == requirement_id:
+        return [result]
+    state = "violated" if result.outcome is Outcome.FAIL else result.outcome.replace("_", " ")
+    reason = f"depends on {result.id}, which is {state}: {result.observed or result.reason}"
+    return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason), result]
+
+
+@contextlib.contextmanager
+def _judging(order: Order) -> Iterator[Judge]:
     root = sandbox.new_root()
     judging = Judge(order, root)
-    wanted = requirements if requirements is not None else spec.select([], order.side)
     try:
-        found = list(judging.meet().results)
-        for requirement in wanted:
-            found += judging.run(requirement)
-        return found + judging.finish()
+        yield judging
     finally:
         judging.close()
         sandbox.remove(root)
 
 
-def _kit_error(requirement_id: str, answer: Answer) -> Result:
-    text = answer.data.get("kit_error", "the child gave no answer")
-    return Result(requirement_id, Outcome.KIT_ERROR, observed=str(text)[-1500:])
-
-
-def _usage_error(usage: list[str]) -> KitUsageError:
-    kind, what, fault, fix = usage
-    found = getattr(errors, kind, KitUsageError)
-    error: KitUsageError = found(what, fault, fix)
-    return error
+def judge(order: Order, requirements: list[spec.Requirement] | None = None) -> list[Result]:
+    """Judge a target completely in this process's children; all results, unmerged."""
+    wanted = requirements if requirements is not None else spec.select([], order.side)
+    with _judging(order) as judging:
+        found = list(judging.meet().results)
+        for requirement in wanted:
+            found += judging.run(requirement)
+        return found + judging.finish()

@@ -13,6 +13,10 @@ from memproto.operations import Binding, hook_name
 
 _KIT = str(Path(memproto.__file__).resolve().parent)
 _STDLIB = str(Path(sysconfig.get_paths()["stdlib"]).resolve())
+#: Packages that the kit calls itself: what goes wrong in them is not the author's doing.
+_KITS_OWN = re.compile(
+    r"[/\\]site-packages[/\\](_pytest|hypothesis|jsonschema|pluggy|psutil|pytest|referencing|xdist)[/\\]"
+)
 _FRAME = re.compile(r'  File "(?P<file>.+)", line (?P<line>\d+) in (?P<name>.+)')
 
 #: The directory that the user called the kit from; set once by the child.
@@ -42,7 +46,7 @@ def short(path: str) -> str:
 def hook(provider: Any, operation: str, binding: Binding) -> str:
     """`file:line in Class.hook` of the hook that serves `operation`, as well as it can be known."""
     name = hook_name(operation, binding)
-    inner = getattr(provider, "wrapped", provider)
+    inner = provider.wrapped if _is_adapter(provider) else provider
     function = inspect.getattr_static(type(inner), name, None)
     function = getattr(function, "fget", None) or getattr(function, "__func__", function)
     label = f"{type(inner).__name__}.{name}"
@@ -51,6 +55,11 @@ def hook(provider: Any, operation: str, binding: Binding) -> str:
     except (AttributeError, ValueError):
         return label
     return f"{short(code.co_filename)}:{code.co_firstlineno} in {label}"
+
+
+def _is_adapter(provider: Any) -> bool:
+    # Asking the object itself would run its author's code.
+    return type(provider).__module__.startswith("memproto.adapters.")
 
 
 def raised(error: BaseException) -> str:
@@ -77,7 +86,7 @@ def frames(dump: str) -> list[str]:
 
 
 def _is_authors(path: str) -> bool:
-    if path.startswith("<") or path == "???":
+    if path.startswith("<") or path == "???" or _KITS_OWN.search(path):
         return False
     if f"{_KIT}/reference_providers" in path:
         return True

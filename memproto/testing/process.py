@@ -13,18 +13,21 @@ from typing import Any, Literal
 
 import psutil
 
-from memproto.testing import child as child_module
-from memproto.testing import locate, sandbox, wire
+from memproto.testing import locate, sandbox, vitals, wire
+
+_CHILD = "memproto.testing.child"
 
 #: Beyond a hook's budget the child gets this long to report the lateness itself.
 _MARGIN_S = 1.0
 
-#: An interpreter that runs none of the kit's code for so long, while it computes, is frozen.
-_FROZEN_S = 4.0
+#: A check between two hooks computes for milliseconds; one that does so for this long is stuck.
+_STUCK_S = 20.0
 
-#: Processor time after which the kit's thread must have had its turn, if it could have any:
-#: interpreters change threads every 5 ms of it.
-_TURN_S = 0.4
+#: How long the loop sleeps while nothing arrives. What arrives wakes it.
+_TICK_S = 0.05
+
+#: So much of what a child prints is kept.
+_KEPT_OUTPUT = 4_000
 
 Fate = Literal["answered", "died", "late", "froze", "overdue"]
 
@@ -36,7 +39,7 @@ class Answer:
 
     Attributes:
         fate: answered; died (the process is gone); late (a hook passed its budget); froze (the
-            interpreter stood still inside a hook); overdue (the command as a whole took too long).
+            interpreter stood still); overdue (the command took too long, and no hook did).
         data: The child's answer, for `answered`.
         operation: The hook that was running, else "".
         budget_s: That hook's budget.
@@ -55,6 +58,10 @@ class Answer:
     ending: str = ""
 
 
+class ChildDidNotStart(Exception):
+    """The child ended, or could not be run, before any code of the target: a fault of the kit."""
+
+
 @dataclasses.dataclass
 class _OpenHook:
     operation: str
@@ -67,50 +74,59 @@ class ChildProcess:
     One kit child.
 
     Guarantees:
-        `ask` returns within its budget plus a second, whatever the child does.
+        `ask` returns, whatever the child does: soon after the budget of the hook that runs, or of
+        the command. Only for `answered` does the process live on.
         After `kill` neither the child nor a process of its group runs.
+        What the child prints is taken in, and all but its end is dropped.
     Assumes:
         One caller at a time.
+    Raises:
+        ChildDidNotStart: From the constructor or the first `ask`.
     """
 
     def __init__(self, root: Path, environment: dict[str, str], *, scale: float = 1.0) -> None:
         self._scale = scale
         self._stacks = root / "stacks.txt"
-        self._output = root / "output.txt"
         self._hooks: dict[int, _OpenHook] = {}
         self._pending = bytearray()
-        self._is_closed = False
+        self._printed = bytearray()
+        self._active = 0.0
+        self._has_started = False
+        self._is_cut_off = False
         self._process, self._commands, self._results = self._start(root, environment)
-        self._cpu = psutil.Process(self._process.pid)
+        assert self._process.stdout is not None
+        self._output = self._process.stdout.fileno()
+        self._listened = [self._results, self._output]
+        self._seen = psutil.Process(self._process.pid)
+        self._pulse = vitals.Pulse(self._seen, scale)
 
     def _start(
         self, root: Path, environment: dict[str, str]
     ) -> tuple[subprocess.Popen[bytes], int, int]:
-        root.mkdir(parents=True, exist_ok=True)
+        cwd = sandbox.places(root)["work"]
         command_read, command_write = os.pipe()
         result_read, result_write = os.pipe()
         stacks = os.open(self._stacks, os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o600)
         given = (command_read, result_write, stacks)
-        arguments = [sandbox.interpreter(), "-P", "-m", child_module.__name__, *map(str, given)]
-        with self._output.open("ab") as output:
+        arguments = [sandbox.interpreter(), "-P", "-m", _CHILD, *map(str, given)]
+        try:
             process = subprocess.Popen(
                 arguments,
                 stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                bufsize=0,
                 env=environment,
-                cwd=sandbox.places(root)["work"],
+                cwd=cwd,
                 pass_fds=given,
                 start_new_session=True,
             )
-        for descriptor in given:
-            os.close(descriptor)
+        except OSError as error:
+            _close(command_write, result_read)
+            raise ChildDidNotStart(f"{sandbox.interpreter()} cannot be run: {error}") from None
+        finally:
+            _close(*given)
         return process, command_write, result_read
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._process.pid
 
     @property
     def alive(self) -> bool:
@@ -121,92 +137,101 @@ class ChildProcess:
     def ending(self) -> str:
         """How the process ended, or ""."""
         code = self._process.poll()
-        if code is None:
-            return ""
-        if code >= 0:
-            return f"exit code {code}"
-        with contextlib.suppress(ValueError):
-            return f"signal {signal.Signals(-code).name}"
-        return f"signal {-code}"
+        return "" if code is None else _ending(code)
 
     def output(self) -> str:
-        """The last lines that the process wrote to its standard streams."""
-        with contextlib.suppress(OSError):
-            return self._output.read_bytes()[-2000:].decode("utf-8", "replace").strip()
-        return ""
+        """The end of what the process wrote to its standard streams."""
+        return self._printed.decode("utf-8", "replace").strip()
+
+    # -- asking -----------------------------------------------------------------------------------
 
     def ask(self, command: dict[str, Any], budget_s: float) -> Answer:
-        """Send a command and wait for its answer, its hooks' budgets, or `budget_s` in all."""
+        """
+        Send a command and wait for its answer, its hooks' budgets, or `budget_s` in all.
+
+        Raises:
+            ChildDidNotStart: The process ended before it was ready; the message is its output.
+
+        """
         self._hooks.clear()
-        began = time.monotonic()
-        try:
+        self._pulse.beat()
+        began = self._active = time.monotonic()
+        with contextlib.suppress(OSError):
             os.write(self._commands, (json.dumps(command) + "\n").encode())
-        except OSError:
-            return self._dead(began)
-        watch = _Beats(self._cpu, began)
         while True:
-            answer = self._read(watch)
+            answer = self._listen()
+            now = time.monotonic()
             if answer is not None:
-                return Answer("answered", answer, took_s=time.monotonic() - began)
-            if not self.alive and not self._readable(0):
+                return Answer("answered", answer, took_s=now - began)
+            if self._is_cut_off or not self.alive or self._pulse.is_stopped(now):
                 return self._dead(began)
-            overrun = self._overrun(watch, began, budget_s)
+            overrun = self._overrun(now, began, began + budget_s * self._scale)
             if overrun is not None:
                 self.kill()
                 return overrun
 
-    def _read(self, watch: "_Beats") -> dict[str, Any] | None:
-        """Take in messages for a moment; the answer if it is among them."""
-        if not self._readable(0.05):
-            return None
+    def _listen(self, wait_s: float = _TICK_S) -> dict[str, Any] | None:
+        """Take in what came, or comes within a moment; the answer if it is among it."""
+        ready = select.select(self._listened, [], [], wait_s)[0]
+        if self._output in ready:
+            self._keep_output()
+        return self._hear() if self._results in ready else None
+
+    def _keep_output(self) -> None:
+        data = os.read(self._output, 1 << 20)
+        if not data:
+            self._listened.remove(self._output)
+        self._printed = (self._printed + data)[-_KEPT_OUTPUT:]
+
+    def _hear(self) -> dict[str, Any] | None:
         try:
             messages = list(wire.lines(self._results, self._pending))
         except EOFError:
-            self._is_closed = True
+            self._listened.remove(self._results)
+            self._is_cut_off = True
             return None
+        answer = None
         for message in messages:
-            if message.get("pid") != self.pid:
-                continue
-            watch.beat()
-            kind = message.get("kind")
-            if kind == "enter":
-                self._hooks[message["call"]] = _OpenHook(
-                    message["operation"], message["budget_s"], time.monotonic()
-                )
-            elif kind == "leave":
-                self._hooks.pop(message["call"], None)
-            elif kind == "done":
-                return message
+            if message.get("pid") == self._process.pid:
+                self._has_started = True
+                self._pulse.beat()
+                answer = self._note(message) or answer
+        return answer
+
+    def _note(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        kind = message.get("kind")
+        if kind in ("enter", "leave"):
+            self._active = time.monotonic()
+        if kind == "enter":
+            hook = _OpenHook(message["operation"], message["budget_s"], self._active)
+            self._hooks[message["call"]] = hook
+        elif kind == "leave":
+            self._hooks.pop(message["call"], None)
+        return message if kind == "done" else None
+
+    # -- what can go wrong ------------------------------------------------------------------------
+
+    def _overrun(self, now: float, began: float, end: float) -> Answer | None:
+        late = [hook for hook in self._hooks.values() if self._is_late(hook, now)]
+        hook = min(late or self._hooks.values(), key=lambda item: item.since, default=None)
+        if self._has_started and self._pulse.stands_still(now):
+            return self._ended("froze", hook or _OpenHook("", 0.0, self._pulse.last), now)
+        if hook is not None and late:
+            # Silence beyond the budget, of an interpreter that computes, is a freeze as well.
+            still = self._pulse.stands_still(now, _MARGIN_S)
+            return self._ended("froze" if still else "late", hook, now)
+        if hook is None or hook.since > end:
+            return self._stuck(now, began, end)
         return None
 
-    def _readable(self, wait_s: float) -> bool:
-        # A closed pipe is readable for ever: without this a dead child would look alive.
-        if self._is_closed:
-            time.sleep(wait_s)
-            return False
-        return bool(select.select([self._results], [], [], wait_s)[0])
+    def _is_late(self, hook: _OpenHook, now: float) -> bool:
+        return now - hook.since > hook.budget_s + _MARGIN_S * self._scale
 
-    def _overrun(self, watch: "_Beats", began: float, budget_s: float) -> Answer | None:
-        now = time.monotonic()
-        hook = self._longest_overdue(now)
-        if self._hooks and watch.frozen(now, _FROZEN_S * self._scale):
-            running = hook or min(self._hooks.values(), key=lambda item: item.since)
-            return self._ended("froze", running, now)
-        if hook is not None:
-            # Silence beyond the budget, of an interpreter that burns CPU, is a freeze as well.
-            fate: Fate = "froze" if watch.frozen(now, _MARGIN_S * self._scale) else "late"
-            return self._ended(fate, hook, now)
-        if now - began > budget_s * self._scale:
-            return Answer("overdue", took_s=now - began, stack=self._frames())
-        return None
-
-    def _longest_overdue(self, now: float) -> _OpenHook | None:
-        late = [
-            hook
-            for hook in self._hooks.values()
-            if now - hook.since > hook.budget_s + _MARGIN_S * self._scale
-        ]
-        return max(late, key=lambda hook: now - hook.since, default=None)
+    def _stuck(self, now: float, began: float, end: float) -> Answer | None:
+        idle_s = now - self._active
+        if now <= end and (self._hooks or idle_s < _STUCK_S * self._scale):
+            return None
+        return Answer("overdue", took_s=now - began, stack=self._frames())
 
     def _ended(self, fate: Fate, hook: _OpenHook, now: float) -> Answer:
         return Answer(
@@ -218,17 +243,35 @@ class ChildProcess:
         )
 
     def _dead(self, began: float) -> Answer:
+        answer = self._last_words()
+        if answer is not None:
+            return Answer("answered", answer, took_s=time.monotonic() - began)
+        stopped = _ending(-signal.SIGSTOP) if self._pulse.is_stopped(time.monotonic()) else ""
+        if not stopped:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_MARGIN_S)
+        # One that still runs has closed its end of the wire.
+        ending = stopped or self.ending or _ending(wire.CUT_OFF)
         running = min(self._hooks.values(), key=lambda item: item.since, default=None)
-        self._process.wait()
-        answer = Answer(
+        self.kill()
+        if not self._has_started:
+            raise ChildDidNotStart(f"a kit child ended at its start ({ending})\n{self.output()}")
+        return Answer(
             "died",
             operation=running.operation if running else "",
             took_s=time.monotonic() - began,
             stack=self._frames(),
-            ending=self.ending,
+            ending=ending,
         )
-        self.kill()
-        return answer
+
+    def _last_words(self) -> dict[str, Any] | None:
+        """Take in what the process had still written; not for ever, where a copy of it goes on."""
+        end = time.monotonic() + _MARGIN_S
+        while select.select(self._listened, [], [], 0)[0] and time.monotonic() < end:
+            answer = self._listen(0)
+            if answer is not None:
+                return answer
+        return None
 
     def _frames(self) -> tuple[str, ...]:
         with contextlib.suppress(OSError):
@@ -236,66 +279,27 @@ class ChildProcess:
             return tuple(locate.frames(dump))
         return ()
 
-    def dismiss(self) -> None:
-        """Let the process go: it exits at its next look at the commands, and is ended if not."""
-        with contextlib.suppress(OSError):
-            os.write(self._commands, b'{"do": "bye"}\n')
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(1.0)
-        self.kill()
-
     def kill(self) -> None:
-        """End the process, its group, and everything that it started."""
-        offspring = self._offspring()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
-        for process in offspring:
-            with contextlib.suppress(psutil.Error):
-                process.kill()
+        """End the process, its group, and everything that it started; blocks until it is gone."""
+        vitals.end_group(self._seen)
         self._process.wait()
-        for descriptor in (self._commands, self._results):
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
+        _close(self._commands, self._results)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
         self._commands = self._results = -1
 
-    def _offspring(self) -> list[psutil.Process]:
-        with contextlib.suppress(psutil.Error):
-            found: list[psutil.Process] = self._cpu.children(recursive=True)
-            return found
-        return []
+
+def _ending(code: int) -> str:
+    if code == wire.CUT_OFF:
+        return "it closed file descriptors that it had not opened"
+    if code >= 0:
+        return f"exit code {code}"
+    with contextlib.suppress(ValueError):
+        return f"signal {signal.Signals(-code).name}"
+    return f"signal {-code}"
 
 
-class _Beats:
-    """
-    Tells an interpreter that stands still from one that the machine does not schedule.
-
-    A frozen interpreter sends nothing and uses the processor; a starved one sends nothing and
-    does not get it. The measure is processor time, which a loaded machine only stretches.
-    """
-
-    def __init__(self, process: psutil.Process, now: float) -> None:
-        self._process = process
-        self._last = now
-        self._mark: float | None = None
-
-    def beat(self) -> None:
-        """Note that the interpreter ran Python code just now."""
-        self._last = time.monotonic()
-        self._mark = None
-
-    def frozen(self, now: float, after_s: float) -> bool:
-        """Whether nothing came for `after_s`, in which the process computed for long enough."""
-        if now - self._last < child_module.BEAT_S * 2:
-            return False
-        if self._mark is None:
-            # Asked for only once the child is silent: a look at its times is not free.
-            self._mark = self._used_s()
-        if now - self._last < after_s:
-            return False
-        return self._used_s() - self._mark > _TURN_S
-
-    def _used_s(self) -> float:
-        with contextlib.suppress(psutil.Error):
-            times = self._process.cpu_times()
-            return float(times.user + times.system)
-        return 0.0
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)

@@ -5,13 +5,13 @@ import dataclasses
 import itertools
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, NoReturn
 
 from memproto.operations import CORE_HOOKS, Binding, hook_name
-from memproto.testing import locate, routes
+from memproto.testing import incidents, locate, routes
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.facts import Fact, Facts
 from memproto.testing.subject import HookRaised, Subject, Watch
@@ -63,6 +63,7 @@ class Run:
         home: The directory that instances get unless another one is asked for.
         facts: A source of facts that no other check of this run plants.
         context: See `Context`.
+        observed: What a provider that cannot declare was seen to do, in the words of a declaration.
 
     """
 
@@ -83,6 +84,8 @@ class Run:
         self.facts = Facts(context.seed * 1009 + salt)
         self.audit: AuditLog | None = None
         self.root = home.parent
+        self.observed: dict[str, Any] = {}
+        self._routes = dict(context.routes)
         self._factory = factory
         self._latest: Any = None
         self._numbers = itertools.count(1)
@@ -107,6 +110,8 @@ class Run:
 
     def hook(self, operation: str) -> str:
         """The hook that serves `operation`, in the author's binding."""
+        if operation == "load":
+            return "the class or factory"
         return hook_name(operation, self.binding)
 
     def where(self, operation: str) -> str:
@@ -168,9 +173,11 @@ class Run:
                 subject.close()
 
     @contextlib.contextmanager
-    def session(self, home: Path | None = None, **extra: Any) -> Iterator[Subject]:
+    def session(
+        self, home: Path | None = None, session: str = "", **extra: Any
+    ) -> Iterator[Subject]:
         """An initialized instance that is shut down at the end of the block."""
-        subject = self.open(home, **extra)
+        subject = self.open(home, session, **extra)
         yield subject
         self.close(subject)
 
@@ -182,11 +189,33 @@ class Run:
 
     def declared(self, key: str, default: Any) -> Any:
         """What the provider declared under `key`, or the specification's default."""
-        return self.context.capabilities.get(key, default)
+        return {**self.context.capabilities, **self.observed}.get(key, default)
 
     def serves(self, route: str) -> bool:
         """Whether the provider stores by `route`, as declared or as observed at first contact."""
-        return self.context.routes.get(route) in ("declared", "observed")
+        if route not in self._routes:
+            # First contact ended before it was known, as where a race ends the process at times.
+            self._routes[route] = self.find_out(route)
+        return self._routes[route] in ("declared", "observed")
+
+    def find_out(self, route: str) -> str:
+        """
+        Try whether what is stored by `route` comes back: "observed", else "absent".
+
+        A provider that cannot declare may keep each session to itself: that is seen here too.
+        """
+        native = self.binding == "native"
+        home = self.place(f"survey-{route}") if native else self.home
+        tag = f"session-{self._tag}-{next(self._numbers)}"
+
+        def opened(which: str) -> contextlib.AbstractContextManager[Subject]:
+            return self.session(home, session="" if native else f"{tag}-{which}")
+
+        later = ("second",) if native else ("second", "first")
+        back_in = routes.survey(opened, self.facts.new(), route, later)
+        if back_in == "first":
+            self.observed["isolates"] = ["session"]
+        return "observed" if back_in else "absent"
 
     def needs_route(self, *any_of: str) -> str:
         """
@@ -197,11 +226,12 @@ class Run:
             Untestable: It cannot or did not declare, and none was observed.
 
         """
-        for route in any_of:
-            if self.serves(route):
-                if self.declared("retention", "verbatim") == "selective":
-                    raise Untestable("retention is selective: nothing is certain to be kept")
-                return route
+        served = [route for route in any_of if self.serves(route)]
+        if served and self.declared("retention", "verbatim") == "selective":
+            raise Untestable("retention is selective: nothing is certain to be kept")
+        if served:
+            # A hook that hung too often is not called any more; another route may still do.
+            return next((route for route in served if not self._withdrawn(route)), served[0])
         if all(self.lacks(_ROUTE_OPERATIONS[route]) for route in any_of):
             raise NotApplicable(f"the provider has no {' or '.join(self._hooks(any_of))}")
         wanted = " or ".join(any_of)
@@ -209,12 +239,17 @@ class Run:
             raise NotApplicable(f"the provider does not declare that it stores {wanted}")
         raise Untestable(f"nothing stored through {wanted} came back at first contact")
 
+    def _withdrawn(self, route: str) -> bool:
+        return self.watch.deaths.get(_ROUTE_OPERATIONS[route], 0) >= incidents.MOST_DEATHS
+
     def _hooks(self, any_of: tuple[str, ...]) -> list[str]:
         return [self.hook(_ROUTE_OPERATIONS[route]) for route in any_of]
 
     def lacks(self, operation: str) -> bool:
         """Whether the provider, one of the Hermes binding, has no hook of that name."""
-        return self.hook(operation) in getattr(self.provider().provider, "missing_hooks", ())
+        if self.binding != "hermes":
+            return False
+        return self.hook(operation) in self.provider().provider.missing_hooks
 
     def needs_hook(self, operation: str) -> None:
         """
@@ -286,11 +321,11 @@ class Run:
 
     def wait_until(self, condition: Callable[[], bool], within_s: float) -> bool:
         """Poll `condition` until it holds; False when it did not within the scaled time."""
-        end = time.monotonic() + within_s * self.context.scale
+        end = monotonic() + within_s * self.context.scale
         while not condition():
-            if time.monotonic() >= end:
+            if monotonic() >= end:
                 return False
-            time.sleep(0.005)
+            sleep(0.005)
         return True
 
 

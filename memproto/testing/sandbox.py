@@ -5,8 +5,10 @@ The operator's own home is never read or written: everything that points to it i
 nothing of the environment goes through but what a program needs to run at all.
 """
 
+import contextlib
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from pathlib import Path
@@ -65,6 +67,17 @@ def _agent_homes() -> list[Path]:
 def remove(root: Path) -> None:
     """Remove a run's directory, whatever a provider did to its permissions."""
     shutil.rmtree(root, ignore_errors=True)
+    _open_up(root)
+    for folder, names, _ in os.walk(root):
+        for name in names:
+            _open_up(Path(folder, name))
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def _open_up(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        if not folder.is_symlink():
+            folder.chmod(stat.S_IRWXU)
 
 
 def places(root: Path) -> dict[str, Path]:
@@ -79,6 +92,11 @@ def environment(root: Path, extra: dict[str, str]) -> dict[str, str]:
     """The whole environment of a child whose places are below `root`."""
     at = places(root)
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    if "PYTHONPATH" in kept:
+        # It may be relative to the directory of the call, which is not that of a child.
+        kept["PYTHONPATH"] = os.pathsep.join(
+            map(os.path.abspath, kept["PYTHONPATH"].split(os.pathsep))
+        )
     user = str(at["user"])
     fresh = {
         "HOME": user,

@@ -8,8 +8,8 @@ check can never mistake the provider's exception for its own.
 import contextlib
 import dataclasses
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
 from typing import Any
 
 from memproto.errors import ProviderError
@@ -43,6 +43,10 @@ class HookRaised(Exception):
     def ends_process(self) -> bool:
         """Whether the error is one that ends the interpreter."""
         return isinstance(self.error, SystemExit | KeyboardInterrupt | GeneratorExit)
+
+
+class HookWithdrawn(Untestable):
+    """A hook hung or died so often in this run that it is not called any more."""
 
 
 class HookLate(Exception):
@@ -83,15 +87,17 @@ class Watch:
         """Run the body as a hook of `operation`; raises `HookLate` when it took too long."""
         deaths = self.deaths.get(operation, 0)
         if deaths >= incidents.MOST_DEATHS:
-            raise Untestable(f"{operation} hung or died {deaths} times and is not called any more")
+            raise HookWithdrawn(
+                f"{operation} hung or died {deaths} times and is not called any more"
+            )
         budget_s = incidents.budget_s(operation, scale=self.scale, deaths=deaths)
         with self.wire.hook(operation, budget_s):
             self.arm(budget_s)
-            begin = time.perf_counter()
+            begin = perf_counter()
             try:
                 yield
             finally:
-                took_s = time.perf_counter() - begin
+                took_s = perf_counter() - begin
                 self.disarm()
                 self._count(operation, took_s)
         if took_s > budget_s:
@@ -128,7 +134,8 @@ class Subject:
 
     def has(self, operation: str) -> bool:
         """Whether the provider has the hook of an extension's operation."""
-        return callable(getattr(self.provider, hook_name(operation, "native"), None))
+        name = hook_name(operation, "native")
+        return bool(self.call(operation, lambda: callable(getattr(self.provider, name, None))))
 
     def call(self, operation: str, function: Callable[[], Any]) -> Any:
         """
@@ -137,15 +144,20 @@ class Subject:
         Raises:
             HookRaised: It raised anything at all.
             HookLate: It returned after its budget.
-            Untestable: The hook hung too often before.
+            HookWithdrawn: The hook hung too often before.
 
         """
         with self._watch.hook(operation):
             try:
-                return function()
+                return honest(function())
             except BaseException as error:
                 failure = HookRaised(operation, error)
         raise failure
+
+    def _use(self, operation: str, *arguments: Any) -> Any:
+        """Look the hook up and call it: a lookup may hang or raise as a call may."""
+        name = hook_name(operation, "native")
+        return self.call(operation, lambda: getattr(self.provider, name)(*arguments))
 
     # -- the core, in the order of a session's life ----------------------------------------------
 
@@ -155,55 +167,74 @@ class Subject:
 
     def available(self) -> Any:
         """Ask whether the provider is available."""
-        return self.call("available", self.provider.is_available)
+        return self._use("available")
 
     def open(self, session_key: str, config: dict[str, Any]) -> None:
         """Initialize the provider; `config` is handed over as it is."""
         self.config = config
-        self.call("open", lambda: self.provider.initialize(session_key, config))
+        self._use("open", session_key, config)
 
     def declare(self) -> Any:
         """Read the provider's capabilities."""
-        return self.call("declare", self.provider.capabilities)
+        return self._use("declare")
 
     def recall(self, query: str, messages: Sequence[dict[str, Any]] | None = None) -> Any:
         """Recall for one turn; gives what the hook returned, of whatever type."""
-        history = [] if messages is None else messages
-        return self.call("recall", lambda: self.provider.enrich_turn(query, history))
+        return self._use("recall", query, [] if messages is None else messages)
 
     def record(self, user: str, assistant: str = "Noted.") -> None:
         """Record one finished turn."""
-        self.call("record", lambda: self.provider.on_turn_complete(user, assistant))
+        self._use("record", user, assistant)
 
     def mirror(
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
         """Mirror one write of the memory tool."""
-        hook = self.provider.on_memory_write
-        self.call("mirror", lambda: hook(action, target, content, old_text))
+        self._use("mirror", action, target, content, old_text)
 
     def compress(self, messages: list[dict[str, Any]], count: int = 1) -> None:
         """Offer messages that are about to be discarded."""
-        self.call("compress", lambda: self.provider.on_compress(messages, count))
+        self._use("compress", messages, count)
 
     def close(self) -> None:
         """Shut the provider down."""
-        self.call("close", self.provider.shutdown)
+        self._use("close")
 
     # -- extensions -------------------------------------------------------------------------------
 
     def tools(self) -> Any:
         """Read the tool schemas."""
-        return self.call("tools", self.provider.get_tool_schemas)
+        return self._use("tools")
 
     def call_tool(self, name: str, args: dict[str, Any]) -> Any:
         """Call one tool."""
-        return self.call("call_tool", lambda: self.provider.handle_tool_call(name, args))
+        return self._use("call_tool", name, args)
 
     def prewarm(self, query: str) -> None:
         """Ask for the next turn's recall to be started."""
-        self.call("prewarm", lambda: self.provider.queue_prefetch(query))
+        self._use("prewarm", query)
 
     def backup_paths(self) -> Any:
         """Read the paths outside the home that hold the provider's state."""
-        return self.call("backup", self.provider.backup_paths)
+        return self._use("backup")
+
+
+class Disguised:
+    """Stands for an object that says it is of another class than it is: nothing can rely on it."""
+
+    def __init__(self, value: object) -> None:
+        self._name = type(value).__name__
+
+    def __repr__(self) -> str:
+        return f"<{self._name} that claims another class>"
+
+
+def honest(value: Any) -> Any:
+    """`value` where it can be examined safely: a text as a bare str, no object in disguise."""
+    kind = type(value)
+    if issubclass(kind, str):
+        return str.__str__(value)
+    try:
+        return value if value.__class__ is kind else Disguised(value)
+    except BaseException:
+        return Disguised(value)

@@ -6,9 +6,10 @@ nobody thought of, the same for the same seed; `any_text` is the strategy for pr
 """
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from memproto.testing.facts import Fact
 from memproto.testing.subject import HookRaised
 from memproto.testing.wire import show
 
@@ -24,6 +25,7 @@ NAMED: dict[str, str] = {
     "control characters": "bell \x07 escape \x1b[31mred\x1b[0m delete \x7f unit \x1f",
     "a lone high surrogate": "half of an emoji: \ud83d",
     "a lone low surrogate": "\udc80 from an undecodable file name",
+    "a surrogate inside a word": "the har\ud83dbour",
     "a surrogate pair the wrong way round": "\ude00\ud83d",
     "right-to-left text": "שלום עולם، مرحبا بالعالم",
     "bidirectional overrides": "invoice\u202efdp.exe\u202c \u2066isolated\u2069",
@@ -70,6 +72,36 @@ _ALPHABET = (
     "\ud800\ud83d\udbff\udc00\ude00\udfff",
     "\U0001f600\U0001f468\U0010ffff§",
 )
+
+
+def around(facts: Sequence[Fact], long_chars: int) -> list[tuple[str, Fact, str]]:
+    """
+    Each of six facts in unusual surroundings: what is unusual, the fact, and the text to store.
+
+    What is unusual completes the sentence "it returned for a text ...".
+    """
+    long, below, half, ends, accented, quoted = facts
+    accented = accented.accented()
+    return [
+        (f"of {long_chars:,} characters", long, padded(long.text, long_chars)),
+        ("of three lines", below, f"One more thing for you.\n\n{below.text}"),
+        ("with half a surrogate pair in it", half, f"{half.text} \ud83d"),
+        ("with a NUL in it", ends, f"{ends.text} \x00 So much for that."),
+        ("with letters beyond ASCII", accented, accented.text),
+        ("with quotation marks", quoted, f'{quoted.text} "It\'s" C:\\new, he said.'),
+    ]
+
+
+def padded(text: str, chars: int) -> str:
+    """The text, and after it other sentences up to that length."""
+    parts, size = [text], len(text)
+    for day in range(1, chars):
+        line = f"On day {day} the harbour was calm and nothing was moved."
+        size += len(line) + 1
+        if size > chars:
+            break
+        parts.append(line)
+    return " ".join(parts)
 
 
 def generated(seed: int, count: int) -> dict[str, str]:

@@ -1,6 +1,9 @@
 """What the kit watches inside a child: audit events, process globals, leftover threads."""
 
+import builtins
 import contextlib
+import io
+import json
 import locale
 import logging
 import os
@@ -8,8 +11,13 @@ import signal
 import socket
 import sys
 import threading
+import time
+import types
 from collections.abc import Iterator
 from typing import Any
+
+import memproto
+from memproto.testing.wire import show
 
 _PROGRAMS = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.fork")
 _SOCKETS = (
@@ -103,19 +111,57 @@ def process_globals() -> dict[str, Any]:
     """The parts of the process that belong to the host, in comparable form."""
     root = logging.getLogger()
     return {
-        "working directory": _or_error(os.getcwd),
+        "working directory": str(_or_error(os.getcwd)),
         "signal handlers": {
-            number: repr(signal.getsignal(number)) for number in sorted(signal.valid_signals())
+            number: _shown(signal.getsignal(number)) for number in sorted(signal.valid_signals())
         },
         "locale": locale.setlocale(locale.LC_ALL),
-        "root logger": (root.level, tuple(map(repr, root.handlers)), logging.root.manager.disable),
+        "root logger": (
+            root.level,
+            tuple(map(_shown, root.handlers)),
+            logging.root.manager.disable,
+        ),
         "socket timeout": socket.getdefaulttimeout(),
-        "sys.excepthook": repr(sys.excepthook),
-        "threading.excepthook": repr(threading.excepthook),
+        "sys.excepthook": _shown(sys.excepthook),
+        "threading.excepthook": _shown(threading.excepthook),
         "recursion limit": sys.getrecursionlimit(),
         "switch interval": sys.getswitchinterval(),
         "umask": _umask(),
     }
+
+
+def _functions(module: types.ModuleType) -> dict[str, Any]:
+    return {name: value for name, value in vars(module).items() if callable(value)}
+
+
+#: What the kit's own code calls in a child, as it was before any target was loaded.
+_ORIGINALS = {
+    module: _functions(module)
+    for module in (builtins, io, json, os, signal, socket, threading, time)
+}
+
+
+_KEPT_MODULES = (*_ORIGINALS, memproto, sys.modules[__name__])
+_SEARCHED = frozenset(sys.path)
+
+
+def replaced() -> list[str]:
+    """What the kit works with in a child, and what is no more as it was before the target."""
+    found = [
+        f"{module.__name__}.{name}"
+        for module, functions in _ORIGINALS.items()
+        for name, value in functions.items()
+        if vars(module).get(name) is not value
+    ]
+    if any(sys.modules.get(module.__name__) is not module for module in _KEPT_MODULES):
+        found.append("sys.modules")
+    if not _SEARCHED.issubset(sys.path):
+        found.append("sys.path")
+    if sys.gettrace() is not None or sys.getprofile() is not None:
+        found.append("the trace function")
+    if isinstance(_or_error(os.getcwd), OSError):
+        found.append("the working directory")
+    return found
 
 
 def environment() -> dict[str, str]:
@@ -137,6 +183,10 @@ def thread_ids() -> set[int]:
     return set(sys._current_frames())  # noqa: SLF001 - the only view of foreign threads
 
 
+def _shown(value: object) -> str:
+    return show(value, 1_000)
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
@@ -147,4 +197,4 @@ def _or_error(function: Any) -> Any:
     try:
         return function()
     except OSError as error:
-        return f"<{type(error).__name__}>"
+        return error

@@ -19,12 +19,7 @@ class ARepeatedAnswerDropsTheTurn(Journal):
             super().on_turn_complete(user_message, assistant_response)
 
 
-@mutant(
-    kills="MP-TURN-001",
-    says="did not come back: turn 1",
-    report="A7",
-    also={"MP-FENCE-001": "its ordinary entries and hostile texts are turns of one session too"},
-)
+@mutant(kills="MP-TURN-001", says="did not come back: turn 1", report="A7")
 class QueueOfTwoDropsTheOldest(Journal):
     def __init__(self) -> None:
         super().__init__()
@@ -72,6 +67,6 @@ class ResumeOverwritesTheSession(Journal):
         self._said += f"{user_message}\n{assistant_response}\n"
         document = {"kind": f"session {self._key}", "text": self._said}
         with self._lock:
-            rest = [entry for entry in self._entries if entry["kind"] != document["kind"]]
+            rest = [entry for entry in self._load() if entry["kind"] != document["kind"]]
             self._entries = [*rest, document]
             self._save()

@@ -56,6 +56,7 @@ class Journal:
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
         with self._lock:
+            self._entries = self._load()
             if action in ("replace", "remove"):
                 self._entries = [e for e in self._entries if not self._is_old(e, target, old_text)]
             if action in ("add", "replace"):
@@ -64,6 +65,8 @@ class Journal:
 
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         with self._lock:
+            # Other sessions of the same home may have written meanwhile.
+            self._entries = self._load()
             self._entries.append({"kind": "turn", "text": f"{user_message}\n{assistant_response}"})
             self._save()
 

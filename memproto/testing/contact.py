@@ -1,0 +1,70 @@
+"""What a judge is asked, and what first contact with a target found out."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from memproto import spec
+from memproto.operations import Binding
+from memproto.testing.outcomes import Result
+from memproto.testing.settings import Settings
+
+
+@dataclasses.dataclass(frozen=True)
+class Order:
+    """
+    What the user asked for, for one target.
+
+    Attributes:
+        target: As it was typed.
+        side: provider or host.
+        settings: See `Settings`.
+        profile: quick, ci or deep.
+        seed: Of everything drawn.
+        directory: From where the kit was called.
+        scale: Factor on every budget.
+
+    """
+
+    target: str
+    side: spec.Side = "provider"
+    settings: Settings = dataclasses.field(default_factory=Settings)
+    profile: str = "quick"
+    seed: int = 0
+    directory: Path = dataclasses.field(default_factory=Path.cwd)
+    scale: float = 1.0
+
+
+@dataclasses.dataclass
+class Contact:
+    """
+    What first contact found out; plain values, so that it travels to other workers.
+
+    Attributes:
+        binding: The binding of the provider, or None before it is known.
+        origin: Where the target was found.
+        results: Those of the gates, and of what was met on the way.
+        blocked: Why nothing else can be tested, or "".
+        capabilities: What the provider declared.
+        routes: Route to declared, observed or absent; a missing one is not known.
+        deaths: Operation to the number of its hangs and deaths; "" stands for between two hooks.
+
+    """
+
+    binding: Binding | None = None
+    origin: str = ""
+    results: list[Result] = dataclasses.field(default_factory=list)
+    blocked: str = ""
+    capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
+    routes: dict[str, str] = dataclasses.field(default_factory=dict)
+    deaths: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        plain = dataclasses.asdict(self)
+        return {**plain, "results": [result.as_dict() for result in self.results]}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Contact":
+        """The value that `as_dict` gave."""
+        return cls(**{**data, "results": [Result.from_dict(item) for item in data["results"]]})

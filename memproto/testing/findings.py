@@ -1,0 +1,80 @@
+"""From what became of a command to results, in the words that an author reads."""
+
+from memproto.operations import Binding, hook_name
+from memproto.testing import incidents
+from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.process import Answer
+
+
+def results(answer: Answer, requirement_id: str) -> list[Result]:
+    """The results that a child answered for one requirement, or why there are none."""
+    if answer.fate == "overdue":
+        reason = f"no hook was late, and the check had not ended after {answer.took_s:.0f} s"
+        return [Result(requirement_id, Outcome.INCONCLUSIVE, reason=reason)]
+    try:
+        return [Result.from_dict(item) for item in answer.data["results"]]
+    except (KeyError, TypeError, ValueError):
+        return [_no_result(answer, requirement_id)]
+
+
+def _no_result(answer: Answer, requirement_id: str) -> Result:
+    text = str(answer.data.get("kit_error", f"the child answered {answer.data}"))[-1500:]
+    replaced = answer.data.get("replaced")
+    if replaced:
+        reason = f"the provider changed {', '.join(replaced[:4])}: {text.splitlines()[-1]}"
+        return Result(requirement_id, Outcome.UNTESTABLE, reason=reason)
+    return Result(requirement_id, Outcome.KIT_ERROR, observed=text)
+
+
+def rule(answer: Answer, fallback: str) -> str:
+    """The requirement that forbids what happened to a child."""
+    if answer.operation == "load":
+        return incidents.LOAD
+    if answer.fate == "died":
+        return incidents.DIED
+    if answer.fate == "froze":
+        return incidents.FROZE
+    return incidents.LATE.get(answer.operation, fallback)
+
+
+def finding(answer: Answer, binding: Binding | None, broken: str, seen_in: str) -> Result:
+    """What happened to a child, as the violation of the rule `broken`."""
+    hook = hook_of(answer.operation, binding)
+    stack = "; ".join(answer.stack[:4])
+    return Result(
+        broken,
+        Outcome.FAIL,
+        _expected(answer, hook),
+        described(answer, binding) + (f"; stopped at {stack}" if stack else ""),
+        answer.stack[0] if answer.stack else hook,
+        seen_in="" if seen_in == broken else seen_in,
+        stack="\n".join(answer.stack),
+        duration_s=answer.took_s,
+    )
+
+
+def _expected(answer: Answer, hook: str) -> str:
+    if answer.fate == "died":
+        return "the process goes on"
+    if answer.fate == "froze":
+        return "the other threads of the process go on running"
+    return f"{hook or 'it'} returns within {answer.budget_s:g} s"
+
+
+def described(answer: Answer, binding: Binding | None) -> str:
+    """What happened to a child, in one line."""
+    hook = hook_of(answer.operation, binding)
+    if answer.fate == "died":
+        during = f"during {hook}" if hook else "between two hooks"
+        return f"the process ended {during} ({answer.ending})"
+    if answer.fate == "froze":
+        held = f"{hook} held the interpreter" if hook else "no thread ran between two hooks"
+        return f"{held} for {answer.took_s:.1f} s, and the process was ended"
+    return f"{hook or 'it'} had not returned after {answer.took_s:.1f} s and was ended"
+
+
+def hook_of(operation: str, binding: Binding | None) -> str:
+    """The hook of an operation in the author's binding; "" for none."""
+    if operation in ("", "load"):
+        return "the load step" if operation else ""
+    return hook_name(operation, binding or "native")

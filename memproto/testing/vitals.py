@@ -1,0 +1,97 @@
+"""What can be seen of a child from outside: whether it stands still, and what it has started."""
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+
+#: Shorter silence, twice the time between two beats of a child, is none.
+_SILENCE_S = 0.4
+
+#: An interpreter that runs none of the kit's code for so long, while it computes, is frozen.
+FROZEN_S = 4.0
+
+#: Processor time after which the kit's thread must have had its turn, if it could have any:
+#: interpreters change threads every 5 ms of it.
+_TURN_S = 0.4
+
+#: Silent for so long without computing, it is stopped, or waits with the interpreter lock held.
+_SILENT_S = 20.0
+
+
+class Pulse:
+    """
+    Tells an interpreter that stands still from one that the machine does not schedule.
+
+    A frozen interpreter sends nothing and uses the processor; a starved one sends nothing and
+    does not get it. The measure is processor time, which a loaded machine only stretches.
+    """
+
+    def __init__(self, process: psutil.Process, scale: float) -> None:
+        self.last = time.monotonic()
+        self._process = process
+        self._scale = scale
+        self._mark: float | None = None
+
+    def beat(self) -> None:
+        """Note that the interpreter ran Python code just now."""
+        self.last = time.monotonic()
+        self._mark = None
+
+    def stands_still(self, now: float, after_s: float = FROZEN_S) -> bool:
+        """Whether nothing came for `after_s`, in which the process computed, or for 20 s."""
+        silent_s = now - self.last
+        if silent_s < _SILENCE_S:
+            return False
+        if self._mark is None:
+            # Asked for only once the child is silent: a look at its times is not free.
+            self._mark = self._used_s()
+        if silent_s < after_s * self._scale:
+            return False
+        return silent_s > _SILENT_S * self._scale or self._used_s() - self._mark > _TURN_S
+
+    def is_stopped(self, now: float) -> bool:
+        """Whether a signal stopped the process, and nobody let it go on."""
+        if now - self.last < _SILENCE_S:
+            return False
+        with contextlib.suppress(psutil.Error):
+            return bool(self._process.status() == psutil.STATUS_STOPPED)
+        return False
+
+    def _used_s(self) -> float:
+        with contextlib.suppress(psutil.Error):
+            times = self._process.cpu_times()
+            return float(times.user + times.system)
+        return 0.0
+
+
+def end_group(process: psutil.Process) -> None:
+    """Kill a process, its group, and everything that it started and did not disown."""
+    offspring: list[psutil.Process] = []
+    with contextlib.suppress(psutil.Error):
+        offspring = process.children(recursive=True)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    for started in offspring:
+        with contextlib.suppress(psutil.Error):
+            started.kill()
+
+
+def end_strays(root: Path) -> None:
+    """Kill every process whose home or working directory lies below `root`, orphans included."""
+    for process in psutil.process_iter():
+        if process.pid != os.getpid() and _belongs(process, root):
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+
+
+def _belongs(process: psutil.Process, root: Path) -> bool:
+    places: list[str] = []
+    with contextlib.suppress(psutil.Error, OSError):
+        places.append(process.environ().get("HOME", ""))
+    with contextlib.suppress(psutil.Error, OSError):
+        places.append(process.cwd())
+    return any(place.startswith(f"{root}{os.sep}") for place in places)
