@@ -1,9 +1,11 @@
 """From what became of a child to results: whose fault it is, and what it costs the other rules."""
 
+from typing import ClassVar
+
 import pytest
 
 from memproto import spec
-from memproto.testing import clauses, judge, sandbox
+from memproto.testing import aftermath, clauses, judge, sandbox
 from memproto.testing.contact import Contact, Order
 from memproto.testing.judge import Judge
 from memproto.testing.outcomes import Outcome
@@ -19,8 +21,8 @@ FIRST, SECOND = (spec.requirement(item) for item in ("MP-SHUT-001", "MP-SHUT-002
 class Scripted:
     """A child that answers as a test says: commands to answers, by the id of the check."""
 
-    started: list["Scripted"]
-    answers: dict
+    started: ClassVar[list["Scripted"]] = []
+    answers: ClassVar[dict[str, list[Answer | Exception | None]]] = {}
 
     def __init__(self, root, environment, *, scale=1.0):
         self.alive = True
@@ -52,11 +54,10 @@ def scripted(monkeypatch):
     """A function that takes the script of every child to come."""
 
     class Mine(Scripted):
-        started = []
-        answers = {}
+        started: ClassVar[list[Scripted]] = []
 
     monkeypatch.setattr(judge, "ChildProcess", Mine)
-    monkeypatch.setattr(judge, "_LINGER_S", 0.0)
+    monkeypatch.setattr(aftermath, "LINGER_S", 0.0)
 
     def take(**answers):
         Mine.answers = {key.replace("_", "-"): list(value) for key, value in answers.items()}
@@ -148,7 +149,7 @@ def test_a_process_that_is_lost_between_hooks_three_times_is_not_started_again(s
 
 
 def test_of_many_processes_with_threads_four_are_kept(scripted, tmp_path, monkeypatch):
-    monkeypatch.setattr(judge, "_LINGER_S", 3600.0)
+    monkeypatch.setattr(aftermath, "LINGER_S", 3600.0)
     dirty = Answer("answered", {"results": [], **PASSED, "threads": 1})
     started = scripted(MP_SHUT_001=[dirty] * 9)
     mine = judging(tmp_path)
@@ -203,7 +204,7 @@ def test_an_error_after_the_provider_changed_the_interpreter_is_none_of_the_kit(
     assert found.reason == "the provider changed builtins.isinstance: TypeError: no"
 
 
-# -- with real children ------------------------------------------------------------------------------
+# -- with real children ----------------------------------------------------------------------------
 
 HOSTILE = {
     "import_exits": ("import sys\nsys.exit(3)\n", "MP-LOAD-001", "raised SystemExit: 3"),
@@ -218,20 +219,28 @@ HOSTILE = {
         "OSError: gone",
     ),
     "reading_raises": (
-        "class Odd(dict):\n    def get(self, *a): raise OSError('unreadable')\n"
-        "class Mine(Journal):\n    def capabilities(self): return Odd(super().capabilities())\n",
+        """class Odd(dict):
+    def get(self, *a): raise OSError('unreadable')
+class Mine(Journal):
+    def capabilities(self): return Odd(super().capabilities())
+""",
         "",
         "",
     ),
     "in_disguise": (
-        "class Liar:\n    __class__ = str\n"
-        "class Mine(Journal):\n    def enrich_turn(self, u, m): return Liar()\n",
+        """class Liar: __class__ = str
+class Mine(Journal):
+    def enrich_turn(self, u, m): return Liar()
+""",
         "MP-RECALL-001",
         "<Liar that claims another class>",
     ),
     "repr_exits": (
-        "class Rude:\n    def __repr__(self): raise SystemExit(3)\n"
-        "class Mine(Journal):\n    def enrich_turn(self, u, m): return Rude()\n",
+        """class Rude:
+    def __repr__(self): raise SystemExit(3)
+class Mine(Journal):
+    def enrich_turn(self, u, m): return Rude()
+""",
         "MP-RECALL-001",
         "<Rude whose repr raises SystemExit>",
     ),
@@ -241,8 +250,9 @@ HOSTILE = {
         "it closed file descriptors that it had not opened",
     ),
     "message_is_hostile": (
-        "class Mine(Journal):\n"
-        "    def initialize(self, s, c): raise OSError('\\x1b[2J\\udc80' + 'x' * 10**7)\n",
+        r"""class Mine(Journal):
+    def initialize(self, s, c): raise OSError('\x1b[2J\udc80' + 'x' * 10**7)
+""",
         "MP-INIT-001",
         "OSError: \\x1b[2J\\udc80xxx",
     ),

@@ -134,7 +134,7 @@ def test_an_honest_value_is_passed_through(value):
     assert honest(value) is value
 
 
-# -- what the author reads ---------------------------------------------------------------------------
+# -- what the author reads -------------------------------------------------------------------------
 
 RED = Result("MP-RECALL-002", Outcome.FAIL, "a", "b", "mine.py:3 in Mine.enrich_turn")
 

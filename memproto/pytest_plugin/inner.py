@@ -30,17 +30,30 @@ _PROPERTY = "memproto"
 
 @dataclasses.dataclass
 class Target:
-    """One target of the run: its order, its judge, and the results that came in for it."""
+    """
+    One target of the run: its order, its judge, and the results that came in for it.
+
+    Attributes:
+        met: Those results that no item shows: of first contact, and of what came late.
+
+    """
 
     order: Order
     judge: Judge
     wanted: list[spec.Requirement]
     results: list[Result] = dataclasses.field(default_factory=list)
+    met: list[Result] = dataclasses.field(default_factory=list)
 
     @property
     def label(self) -> str:
         """How the target is called in node ids."""
         return f"host {self.order.target}" if self.order.side == "host" else self.order.target
+
+    def messages(self) -> list[str]:
+        """What no item shows and what is red, one message for each requirement."""
+        red = {item.id: item for item in reversed(self.met) if item.outcome in SCORED_AT_CONTACT}
+        shown = {item.id for item in self.results if item.outcome in SCORED_AT_CONTACT}
+        return [message.render(item, self.order) for key, item in red.items() if key not in shown]
 
     def node_id(self, requirement: spec.Requirement) -> str:
         """The node id of the item for one requirement."""
@@ -124,11 +137,8 @@ class Suite:
                 target.judge.meet()
                 # What was met before the checks counts as well, whatever is selected afterwards.
                 gates = {item.id for item in target.wanted if item.gate}
-                target.results += [
-                    result
-                    for result in target.judge.contact.results
-                    if result.id not in gates and result.outcome in SCORED_AT_CONTACT
-                ]
+                found = [item for item in target.judge.contact.results if item.id not in gates]
+                target.met += [item for item in found if item.outcome in SCORED_AT_CONTACT]
         except BaseException:
             self._close()
             raise
@@ -156,7 +166,7 @@ class Suite:
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         """Take what a worker found at its end."""
         output = getattr(node, "workeroutput", None) or {}
-        self._take(json.loads(output.get("memproto_late", "[]")))
+        self._take(json.loads(output.get("memproto_late", "[]")), is_shown=False)
 
     # -- collection -------------------------------------------------------------------------------
 
@@ -187,11 +197,12 @@ class Suite:
                     lost = Result(requirement.id, Outcome.KIT_ERROR, observed=said)
                     target.results.append(lost)
 
-    def _take(self, rows: list[dict[str, Any]]) -> None:
+    def _take(self, rows: list[dict[str, Any]], *, is_shown: bool = True) -> None:
         for row in rows:
             for target in self.targets:
                 if target.order.target == row["target"] and target.order.side == row["side"]:
-                    target.results.append(Result.from_dict(row["result"]))
+                    book = target.results if is_shown else target.met
+                    book.append(Result.from_dict(row["result"]))
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """Show each outcome by its own word and letter."""
@@ -221,7 +232,7 @@ class Suite:
         for target in self.targets:
             late = _rows(target.order, target.judge.finish())
             if not self.is_worker:
-                self._take(late)
+                self._take(late, is_shown=False)
             elif late:
                 known = json.loads(self.config.workeroutput.get("memproto_late", "[]"))  # type: ignore[attr-defined]
                 self.config.workeroutput["memproto_late"] = json.dumps(known + late)  # type: ignore[attr-defined]
@@ -249,7 +260,7 @@ class Suite:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the verdict of each target."""
         if self.document is not None:
-            terminal.summary(terminalreporter, self.document)
+            terminal.summary(terminalreporter, self.document, [t.messages() for t in self.targets])
 
 
 class SuiteDirectory(pytest.Directory):
@@ -320,7 +331,8 @@ def _rows(order: Order, results: list[Result]) -> list[dict[str, Any]]:
 
 
 def _judged(target: Target) -> document.Judged:
-    return document.Judged(target.order, target.judge.contact, target.results)
+    found = [*target.results, *target.met]
+    return document.Judged(target.order, target.judge.contact, found)
 
 
 def _narrowed(option: Any) -> bool:

@@ -43,6 +43,8 @@ def run(early_config: pytest.Config) -> int:
 def _passed_on(code: int) -> int:
     if code >= 0:
         return code
+    if -code in (signal.SIGINT, signal.SIGTERM):
+        return int(pytest.ExitCode.INTERRUPTED)
     sys.stderr.write(f"ERROR: the run of the kit was ended by signal {-code}\n")
     return int(pytest.ExitCode.INTERNAL_ERROR)
 

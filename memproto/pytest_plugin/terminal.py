@@ -59,10 +59,12 @@ def status(rows: list[dict[str, Any]]) -> tuple[str, str, str]:
     return categories.get(worst.outcome, worst.outcome.replace("_", " ")), letter, word
 
 
-def summary(reporter: Any, document: dict[str, Any]) -> None:
-    """Print a block for each target, its verdict last."""
-    for report in document["reports"]:
+def summary(reporter: Any, document: dict[str, Any], messages: list[list[str]]) -> None:
+    """Print a block for each target, its verdict last; `messages` are those no item has shown."""
+    for report, unseen in zip(document["reports"], messages, strict=True):
         reporter.section(f"{report['side']} {report['target']}", sep="-")
+        for text in unseen:
+            reporter.write_line(f"{text}\n")
         _chapters(reporter, report)
         _reasons(reporter, report)
         _verdict(reporter, report)

@@ -10,6 +10,7 @@ import faulthandler
 import importlib
 import json
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -106,7 +107,8 @@ class Child:
             return {"results": [_not_loaded(error).as_dict()]}
         # Threads that importing started belong to the process from here on, not to a check.
         self._threads = watchers.thread_ids()
-        return {"binding": self._target.binding, "origin": self._target.origin}
+        found = {"binding": self._target.binding, "origin": self._target.origin}
+        return {**found, "forks": self._audit.forks}
 
     # -- checks -----------------------------------------------------------------------------------
 
@@ -328,6 +330,10 @@ def main() -> None:
     for descriptor in (commands, results, stacks):
         os.set_inheritable(descriptor, False)
     pid = getpid()
+    # A parent that was started in the background hands down an interrupt that is ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
     with os.fdopen(stacks, "a", encoding="utf-8", errors="replace") as file:
         faulthandler.enable(file=file)
         child = Child(Wire(results), file)

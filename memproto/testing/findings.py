@@ -53,6 +53,18 @@ def finding(answer: Answer, binding: Binding | None, broken: str, seen_in: str) 
     )
 
 
+def forked() -> Result:
+    """A target that forked while it was imported or built."""
+    observed = "importing or building forked the process"
+    return Result(
+        incidents.DIED,
+        Outcome.FAIL,
+        "no copy of the process",
+        observed,
+        seen_in=incidents.LOAD,
+    )
+
+
 def _expected(answer: Answer, hook: str) -> str:
     if answer.fate == "died":
         return "the process goes on"

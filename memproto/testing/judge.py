@@ -16,16 +16,10 @@ from typing import Any
 
 from memproto import errors, spec
 from memproto.errors import KitUsageError
-from memproto.testing import clauses, findings, incidents, sandbox, vitals
+from memproto.testing import aftermath, clauses, findings, incidents, sandbox, vitals
 from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.process import Answer, ChildDidNotStart, ChildProcess
-
-#: A process in which a check left threads is watched for so long after that check.
-_LINGER_S = 3.0
-
-#: So many of them at most; of more, the oldest are watched for less.
-_MOST_RETIRED = 4
 
 _OTHER_COMMANDS_S = 90.0
 
@@ -34,15 +28,6 @@ _FIRST = "first contact"
 
 #: What was met at first contact counts as well, whatever is selected afterwards.
 SCORED_AT_CONTACT = (Outcome.FAIL, Outcome.WARN, Outcome.KIT_ERROR)
-
-
-@dataclasses.dataclass
-class _Retired:
-    """A process that is only watched any more, because a check left threads in it."""
-
-    process: ChildProcess
-    check: str
-    since: float
 
 
 class _CannotServe(Exception):
@@ -74,8 +59,7 @@ class Judge:
         self._chapter = ""
         self._served: list[str] = []
         self._shares_processes = True
-        self._has_lost_late = False
-        self._retired: list[_Retired] = []
+        self._aftermath = aftermath.Aftermath(order.scale)
 
     # -- first contact ----------------------------------------------------------------------------
 
@@ -88,7 +72,9 @@ class Judge:
 
         """
         try:
-            self._start(_FIRST)
+            loaded = self._start(_FIRST)
+            if loaded.data.get("forks") and self.order.side == "provider":
+                self.contact.results.append(findings.forked())
             if self.order.side == "provider":
                 self._pass_gates()
         except _CannotServe as fault:
@@ -175,8 +161,8 @@ class Judge:
         answer = self._ask(command, check.budget_s)
         for operation in answer.data.get("late", ()):
             self._count_death(operation)
-        if answer.data.get("threads") and self._process is not None:
-            self._retired.append(_Retired(self._process, check.requirement, time.monotonic()))
+        if self._process is not None and answer.data.get("threads"):
+            self._aftermath.add(self._process, check.requirement)
             self._process = None
         elif answer.data.get("changed"):
             self._dismiss()
@@ -200,8 +186,14 @@ class Judge:
             hook = findings.hook_of(operation, self.contact.binding)
             reason = f"{hook} hung before in this run, and did again"
             return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason)]
-        rule = findings.rule(answer, requirement_id)
+        rule = self._rule(answer, requirement_id)
         return _depending(requirement_id, self._finding(answer, rule, requirement_id))
+
+    def _rule(self, answer: Answer, requirement_id: str) -> str:
+        # The rules on processes bind providers; a host breaks what is asked of it at that moment.
+        if self.order.side == "host":
+            return requirement_id
+        return findings.rule(answer, requirement_id)
 
     def _finding(self, answer: Answer, rule: str, seen_in: str) -> Result:
         return findings.finding(answer, self.contact.binding, rule, seen_in)
@@ -223,47 +215,27 @@ class Judge:
         results = self._to_results(again, check.requirement)
         owner = next((item for item in reversed(earlier) if self._dies_later(item)), "")
         note = "" if owner else "; it did not happen again when each check was run alone"
-        finding = self._finding(answer, incidents.DIED, owner or check.requirement)
+        seen_in = owner or check.requirement
+        finding = self._finding(answer, self._rule(answer, seen_in), seen_in)
         return [*results, dataclasses.replace(finding, observed=finding.observed + note)]
 
     def _dies_later(self, requirement_id: str) -> bool:
         """Run one check alone, and watch its process for a while after it."""
         self._start()
-        if self._check(clauses.checks(self.order.side)[requirement_id]).fate == "died":
-            return True
-        process = self._process or (self._retired[-1].process if self._retired else None)
-        if process is None:
-            return False
-        end = time.monotonic() + _LINGER_S * self.order.scale
-        while process.alive and time.monotonic() < end:
-            time.sleep(0.02)
-        return not process.alive
+        process = self._process
+        answer = self._check(clauses.checks(self.order.side)[requirement_id])
+        if answer.fate == "died" or process is None:
+            return answer.fate == "died"
+        linger_s = aftermath.LINGER_S * self.order.scale
+        return aftermath.watch(process, time.monotonic() + linger_s)
 
     def _collect_late(self, *, wait: bool = False) -> list[Result]:
         """What became of the processes in which checks had left threads."""
-        found: list[Result] = []
-        newest = self._retired[-_MOST_RETIRED:]
-        for item in list(self._retired):
-            end = item.since + _LINGER_S * self.order.scale
-            while wait and item.process.alive and time.monotonic() < end:
-                time.sleep(0.02)
-            if item.process.alive and time.monotonic() < end and item in newest:
-                continue
-            self._retired.remove(item)
-            found += self._last_look(item)
-            item.process.kill()
-        return found
+        return [self._late(check, answer) for check, answer in self._aftermath.collect(wait=wait)]
 
-    def _last_look(self, item: _Retired) -> list[Result]:
-        if self._has_lost_late and item.process.alive:
-            # It is known already, and a frozen process answers after seconds only.
-            return []
-        answer = item.process.ask({"do": "nothing"}, _OTHER_COMMANDS_S)
-        if answer.fate not in ("died", "froze"):
-            return []
-        self._has_lost_late = True
-        found = self._finding(answer, findings.rule(answer, incidents.DIED), item.check)
-        return [dataclasses.replace(found, observed=f"{found.observed}, by a thread left running")]
+    def _late(self, check: str, answer: Answer) -> Result:
+        found = self._finding(answer, self._rule(answer, check), check)
+        return dataclasses.replace(found, observed=f"{found.observed}, by a thread left running")
 
     # -- processes --------------------------------------------------------------------------------
 
@@ -273,7 +245,7 @@ class Judge:
         if not (kept and self._shares_processes and chapter == self._chapter):
             self._start(chapter)
 
-    def _start(self, chapter: str = "") -> None:
+    def _start(self, chapter: str = "") -> Answer:
         """
         Start a process and load the target in it.
 
@@ -298,6 +270,7 @@ class Judge:
             raise _CannotServe(findings.results(answer, self._load_rule())[0])
         self.contact.binding = answer.data["binding"]
         self.contact.origin = answer.data["origin"]
+        return answer
 
     def _load(self) -> Answer:
         root = self._root / f"process-{next(self._numbers)}"
@@ -383,9 +356,7 @@ class Judge:
     def close(self) -> None:
         """End every process of this judge, and what those started and disowned."""
         self._dismiss()
-        for item in self._retired:
-            item.process.kill()
-        self._retired.clear()
+        self._aftermath.close()
         vitals.end_strays(self._root)
 
 

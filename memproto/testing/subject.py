@@ -7,6 +7,7 @@ check can never mistake the provider's exception for its own.
 
 import contextlib
 import dataclasses
+import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
@@ -17,6 +18,21 @@ from memproto.operations import Binding, hook_name
 from memproto.testing import incidents
 from memproto.testing.clauses import Untestable
 from memproto.testing.wire import Wire, show
+
+#: Operations that may fail with their backend. To start, to answer whether it is available and to
+#: end, a provider needs none.
+_MAY_NEED_A_BACKEND = frozenset({"recall", "record", "mirror", "compress", "call_tool", "prewarm"})
+
+
+def _is_unreachable(error: BaseException | None) -> bool:
+    """Whether an error, or one that it came from, says that a connection could not be had."""
+    for _ in range(10):
+        if isinstance(error, ConnectionError | TimeoutError | socket.gaierror):
+            return True
+        if error is None:
+            return False
+        error = error.__cause__ or error.__context__
+    return False
 
 
 class HookRaised(Exception):
@@ -43,6 +59,25 @@ class HookRaised(Exception):
     def ends_process(self) -> bool:
         """Whether the error is one that ends the interpreter."""
         return isinstance(self.error, SystemExit | KeyboardInterrupt | GeneratorExit)
+
+
+class BackendAway(HookRaised, Untestable):
+    """
+    A hook raised because its backend does not answer, which is a report and no violation.
+
+    What is left of a check without the backend proves nothing; so it is untestable too.
+    """
+
+    @property
+    def is_report(self) -> bool:
+        """Always: not stored, and said so."""
+        return True
+
+    def __str__(self) -> str:
+        return (
+            f"the backend of {self.operation} does not answer ({show(self.error)}); "
+            "needs: the settings `config` or `env`"
+        )
 
 
 class HookWithdrawn(Untestable):
@@ -151,7 +186,8 @@ class Subject:
             try:
                 return honest(function())
             except BaseException as error:
-                failure = HookRaised(operation, error)
+                away = operation in _MAY_NEED_A_BACKEND and _is_unreachable(error)
+                failure = (BackendAway if away else HookRaised)(operation, error)
         raise failure
 
     def _use(self, operation: str, *arguments: Any) -> Any:

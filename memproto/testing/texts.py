@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from memproto.testing.facts import Fact
-from memproto.testing.subject import HookRaised
+from memproto.testing.subject import BackendAway, HookRaised
 from memproto.testing.wire import show
 
 _WORDS = "the harbour keeps its lamps lit while the last ferry crosses "
@@ -132,7 +132,7 @@ def raised_for(
     Use every text, and give the names of those for which a hook raised, with what it raised.
 
     Raises:
-        HookRaised: A hook raised what ends the process.
+        HookRaised: A hook raised what ends the process, or its backend is away.
 
     """
     found: list[tuple[str, HookRaised]] = []
@@ -140,7 +140,7 @@ def raised_for(
         try:
             use(text)
         except HookRaised as failure:
-            if failure.ends_process:
+            if failure.ends_process or isinstance(failure, BackendAway):
                 raise
             found.append((name, failure))
     return found

@@ -44,9 +44,14 @@ class AuditLog:
 
     An audit hook cannot be removed, so there is one for the life of the process. Connections that
     leave the machine are refused here: the kit sends traffic to loopback only.
+
+    Attributes:
+        forks: How often the process was forked.
+
     """
 
     def __init__(self) -> None:
+        self.forks = 0
         self._recording: list[str] | None = None
         sys.addaudithook(self._hear)
 
@@ -63,6 +68,7 @@ class AuditLog:
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
         if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo"):
             self._refuse_outside(event, args)
+        self.forks += event == "os.fork"
         if self._recording is None:
             return
         described = _describe(event, args)

@@ -14,10 +14,11 @@ def wheel(folder: Path) -> Path:
     return next(folder.glob("memproto-*.whl"))
 
 
-def environment(folder: Path, kit: Path, *packages: str) -> Path:
-    """Create a virtual environment with the kit and `packages`; gives its interpreter."""
+def environment(folder: Path, kit: Path, *installs: str) -> Path:
+    """Create a virtual environment with the kit; each of `installs` is one call of pip."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     python = folder / "bin" / "python"
-    install = [str(python), "-m", "pip", "install", "--quiet", f"{kit}[kit]", *packages]
-    subprocess.run(install, check=True)
+    for arguments in (f"{kit}[kit]", *installs):
+        command = [str(python), "-m", "pip", "install", "--quiet", *arguments.split()]
+        subprocess.run(command, check=True)
     return python
