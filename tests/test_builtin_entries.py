@@ -3,6 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from memproto.errors import Rejected, TooLarge, WriteRefused
 from memproto.reference_providers.builtin import edits
 from memproto.reference_providers.builtin.entries import (
     Entry,
@@ -12,8 +14,6 @@ from memproto.reference_providers.builtin.entries import (
     is_date,
     used_chars,
 )
-
-from memproto.errors import Rejected, TooLarge, WriteRefused
 
 DATE = "2026-03-04T05:06:07+00:00"
 TRAPS = [

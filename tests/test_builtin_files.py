@@ -11,9 +11,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from memproto.reference_providers.builtin import BuiltinMemoryProvider, files
 
 from memproto.errors import Misconfigured, Unavailable, WriteRefused
+from memproto.reference_providers.builtin import BuiltinMemoryProvider, files
 
 OPEN = """\
 import sys

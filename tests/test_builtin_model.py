@@ -9,9 +9,9 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from memproto.reference_providers.builtin import BuiltinMemoryProvider
 
 from memproto.errors import ProviderError
+from memproto.reference_providers.builtin import BuiltinMemoryProvider
 
 LIMITS = {"memory": 40, "user": 25}
 FILES = {"memory": "MEMORY.md", "user": "USER.md"}

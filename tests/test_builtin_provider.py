@@ -9,7 +9,6 @@ import jsonschema
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from memproto.reference_providers.builtin import BuiltinMemoryProvider
 
 from memproto.errors import (
     Misconfigured,
@@ -19,6 +18,7 @@ from memproto.errors import (
     WriteRefused,
 )
 from memproto.provider import BackupProvider, MemoryProvider, PromptProvider, ToolProvider
+from memproto.reference_providers.builtin import BuiltinMemoryProvider
 
 
 def opened(home, **config):

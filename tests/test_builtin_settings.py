@@ -5,12 +5,12 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memproto.reference_providers.builtin import BuiltinMemoryProvider
-from memproto.reference_providers.builtin.settings import user_file
 
 from memproto.errors import (
     Misconfigured,
 )
+from memproto.reference_providers.builtin import BuiltinMemoryProvider
+from memproto.reference_providers.builtin.settings import user_file
 
 
 def opened(home, **config):

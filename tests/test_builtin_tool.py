@@ -7,14 +7,14 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memproto.reference_providers.builtin import BuiltinMemoryProvider
-from memproto.reference_providers.builtin.settings import user_file
 
 from memproto.errors import (
     ProviderError,
     Rejected,
     TooLarge,
 )
+from memproto.reference_providers.builtin import BuiltinMemoryProvider
+from memproto.reference_providers.builtin.settings import user_file
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -24,8 +24,9 @@ class Scripted:
     started: ClassVar[list["Scripted"]] = []
     answers: ClassVar[dict[str, list[Answer | Exception | None]]] = {}
 
-    def __init__(self, root, environment, *, scale=1.0):
+    def __init__(self, root, environment, *, scale, frozen_s):
         self.alive = True
+        self.frozen_s = frozen_s
         self.root = root
         type(self).started.append(self)
 
@@ -148,6 +149,15 @@ def test_a_process_that_is_lost_between_hooks_three_times_is_not_started_again(s
     assert len(started) == 3
 
 
+def test_a_second_freeze_is_believed_sooner(scripted, tmp_path):
+    froze = Answer("froze", operation="close", took_s=4.0)
+    started = scripted(MP_SHUT_001=[froze])
+    mine = judging(tmp_path)
+    mine.run(FIRST)
+    mine.run(SECOND)
+    assert started[0].frozen_s > started[1].frozen_s
+
+
 def test_of_many_processes_with_threads_four_are_kept(scripted, tmp_path, monkeypatch):
     monkeypatch.setattr(aftermath, "LINGER_S", 3600.0)
     dirty = Answer("answered", {"results": [], **PASSED, "threads": 1})
@@ -249,6 +259,24 @@ class Mine(Journal):
         "MP-ISO-003",
         "it closed file descriptors that it had not opened",
     ),
+    "sets_an_alarm": (
+        """import signal
+class Mine(Journal):
+    def initialize(self, s, c):
+        super().initialize(s, c)
+        signal.setitimer(signal.ITIMER_REAL, 0.6)
+""",
+        "MP-ISO-003",
+        "(signal SIGALRM)",
+    ),
+    "forks_at_import": (
+        """import os
+os.fork()
+class Mine(Journal): pass
+""",
+        "MP-ISO-003",
+        "importing or building forked the process",
+    ),
     "message_is_hostile": (
         r"""class Mine(Journal):
     def initialize(self, s, c): raise OSError('\x1b[2J\udc80' + 'x' * 10**7)
@@ -259,24 +287,30 @@ class Mine(Journal):
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_target_is_red_under_the_rule_it_breaks_and_the_kit_has_no_error(tmp_path, name):
-    source, rule, said = HOSTILE[name]
+def judged(tmp_path, source):
+    """All results of first contact, of two checks and of the end, for a module of that source."""
     (tmp_path / "tests").symlink_to(ROOT / "tests")
     write(tmp_path, hostile__py=f"from tests.good.journal import Journal\n{source}")
     root = sandbox.new_root()
     wanted = [spec.requirement(item) for item in ("MP-NAME-002", "MP-RECALL-001")]
+    mine = Judge(Order("hostile", directory=tmp_path), root)
     try:
-        mine = Judge(Order("hostile", directory=tmp_path), root)
         found = [*mine.meet().results, *(r for item in wanted for r in mine.run(item))]
+        return found + mine.finish()
     finally:
         mine.close()
         sandbox.remove(root)
+        assert not root.exists()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_target_is_red_under_the_rule_it_breaks_and_the_kit_has_no_error(tmp_path, name):
+    source, rule, said = HOSTILE[name]
+    found = judged(tmp_path, source)
     red = {result.id: result.observed for result in found if result.outcome is Outcome.FAIL}
     assert set(red) == ({rule} if rule else set())
     assert said in red.get(rule, "")
     assert not any(result.outcome is Outcome.KIT_ERROR for result in found)
-    assert not root.exists()
 
 
 def test_every_check_has_a_process_budget_above_that_of_its_hooks():

@@ -188,7 +188,11 @@ def test_the_kit_says_what_to_install_when_its_packages_are_missing(tmp_path):
     import subprocess
 
     done = subprocess.run(
-        [sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 4
     assert "memproto[kit]" in done.stderr

@@ -111,11 +111,12 @@ def _difference(before: Messages, after: Messages) -> str:
 def compression_leaves_what_was_stored(run: Run) -> None:
     run.needs_hook("compress")
     route = run.needs_route("turns", "writes", "tools")
-    before, during = run.facts.several(2)
-    with run.session() as subject:
-        run.plant(subject, before, route)
-    if not run.reopened_brings_back(before):
-        raise Untestable("a stored fact did not come back without a compression either")
+    before, between, during = run.facts.several(3)
+    for fact in (before, between):
+        with run.session() as subject:
+            run.plant(subject, fact, route)
+    if not all(run.reopened_brings_back(fact) for fact in (before, between)):
+        raise Untestable("two stored facts did not come back without a compression either")
     with run.session() as subject:
         run.plant(subject, during, route)
         subject.compress(_held(during), 1)

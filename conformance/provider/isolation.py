@@ -134,6 +134,8 @@ def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
     # No rule asks that a text be recallable in its own session; but what is, stays so.
     seen = run.brings_back(subject, first)
     run.close(neighbour)
+    if seen and not run.brings_back(subject, first):
+        _violated(run, "what was recalled before it is not recalled any more", which)
     try:
         run.plant(subject, second, route)
         subject.recall(second.query)
@@ -142,8 +144,6 @@ def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
             raise
         observed = f"{run.hook(failure.operation)} raised {show(failure.error)}"
         _violated(run, observed, which)
-    if seen and not run.brings_back(subject, first):
-        _violated(run, "what was recalled before it is not recalled any more", which)
     run.close(subject)
     kept = [run.reopened_brings_back(fact) for fact in (first, second)]
     if kept[0] and not kept[1]:

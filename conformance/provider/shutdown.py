@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.testing import routes
-from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.run import Run, together
 from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.wire import show
@@ -38,12 +38,24 @@ def shutdown_may_come_from_two_threads(run: Run) -> None:
     with run.session() as subject:
         routes.live(subject, run.facts.new())
     subject.close()
+    _closes_on_another_thread(run)
     for _ in range(_ROUNDS):
         with _left_open(run) as subject:
             routes.live(subject, run.facts.new())
             for error in together(subject.close, subject.close):
                 if error is not None:
                     _judge_raised(run, error, "both calls return", "by two threads at once")
+
+
+def _closes_on_another_thread(run: Run) -> None:
+    """One call alone; what raises there already is the rule on threads, not on two calls."""
+    with _left_open(run) as subject:
+        error = together(subject.close)[0]
+    if isinstance(error, HookRaised) and not error.ends_process:
+        said = f"on another thread than initialize's {run.hook('close')} raises by itself"
+        raise Untestable(f"{said}, {show(error.error)}; see MP-THR-001")
+    if error is not None:
+        raise error
 
 
 @check("MP-SHUT-003")

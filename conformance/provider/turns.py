@@ -30,8 +30,8 @@ def every_turn_comes_back(run: Run) -> None:
 
 
 def _all_of_a_session(run: Run) -> None:
-    facts = run.facts.several(_TURNS)
-    with run.session() as subject:
+    facts, key = run.facts.several(_TURNS), run.session_key()
+    with run.session(session=key) as subject:
         for fact in facts:
             # The same answer each time, as agents give it; it is the user's words that differ.
             subject.record(fact.text, "Done.")
@@ -41,8 +41,19 @@ def _all_of_a_session(run: Run) -> None:
     if lost:
         run.violated(
             f"each of {_TURNS} turns recalled by a question about it, after a new start",
-            f"{len(lost)} of {_TURNS} did not come back: {_listed(facts, lost)}",
+            f"{len(lost)} of {_TURNS} did not come back: {_listed(facts, lost)}"
+            + _hint_on_sessions(run, key, lost[0]),
         )
+
+
+def _hint_on_sessions(run: Run, key: str, lost: Fact) -> str:
+    """Where the lost turn is there for a session of the same key, the words that say so."""
+    with run.session(session=key) as same:
+        found = run.brings_back(same, lost)
+    said = (
+        "; a session with the same key recalls it: if that is meant, declare session in `isolates`"
+    )
+    return said if found else ""
 
 
 def _unusual_ones(run: Run) -> None:
@@ -114,7 +125,7 @@ def _listed(facts: list[Fact], lost: list[Fact]) -> str:
 @check("MP-TURN-002", budget_s=240.0)
 def a_turn_takes_any_text(run: Run) -> None:
     run.needs_hook("record")
-    odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}
+    odd = {**texts.NAMED, **texts.LONGEST, **texts.generated(run.context.seed, run.examples)}
     with run.session() as subject:
         subject.record("Which berth is free today?", "Berth 4.")
         failures = texts.raised_for(odd, lambda text: _exchange(subject, text))

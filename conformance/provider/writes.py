@@ -104,7 +104,7 @@ def _side_by_side(run: Run, target: str) -> None:
 @check("MP-WRITE-002", budget_s=_ANY_TEXT_S)
 def a_write_takes_any_text(run: Run) -> None:
     run.needs_hook("mirror")
-    odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}
+    odd = {**texts.NAMED, **texts.LONGEST, **texts.generated(run.context.seed, run.examples)}
     failures: list[tuple[str, HookRaised]] = []
     with run.session() as subject:
         for number, arguments in enumerate(_shapes(run)):
@@ -127,19 +127,25 @@ def a_write_takes_any_text(run: Run) -> None:
 #: Stands for the odd text in the arguments of a write.
 _ODD = object()
 
+#: What an odd text replaces, or is replaced by.
+_PLAIN = "The lamps are lit."
+
 
 def _shapes(run: Run) -> Iterator[tuple[Any, ...]]:
     """The arguments of every declared kind of write; each odd text is put at its marks."""
     for target in _mirrored(run, "add"):
         yield ("add", target, _ODD)
     for target in _mirrored(run, "replace")[:1]:
-        yield ("replace", target, "The lamps are lit.", _ODD)
-        yield ("replace", target, _ODD, "The lamps are lit.")
+        yield ("replace", target, _PLAIN, _ODD)
+        yield ("replace", target, _ODD, _PLAIN)
     for target in _mirrored(run, "remove")[:1]:
         yield ("remove", target, "", _ODD)
 
 
 def _fill(subject: Subject, arguments: tuple[Any, ...], text: str) -> None:
+    if arguments[-1] is _PLAIN:
+        # An odd text takes its place each time: it has to be there.
+        routes.tolerant(lambda: subject.mirror("add", arguments[1], _PLAIN))
     subject.mirror(*(text if item is _ODD else item for item in arguments))
 
 

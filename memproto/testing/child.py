@@ -168,11 +168,14 @@ class Child:
         faulthandler.dump_traceback_later(first_s, repeat=True, file=self._stacks)
 
     def _leftover(self) -> int:
-        """How many threads the check left; they get a moment to end by themselves."""
+        """How many threads and timers the check left; they get a moment to end by themselves."""
         end = monotonic() + _GRACE_S
-        while (left := len(watchers.thread_ids() - self._threads)) and monotonic() < end:
+        while (left := self._running()) and monotonic() < end:
             sleep(0.005)
         return left
+
+    def _running(self) -> int:
+        return len(watchers.thread_ids() - self._threads) + watchers.has_timer()
 
 
 def _target(command: dict[str, Any]) -> str:

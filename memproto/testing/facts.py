@@ -84,19 +84,19 @@ class Facts:
 
     def name(self) -> str:
         """A new proper noun: two words, pronounceable, never a part of another one."""
+        return self._words((_FIRST, _MIDDLE, _MIDDLE, _LAST))
+
+    def _words(self, syllables: tuple[tuple[str, ...], ...]) -> str:
         while True:
-            words = [self._word() for _ in range(2)]
+            words = ["".join(map(self._random.choice, syllables)) for _ in range(2)]
             if not self._used.intersection(words) and words[0] != words[1]:
                 self._used.update(words)
                 return " ".join(words)
 
-    def _word(self) -> str:
-        parts = (_FIRST, _MIDDLE, _MIDDLE, _LAST)
-        return "".join(self._random.choice(part) for part in parts)
-
     def new(self) -> Fact:
         """A new fact."""
-        about, name = self.name(), self.name()
+        # Shorter than a name: recall that shows the first hundred characters shows the whole fact.
+        about, name = self._words((_FIRST, _MIDDLE, _LAST)), self.name()
         text, query = next(self._turn)
         return Fact(text.format(about=about, name=name), query.format(about=about), name)
 

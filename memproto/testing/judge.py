@@ -59,6 +59,7 @@ class Judge:
         self._chapter = ""
         self._served: list[str] = []
         self._shares_processes = True
+        self._has_frozen = False
         self._aftermath = aftermath.Aftermath(order.scale)
 
     # -- first contact ----------------------------------------------------------------------------
@@ -276,7 +277,9 @@ class Judge:
         root = self._root / f"process-{next(self._numbers)}"
         settings = self.order.settings
         environment = sandbox.environment(root / "load", settings.env)
-        self._process = ChildProcess(root, environment, scale=self.order.scale)
+        frozen_s = vitals.FROZEN_AGAIN_S if self._has_frozen else vitals.FROZEN_S
+        scale = self.order.scale
+        self._process = ChildProcess(root, environment, scale=scale, frozen_s=frozen_s)
         command = {
             "do": "load",
             "target": self.order.target,
@@ -322,6 +325,7 @@ class Judge:
         answer = self._process.ask(command, budget_s)
         if answer.fate != "answered":
             self._process = None
+        self._has_frozen |= answer.fate == "froze"
         return answer
 
     def _place(self, name: str) -> dict[str, Any]:

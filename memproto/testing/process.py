@@ -84,8 +84,16 @@ class ChildProcess:
         ChildDidNotStart: From the constructor or the first `ask`.
     """
 
-    def __init__(self, root: Path, environment: dict[str, str], *, scale: float = 1.0) -> None:
+    def __init__(
+        self,
+        root: Path,
+        environment: dict[str, str],
+        *,
+        scale: float = 1.0,
+        frozen_s: float = vitals.FROZEN_S,
+    ) -> None:
         self._scale = scale
+        self._frozen_s = frozen_s
         self._stacks = root / "stacks.txt"
         self._hooks: dict[int, _OpenHook] = {}
         self._pending = bytearray()
@@ -214,7 +222,7 @@ class ChildProcess:
     def _overrun(self, now: float, began: float, end: float) -> Answer | None:
         late = [hook for hook in self._hooks.values() if self._is_late(hook, now)]
         hook = min(late or self._hooks.values(), key=lambda item: item.since, default=None)
-        if self._has_started and self._pulse.stands_still(now):
+        if self._has_started and self._pulse.stands_still(now, self._frozen_s):
             return self._ended("froze", hook or _OpenHook("", 0.0, self._pulse.last), now)
         if hook is not None and late:
             # Silence beyond the budget, of an interpreter that computes, is a freeze as well.

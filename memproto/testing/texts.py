@@ -60,8 +60,9 @@ NAMED: dict[str, str] = {
     "5,000 lines": "line\n" * 5_000,
 }
 
-#: For the hooks whose chapters ask for it.
+#: For the hooks whose chapters ask for it: a pasted log, or a file.
 LONG = {"100,000 characters": (_WORDS * 1_700)[:100_000]}
+LONGEST = {"250,000 characters": (_WORDS * 4_100)[:250_000]}
 
 _ALPHABET = (
     "abc xyz \n\t0",
@@ -84,7 +85,7 @@ def around(facts: Sequence[Fact], long_chars: int) -> list[tuple[str, Fact, str]
     accented = accented.accented()
     return [
         (f"of {long_chars:,} characters", long, padded(long.text, long_chars)),
-        ("of three lines", below, f"One more thing for you.\n\n{below.text}"),
+        ("of three lines", below, f"Also:\n\n{below.text}"),
         ("with half a surrogate pair in it", half, f"{half.text} \ud83d"),
         ("with a NUL in it", ends, f"{ends.text} \x00 So much for that."),
         ("with letters beyond ASCII", accented, accented.text),

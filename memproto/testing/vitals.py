@@ -18,6 +18,9 @@ FROZEN_S = 4.0
 #: interpreters change threads every 5 ms of it.
 _TURN_S = 0.4
 
+#: After one freeze of a target the next is believed after so long.
+FROZEN_AGAIN_S = 1.5
+
 #: Silent for so long without computing, it is stopped, or waits with the interpreter lock held.
 _SILENT_S = 20.0
 
@@ -41,7 +44,7 @@ class Pulse:
         self.last = time.monotonic()
         self._mark = None
 
-    def stands_still(self, now: float, after_s: float = FROZEN_S) -> bool:
+    def stands_still(self, now: float, after_s: float) -> bool:
         """Whether nothing came for `after_s`, in which the process computed, or for 20 s."""
         silent_s = now - self.last
         if silent_s < _SILENCE_S:

@@ -193,6 +193,11 @@ def _shown(value: object) -> str:
     return show(value, 1_000)
 
 
+def has_timer() -> bool:
+    """Whether an alarm is set, which will signal the process."""
+    return signal.getitimer(signal.ITIMER_REAL)[0] > 0
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

@@ -28,7 +28,7 @@ _UNSAFE = re.compile(
 _LAST_CODE_POINT = 0x10FFFF
 
 
-class Unparsable(Exception):  # noqa: N818 - it states a fact, as every error of this project does
+class Unparsable(Exception):
     """The file is no list of entries: a person has to look at it. The message says where."""
 
 
