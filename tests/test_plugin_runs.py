@@ -198,10 +198,16 @@ def test_the_kit_says_what_to_install_when_its_packages_are_missing(tmp_path):
     assert "memproto[kit]" in done.stderr
 
 
-def test_a_report_that_cannot_be_written_is_said_and_does_not_hide_the_verdict(tmp_path):
-    done = kit(tmp_path, BUILTIN, "--memproto-clause=MP-NAME", "--memproto-report=no/such/r.json")
-    assert "no/such/r.json" in done.stdout
-    assert "INCOMPLETE" in done.stdout
+def test_a_report_that_cannot_be_written_is_said_before_anything_runs(tmp_path):
+    write(tmp_path, file="")
+    done = kit(tmp_path, BUILTIN, "--memproto-clause=MP-NAME", "--memproto-report=file/r.json")
+    assert done.returncode == 4
+    assert "--memproto-report=file/r.json: cannot be written" in done.stdout + done.stderr
+
+
+def test_the_folder_of_a_report_is_made(tmp_path):
+    kit(tmp_path, BUILTIN, "--memproto-clause=MP-NAME", "--memproto-report=new/folder/r.json")
+    assert json.loads((tmp_path / "new/folder/r.json").read_text("utf-8"))["format"] == 1
 
 
 def test_the_journal_is_conformant_as_well(tmp_path):

@@ -62,13 +62,12 @@ def _unusual_ones(run: Run) -> None:
     with run.session() as subject:
         accepted = [_taken(subject, text) for _, _, text in unusual]
         subject.record(*_GOODBYE)
-    with run.session() as again:
-        for (what, fact, _), kept in zip(unusual, accepted, strict=True):
-            if kept and not run.brings_back(again, fact):
-                run.violated(
-                    f"{run.hook('record')} stores a turn, or raises an error of memproto.errors",
-                    f"it returned for a turn {what}, and {fact.text!r} did not come back from it",
-                )
+    owed = {fact: what for (what, fact, _), kept in zip(unusual, accepted, strict=True) if kept}
+    for fact in run.lost(list(owed)):
+        run.violated(
+            f"{run.hook('record')} stores a turn, or raises an error of memproto.errors",
+            f"it returned for a turn {owed[fact]}, and {fact.text!r} did not come back from it",
+        )
 
 
 def _taken(subject: Subject, text: str) -> bool:
@@ -109,9 +108,7 @@ def _of_sessions_side_by_side(run: Run) -> None:
 
 
 def _all_come_back(run: Run, facts: list[Fact], when: str) -> None:
-    with run.session() as again:
-        lost = [fact for fact in facts if not run.brings_back(again, fact)]
-    if lost:
+    if lost := run.lost(facts):
         run.violated(
             f"each of {len(facts)} turns recalled {when}",
             f"{len(lost)} of {len(facts)} did not come back: {_listed(facts, lost)}",

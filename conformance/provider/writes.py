@@ -92,9 +92,7 @@ def _side_by_side(run: Run, target: str) -> None:
     with run.session() as one, run.session() as other:
         pairs = zip(facts, (one, other, one, other), strict=True)
         accepted = [fact for fact, subject in pairs if _accepts(subject, target, fact.text)]
-    with run.session() as again:
-        lost = [fact for fact in accepted if not run.brings_back(again, fact)]
-    if lost:
+    if lost := run.lost(accepted):
         run.violated(
             "what was added by two sessions of one home while both were open, recalled later",
             f"{len(lost)} of {len(accepted)} did not come back: {lost[0].text!r}",

@@ -31,9 +31,6 @@ from memproto.testing.wire import Wire, plain, show
 #: How often the parent is told that this interpreter still runs Python code.
 _BEAT_S = 0.2
 
-#: How long threads of a check may take to end by themselves.
-_GRACE_S = 0.2
-
 _LOADERS = {"provider": "memproto.loading", "host": "memproto.testing.hosts"}
 
 #: A stack is written at the latest after this time in a hook, so that a kill finds one.
@@ -125,7 +122,7 @@ class Child:
         first = dataclasses.replace(results[0], duration_s=took_s, hooks=run.watch.hooks)
         return {
             "results": [item.as_dict() for item in [first, *results[1:]]],
-            "threads": self._leftover(),
+            "threads": self._leftover(command["grace_s"]),
             "changed": changed,
             "late": run.watch.late,
         }
@@ -167,9 +164,9 @@ class Child:
         first_s = max(0.05, min(budget_s, _STACK_S * scale))
         faulthandler.dump_traceback_later(first_s, repeat=True, file=self._stacks)
 
-    def _leftover(self) -> int:
+    def _leftover(self, grace_s: float) -> int:
         """How many threads and timers the check left; they get a moment to end by themselves."""
-        end = monotonic() + _GRACE_S
+        end = monotonic() + grace_s
         while (left := self._running()) and monotonic() < end:
             sleep(0.005)
         return left

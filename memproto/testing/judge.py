@@ -23,6 +23,9 @@ from memproto.testing.process import Answer, ChildDidNotStart, ChildProcess
 
 _OTHER_COMMANDS_S = 90.0
 
+#: How long threads of a check may take to end by themselves; less, once some did not.
+_GRACE_S, _GRACE_AGAIN_S = 0.2, 0.05
+
 #: First contact has a process of its own, as each chapter has.
 _FIRST = "first contact"
 
@@ -60,6 +63,7 @@ class Judge:
         self._served: list[str] = []
         self._shares_processes = True
         self._has_frozen = False
+        self._grace_s = _GRACE_S
         self._aftermath = aftermath.Aftermath(order.scale)
 
     # -- first contact ----------------------------------------------------------------------------
@@ -158,13 +162,15 @@ class Judge:
 
     def _check(self, check: clauses.Check) -> Answer:
         self._served.append(check.requirement)
-        command = {"do": "check", "id": check.requirement, **self._place(check.requirement)}
+        place = self._place(check.requirement)
+        command = {"do": "check", "id": check.requirement, "grace_s": self._grace_s, **place}
         answer = self._ask(command, check.budget_s)
         for operation in answer.data.get("late", ()):
             self._count_death(operation)
         if self._process is not None and answer.data.get("threads"):
             self._aftermath.add(self._process, check.requirement)
             self._process = None
+            self._grace_s = _GRACE_AGAIN_S
         elif answer.data.get("changed"):
             self._dismiss()
         return answer

@@ -298,6 +298,17 @@ class Run:
         with self.session(home) as again:
             return self.brings_back(again, fact)
 
+    def lost(self, facts: list[Fact], home: Path | None = None) -> list[Fact]:
+        """
+        Those of the facts that no new instance on the home brings back.
+
+        One session is asked for all of them; what it did not bring, a session of its own is asked
+        for, since an answer that belongs to another question is the subject of another rule.
+        """
+        with self.session(home) as again:
+            missing = [fact for fact in facts if not self.brings_back(again, fact)]
+        return [fact for fact in missing if not self.reopened_brings_back(fact, home)]
+
     @property
     def freshness_s(self) -> float:
         """Scaled seconds after which what was accepted can be recalled; 0 for at once."""

@@ -15,7 +15,7 @@ class RecallGivesAList(Journal):
         return found.splitlines() if found else None
 
 
-@mutant(kills="MP-RECALL-002", says="had not returned", report="B2", scale=0.05)
+@mutant(kills="MP-RECALL-002", says="had not returned", report="B2", scale=0.2)
 class RecallWaitsForTheBackend(Journal):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         time.sleep(3600)

@@ -62,7 +62,7 @@ class ShutdownNeedsTheWholeStart(Journal):
             self._worker_stop.set()
 
 
-@mutant(kills="MP-SHUT-005", says="shutdown had not returned", report="B10", scale=0.1)
+@mutant(kills="MP-SHUT-005", says="shutdown had not returned", report="B10", scale=0.2)
 class ShutdownRetriesForEver(Journal):
     def shutdown(self) -> None:
         while self._entries:

@@ -48,13 +48,13 @@ class AdjoiningRepetition(Journal):
         super().on_turn_complete(re.sub(r"\s+$", "", user_message), assistant_response)
 
 
-@mutant(kills="MP-THR-003", says="on_turn_complete had not returned", report="B1", scale=0.1)
+@mutant(kills="MP-THR-003", says="on_turn_complete had not returned", report="B1", scale=0.2)
 class RecordingNeverReturns(Journal):
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         threading.Event().wait()
 
 
-@mutant(kills="MP-THR-003", says="on_memory_write had not returned", report="A7", scale=0.1)
+@mutant(kills="MP-THR-003", says="on_memory_write had not returned", report="A7", scale=0.2)
 class MirroringNeverReturns(Journal):
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
