@@ -149,6 +149,12 @@ def test_a_process_that_is_lost_between_hooks_three_times_is_not_started_again(s
     assert len(started) == 3
 
 
+def test_a_freeze_while_an_instance_is_built_is_no_fault_of_building(scripted, tmp_path):
+    scripted(MP_SHUT_001=[Answer("froze", operation="load", took_s=4.0)])
+    _, finding = judging(tmp_path).run(FIRST)
+    assert finding.id == "MP-THR-002"
+
+
 def test_a_second_freeze_is_believed_sooner(scripted, tmp_path):
     froze = Answer("froze", operation="close", took_s=4.0)
     started = scripted(MP_SHUT_001=[froze])
@@ -178,7 +184,7 @@ def test_a_thread_that_freezes_the_process_later_is_found(scripted, tmp_path):
     late = next(result for result in found if result.id == "MP-THR-002")
     assert late.outcome is Outcome.FAIL
     assert late.seen_in == FIRST.id
-    assert "by a thread left running" in late.observed
+    assert "by what was left running" in late.observed
 
 
 def test_a_child_that_does_not_start_is_an_error_of_the_kit_with_its_output(scripted, tmp_path):

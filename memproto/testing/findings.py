@@ -28,8 +28,6 @@ def _no_result(answer: Answer, requirement_id: str) -> Result:
 
 def rule(answer: Answer, fallback: str) -> str:
     """The requirement that forbids what happened to a child."""
-    if answer.operation == "load":
-        return incidents.LOAD
     if answer.fate == "died":
         return incidents.DIED
     if answer.fate == "froze":

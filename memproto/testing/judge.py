@@ -242,7 +242,7 @@ class Judge:
 
     def _late(self, check: str, answer: Answer) -> Result:
         found = self._finding(answer, self._rule(answer, check), check)
-        return dataclasses.replace(found, observed=f"{found.observed}, by a thread left running")
+        return dataclasses.replace(found, observed=f"{found.observed}, by what was left running")
 
     # -- processes --------------------------------------------------------------------------------
 

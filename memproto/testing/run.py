@@ -300,14 +300,11 @@ class Run:
 
     def lost(self, facts: list[Fact], home: Path | None = None) -> list[Fact]:
         """
-        Those of the facts that no new instance on the home brings back.
+        Those of the facts that a new instance on the home does not bring back.
 
-        One session is asked for all of them; what it did not bring, a session of its own is asked
-        for, since an answer that belongs to another question is the subject of another rule.
+        Each has an instance of its own: that an answer belongs to its question is another rule.
         """
-        with self.session(home) as again:
-            missing = [fact for fact in facts if not self.brings_back(again, fact)]
-        return [fact for fact in missing if not self.reopened_brings_back(fact, home)]
+        return [fact for fact in facts if not self.reopened_brings_back(fact, home)]
 
     @property
     def freshness_s(self) -> float:
