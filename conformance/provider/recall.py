@@ -185,7 +185,7 @@ def the_first_recall_brings_what_is_stored(run: Run) -> None:
 
 
 # Some hundred questions, of which each may take its 5 s.
-@check("MP-RECALL-006", budget_s=600.0)
+@check("MP-RECALL-006", budget_s=240.0)
 def recall_takes_any_text(run: Run) -> None:
     run.needs_hook("recall")
     odd = {**texts.NAMED, **texts.LONG, **texts.generated(run.context.seed, run.examples)}

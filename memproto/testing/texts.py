@@ -7,6 +7,7 @@ nobody thought of, the same for the same seed; `any_text` is the strategy for pr
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
 from typing import Any
 
 from memproto.testing.facts import Fact
@@ -126,18 +127,28 @@ def any_text() -> Any:
     return st.one_of(free, odd, st.sampled_from(list(NAMED.values())))
 
 
+#: How long one hook is fed with texts; a quick one takes all of them in a fraction of it.
+PATIENCE_S = 60.0
+
+
 def raised_for(
     texts: Mapping[str, str], use: Callable[[str], None]
 ) -> list[tuple[str, HookRaised]]:
     """
     Use every text, and give the names of those for which a hook raised, with what it raised.
 
+    A hook that is slow and inside its bound is not asked for ever: after `PATIENCE_S` the texts
+    that are left, the generated ones last, are let be.
+
     Raises:
         HookRaised: A hook raised what ends the process, or its backend is away.
 
     """
     found: list[tuple[str, HookRaised]] = []
+    end = monotonic() + PATIENCE_S
     for name, text in texts.items():
+        if monotonic() > end:
+            break
         try:
             use(text)
         except HookRaised as failure:
