@@ -9,8 +9,10 @@ import pytest
 
 from memproto.conformance.provider import shutdown, threads
 from memproto.testing.clauses import Violation
-from memproto.testing.run import Context, Run, together
+from memproto.testing.context import Context
+from memproto.testing.run import Run
 from memproto.testing.subject import Watch
+from memproto.testing.together import together
 from memproto.testing.wire import Wire
 from tests.good.journal import Journal
 

@@ -7,8 +7,9 @@ import pytest
 
 from memproto import loading
 from memproto.testing import routes
+from memproto.testing.context import Context
 from memproto.testing.facts import Facts
-from memproto.testing.run import Context, Run
+from memproto.testing.run import Run
 from memproto.testing.subject import Subject, Watch
 from memproto.testing.wire import Wire
 

@@ -16,10 +16,10 @@ from memproto.errors import MissingPackage, NoSuchTarget, TargetDoesNotImport
 from memproto.registry import MemoryProviderRegistry
 from memproto.testing import clauses, hosts
 from memproto.testing.clauses import Untestable, Violation
+from memproto.testing.context import Context
 from memproto.testing.hostagent import HostLate
 from memproto.testing.hostprobes import Gate, Probe, Reports, answering
 from memproto.testing.hostrun import HostRun
-from memproto.testing.run import Context
 from memproto.testing.subject import Watch
 from memproto.testing.wire import Wire
 from memproto.types import Event

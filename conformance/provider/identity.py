@@ -3,7 +3,8 @@
 from typing import Any
 
 from memproto.testing.clauses import check
-from memproto.testing.run import Run, tree
+from memproto.testing.run import Run
+from memproto.testing.watchers import tree
 from memproto.testing.wire import show
 from memproto.types import LABEL, is_label
 

@@ -10,8 +10,9 @@ from typing import Any
 from memproto.testing import routes, sandbox, watchers
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
-from memproto.testing.run import Run, tree
+from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.watchers import tree
 from memproto.testing.wire import show
 
 #: What the requirement names, of all that the watchers see.

@@ -11,8 +11,9 @@ from typing import Any
 
 from memproto.testing import routes
 from memproto.testing.clauses import NotApplicable, Untestable, check
-from memproto.testing.run import Run, together
+from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.together import together
 from memproto.testing.wire import show
 
 #: Two threads seldom meet in the same line at the first attempt.

@@ -8,8 +8,9 @@ from typing import Any, Self
 from memproto.testing import routes
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
-from memproto.testing.run import Run, together
+from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.together import together
 from memproto.testing.wire import show
 
 #: What another thread may have to wait for its turn.

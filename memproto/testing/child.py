@@ -23,8 +23,9 @@ from typing import Any, TextIO
 from memproto import spec
 from memproto.errors import KitUsageError, Misconfigured, ProviderError
 from memproto.testing import clauses, incidents, locate, sandbox, survey, watchers
+from memproto.testing.context import Context
 from memproto.testing.outcomes import Outcome, Result
-from memproto.testing.run import Context, Run
+from memproto.testing.run import Run
 from memproto.testing.subject import HookLate, HookRaised, Watch
 from memproto.testing.wire import Wire, plain, show
 

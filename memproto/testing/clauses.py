@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from memproto import spec
@@ -62,6 +62,7 @@ class Check:
         function: Takes the run; returns for a pass, else raises one of the four above.
         budget_s: How long the whole check may take before its process is ended.
         linger_s: How long its process is watched after the check, for what comes late.
+        environment: Variables that its process is started with; one that has some is its own.
 
     """
 
@@ -69,12 +70,19 @@ class Check:
     function: CheckFunction
     budget_s: float
     linger_s: float
+    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 _CHECKS: dict[str, Check] = {}
 
 
-def check(requirement: str, *, budget_s: float = 60.0, linger_s: float = 0.0) -> Callable[[F], F]:
+def check(
+    requirement: str,
+    *,
+    budget_s: float = 60.0,
+    linger_s: float = 0.0,
+    environment: Mapping[str, str] | None = None,
+) -> Callable[[F], F]:
     """
     Register the decorated function as the check of `requirement`.
 
@@ -89,7 +97,7 @@ def check(requirement: str, *, budget_s: float = 60.0, linger_s: float = 0.0) ->
         known = _CHECKS.get(requirement)
         if known and known.function.__qualname__ != function.__qualname__:
             raise ValueError(f"{requirement} has two checks: {known.function} and {function}")
-        _CHECKS[requirement] = Check(requirement, function, budget_s, linger_s)
+        _CHECKS[requirement] = Check(requirement, function, budget_s, linger_s, environment or {})
         return function
 
     return register

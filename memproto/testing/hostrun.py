@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 from memproto.deadlines import Deadlines
 from memproto.testing import locate
 from memproto.testing.clauses import Untestable, Violation
+from memproto.testing.context import EXAMPLES, Context
 from memproto.testing.facts import Facts
 from memproto.testing.hostagent import METHODS, SLACK_S, Host, HostLate
 from memproto.testing.hostprobes import Gate, Probe, Reports
 from memproto.testing.hosts import LoadedHost
-from memproto.testing.run import EXAMPLES, Context
 from memproto.testing.subject import Watch
 from memproto.testing.wire import show
 

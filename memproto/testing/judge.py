@@ -10,8 +10,9 @@ import itertools
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from memproto import errors, spec
@@ -60,6 +61,7 @@ class Judge:
         self._numbers = itertools.count(1)
         self._process: ChildProcess | None = None
         self._chapter = ""
+        self._environment: Mapping[str, str] = {}
         self._served: list[str] = []
         self._shares_processes = True
         self._has_frozen = False
@@ -152,7 +154,7 @@ class Judge:
             said = "the kit has no check for it"
             return [Result(requirement.id, Outcome.KIT_ERROR, observed=said)]
         try:
-            self._serve(chapter)
+            self._serve(chapter, check.environment)
             answer = self._check(check)
             if answer.fate == "died":
                 return self._find_owner(check, answer)
@@ -246,10 +248,12 @@ class Judge:
 
     # -- processes --------------------------------------------------------------------------------
 
-    def _serve(self, chapter: str) -> None:
+    def _serve(self, chapter: str, environment: Mapping[str, str] = MappingProxyType({})) -> None:
         """Have a process for a chapter, its last one while nothing is left in it."""
         kept = self._process is not None and self._process.alive
-        if not (kept and self._shares_processes and chapter == self._chapter):
+        same = (chapter, environment) == (self._chapter, self._environment)
+        if not (kept and self._shares_processes and same):
+            self._environment = environment
             self._start(chapter)
 
     def _start(self, chapter: str = "") -> Answer:
@@ -282,7 +286,8 @@ class Judge:
     def _load(self) -> Answer:
         root = self._root / f"process-{next(self._numbers)}"
         settings = self.order.settings
-        environment = sandbox.environment(root / "load", settings.env)
+        variables = {**settings.env, **self._environment}
+        environment = sandbox.environment(root / "load", variables)
         frozen_s = vitals.FROZEN_AGAIN_S if self._has_frozen else vitals.FROZEN_S
         scale = self.order.scale
         self._process = ChildProcess(root, environment, scale=scale, frozen_s=frozen_s)
@@ -293,7 +298,7 @@ class Judge:
             "side": self.order.side,
             "scale": self.order.scale,
             "root": str(root / "load"),
-            "env": settings.env,
+            "env": variables,
             "directory": str(self.order.directory),
             "path": sandbox.search_path(self.order.directory),
         }
@@ -339,7 +344,7 @@ class Judge:
         contact = self.contact
         return {
             "root": str(root),
-            "env": self.order.settings.env,
+            "env": {**self.order.settings.env, **self._environment},
             "salt": zlib.crc32(name.encode()) & 0xFFFF,
             "context": {
                 "seed": self.order.seed,

@@ -1,10 +1,7 @@
 """What a provider-side check works with: new instances, unique sessions, facts to plant, routes."""
 
 import contextlib
-import dataclasses
 import itertools
-import os
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic, sleep
@@ -13,6 +10,7 @@ from typing import Any, NoReturn
 from memproto.operations import CORE_HOOKS, Binding, hook_name
 from memproto.testing import incidents, locate, routes
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
+from memproto.testing.context import EXAMPLES, Context
 from memproto.testing.facts import Fact, Facts
 from memproto.testing.subject import HookRaised, Subject, Watch
 from memproto.testing.watchers import AuditLog
@@ -24,34 +22,6 @@ _EXTENSION_HOOKS = ("get_tool_schemas", "handle_tool_call", "queue_prefetch", "b
 
 #: Route to the operation that stores by it.
 _ROUTE_OPERATIONS = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
-
-#: How many generated examples a check draws in each profile.
-EXAMPLES = {"quick": 10, "ci": 50, "deep": 500}
-
-
-@dataclasses.dataclass(frozen=True)
-class Context:
-    """
-    What the parent tells a child about the run; plain JSON values.
-
-    Attributes:
-        seed: Of facts and of generated texts.
-        profile: quick, ci or deep.
-        scale: Factor on every budget.
-        config: The settings' `config`, merged into what initialize gets.
-        capabilities: What the provider declared at first contact.
-        routes: Route to "declared", "observed", "absent" or "unknown".
-        deaths: Operation to the number of hangs and deaths so far.
-
-    """
-
-    seed: int = 0
-    profile: str = "quick"
-    scale: float = 1.0
-    config: dict[str, Any] = dataclasses.field(default_factory=dict)
-    capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
-    routes: dict[str, str] = dataclasses.field(default_factory=dict)
-    deaths: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
 class Run:
@@ -335,39 +305,3 @@ class Run:
                 return False
             sleep(0.005)
         return True
-
-
-def tree(root: Path) -> dict[str, tuple[int, int]]:
-    """Every file below `root` with size and time of change, for comparison before and after."""
-    found: dict[str, tuple[int, int]] = {}
-    for folder, _, files in os.walk(root):
-        for name in files:
-            path = os.path.join(folder, name)  # noqa: PTH118 - names may be undecodable
-            with contextlib.suppress(OSError):
-                info = os.stat(path)  # noqa: PTH116 - as above
-                found[path] = (info.st_size, info.st_mtime_ns)
-    return found
-
-
-def together(*functions: Callable[[], Any]) -> list[BaseException | None]:
-    """
-    Call each function on a new thread of its own, all from one moment on.
-
-    Blocks until every one of them is back, and gives for each what it raised, or None.
-    """
-    barrier = threading.Barrier(len(functions))
-    raised: list[BaseException | None] = [None] * len(functions)
-
-    def call(index: int, function: Callable[[], Any]) -> None:
-        barrier.wait()
-        try:
-            function()
-        except BaseException as error:
-            raised[index] = error
-
-    threads = [threading.Thread(target=call, args=row) for row in enumerate(functions)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return raised

@@ -14,6 +14,7 @@ import threading
 import time
 import types
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import memproto
@@ -209,3 +210,15 @@ def _or_error(function: Any) -> Any:
         return function()
     except OSError as error:
         return error
+
+
+def tree(root: Path) -> dict[str, tuple[int, int]]:
+    """Every file below `root` with size and time of change, for comparison before and after."""
+    found: dict[str, tuple[int, int]] = {}
+    for folder, _, files in os.walk(root):
+        for name in files:
+            path = os.path.join(folder, name)  # noqa: PTH118 - names may be undecodable
+            with contextlib.suppress(OSError):
+                info = os.stat(path)  # noqa: PTH116 - as above
+                found[path] = (info.st_size, info.st_mtime_ns)
+    return found

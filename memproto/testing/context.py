@@ -1,0 +1,32 @@
+"""What the parent tells a child about the run, and how many examples each profile draws."""
+
+import dataclasses
+from typing import Any
+
+#: How many generated examples a check draws in each profile.
+EXAMPLES = {"quick": 10, "ci": 50, "deep": 500}
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+    """
+    What the parent tells a child about the run; plain JSON values.
+
+    Attributes:
+        seed: Of facts and of generated texts.
+        profile: quick, ci or deep.
+        scale: Factor on every budget.
+        config: The settings' `config`, merged into what initialize gets.
+        capabilities: What the provider declared at first contact.
+        routes: Route to "declared", "observed", "absent" or "unknown".
+        deaths: Operation to the number of hangs and deaths so far.
+
+    """
+
+    seed: int = 0
+    profile: str = "quick"
+    scale: float = 1.0
+    config: dict[str, Any] = dataclasses.field(default_factory=dict)
+    capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
+    routes: dict[str, str] = dataclasses.field(default_factory=dict)
+    deaths: dict[str, int] = dataclasses.field(default_factory=dict)
