@@ -20,9 +20,10 @@ from memproto import pytest_plugin, spec
 from memproto.errors import InvalidSettings, KitUsageError
 from memproto.pytest_plugin import terminal
 from memproto.report import document, message
-from memproto.testing import sandbox, settings, vitals
+from memproto.testing import noise, sandbox, settings, vitals
 from memproto.testing.contact import Contact, Order
 from memproto.testing.judge import SCORED_AT_CONTACT, Judge
+from memproto.testing.noise import Noise
 from memproto.testing.outcomes import ExitCode, Outcome, Result
 
 _PROPERTY = "memproto"
@@ -85,6 +86,7 @@ class Suite:
         self.config = config
         self.worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
         self.root = self._root()
+        self.noise = self._noise()
         self.targets = self._targets()
         self.document: dict[str, Any] | None = None
         self._is_interrupted = False
@@ -100,6 +102,11 @@ class Suite:
         if self.worker_input is not None:
             return Path(self.worker_input["memproto_root"])
         return sandbox.new_root()
+
+    def _noise(self) -> Noise:
+        if self.worker_input is not None:
+            return Noise(**self.worker_input["memproto_noise"])
+        return noise.measure()
 
     def _targets(self) -> list[Target]:
         option = self.config.option
@@ -123,6 +130,7 @@ class Suite:
             int(self.config.option.memproto_seed),
             directory,
             time_scale(),
+            self.noise.slowdown,
         )
         wanted = spec.select(self.config.option.memproto_clause, side)
         contact = None
@@ -157,6 +165,7 @@ class Suite:
     def pytest_configure_node(self, node: Any) -> None:
         """Give a worker what first contact found."""
         node.workerinput["memproto_root"] = str(self.root)
+        node.workerinput["memproto_noise"] = self.noise.as_dict()
         node.workerinput["memproto_contacts"] = {
             f"{target.order.side} {target.order.target}": target.judge.contact.as_dict()
             for target in self.targets
@@ -176,7 +185,7 @@ class Suite:
 
     def pytest_report_header(self) -> list[str]:
         """Say what is judged."""
-        return terminal.header(self.targets)
+        return terminal.header(self.targets, self.noise)
 
     # -- results ----------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from memproto import __version__, spec
+from memproto.testing.noise import Noise
 from memproto.testing.outcomes import OPEN, Outcome, Result, worse
 from memproto.types import SPEC_VERSION
 
@@ -38,9 +39,9 @@ _COLOURS = {"CONFORMANT": "green", "NON-CONFORMANT": "red", "INCOMPLETE": "yello
 _MOST_REASONS = 12
 
 
-def header(targets: list[Any]) -> list[str]:
-    """One line for each target: what it is, and what first contact found."""
-    lines = [f"memproto {__version__}, specification {SPEC_VERSION}"]
+def header(targets: list[Any], noise: Noise) -> list[str]:
+    """One line for the machine, and one for each target: what it is, and what was found."""
+    lines = [f"memproto {__version__}, specification {SPEC_VERSION}", f"machine: {noise}"]
     for target in targets:
         contact = target.judge.contact
         found = f" ({contact.binding}, {contact.origin})" if contact.binding else ""

@@ -86,7 +86,7 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
         "results": [_row(result, order) for result in results.values()],
         "seed": order.seed,
         "selected": facts.narrowed and left_out,
-        "environment": _environment(),
+        "environment": _environment(order),
         "settings": order.settings.for_report(),
     }
     return {**report, "fingerprint": fingerprint(report)}
@@ -166,12 +166,14 @@ def _row(result: Result, order: Order) -> dict[str, Any]:
     }
 
 
-def _environment() -> dict[str, Any]:
+def _environment(order: Order) -> dict[str, Any]:
     return {
         "python": platform.python_version(),
         "implementation": sys.implementation.name,
         "platform": platform.platform(),
         "processors": _processors(),
+        "slowdown": order.slowdown,
+        "time_scale": order.scale,
     }
 
 

@@ -243,6 +243,9 @@ def _unexpected(requirement: spec.Requirement, error: BaseException) -> Result:
 
 def _not_loaded(error: BaseException) -> Result:
     requirement = spec.requirement(incidents.LOAD)
+    if isinstance(error, HookLate) and error.excuse:
+        reason = f"importing and building took {error.took_s:.1f} s, and {error.excuse}"
+        return Result(requirement.id, Outcome.INCONCLUSIVE, reason=reason)
     if isinstance(error, HookLate):
         expected = f"importing and building return within {error.budget_s:g} s"
         observed = f"they returned after {error.took_s:.1f} s"
@@ -260,6 +263,10 @@ def _violated(requirement: spec.Requirement, found: clauses.Violation, run: Any)
 
 
 def _met(requirement: spec.Requirement, failure: HookRaised | HookLate, run: Any) -> list[Result]:
+    if isinstance(failure, HookLate) and failure.excuse:
+        late = f"{_hook(run, failure.operation)} took {failure.took_s:.1f} s"
+        reason = f"{late} of {failure.budget_s:g} s, and {failure.excuse}"
+        return [Result(requirement.id, Outcome.INCONCLUSIVE, reason=reason)]
     if isinstance(failure, HookLate) and run.watch.deaths.get(failure.operation):
         hook = _hook(run, failure.operation)
         reason = f"{hook} was late before in this run, and is waited for 1 s only"

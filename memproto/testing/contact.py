@@ -23,6 +23,7 @@ class Order:
         seed: Of everything drawn.
         directory: From where the kit was called.
         scale: Factor on every budget.
+        slowdown: Further factor on the waits for what is to happen; the machine's, at the start.
 
     """
 
@@ -33,6 +34,7 @@ class Order:
     seed: int = 0
     directory: Path = dataclasses.field(default_factory=Path.cwd)
     scale: float = 1.0
+    slowdown: float = 1.0
 
 
 @dataclasses.dataclass

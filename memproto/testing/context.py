@@ -16,6 +16,7 @@ class Context:
         seed: Of facts and of generated texts.
         profile: quick, ci or deep.
         scale: Factor on every budget.
+        slowdown: Further factor on the waits for what is to happen; the machine's, at the start.
         config: The settings' `config`, merged into what initialize gets.
         capabilities: What the provider declared at first contact.
         routes: Route to "declared", "observed", "absent" or "unknown".
@@ -26,6 +27,7 @@ class Context:
     seed: int = 0
     profile: str = "quick"
     scale: float = 1.0
+    slowdown: float = 1.0
     config: dict[str, Any] = dataclasses.field(default_factory=dict)
     capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
     routes: dict[str, str] = dataclasses.field(default_factory=dict)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from memproto.deadlines import Deadlines
-from memproto.testing import locate
+from memproto.testing import locate, patience
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.context import EXAMPLES, Context
 from memproto.testing.facts import Facts
@@ -200,14 +200,15 @@ class HostRun:
         """Report the requirement under check (or another one) as violated."""
         raise Violation(expected, observed, operation=operation, requirement=requirement)
 
-    def wait_until(self, condition: Callable[[], bool], within_s: float = 5.0) -> bool:
+    def wait_until(
+        self, condition: Callable[[], bool], within_s: float = patience.HAPPENS_S
+    ) -> bool:
         """Poll `condition` until it holds; False when it did not within the scaled time."""
-        end = time.monotonic() + within_s * self.scale
-        while not condition():
-            if time.monotonic() >= end:
-                return False
-            time.sleep(0.002)
-        return True
+        return patience.happens(condition, within_s * self.scale * self.context.slowdown)
+
+    def stays_silent(self, condition: Callable[[], bool], for_s: float = patience.SILENT_S) -> bool:
+        """Whether `condition` holds at no moment of the scaled time, which is waited out."""
+        return patience.stays_silent(condition, for_s * self.scale)
 
     def hook(self, operation: str) -> str:
         """The host's method, or function of its fence, that serves `operation`."""

@@ -350,6 +350,7 @@ class Judge:
                 "seed": self.order.seed,
                 "profile": self.order.profile,
                 "scale": self.order.scale,
+                "slowdown": self.order.slowdown,
                 "config": self.order.settings.config,
                 "capabilities": contact.capabilities,
                 "routes": contact.routes,

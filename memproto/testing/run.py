@@ -4,11 +4,10 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any, NoReturn
 
 from memproto.operations import CORE_HOOKS, Binding, hook_name
-from memproto.testing import incidents, locate, routes
+from memproto.testing import incidents, locate, patience, routes
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import EXAMPLES, Context
 from memproto.testing.facts import Fact, Facts
@@ -297,11 +296,12 @@ class Run:
         """Report the requirement under check (or another one) as violated."""
         raise Violation(expected, observed, operation=operation, requirement=requirement)
 
-    def wait_until(self, condition: Callable[[], bool], within_s: float) -> bool:
+    def wait_until(
+        self, condition: Callable[[], bool], within_s: float = patience.HAPPENS_S
+    ) -> bool:
         """Poll `condition` until it holds; False when it did not within the scaled time."""
-        end = monotonic() + within_s * self.context.scale
-        while not condition():
-            if monotonic() >= end:
-                return False
-            sleep(0.005)
-        return True
+        return patience.happens(condition, within_s * self.context.scale * self.context.slowdown)
+
+    def stays_silent(self, condition: Callable[[], bool], for_s: float = patience.SILENT_S) -> bool:
+        """Whether `condition` holds at no moment of the scaled time, which is waited out."""
+        return patience.stays_silent(condition, for_s * self.context.scale)

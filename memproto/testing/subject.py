@@ -11,11 +11,11 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, NoReturn
 
 from memproto.errors import ProviderError
 from memproto.operations import Binding, hook_name
-from memproto.testing import incidents
+from memproto.testing import incidents, noise
 from memproto.testing.clauses import Untestable
 from memproto.testing.wire import Wire, show
 
@@ -85,13 +85,20 @@ class HookWithdrawn(Untestable):
 
 
 class HookLate(Exception):
-    """A hook returned after its budget."""
+    """
+    A hook returned after its budget.
 
-    def __init__(self, operation: str, took_s: float, budget_s: float) -> None:
+    Attributes:
+        excuse: What the machine had to do with it, where it cannot be told apart; else "".
+
+    """
+
+    def __init__(self, operation: str, took_s: float, budget_s: float, excuse: str = "") -> None:
         super().__init__(f"{operation} took {took_s:.2f} s of {budget_s:g} s")
         self.operation = operation
         self.took_s = took_s
         self.budget_s = budget_s
+        self.excuse = excuse
 
 
 @dataclasses.dataclass
@@ -128,7 +135,7 @@ class Watch:
         budget_s = incidents.budget_s(operation, scale=self.scale, deaths=deaths)
         with self.wire.hook(operation, budget_s):
             self.arm(budget_s)
-            begin = perf_counter()
+            starved_s, begin = noise.starved_s(), perf_counter()
             try:
                 yield
             finally:
@@ -136,8 +143,13 @@ class Watch:
                 self.disarm()
                 self._count(operation, took_s)
         if took_s > budget_s:
+            self._late(operation, took_s, budget_s, noise.starved_s() - starved_s)
+
+    def _late(self, operation: str, took_s: float, budget_s: float, starved_s: float) -> NoReturn:
+        excuse = noise.excuse(took_s, budget_s, starved_s)
+        if not excuse:
             self.late.append(operation)
-            raise HookLate(operation, took_s, budget_s)
+        raise HookLate(operation, took_s, budget_s, excuse)
 
     def _count(self, operation: str, took_s: float) -> None:
         with self.lock:

@@ -1,0 +1,119 @@
+"""
+What the machine does to times: measured at the start, and again whenever something was late.
+
+A check asserts only a bound that the specification sets, and a bound was passed only where the
+provider passed it. On a machine that is busy with other work a good provider is late as well; the
+slowdown that is measured here tells the two apart, and where it cannot, nothing is decided.
+"""
+
+import dataclasses
+import os
+import statistics
+import threading
+import time
+from os import O_RDONLY, close, read
+from os import open as open_file
+
+#: One sample of work, in processor time: longer than the slice that a scheduler gives away.
+_BURN_S = 0.02
+
+_SAMPLES = 3
+
+_NAP_S = 0.005
+
+_NAPS = 10
+
+#: Below it a factor is the noise of the measurement itself.
+_PLAIN = 1.2
+
+#: No machine is waited for longer than by this factor: a hang must end as well.
+_MOST = 8.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Noise:
+    """
+    How far this machine is from a quiet one.
+
+    Attributes:
+        slowdown: Wall time over processor time of a thread that only computes; 1 is a quiet one.
+        late_ms: By how much a thread that sleeps wakes up late, as the median of a few.
+        cores: How many processors the run may use.
+
+    """
+
+    slowdown: float
+    late_ms: float
+    cores: int
+
+    def __str__(self) -> str:
+        cores = f"{self.cores} core{'s' if self.cores != 1 else ''}"
+        pace = "at full speed" if self.slowdown == 1 else f"{self.slowdown:.1f} times slower"
+        return f"{cores}, computes {pace}, wakes up {self.late_ms:.1f} ms late"
+
+    def as_dict(self) -> dict[str, float]:
+        """Plain JSON values."""
+        return dataclasses.asdict(self)
+
+
+def measure() -> Noise:
+    """Measure the machine; blocks for about a tenth of a second of a quiet one."""
+    late_s = statistics.median(_oversleeping_s() for _ in range(_NAPS))
+    return Noise(slowdown(), round(late_s * 1000, 1), _cores())
+
+
+def slowdown() -> float:
+    """The factor by which a computing thread takes longer now than alone; 1 where it is small."""
+    found = statistics.median(_stretch() for _ in range(_SAMPLES))
+    return 1.0 if found < _PLAIN else round(min(found, _MOST), 1)
+
+
+def _stretch() -> float:
+    began_s, used_s = time.perf_counter(), time.thread_time()
+    while time.thread_time() - used_s < _BURN_S:
+        pass
+    return (time.perf_counter() - began_s) / (time.thread_time() - used_s)
+
+
+def _oversleeping_s() -> float:
+    began_s = time.perf_counter()
+    time.sleep(_NAP_S)
+    return max(0.0, time.perf_counter() - began_s - _NAP_S)
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def starved_s() -> float:
+    """
+    How long the calling thread stood ready and got no processor, since it began.
+
+    Linux counts it; elsewhere it is 0, and the slowdown has to do.
+    """
+    try:
+        descriptor = open_file(f"/proc/self/task/{threading.get_native_id()}/schedstat", O_RDONLY)
+    except OSError:
+        return 0.0
+    try:
+        return int(read(descriptor, 100).split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    finally:
+        close(descriptor)
+
+
+def excuse(took_s: float, budget_s: float, starved: float) -> str:
+    """
+    Why a time beyond its budget says nothing about the provider, or "" where it does.
+
+    Measures the machine once more; call it right after what was late.
+    """
+    factor = slowdown()
+    if took_s <= budget_s + starved:
+        return f"the thread stood ready for {starved:.1f} s of it and got no processor"
+    if took_s <= budget_s * factor:
+        return f"this machine computes {factor:.1f} times slower now than alone"
+    return ""
