@@ -7,11 +7,11 @@ declare; what `capabilities` says of it is read off its hooks.
 """
 
 import inspect
-import threading
 import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from memproto.adapters.hermes_hooks import Compression, Extensions, Session, bare_schemas
 from memproto.adapters.signatures import binding_of, call_with_accepted
 from memproto.errors import NotAProvider
 from memproto.operations import OPERATIONS
@@ -40,7 +40,6 @@ HOST_CALLS = (
 
 _NATIVE_CONFIG = frozenset({"home", "host_home", "protocol", "deadlines", "limits"})
 _RENAMED_CONFIG = {"workspace": "agent_workspace"}
-_NO_KEYWORDS: Mapping[str, Any] = {}
 _ABSENT = object()
 
 
@@ -90,9 +89,9 @@ class HermesAdapter:
     """
 
     def __init__(self, provider: Any) -> None:
-        self._session = _Session(provider)
-        self._compression = _Compression(self._session)
-        extensions = _Extensions(self._session, self._compression)
+        self._session = Session(provider)
+        self._compression = Compression(self._session)
+        extensions = Extensions(self._session, self._compression)
         # On the instance, so that `hasattr` and the runtime protocols tell the truth; bound to
         # an object that does not refer back, so that no reference cycle keeps the provider.
         for row in OPERATIONS.values():
@@ -149,7 +148,7 @@ class HermesAdapter:
         An extension is listed where the provider has all its hooks and one of them is its own,
         not inherited from the Hermes base class; `tools` where there is a tool.
         """
-        schemas = _bare_schemas(self._session.call("get_tool_schemas"))
+        schemas = bare_schemas(self._session.call("get_tool_schemas"))
         tool_names = [_tool_name(s) for s in schemas] if isinstance(schemas, list) else []
         names = [name for name in tool_names if name]
         extensions = _extensions_shown(self.wrapped, has_tools=bool(names))
@@ -211,125 +210,6 @@ class HermesAdapter:
         self._compression.take("on_compress", messages)
 
 
-class _Session:
-    """The provider, and what a host knows about the session that it is in."""
-
-    def __init__(self, provider: Any) -> None:
-        self.provider = provider
-        self.session_id = ""
-        self.platform = ""
-
-    def hook(self, name: str) -> Any:
-        """The hook as it is now, since some providers set hooks when they initialize."""
-        return getattr(self.provider, name, None)
-
-    def call(
-        self,
-        hook: str,
-        positional: tuple[Any, ...] = (),
-        keywords: Mapping[str, Any] = _NO_KEYWORDS,
-        named: Mapping[str, Any] = _NO_KEYWORDS,
-    ) -> Any:
-        """Calls `hook` by its own signature; None where the provider lacks it."""
-        function = self.hook(hook)
-        if function is None:
-            return None
-        return call_with_accepted(function, positional, keywords, named)
-
-    def write_metadata(self, old_text: str | None) -> dict[str, Any]:
-        """A fresh mapping of where a write comes from, without empty values."""
-        metadata = {
-            "old_text": old_text,
-            "session_id": self.session_id,
-            "platform": self.platform,
-            "write_origin": "memory_tool",
-            "tool_name": "memory",
-        }
-        return {key: value for key, value in metadata.items() if value}
-
-
-class _Compression:
-    """
-    One `on_pre_compress` for the two native hooks that share it.
-
-    Called twice with the same messages, most providers would store them twice.
-    """
-
-    def __init__(self, session: _Session) -> None:
-        self._session = session
-        self._lock = threading.Lock()
-        self._waiting: dict[tuple[str, int], Any] = {}
-
-    def take(self, asker: str, messages: list[Message]) -> Any:
-        """Returns the notes for `messages`; a call that the other hook made is used up."""
-        other = "compress_notes" if asker == "on_compress" else "on_compress"
-        # Before the call, which may change the messages; a fingerprint, to keep no copy of them.
-        fingerprint = hash(repr(messages))
-        with self._lock:
-            if (other, fingerprint) in self._waiting:
-                return self._waiting.pop((other, fingerprint))
-        notes = self._session.call("on_pre_compress", (messages,))
-        with self._lock:
-            self._waiting = {(asker, fingerprint): notes}
-        return notes
-
-
-class _Extensions:
-    """Every extension hook of the Hermes binding, with the native parameters."""
-
-    def __init__(self, session: _Session, compression: _Compression) -> None:
-        self._session = session
-        self._compression = compression
-
-    def get_tool_schemas(self) -> Any:
-        return _bare_schemas(self._session.call("get_tool_schemas"))
-
-    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> Any:
-        return self._session.call("handle_tool_call", (tool_name, args), kwargs)
-
-    def queue_prefetch(self, query: str, *, session_id: str = "") -> Any:
-        keywords = {"session_id": session_id or self._session.session_id}
-        return self._session.call("queue_prefetch", (query,), keywords)
-
-    def on_turn_start(self, turn_number: int, message: str, **kwargs: Any) -> Any:
-        return self._session.call("on_turn_start", (turn_number, message), kwargs)
-
-    def on_session_end(self, messages: list[Message]) -> Any:
-        return self._session.call("on_session_end", (messages,))
-
-    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> Any:
-        # First, as the host does: later hooks belong to the new session even if this one raises.
-        self._session.session_id = new_session_id
-        return self._session.call("on_session_switch", (new_session_id,), kwargs)
-
-    def on_delegation(self, task: str, result: str, **kwargs: Any) -> Any:
-        return self._session.call("on_delegation", (task, result), kwargs)
-
-    def get_config_schema(self) -> Any:
-        return self._session.call("get_config_schema")
-
-    def save_config(self, values: dict[str, Any], home: str) -> Any:
-        return self._session.call("save_config", (values, home))
-
-    def post_setup(self, home: str, config: dict[str, Any]) -> Any:
-        return self._session.call("post_setup", (home, config))
-
-    def backup_paths(self) -> Any:
-        return self._session.call("backup_paths")
-
-    def system_prompt_block(self) -> Any:
-        return self._session.call("system_prompt_block")
-
-    def recall_status(self) -> Any:
-        return self._session.call("recall_status")
-
-    def unavailable_reason(self) -> Any:
-        return self._session.call("unavailable_reason")
-
-    def compress_notes(self, messages: list[Message]) -> Any:
-        return self._compression.take("compress_notes", messages)
-
-
 def _initialize_keywords(config: Mapping[Any, Any]) -> dict[str, Any]:
     keywords = {
         _RENAMED_CONFIG.get(key, key): value
@@ -340,17 +220,6 @@ def _initialize_keywords(config: Mapping[Any, Any]) -> dict[str, Any]:
     keywords.setdefault("platform", "cli")
     keywords.setdefault("agent_context", "primary")
     return keywords
-
-
-def _bare_schemas(schemas: Any) -> Any:
-    return [_bare(schema) for schema in schemas] if isinstance(schemas, list) else schemas
-
-
-def _bare(schema: Any) -> Any:
-    if not isinstance(schema, dict) or schema.get("type") != "function":
-        return schema
-    inner = schema.get("function")
-    return inner if isinstance(inner, dict) else schema
 
 
 def _tool_name(schema: Any) -> str:

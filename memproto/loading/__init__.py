@@ -1,0 +1,109 @@
+"""
+From TARGET, as the user typed it, to a factory of instances.
+
+First match wins: a directory with `__init__.py`; `hermes:NAME`; `module:attribute`; an entry-point
+name; a module. Import happens here, so that callers who do not trust the target call this in a
+process that they can do without.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from memproto.adapters import aio, hermes
+from memproto.errors import MissingPackage, NoProvider
+from memproto.loading.faults import does_not_import, missing, no_provider
+from memproto.loading.finding import GROUPS, resolve
+from memproto.loading.modules import takes_arguments
+from memproto.operations import CORE_HOOKS, Binding
+
+__all__ = ["GROUPS", "Loaded", "load"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Loaded:
+    """
+    A target that was found and imported.
+
+    Attributes:
+        target: As it was typed.
+        build: Gives a new instance with the nine members, adapted where that is needed.
+        binding: The binding that its author wrote it for.
+        origin: Where it came from: file, module or entry point, for a reader.
+        raw: The class or factory itself.
+
+    """
+
+    target: str
+    build: Callable[[], Any]
+    binding: Binding
+    origin: str
+    raw: Any
+
+
+def load(target: str, factory: str = "") -> Loaded:
+    """
+    Import what `target` names; `factory` ("module:function") replaces it where it is set.
+
+    Imports and may build instances. Blocks as long as the target's own code does.
+
+    Raises:
+        NoSuchTarget: Nothing of that name can be found.
+        TargetDoesNotImport: Importing or building it raised.
+        MissingPackage: It needs a package that is not installed.
+        NoProvider: What was found is no provider.
+        SeveralProviders: A module holds more than one.
+
+    """
+    found, origin = resolve(factory or target)
+    return _as_loaded(target, found, origin)
+
+
+def _as_loaded(target: str, found: Any, origin: str) -> Loaded:
+    """Build one instance, to learn its binding and that it can be built at all."""
+    if not callable(found):
+        raise NoProvider(
+            f"--memproto={target}",
+            f"is {type(found).__name__}, an object that is built already",
+            "name the class, or a function without arguments that builds a new instance",
+        )
+    first = _built(target, found)
+    adapt, binding = _adapter(target, first)
+    return Loaded(target, lambda: adapt(found()), binding, origin, found)
+
+
+def _built(target: str, build: Callable[[], Any]) -> Any:
+    try:
+        return build()
+    except (NoProvider, MissingPackage):
+        raise
+    except ModuleNotFoundError as error:
+        raise missing(target, error) from None
+    except TypeError as error:
+        if takes_arguments(build):
+            raise NoProvider(
+                f"--memproto={target}",
+                f"cannot be built without arguments ({error})",
+                'set `factory = "module:function"` in [tool.memproto], without arguments',
+            ) from None
+        raise does_not_import(target, error) from None
+    except Exception as error:
+        raise does_not_import(target, error) from None
+
+
+def _adapter(target: str, provider: Any) -> tuple[Callable[[Any], Any], Binding]:
+    if aio.is_async(provider):
+        return aio.from_async, "native"
+    missing = [hook for hook in CORE_HOOKS if not _has(provider, hook)]
+    if not missing:
+        return (lambda instance: instance), "native"
+    if hermes.is_hermes(provider):
+        return hermes.from_hermes, "hermes"
+    raise no_provider(
+        target, f"{type(provider).__name__} lacks {', '.join(missing)} of the nine members"
+    )
+
+
+def _has(provider: Any, hook: str) -> bool:
+    """Whether the class or instance has a member, without running a property."""
+    return hasattr(type(provider), hook) or hook in getattr(provider, "__dict__", {})
