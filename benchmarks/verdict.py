@@ -3,9 +3,12 @@ What a verdict of the builtin provider costs, in quick and in ci, on one process
 
     python benchmarks/verdict.py [ROUNDS]
 
-Ratios are to a pytest run that collects one empty test, taken in the same round.
+Ratios are to a pytest run that collects one empty test, taken in the same round. At the end comes
+the profile of one ci run: what its checks took, the slowest first, and what is left for the start
+of processes, first contact and pytest.
 """
 
+import json
 import statistics
 import subprocess
 import sys
@@ -39,11 +42,24 @@ def main(rounds: int) -> None:
         for _ in range(rounds):
             for name, words in RUNS.items():
                 found[name].append(took_s(words, folder))
+        profile(folder)
     floor = statistics.median(found["pytest, one empty test"])
     for name, times in found.items():
         middle = statistics.median(times)
         spread = f"{min(times):.2f} to {max(times):.2f}"
         print(f"{name:<24} {middle:6.2f} s ({spread}), {middle / floor:5.1f} times the floor")
+
+
+def profile(folder: str) -> None:
+    """Print where the time of one ci run goes."""
+    report = Path(folder, "report.json")
+    whole_s = took_s([*RUNS["ci"], f"--memproto-report={report}"], folder)
+    rows = json.loads(report.read_text("utf-8"))["reports"][0]["results"]
+    times = sorted(((row["duration_s"], row["id"]) for row in rows), reverse=True)
+    checks_s = sum(duration_s for duration_s, _ in times)
+    print(f"\na ci run: {whole_s:.2f} s, {checks_s:.2f} s of it in {len(times)} checks")
+    for duration_s, name in times[:12]:
+        print(f"{name:<24} {duration_s:6.2f} s")
 
 
 if __name__ == "__main__":

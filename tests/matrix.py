@@ -29,7 +29,7 @@ if str(ROOT) not in sys.path:
 from tests.broken.marks import Mutant, load_all  # noqa: E402 - needs the path above
 
 #: Providers of which every requirement holds.
-GOOD = ("builtin", "tests.good.journal:Journal")
+GOOD = ("builtin", "tests.good.journal:Journal", "tests.good.dated:Dated", "tests.good.tenants:Tenants")
 
 #: Beside its own chapters each mutant meets these, in which most faults would show up by accident.
 SMOKE = {
@@ -180,6 +180,23 @@ def shelf_faults(mutants: dict[str, Mutant]) -> list[str]:
     return faults
 
 
+def kill_sets(rows: Iterable[Row]) -> dict[str, frozenset[str]]:
+    """Requirement to the broken targets that turned it red."""
+    found: dict[str, set[str]] = {}
+    for done in rows:
+        for item in done.red:
+            found.setdefault(item, set()).add(done.target)
+    return {item: frozenset(targets) for item, targets in found.items()}
+
+
+def twins(sets: dict[str, frozenset[str]]) -> list[str]:
+    """Requirements that no broken target tells apart: one of the two checks adds nothing."""
+    by_set: dict[frozenset[str], list[str]] = {}
+    for item, targets in sets.items():
+        by_set.setdefault(targets, []).append(item)
+    return [f"{' and '.join(ids)} have the same kill set" for ids in by_set.values() if ids[1:]]
+
+
 def lines(mutant: Mutant) -> int:
     """The number of lines of a mutant, without its marks and without empty ones."""
     module, _, name = mutant.target.partition(":")
@@ -203,7 +220,10 @@ def main(arguments: list[str] | None = None) -> int:
         rows.append(done)
         print(done, flush=True)  # noqa: T201 - the matrix is what this command prints
     bad = sum(1 for item in rows if item.faults)
-    print("\n".join([*faults, f"{len(rows)} rows, {bad} not exact"]))  # noqa: T201 - as above
+    sets = kill_sets(rows)
+    faults += twins(sets)
+    told = f"{len(rows)} rows, {bad} not exact; {len(sets)} kill sets, {len(twins(sets))} alike"
+    print("\n".join([*faults, told]))  # noqa: T201 - as above
     return 1 if bad or faults or not rows else 0
 
 

@@ -115,3 +115,25 @@ def test_nothing_is_decided_behind_a_closed_gate() -> None:
 def test_a_requirement_without_a_mutant_is_a_fault_of_the_shelf() -> None:
     without = {t: m for t, m in MUTANTS.items() if m.kills != AN_ID}
     assert f"{AN_ID} has no mutant that fails it alone" in matrix.shelf_faults(without)
+
+
+def a_row(target: str, *red: str) -> matrix.Row:
+    return matrix.Row(target, red, (), 0.0)
+
+
+def test_two_requirements_that_the_same_mutants_turn_red_are_told() -> None:
+    rows = [a_row("one", AN_ID, ANOTHER_ID), a_row("two", A_GATE)]
+    assert matrix.twins(matrix.kill_sets(rows)) == [
+        f"{AN_ID} and {ANOTHER_ID} have the same kill set"
+    ]
+
+
+def test_a_mutant_that_only_one_of_two_requirements_sees_tells_them_apart() -> None:
+    rows = [a_row("one", AN_ID, ANOTHER_ID), a_row("two", AN_ID)]
+    assert matrix.twins(matrix.kill_sets(rows)) == []
+
+
+def test_no_two_requirements_have_the_same_kill_set() -> None:
+    # Each row is held to exactly these ids, by the test above and by the full matrix.
+    rows = [a_row(m.target, m.kills, *m.also) for m in MUTANTS.values()]
+    assert matrix.twins(matrix.kill_sets(rows)) == []

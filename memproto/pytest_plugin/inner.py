@@ -5,61 +5,24 @@ Items are clients of a `Judge`; under pytest-xdist each worker has judges of its
 from the first contact that the controller made.
 """
 
-import dataclasses
 import json
-import os
-import random
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memproto import pytest_plugin, spec
-from memproto.errors import InvalidSettings, KitUsageError
+from memproto import spec
+from memproto.errors import KitUsageError
 from memproto.pytest_plugin import terminal
-from memproto.report import document, message
+from memproto.pytest_plugin.items import PROPERTY, USAGE, SuiteDirectory, Target, rows
+from memproto.pytest_plugin.options import check_options, narrowed, time_scale
+from memproto.report import document
 from memproto.testing import noise, sandbox, settings, vitals
 from memproto.testing.contact import Contact, Order
 from memproto.testing.judge import SCORED_AT_CONTACT, Judge
 from memproto.testing.noise import Noise
 from memproto.testing.outcomes import ExitCode, Outcome, Result
-
-_PROPERTY = "memproto"
-
-
-@dataclasses.dataclass
-class Target:
-    """
-    One target of the run: its order, its judge, and the results that came in for it.
-
-    Attributes:
-        met: Those results that no item shows: of first contact, and of what came late.
-
-    """
-
-    order: Order
-    judge: Judge
-    wanted: list[spec.Requirement]
-    results: list[Result] = dataclasses.field(default_factory=list)
-    met: list[Result] = dataclasses.field(default_factory=list)
-
-    @property
-    def label(self) -> str:
-        """How the target is called in node ids."""
-        return f"host {self.order.target}" if self.order.side == "host" else self.order.target
-
-    def messages(self) -> list[str]:
-        """What no item shows and what is red, one message for each requirement."""
-        red = {item.id: item for item in reversed(self.met) if item.outcome in SCORED_AT_CONTACT}
-        shown = {item.id for item in self.results if item.outcome in SCORED_AT_CONTACT}
-        return [message.render(item, self.order) for key, item in red.items() if key not in shown]
-
-    def node_id(self, requirement: spec.Requirement) -> str:
-        """The node id of the item for one requirement."""
-        chapter = requirement.anchor.partition(".")[0]
-        return f"{self.label}/{chapter}::{requirement.id}"
 
 
 def configure(config: pytest.Config) -> None:
@@ -89,6 +52,7 @@ class Suite:
         self.noise = self._noise()
         self.targets = self._targets()
         self.document: dict[str, Any] | None = None
+        self.usage = ""
         self._is_interrupted = False
         # A job that is cancelled cleans up as one that is interrupted.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -114,7 +78,7 @@ class Suite:
             ("provider", option.memproto),
             ("host", option.memproto_host),
         ]
-        _check_options(option)
+        check_options(option)
         found: list[Target] = []
         for side, names in sides:
             found += [self._target(name, side) for name in dict.fromkeys(names)]
@@ -131,6 +95,7 @@ class Suite:
             directory,
             time_scale(),
             self.noise.slowdown,
+            1 if self.worker_input is None else int(self.worker_input["workercount"]),
         )
         wanted = spec.select(self.config.option.memproto_clause, side)
         contact = None
@@ -175,13 +140,14 @@ class Suite:
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         """Take what a worker found at its end."""
         output = getattr(node, "workeroutput", None) or {}
+        self.usage = self.usage or output.get("memproto_usage", "")
         self._take(json.loads(output.get("memproto_late", "[]")), is_shown=False)
 
     # -- collection -------------------------------------------------------------------------------
 
-    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> "SuiteDirectory":
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> SuiteDirectory:
         """Collect the requirements in place of the suite's files."""
-        return SuiteDirectory.from_parent(parent, path=path, suite=self)
+        return SuiteDirectory.from_parent(parent, path=path, targets=self.targets)
 
     def pytest_report_header(self) -> list[str]:
         """Say what is judged."""
@@ -191,7 +157,9 @@ class Suite:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the results that an item left in its report."""
-        found = [value for name, value in report.user_properties if name == _PROPERTY]
+        faults = [str(value) for name, value in report.user_properties if name == USAGE]
+        self.usage = self.usage or "".join(faults[:1])
+        found = [value for name, value in report.user_properties if name == PROPERTY]
         if found and report.when == "call":
             self._take(json.loads(str(found[0])))
         elif report.failed and not found:
@@ -218,8 +186,10 @@ class Suite:
         if report.when != "call":
             return None
         for name, value in report.user_properties:
-            if name == _PROPERTY:
+            if name == PROPERTY:
                 return terminal.status(json.loads(str(value)))
+            if name == USAGE:
+                return "usage error", "E", "USAGE ERROR"
         return None
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
@@ -230,16 +200,26 @@ class Suite:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Take in what is still running, decide, write the report, set the exit code."""
         try:
-            if not (self._is_interrupted or self.config.option.collectonly):
+            if not (self._is_interrupted or self.usage or self.config.option.collectonly):
                 self._finish_all()
-            if not (self.is_worker or self.config.option.collectonly):
+            if self.usage:
+                session.exitstatus = pytest.ExitCode.USAGE_ERROR
+            elif not (self.is_worker or self.config.option.collectonly):
                 self._decide(session, exitstatus)
         finally:
             self._close()
 
     def _finish_all(self) -> None:
+        try:
+            self._finish_each()
+        except KitUsageError as error:
+            self.usage = self.usage or str(error)
+            if self.is_worker:
+                self.config.workeroutput["memproto_usage"] = self.usage  # type: ignore[attr-defined]
+
+    def _finish_each(self) -> None:
         for target in self.targets:
-            late = _rows(target.order, target.judge.finish())
+            late = rows(target.order, target.judge.finish())
             if not self.is_worker:
                 self._take(late, is_shown=False)
             elif late:
@@ -251,7 +231,7 @@ class Suite:
         facts = document.RunFacts(
             strict=option.memproto_strict,
             allow_incomplete=option.memproto_allow_incomplete,
-            narrowed=_narrowed(option),
+            narrowed=narrowed(option),
         )
         self.document = document.build([_judged(target) for target in self.targets], facts)
         ended_early = self._is_interrupted or exitstatus == pytest.ExitCode.INTERNAL_ERROR
@@ -268,138 +248,12 @@ class Suite:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the verdict of each target."""
+        if self.usage:
+            terminal.complain(self.config, f"ERROR: {self.usage}")
         if self.document is not None:
             terminal.summary(terminalreporter, self.document, [t.messages() for t in self.targets])
-
-
-class SuiteDirectory(pytest.Directory):
-    """Stands for the suite: its children are the requirements of each target."""
-
-    def __init__(self, *, suite: Suite, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.suite = suite
-
-    def collect(self) -> Iterator[pytest.Item]:
-        """One item for each requirement of each target, gates first as in the catalogue."""
-        for target in self.suite.targets:
-            for requirement in target.wanted:
-                yield ClauseItem.from_parent(
-                    self,
-                    name=requirement.id,
-                    nodeid=target.node_id(requirement),
-                    target=target,
-                    requirement=requirement,
-                )
-
-
-class ClauseItem(pytest.Item):
-    """One requirement of one target."""
-
-    def __init__(self, *, target: Target, requirement: spec.Requirement, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.target = target
-        self.requirement = requirement
-        # Under --dist=loadgroup a chapter stays in one worker, which can reuse its process.
-        self.add_marker(pytest.mark.xdist_group(target.node_id(requirement).partition("::")[0]))
-
-    def runtest(self) -> None:
-        """Judge, leave the results in the report, and end as pytest expects it."""
-        results = self.target.judge.run(self.requirement)
-        self.user_properties.append((_PROPERTY, json.dumps(_rows(self.target.order, results))))
-        red = [item for item in results if item.outcome in (Outcome.FAIL, Outcome.KIT_ERROR)]
-        warned = [item for item in results if item.outcome is Outcome.WARN]
-        if red or (warned and self.config.option.memproto_strict):
-            raise Red(red or warned, self.target)
-        if results[0].outcome not in (Outcome.PASS, Outcome.WARN):
-            pytest.skip(f"{results[0].outcome.replace('_', ' ')}: {results[0].reason}")
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Show the finding instead of the kit's own stack."""
-        if isinstance(excinfo.value, Red):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo, style)
-
-    def reportinfo(self) -> tuple[Path, None, str]:
-        """Where the item stands, for pytest's own lines."""
-        return self.path, None, f"{self.target.label} {self.requirement.id}"
-
-
-class Red(Exception):
-    """The item is red; its text is the message that the author reads."""
-
-    def __init__(self, results: list[Result], target: Target) -> None:
-        order = target.order
-        super().__init__("\n\n".join(message.render(item, order) for item in results))
-
-
-def _rows(order: Order, results: list[Result]) -> list[dict[str, Any]]:
-    return [
-        {"target": order.target, "side": order.side, "result": result.as_dict()}
-        for result in results
-    ]
 
 
 def _judged(target: Target) -> document.Judged:
     found = [*target.results, *target.met]
     return document.Judged(target.order, target.judge.contact, found)
-
-
-def _narrowed(option: Any) -> bool:
-    """Whether an option may have left requirements out."""
-    names = ("memproto_clause", "keyword", "markexpr", "maxfail", "lf", "deselect", "stepwise")
-    return any(getattr(option, name, None) for name in names)
-
-
-def _check_options(option: Any) -> None:
-    """Refuse values that mean nothing, with the ones that do."""
-    if option.memproto_profile not in pytest_plugin.PROFILES:
-        raise KitUsageError(
-            f"--memproto-profile={option.memproto_profile}",
-            "is no profile",
-            f"use one of {', '.join(pytest_plugin.PROFILES)}",
-        )
-    if not option.memproto_seed.isdecimal():
-        raise KitUsageError(
-            f"--memproto-seed={option.memproto_seed}",
-            "is no whole number from 0 on",
-            f"give a number such as {random.randrange(1000)}",
-        )
-    if option.memproto_spec != "1.0":
-        raise KitUsageError(
-            f"--memproto-spec={option.memproto_spec}",
-            "is no release of the specification that this kit knows",
-            "use 1.0",
-        )
-    _check_report(option.memproto_report)
-
-
-def _check_report(name: str | None) -> None:
-    """Find out before the run, not after it, that the report cannot be written."""
-    if name is None:
-        return
-    try:
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).open("ab").close()
-    except OSError as error:
-        what, fault = f"--memproto-report={name}", f"cannot be written ({error.strerror})"
-        raise InvalidSettings(what, fault, "name a file in a directory of your own") from None
-
-
-def time_scale() -> float:
-    """
-    The factor on all budgets, from MEMPROTO_TIME_SCALE.
-
-    Raises:
-        InvalidSettings: It is no number above 0.
-
-    """
-    text = os.environ.get("MEMPROTO_TIME_SCALE", "1")
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise InvalidSettings(
-            f"MEMPROTO_TIME_SCALE={text}", "is no number above 0", "set a factor such as 2"
-        )
-    return value

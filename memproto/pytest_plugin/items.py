@@ -1,0 +1,132 @@
+"""The items of the inner run: one for each requirement of each target, clients of a `Judge`."""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from memproto import spec
+from memproto.errors import KitUsageError
+from memproto.report import message
+from memproto.testing.contact import Order
+from memproto.testing.judge import SCORED_AT_CONTACT, Judge
+from memproto.testing.outcomes import Outcome, Result
+
+#: The property of a pytest report that carries results.
+PROPERTY = "memproto"
+
+#: That of one which says why the run cannot go on as it was asked for.
+USAGE = "memproto-usage"
+
+
+@dataclasses.dataclass
+class Target:
+    """
+    One target of the run: its order, its judge, and the results that came in for it.
+
+    Attributes:
+        met: Those results that no item shows: of first contact, and of what came late.
+
+    """
+
+    order: Order
+    judge: Judge
+    wanted: list[spec.Requirement]
+    results: list[Result] = dataclasses.field(default_factory=list)
+    met: list[Result] = dataclasses.field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        """How the target is called in node ids."""
+        return f"host {self.order.target}" if self.order.side == "host" else self.order.target
+
+    def messages(self) -> list[str]:
+        """What no item shows and what is red, one message for each requirement."""
+        red = {item.id: item for item in reversed(self.met) if item.outcome in SCORED_AT_CONTACT}
+        shown = {item.id for item in self.results if item.outcome in SCORED_AT_CONTACT}
+        return [message.render(item, self.order) for key, item in red.items() if key not in shown]
+
+    def node_id(self, requirement: spec.Requirement) -> str:
+        """The node id of the item for one requirement."""
+        chapter = requirement.anchor.partition(".")[0]
+        return f"{self.label}/{chapter}::{requirement.id}"
+
+
+class SuiteDirectory(pytest.Directory):
+    """Stands for the suite: its children are the requirements of each target."""
+
+    def __init__(self, *, targets: list[Target], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._targets = targets
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """One item for each requirement of each target, gates first as in the catalogue."""
+        for target in self._targets:
+            for requirement in target.wanted:
+                yield ClauseItem.from_parent(
+                    self,
+                    name=requirement.id,
+                    nodeid=target.node_id(requirement),
+                    target=target,
+                    requirement=requirement,
+                )
+
+
+class ClauseItem(pytest.Item):
+    """One requirement of one target."""
+
+    def __init__(self, *, target: Target, requirement: spec.Requirement, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.target = target
+        self.requirement = requirement
+        # Under --dist=loadgroup a chapter stays in one worker, which can reuse its process.
+        self.add_marker(pytest.mark.xdist_group(target.node_id(requirement).partition("::")[0]))
+
+    def runtest(self) -> None:
+        """Judge, leave the results in the report, and end as pytest expects it."""
+        try:
+            results = self.target.judge.run(self.requirement)
+        except KitUsageError as error:
+            self._stop(str(error))
+        self.user_properties.append((PROPERTY, json.dumps(rows(self.target.order, results))))
+        red = [item for item in results if item.outcome in (Outcome.FAIL, Outcome.KIT_ERROR)]
+        warned = [item for item in results if item.outcome is Outcome.WARN]
+        if red or (warned and self.config.option.memproto_strict):
+            raise Red(red or warned, self.target)
+        if results[0].outcome not in (Outcome.PASS, Outcome.WARN):
+            pytest.skip(f"{results[0].outcome.replace('_', ' ')}: {results[0].reason}")
+
+    def _stop(self, usage: str) -> NoReturn:
+        """Have the run end after this item: what the user set does not work."""
+        self.user_properties.append((USAGE, usage))
+        self.session.shouldstop = "the settings do not work"
+        pytest.skip(usage)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Show the finding instead of the kit's own stack."""
+        if isinstance(excinfo.value, Red):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Where the item stands, for pytest's own lines."""
+        return self.path, None, f"{self.target.label} {self.requirement.id}"
+
+
+class Red(Exception):
+    """The item is red; its text is the message that the author reads."""
+
+    def __init__(self, results: list[Result], target: Target) -> None:
+        order = target.order
+        super().__init__("\n\n".join(message.render(item, order) for item in results))
+
+
+def rows(order: Order, results: list[Result]) -> list[dict[str, Any]]:
+    """Results as plain values, with the target that they belong to."""
+    return [
+        {"target": order.target, "side": order.side, "result": result.as_dict()}
+        for result in results
+    ]
