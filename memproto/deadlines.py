@@ -1,6 +1,8 @@
 """
 Time as the registry sees it: an injected monotonic clock, absolute deadlines, budgets in seconds.
 
+What may wait at most is bounded here too.
+
 A wall clock is never read here; it may jump or stand still without any effect.
 """
 
@@ -18,11 +20,12 @@ class Clock(Protocol):
         """Seconds since some fixed moment; never decreases."""
         ...
 
-    def wait(self, condition: threading.Condition, budget_s: float | None) -> bool:
+    def wait(self, condition: threading.Condition, until: float) -> None:
         """
-        Wait on `condition`, which the caller holds, for a notification or at most `budget_s`.
+        Wait on `condition`, which the caller holds, for a notification or until the clock shows it.
 
-        Returns False when the budget ran out first; None waits without a bound.
+        A moment and no duration: what is read as a rest is out of date when the wait begins. May
+        return early; callers look again at what they wait for.
         """
         ...
 
@@ -34,9 +37,10 @@ class MonotonicClock:
         """Seconds of `time.monotonic`."""
         return time.monotonic()
 
-    def wait(self, condition: threading.Condition, budget_s: float | None) -> bool:
+    def wait(self, condition: threading.Condition, until: float) -> None:
         """Wait on `condition` in real time."""
-        return condition.wait(budget_s)
+        rest_s = max(0.0, until - time.monotonic())
+        condition.wait(min(rest_s, threading.TIMEOUT_MAX))  # an endless budget would overflow
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,3 +70,23 @@ class Deadlines:
                 raise ValueError(
                     f"`{field.name}` must be a number of seconds above 0, not {value!r}"
                 )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limits:
+    """
+    What may wait in the queues of one registry. Beyond it a write is dropped, with an event.
+
+    Attributes:
+        queued_writes: For each provider, the writes that it has not taken yet. A provider that
+            hangs for a day would otherwise gather the texts of every turn.
+
+    """
+
+    queued_writes: int = 10_000
+
+    def __post_init__(self) -> None:
+        if type(self.queued_writes) is not int or self.queued_writes < 1:
+            raise ValueError(
+                f"`queued_writes` must be a whole number above 0, not {self.queued_writes!r}"
+            )

@@ -1,4 +1,4 @@
-"""The specification as data: requirements and schemas, loaded once, with near misses named."""
+"""The specification as data: requirements, schemas and the life of a session, loaded once."""
 
 import dataclasses
 import difflib
@@ -139,3 +139,9 @@ def schema(name: str) -> dict[str, Any]:
     path = _root() / "schemas" / f"{name}.schema.json"
     loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return loaded
+
+
+@functools.cache
+def lifecycle() -> dict[str, Any]:
+    """The life of a provider instance as `lifecycle.toml` tells it."""
+    return tomllib.loads((_root() / "lifecycle.toml").read_text(encoding="utf-8"))

@@ -21,7 +21,7 @@ SPEC_VERSION = "1.0"
 
 EventOutcome = Literal[
     "ok",  # the hook returned
-    "dropped",  # the provider takes no further part; also a write after the end (`closed`)
+    "dropped",  # the provider takes no further part; a write after the end, or beyond the limit
     "raised",  # the hook raised; the error's type is in `detail`
     "late",  # the hook had not returned at its deadline
     "stuck",  # the hook was not called because an earlier call has not returned

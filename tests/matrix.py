@@ -29,7 +29,12 @@ if str(ROOT) not in sys.path:
 from tests.broken.marks import Mutant, load_all  # noqa: E402 - needs the path above
 
 #: Providers of which every requirement holds.
-GOOD = ("builtin", "tests.good.journal:Journal", "tests.good.dated:Dated", "tests.good.tenants:Tenants")
+GOOD = (
+    "builtin",
+    "tests.good.journal:Journal",
+    "tests.good.dated:Dated",
+    "tests.good.tenants:Tenants",
+)
 
 #: Beside its own chapters each mutant meets these, in which most faults would show up by accident.
 SMOKE = {

@@ -1,7 +1,9 @@
 """The builtin provider as a host and a model meet it: hooks, tool, prompt, settings, transfer."""
 
+import contextlib
 import importlib.resources
 import json
+import re
 import tempfile
 import threading
 
@@ -229,6 +231,32 @@ def test_recall_is_none_where_the_host_takes_the_prompt_block(provider, tmp_path
     session = opened(tmp_path, protocol=hooks)
     assert session.enrich_turn("x", []) is None
     assert "fact" in session.system_prompt_block()
+
+
+@given(st.lists(st.text("ab \n", min_size=1, max_size=300), max_size=8), st.integers(0, 2600))
+@settings(deadline=None, max_examples=50)
+def test_recall_shows_whole_entries_within_the_hosts_limit(texts, limit):
+    with tempfile.TemporaryDirectory() as home:
+        writer = opened(home, user_char_limit=2600)
+        for number, text in enumerate(texts):
+            with contextlib.suppress(WriteRefused):
+                writer.on_memory_write("add", ("memory", "user")[number % 2], f"<{text}>")
+        bounded = opened(home, user_char_limit=2600, limits={"recall_chars": limit})
+        recalled, whole = (
+            p.enrich_turn("", []) or "" for p in (bounded, opened(home, user_char_limit=2600))
+        )
+        there = {*stored(bounded), *stored(bounded, "user")}
+    shown = re.findall("<[^>]*>", recalled)
+    assert len(recalled) <= limit
+    assert set(shown) <= there
+    assert len(shown) == recalled.count("<")
+    assert recalled == whole or len(whole) > limit
+
+
+@pytest.mark.parametrize("limits", [None, 3, {}, {"recall_chars": None}, {"recall_chars": True}])
+def test_a_limit_that_is_no_number_is_none(provider, tmp_path, limits):
+    provider.on_memory_write("add", "memory", "fact")
+    assert "fact" in opened(tmp_path, limits=limits).enrich_turn("x", [])
 
 
 @pytest.mark.parametrize("protocol", [None, 3, {}, {"hooks": None}, {"hooks": ["enrich_turn"]}])

@@ -5,7 +5,7 @@ from typing import ClassVar
 import pytest
 
 from memproto import spec
-from memproto.testing import aftermath, clauses, judge, sandbox
+from memproto.testing import aftermath, children, clauses, sandbox
 from memproto.testing.contact import Contact, Order
 from memproto.testing.judge import Judge
 from memproto.testing.outcomes import Outcome
@@ -57,7 +57,7 @@ def scripted(monkeypatch):
     class Mine(Scripted):
         started: ClassVar[list[Scripted]] = []
 
-    monkeypatch.setattr(judge, "ChildProcess", Mine)
+    monkeypatch.setattr(children, "ChildProcess", Mine)
     monkeypatch.setattr(aftermath, "LINGER_S", 0.0)
 
     def take(**answers):

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from memproto.deadlines import Deadlines
+from memproto.deadlines import Deadlines, MonotonicClock
 from memproto.fence import inject_memory_context
 from memproto.registry import MemoryProviderRegistry
 from tests.virtual import FakeProvider, VirtualClock, eventually
@@ -240,12 +240,12 @@ def test_the_users_interrupt_passes_and_the_next_turn_works(clock):
     class Interrupted(VirtualClock):
         armed = True
 
-        def wait(self, condition, budget_s):
+        def wait(self, condition, until):
             if self.armed:
                 self.armed = False
                 assert entered.wait(10)
                 raise KeyboardInterrupt
-            return super().wait(condition, budget_s)
+            super().wait(condition, until)
 
     entered, release = threading.Event(), threading.Event()
 
@@ -274,3 +274,21 @@ def test_the_original_is_recorded_even_if_the_host_hands_over_the_enriched_messa
     registry.on_turn_complete(enriched, "hi")
     registry.shutdown_all()
     assert provider.named("on_turn_complete") == [("hello", "hi")]
+
+
+def test_an_endless_budget_waits_as_long_as_it_takes(events):
+    answered = threading.Event()
+    endless = float("inf")
+    registry = MemoryProviderRegistry(
+        deadlines=Deadlines(endless, endless, endless, endless), on_event=events.append
+    )
+    registry.register(FakeProvider(enrich_turn=lambda *_: str(answered.wait(0.01))))
+    registry.initialize_all("session", {})
+    assert registry.enrich_turn("a", []) == [("fake", "False")]
+    registry.shutdown_all()
+
+
+def test_a_moment_that_has_passed_is_not_waited_for():
+    condition, clock = threading.Condition(), MonotonicClock()
+    with condition:
+        clock.wait(condition, clock.now() - 1)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memproto.deadlines import Limits
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.messages import normalised, plain_text
 from tests.virtual import FakeProvider, VirtualClock, eventually
@@ -130,6 +131,30 @@ def test_a_write_after_the_end_is_dropped_and_said_so():
     registry.on_turn_complete("a", "b")
     assert provider.named("on_turn_complete") == []
     assert [(e.outcome, e.lost) for e in events if e.hook == "on_turn_complete"] == [("dropped", 1)]
+
+
+def test_beyond_the_limit_a_write_is_dropped_and_said_so():
+    release, entered = threading.Event(), threading.Event()
+    stuck = FakeProvider("a", on_turn_complete=lambda *_: entered.set() or release.wait(10))
+    neighbour = FakeProvider("b")
+    registry, events = open_all(stuck, neighbour, limits=Limits(queued_writes=3))
+    registry.on_turn_complete("0", "")
+    assert entered.wait(10)
+    for number in range(1, 5):
+        eventually(lambda: not registry._lanes[1]._accepted)
+        registry.on_turn_complete(str(number), "")
+    dropped = [(e.provider, e.outcome, e.detail, e.lost) for e in events if e.lost]
+    assert dropped == [("a", "dropped", "full", 1)] * 2
+    release.set()
+    registry.shutdown_all()
+    assert [args[0] for args in stuck.named("on_turn_complete")] == ["0", "1", "2"]
+    assert [args[0] for args in neighbour.named("on_turn_complete")] == list("01234")
+
+
+@pytest.mark.parametrize("value", [0, -1, True, 1.5, None, "9"])
+def test_a_limit_that_is_no_number_of_writes_is_refused(value):
+    with pytest.raises(ValueError, match="queued_writes"):
+        Limits(queued_writes=value)
 
 
 @pytest.mark.parametrize(

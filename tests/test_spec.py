@@ -34,6 +34,14 @@ FAULTS = {
     "capabilities/unknown-key": ("additionalProperties", "$"),
     "capabilities/unknown-mirrored-target": ("enum", "$.mirrors"),
     "capabilities/unknown-route": ("enum", "$.stores[0]"),
+    "config-field/key-missing": ("required", "$"),
+    "config-field/no-choice-at-all": ("minItems", "$.choices"),
+    "config-field/secret-is-a-word": ("type", "$.secret"),
+    "config-field/secret-with-a-default": ("enum", "$.default"),
+    "config-field/unknown-key": ("additionalProperties", "$"),
+    "lifecycle/hook-for-an-operation": ("enum", "$.state[0].calls[0]"),
+    "lifecycle/move-from-nowhere": ("minItems", "$.move[0].from"),
+    "lifecycle/unknown-outcome": ("enum", "$.move[0].outcome"),
     "memory-write/add-without-content": ("required", "$"),
     "memory-write/content-is-a-list": ("type", "$.content"),
     "memory-write/replace-without-old-text": ("required", "$"),
@@ -41,6 +49,10 @@ FAULTS = {
     "message/content-is-a-number": ("type", "$.content"),
     "message/role-missing": ("required", "$"),
     "message/text-part-without-text": ("required", "$.content[0]"),
+    "plugin-manifest/dependency-without-name": ("required", "$.external_dependencies[0]"),
+    "plugin-manifest/name-with-a-space": ("pattern", "$.name"),
+    "plugin-manifest/variable-with-a-dash": ("pattern", "$.requires_env[0]"),
+    "plugin-manifest/version-is-a-number": ("type", "$.version"),
     "report/a-score": ("additionalProperties", "$.reports[0]"),
     "report/host-with-binding": ("const", "$.reports[0].binding"),
     "report/outcome-not-counted": ("required", "$.reports[0].counts"),
@@ -54,12 +66,36 @@ FAULTS = {
     "requirements/id-without-number": ("pattern", "$.requirement[0].id"),
     "requirements/text-without-key-word": ("pattern", "$.requirement[0].text"),
     "requirements/unknown-source": ("pattern", "$.requirement[0].sources[0]"),
+    "settings/cache-above-home": ("not", "$.caches[1]"),
+    "settings/cache-is-absolute": ("not", "$.caches[0]"),
+    "settings/declares-mirrors": ("additionalProperties", "$.declares"),
+    "settings/declares-unknown-retention": ("enum", "$.declares.retention"),
     "settings/env-value-is-a-number": ("type", "$.env.MINE_PORT"),
     "settings/factory-without-colon": ("pattern", "$.factory"),
+    "settings/no-hook-call-at-all": ("minimum", "$.max_hook_calls"),
+    "settings/service-without-colon": ("pattern", "$.service"),
     "settings/unknown-key": ("additionalProperties", "$"),
     "settings/unknown-key-of-a-target": ("additionalProperties", "$.target.mine"),
+    "tool-result/error-is-a-number": ("type", "$.error"),
+    "tool-result/success-beside-an-error": ("enum", "$.error"),
+    "tool-result/success-is-a-word": ("type", "$.success"),
+    "tool-schema/choice-at-the-top": ("not", "$.parameters"),
+    "tool-schema/list-without-items": ("required", "$.parameters.properties.tags"),
+    "tool-schema/name-with-a-dot": ("pattern", "$.name"),
+    "tool-schema/nameless": ("required", "$"),
+    "tool-schema/reference-in-an-argument": ("not", "$.parameters.properties.text"),
+    "tool-schema/wrapped-as-a-function": ("additionalProperties", "$"),
+    "trace-event/digest-of-nothing": ("pattern", "$.args"),
+    "trace-event/holds-text": ("additionalProperties", "$"),
+    "trace-event/raised-without-an-error": ("required", "$"),
+    "trace-event/returned-without-an-end": ("type", "$.end_s"),
+    "trace-event/unknown-operation": ("enum", "$.operation"),
     "turn/message-is-null": ("type", "$.user_message"),
     "turn/response-missing": ("required", "$"),
+    "waivers/a-whole-area": ("pattern", "$"),
+    "waivers/never-expires": ("pattern", "$['MP-TURN-002'].expires"),
+    "waivers/without-a-reason": ("minLength", "$['MP-TURN-002'].reason"),
+    "waivers/without-an-owner": ("required", "$['MP-TURN-002']"),
 }
 
 #: How many classes of field reports each letter has.
@@ -147,6 +183,34 @@ def test_each_requirement_names_an_operation_of_the_table():
 
 def test_the_loader_gives_every_row_in_the_order_of_the_catalogue():
     assert list(spec.requirements()) == list(ROWS)
+
+
+# -- coverage of the field reports ----------------------------------------------------------------
+
+COVERAGE = table("95-coverage.md", "Classes")
+
+
+def test_the_table_of_coverage_has_every_class_once_in_order():
+    wanted = [f"{letter}{n}" for letter, last in CLASSES.items() for n in range(1, last + 1)]
+    assert [row[0] for row in COVERAGE] == wanted
+
+
+@pytest.mark.parametrize("row", COVERAGE, ids=[row[0] for row in COVERAGE])
+def test_a_class_says_where_it_stands_for_each_side_that_it_is_about(row):
+    name, _, side, *cells = row
+    for cell, mine in zip(cells, ("provider", "host"), strict=True):
+        verdict, _, reason = cell.partition(": ")
+        assert verdict in ("held", "held in part", "later", "never", "-"), cell
+        assert bool(reason) == (verdict in ("held in part", "later", "never")), cell
+        assert verdict != "-" or side not in (mine, "both"), f"{name} is about a {mine}"
+
+
+@pytest.mark.parametrize("side", ["provider", "host"])
+@pytest.mark.parametrize("row", COVERAGE, ids=[row[0] for row in COVERAGE])
+def test_a_class_is_held_where_a_requirement_of_that_side_names_it(row, side):
+    cell = row[3 if side == "provider" else 4]
+    named = [r["id"] for r in ROWS.values() if r["side"] == side and row[0] in r["sources"]]
+    assert cell.startswith("held") == bool(named), f"{cell!r}, and the sources of {named}"
 
 
 # -- the chapters ---------------------------------------------------------------------------------

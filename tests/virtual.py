@@ -22,11 +22,11 @@ class VirtualClock:
     def now(self) -> float:
         return self._now_s
 
-    def wait(self, condition: threading.Condition, budget_s: float | None) -> bool:
-        if budget_s is None:
-            return condition.wait(REAL_LIMIT_S)
+    def wait(self, condition: threading.Condition, until: float) -> None:
+        entry = (until, condition)
         with self._moved:
-            entry = (self._now_s + budget_s, condition)
+            if until <= self._now_s:
+                return
             self._waits.append(entry)
             self._moved.notify_all()
         try:
@@ -35,7 +35,6 @@ class VirtualClock:
         finally:
             with self._moved:
                 self._waits.remove(entry)
-        return self._now_s < entry[0]
 
     def advance(self, seconds: float, *, waits: int = 1) -> None:
         """Let `seconds` pass once at least `waits` bounded waits are under way."""

@@ -178,7 +178,7 @@ def what_is_stored_lies_below_the_home(run: Run) -> None:
 def _stored(run: Run) -> tuple[list[Fact], list[Path]]:
     """Facts that were given by each route in one session, and where they may lie."""
     facts = run.facts.several(2 * len(routes.ROUTES))
-    allowed = [run.home.resolve(), *_paths(_set_by_operator(run))]
+    allowed = [run.home.resolve(), *_paths(_set_by_operator(run)), *_paths(run.context.caches)]
     with run.session() as subject:
         for fact, route in zip(facts, 2 * routes.ROUTES, strict=True):
             _try_to_plant(subject, fact, route)

@@ -4,46 +4,16 @@ import copy
 from typing import Any
 
 from memproto.errors import Unavailable
-from memproto.testing import routes, texts
+from memproto.testing import histories, routes, texts
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
+from memproto.testing.histories import recall_amid
 from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.wire import show
 
 #: How long a prepared recall may take to get in the way of the next question.
 _STALE_WITHIN_S = 0.3
-
-#: Histories as message.schema.json allows them.
-_HISTORIES: dict[str, list[dict[str, Any]]] = {
-    "no messages": [],
-    "plain messages": [
-        {"role": "system", "content": "You help with a harbour."},
-        {"role": "user", "content": "Which berth is free?"},
-        {"role": "assistant", "content": "Berth 4."},
-    ],
-    "a message of parts": [
-        {
-            "role": "user",
-            "content": [
-                {"type": "text", "text": "What is on this picture?"},
-                {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0K"}},
-            ],
-        },
-        {"role": "assistant", "content": [{"type": "text", "text": "A tug."}]},
-    ],
-    "tool messages": [
-        {"role": "user", "content": "Look it up."},
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [
-                {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-            ],
-        },
-        {"role": "tool", "content": "found", "tool_call_id": "call_1", "name": "f"},
-    ],
-}
 
 _QUESTION = "What did we agree on for the next week?"
 
@@ -58,8 +28,8 @@ def recall_gives_text_or_none(run: Run) -> None:
 
 
 def _each_history(run: Run, subject: Subject, query: str) -> None:
-    for name, history in _HISTORIES.items():
-        answer = subject.recall(query, copy.deepcopy(history))
+    for name, history in histories.COMMON.items():
+        answer = recall_amid(subject, query, name, copy.deepcopy(history))
         if answer is not None and not isinstance(answer, str):
             run.violated("a str or None", f"{show(answer)}, with {name}")
 
@@ -85,17 +55,17 @@ def recall_keeps_its_deadline(run: Run) -> None:
     query = _populate(run)
     with run.session() as subject:
         for question in (query, _QUESTION, query * 40):
-            for history in _HISTORIES.values():
-                subject.recall(question, copy.deepcopy(history))
+            for name, history in histories.COMMON.items():
+                recall_amid(subject, question, name, copy.deepcopy(history))
 
 
 @check("MP-RECALL-003")
 def the_messages_stay_as_they_were(run: Run) -> None:
     query = _populate(run)
     with run.session() as subject:
-        for name, history in _HISTORIES.items():
+        for name, history in histories.COMMON.items():
             given = copy.deepcopy(history)
-            subject.recall(query, given)
+            recall_amid(subject, query, name, given)
             if given != history:
                 run.violated(
                     "the messages as they were handed over",

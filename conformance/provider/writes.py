@@ -2,19 +2,16 @@
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from memproto.testing import routes, texts
+from memproto.testing import mirrored, routes, texts
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.wire import show
-
-#: What holds where `mirrors` is not declared.
-_ADD_ONLY = {"memory": ["add"], "user": ["add"]}
 
 _LONG_CHARS = 100_000
 
@@ -27,41 +24,12 @@ _ANY_TEXT_S = 240.0
 _MANY = 30
 
 
-def _mirrored(run: Run, action: str) -> list[str]:
-    """The targets for which `action` takes effect, as declared."""
-    mirrors: dict[str, list[str]] = run.declared("mirrors", _ADD_ONLY)
-    return [target for target, actions in mirrors.items() if action in actions]
-
-
-def _needs(run: Run, action: str) -> list[str]:
-    run.needs_route("writes")
-    targets = _mirrored(run, action)
-    if not targets:
-        raise NotApplicable(f"`mirrors` names {action} for no target")
-    return targets
-
-
-class _Refused(Untestable):
-    """The provider refused a plain write, and said so."""
-
-
-def _write(subject: Subject, *arguments: Any) -> None:
-    """Mirror a write of plain texts; a refusal makes the check untestable."""
-    try:
-        subject.mirror(*arguments)
-    except HookRaised as failure:
-        if failure.is_report:
-            reason = f"a plain {arguments[0]} was refused: {show(failure.error)}"
-            raise _Refused(reason) from None
-        raise
-
-
 def _added(run: Run, targets: list[str]) -> Iterator[tuple[str, Fact]]:
     """Add one fact for each target, and see every one come back before something is asserted."""
     facts = {target: run.facts.new() for target in targets}
     with run.session() as subject:
         for target, fact in facts.items():
-            _write(subject, "add", target, fact.text)
+            mirrored.write(subject, "add", target, fact.text)
     for target, fact in facts.items():
         if not run.reopened_brings_back(fact):
             raise Untestable(f"what was added to {target} did not come back; see MP-WRITE-001")
@@ -70,11 +38,11 @@ def _added(run: Run, targets: list[str]) -> Iterator[tuple[str, Fact]]:
 
 @check("MP-WRITE-001")
 def an_added_text_comes_back(run: Run) -> None:
-    targets = _needs(run, "add")
+    targets = mirrored.needed_targets(run, "add")
     facts = {target: run.facts.new() for target in targets}
     with run.session() as subject:
         for target, fact in facts.items():
-            _write(subject, "add", target, fact.text)
+            mirrored.write(subject, "add", target, fact.text)
     for target, fact in facts.items():
         if not run.reopened_brings_back(fact):
             run.violated(
@@ -131,12 +99,12 @@ _PLAIN = "The lamps are lit."
 
 def _shapes(run: Run) -> Iterator[tuple[Any, ...]]:
     """The arguments of every declared kind of write; each odd text is put at its marks."""
-    for target in _mirrored(run, "add"):
+    for target in mirrored.targets(run, "add"):
         yield ("add", target, _ODD)
-    for target in _mirrored(run, "replace")[:1]:
+    for target in mirrored.targets(run, "replace")[:1]:
         yield ("replace", target, _PLAIN, _ODD)
         yield ("replace", target, _ODD, _PLAIN)
-    for target in _mirrored(run, "remove")[:1]:
+    for target in mirrored.targets(run, "remove")[:1]:
         yield ("remove", target, "", _ODD)
 
 
@@ -149,21 +117,26 @@ def _fill(subject: Subject, arguments: tuple[Any, ...], text: str) -> None:
 
 @check("MP-WRITE-003", budget_s=120.0)
 def a_replaced_text_is_gone(run: Run) -> None:
-    targets = _needs(run, "replace")
+    _named_both_ways(run, "replace", _replaced)
+
+
+def _named_both_ways(run: Run, action: str, judge: Callable[[Run, str, Fact, str], None]) -> None:
+    """Judge the action with the whole text as `old_text`; then with words of it, and beside one."""
+    targets = mirrored.needed_targets(run, action)
     for target, old in _added(run, targets):
-        _replaced(run, target, old, old.text)
-    with contextlib.suppress(_Refused):
+        judge(run, target, old, old.text)
+    with contextlib.suppress(mirrored.Refused):
         for target, old in _added(run, targets):
             near = _added_beside(run, target)
-            _replaced(run, target, old, old.name)
-            _stays(run, near, f"a replace of another text in {target}")
+            judge(run, target, old, old.name)
+            _stays(run, near, f"a {action} of another text in {target}")
 
 
 def _replaced(run: Run, target: str, old: Fact, old_text: str) -> None:
     name = run.facts.name()
     new = Fact(old.text.replace(old.name, name), old.query, name)
     with run.session() as subject:
-        _write(subject, "replace", target, new.text, old_text)
+        mirrored.write(subject, "replace", target, new.text, old_text)
     after = f"a replace in {target} with old_text={old_text!r}"
     if not run.reopened_brings_back(new):
         run.violated(
@@ -174,19 +147,12 @@ def _replaced(run: Run, target: str, old: Fact, old_text: str) -> None:
 
 @check("MP-WRITE-004", budget_s=120.0)
 def a_removed_text_is_gone(run: Run) -> None:
-    targets = _needs(run, "remove")
-    for target, fact in _added(run, targets):
-        _removed(run, target, fact, fact.text)
-    with contextlib.suppress(_Refused):
-        for target, fact in _added(run, targets):
-            near = _added_beside(run, target)
-            _removed(run, target, fact, fact.name)
-            _stays(run, near, f"a remove of another text in {target}")
+    _named_both_ways(run, "remove", _removed)
 
 
 def _removed(run: Run, target: str, fact: Fact, old_text: str) -> None:
     with run.session() as subject:
-        _write(subject, "remove", target, "", old_text)
+        mirrored.write(subject, "remove", target, "", old_text)
     _is_gone(run, fact, f"a remove in {target} with old_text={old_text!r}")
 
 
@@ -199,7 +165,7 @@ def _added_beside(run: Run, target: str) -> Fact:
     """
     near = run.facts.new()
     with run.session() as subject:
-        _write(subject, "add", target, near.text)
+        mirrored.write(subject, "add", target, near.text)
     return near
 
 
@@ -230,7 +196,7 @@ def _is_gone(run: Run, fact: Fact, after: str) -> None:
 
 @check("MP-WRITE-005", budget_s=120.0)
 def what_is_not_stored_is_reported(run: Run) -> None:
-    target = _needs(run, "add")[0]
+    target = mirrored.needed_targets(run, "add")[0]
     next(_added(run, [target]))
     long = run.facts.new()
     if _accepted(run, target, [long], _LONG_CHARS):

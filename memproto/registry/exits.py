@@ -5,7 +5,7 @@ import functools
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
 from memproto.deadlines import Clock
 from memproto.registry.lanes import Lane
@@ -17,10 +17,10 @@ DRAIN_SHARE = 0.9
 
 # Guarantees: every lane is drained and its provider's `shutdown` called once, in parallel; `wait`
 #   returns when all have returned, or at the deadline, and then tells what was given up; it may be
-#   called again, from any thread. Starting an end takes no lock, so that a finalizer may do it.
+#   called again, from any thread. `begin` takes no lock, so that a finalizer may do it.
 # Assumes: each lane is given to one `Ending` only, and its threads run.
 class Ending:
-    """The end of a number of providers, under way since it was made."""
+    """The end of a number of providers; its budget runs from the moment at which it was made."""
 
     def __init__(self, lanes: Sequence[Lane], clock: Clock, budget_s: float) -> None:
         self._clock = clock
@@ -30,14 +30,19 @@ class Ending:
         self._open = list(lanes)
         self._lanes = tuple(lanes)
         self._told = False
-        for lane in self._lanes:
-            lane.exit.put(functools.partial(self._close, lane, budget_s * (1 - DRAIN_SHARE)))
-            lane.exit.stop()
 
-    def _close(self, lane: Lane, kept_s: float) -> None:
-        lane.run_close(self._until - kept_s, self._until)
+    def begin(self) -> Self:
+        """Start the end of every lane; what was interrupted here may be started again."""
+        for lane in self._lanes:
+            lane.exit.put(functools.partial(self._close, lane))
+            lane.exit.stop()
+        return self
+
+    def _close(self, lane: Lane) -> None:
+        lane.run_close(self._until - self._budget_s * (1 - DRAIN_SHARE), self._until)
         with self._changed:
-            self._open.remove(lane)
+            if lane in self._open:
+                self._open.remove(lane)
             self._changed.notify_all()
 
     def wait(self) -> None:
@@ -45,8 +50,8 @@ class Ending:
         if any(lane.runs_this_thread() for lane in self._lanes):
             return  # a provider that ends its own registry would wait for itself
         with self._changed:
-            while self._open and (rest_s := self._until - self._clock.now()) > 0:
-                self._clock.wait(self._changed, rest_s)
+            while self._open and self._clock.now() < self._until:
+                self._clock.wait(self._changed, self._until)
             stuck = () if self._told else tuple(self._open)
             self._told = True
         for lane in stuck:

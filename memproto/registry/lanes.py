@@ -1,19 +1,21 @@
 """One active provider: its threads, its accepted writes, the calls it has not returned from."""
 
+import collections
+import contextlib
 import functools
+import itertools
 import math
 import threading
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from memproto.deadlines import Clock
+from memproto.deadlines import Clock, Limits
 from memproto.provider import MemoryProvider
 from memproto.registry.events import EventSink, attempt, operators_reason, type_name
 from memproto.registry.workers import Worker
 from memproto.types import EventOutcome
 
-WRITE_HOOKS = ("on_memory_write", "on_turn_complete")
+_NOTHING = -1
 
 
 class Flight(Protocol):
@@ -24,6 +26,11 @@ class Flight(Protocol):
         """On the registry's clock."""
         ...
 
+    @property
+    def worker(self) -> Worker | None:
+        """The thread of its own, where it has one."""
+        ...
+
     def __call__(self) -> None:
         """Run it."""
         ...
@@ -31,9 +38,10 @@ class Flight(Protocol):
 
 # Guarantees: writes reach the provider one at a time, in the order in which they were accepted;
 #   `shutdown` is called once, after the last accepted write or at the drain limit; no write and no
-#   recall starts after it; each accepted write that was not delivered is told once.
+#   recall starts after it; the fate of each write is told once, by whoever takes it out of
+#   `_accepted`. What hosts call takes no lock: a signal handler may end what it interrupts.
 # Assumes: `run_close` runs on the worker `exit` and on no other thread. Nothing is called with the
-#   lock held but the clock's `wait` and `SimpleQueue.put`.
+#   lock held but the clock's `wait`. A single step of a dict or a set is atomic.
 class Lane:
     """
     What the registry keeps of one provider between `initialize` and `shutdown`.
@@ -44,17 +52,22 @@ class Lane:
 
     """
 
-    def __init__(self, label: str, provider: MemoryProvider, clock: Clock, sink: EventSink) -> None:
+    def __init__(
+        self, label: str, provider: MemoryProvider, clock: Clock, sink: EventSink, limits: Limits
+    ) -> None:
         self.label = label
         self.provider = provider
         self.capabilities: Mapping[str, Any] = {}
-        self.late: defaultdict[str, set[Flight]] = defaultdict(set)
+        self.late: collections.defaultdict[str, set[Flight]] = collections.defaultdict(set)
         self._clock = clock
         self._sink = sink
+        self._most_queued = limits.queued_writes
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._flights: set[Flight] = set()
-        self._accepted = dict.fromkeys(WRITE_HOOKS, 0)
+        self._accepted: dict[int, tuple[str, tuple[Any, ...]]] = {}
+        self._numbers = itertools.count()
+        self._in_hand = _NOTHING
         self._closing = self._cut = False
         self._writes = Worker(f"memproto-{label}-writes")
         self._recalls = Worker(f"memproto-{label}-recall")
@@ -90,53 +103,84 @@ class Lane:
         """Send an event of this provider."""
         self._sink.emit(hook, self.label, outcome, took_s, detail, lost=lost)
 
-    def takes_off(self, flight: Flight, worker: Worker | None = None) -> bool:
-        """Give a call to `worker`, the recall thread by default; False once it is closing."""
-        with self._lock:
-            if self._closing:
-                return False
-            self._flights.add(flight)
-            (worker or self._recalls).put(flight)
-        return True
+    def takes_off(self, flight: Flight) -> bool:
+        """Give a call to its thread, the recall thread by default; False once it is closing."""
+        if self._closing:
+            return False
+        self._flights.add(flight)
+        (flight.worker or self._recalls).put(flight)
+        return not self._cut  # cut meanwhile: the thread may have ended without it
+
+    def may_start(self) -> bool:
+        """Whether a call that took off may still be made; none may beside `shutdown`."""
+        return not self._cut
 
     def landed(self, flight: Flight) -> None:
         """Note that a parallel call has returned."""
         self._flights.discard(flight)
         if self._closing:
-            with self._lock:
-                self._changed.notify_all()
+            self._tell_exit()
+
+    def _tell_exit(self) -> None:
+        with self._lock:
+            self._changed.notify_all()
+
+    # -- writes -------------------------------------------------------------------------------
 
     def accept(self, hook: str, args: tuple[Any, ...]) -> None:
-        """Queue one write; after the end it is dropped, and said so."""
-        with self._lock:
-            accepted = not self._closing
-            if accepted:
-                self._accepted[hook] += 1
-                self._writes.put(functools.partial(self._deliver, hook, args))
-        if not accepted:
+        """Queue one write; after the end, or where too many wait, it is dropped, and said so."""
+        if self._closing:
             self.tell(hook, "dropped", detail="closed", lost=1)
+        elif len(self._accepted) >= self._most_queued:
+            self.tell(hook, "dropped", detail="full", lost=1)
+        else:
+            self._queue(hook, args)
+
+    def _queue(self, hook: str, args: tuple[Any, ...]) -> None:
+        number = next(self._numbers)
+        job = functools.partial(self._serve, number)  # made first: no signal comes between the next
+        self._accepted[number] = hook, args
+        self._writes.put(job)
+        if self._cut and self._accepted.pop(number, None) is not None:
+            self.tell(hook, "dropped", detail="closed", lost=1)  # the thread may have ended before
+
+    def _serve(self, number: int) -> None:
+        with self._lock:
+            write = None if self._cut else self._accepted.get(number)
+            if write is None:
+                return
+            self._in_hand = number
+        self._deliver(*write)
+        self._in_hand = _NOTHING
+        if self._closing:
+            self._tell_exit()
 
     def _deliver(self, hook: str, args: tuple[Any, ...]) -> None:
-        if self._cut:
-            return
         began = self._clock.now()
         _, error = self.attempt(hook, *args)
-        self.tell(hook, "raised" if error else "ok", self._clock.now() - began, error)
-        with self._lock:
-            self._accepted[hook] = max(0, self._accepted[hook] - 1)  # 0: given up meanwhile
-            self._changed.notify_all()
+        took_s = self._clock.now() - began
+        outcome: EventOutcome = "raised" if error else "ok"
+        if self._accepted.pop(self._in_hand, None) is None:
+            outcome = "late_answer"  # given up meanwhile
+        self.tell(hook, outcome, took_s, error)
+
+    def give_up_writes(self) -> None:
+        """Tell which accepted writes were not delivered; each is told once."""
+        self._cut = True
+        lost: collections.Counter[str] = collections.Counter()
+        while self._accepted:
+            with contextlib.suppress(KeyError):  # another thread may take the last one
+                lost[self._accepted.popitem()[1][0]] += 1
+        for hook, count in lost.items():
+            self.tell(hook, "abandoned", lost=count)
 
     # -- the end ------------------------------------------------------------------------------
 
     def run_close(self, drain_until: float, until: float) -> None:
-        """Deliver what was accepted, at most until `drain_until`; then call `shutdown`."""
-        with self._lock:
-            self._closing = True
-            self._writes.stop()
-            self._recalls.stop()
-            while (rest_s := self._busy_until(drain_until) - self._clock.now()) > 0:
-                self._clock.wait(self._changed, rest_s)
-            self._cut = True
+        """Deliver what was accepted, at most until `drain_until`; then call `shutdown`, once."""
+        if self._closing:
+            return
+        self._drain(drain_until)
         began = self._clock.now()
         _, error = self.attempt("shutdown")
         ended = self._clock.now()
@@ -144,26 +188,27 @@ class Lane:
         self.tell("shutdown", "raised" if error else in_time, ended - began, error)
         self.give_up_writes()
 
+    def _drain(self, drain_until: float) -> None:
+        with self._lock:
+            self._closing = True
+            while (limit := self._busy_until(drain_until)) > self._clock.now():
+                self._clock.wait(self._changed, limit)
+            self._cut = True
+        self._writes.stop()
+        self._recalls.stop()
+
     def _busy_until(self, limit: float) -> float:
-        if any(self._accepted.values()):
+        if self._accepted or self._in_hand != _NOTHING:
             return limit
         # A call past its own deadline is stuck; the end does not wait for it a second time.
         flights = tuple(self._flights)
         return min(limit, max((flight.until for flight in flights), default=-math.inf))
 
-    def give_up_writes(self) -> None:
-        """Tell which accepted writes were not delivered, once."""
-        with self._lock:
-            self._cut = True
-            lost = self._accepted
-            self._accepted = dict.fromkeys(WRITE_HOOKS, 0)
-        for hook, count in lost.items():
-            if count:
-                self.tell(hook, "abandoned", lost=count)
-
     def runs_this_thread(self) -> bool:
         """Whether the caller is one of this provider's threads."""
-        return any(worker.is_current() for worker in (self.exit, self._writes, self._recalls))
+        flying = (flight.worker for flight in tuple(self._flights))
+        workers = (self.exit, self._writes, self._recalls, *flying)
+        return any(worker is not None and worker.is_current() for worker in workers)
 
     def join_idle(self) -> None:
         """Wait until the threads that are in no provider code have ended."""

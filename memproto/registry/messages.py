@@ -1,12 +1,15 @@
 """What a provider is handed: copies of JSON-shaped values, plain text where that is promised."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from memproto.types import Message
 
 _TEXT_PARTS = (None, "text", "input_text", "output_text")
-_DEEPEST = 64  # deeper values hold themselves, or were never JSON
+_DEEPEST = 64  # deeper values were never JSON
+_SHARED = frozenset({str, int, float, bool, type(None)})
+_DICT = frozenset({dict})
 
 
 def plain_text(content: object) -> str:
@@ -41,28 +44,67 @@ def normalised(messages: Sequence[Any]) -> list[Message]:
 
 
 def copied_messages(messages: Sequence[Any]) -> list[Any]:
-    """Returns `copied(messages)`; fast where the values are text, as most are."""
-    return [_copied_message(m) if m.__class__ is dict else copied(m) for m in messages]
+    """Returns a list of copies of `messages`, as `copied`."""
+    return copier(messages)()
 
 
-def _copied_message(message: Message) -> Message:
-    copy = message.copy()
-    for key, value in message.items():
-        if value.__class__ is not str:
-            copy[key] = copied(value)
+def copier(messages: Sequence[Any]) -> Callable[[], list[Any]]:
+    """
+    Returns a function that makes a new `copied_messages(messages)` at each call.
+
+    What needs no more than a shallow copy is found out once, for all providers of a turn.
+    """
+    if not messages:
+        return list
+    if _DICT.issuperset(map(type, messages)):
+        values = chain.from_iterable(map(dict.values, messages))
+        if _SHARED.issuperset(map(type, values)):
+            return lambda: [*map(dict.copy, messages)]
+    planned = [(message, _is_flat(message)) for message in messages]
+    return lambda: [m.copy() if is_flat else copied(m) for m, is_flat in planned]
+
+
+def _is_flat(message: object) -> bool:
+    return type(message) is dict and _SHARED.issuperset(map(type, message.values()))
+
+
+def copied(value: Any) -> Any:
+    """
+    Returns `value` with every mapping, list, tuple and set in it copied; other objects are shared.
+
+    Mappings become dicts, subclasses their plain types. What is met twice is copied once, so that
+    a value may hold itself.
+    """
+    return _copied(value, {}, 0)
+
+
+def _copied(value: Any, seen: dict[int, tuple[Any, Any]], depth: int) -> Any:
+    kind = type(value)
+    if kind in _SHARED or depth > _DEEPEST:
+        return value
+    if id(value) in seen:
+        return seen[id(value)][1]
+    if kind is dict or isinstance(value, Mapping):
+        return _copied_mapping(value, seen, depth + 1)
+    if isinstance(value, list | tuple):
+        return _copied_items(value, seen, depth + 1)
+    return set(value) if isinstance(value, set) else value
+
+
+def _copied_mapping(value: Mapping[Any, Any], seen: dict[int, Any], depth: int) -> Any:
+    copy: dict[Any, Any] = {}
+    seen[id(value)] = value, copy  # the value too: while it lives, nothing else has its id
+    for key, item in value.items():
+        copy[key] = item if type(item) is str else _copied(item, seen, depth)
     return copy
 
 
-def copied(value: Any, depth: int = 0) -> Any:
-    """Returns `value` with every dict, list and set in it copied; other objects are shared."""
-    kind = value.__class__
-    if kind is str or depth > _DEEPEST:
-        return value
-    if kind is dict:
-        return {
-            key: item if item.__class__ is str else copied(item, depth + 1)
-            for key, item in value.items()
-        }
-    if kind is list:
-        return [copied(item, depth + 1) for item in value]
-    return set(value) if kind is set else value
+def _copied_items(value: Any, seen: dict[int, Any], depth: int) -> Any:
+    copy: Any = []
+    seen[id(value)] = value, copy
+    for item in value:
+        copy.append(_copied(item, seen, depth))
+    if isinstance(value, tuple):
+        copy = tuple(copy)
+        seen[id(value)] = value, copy
+    return copy

@@ -55,11 +55,11 @@ def opened(
         if initialized:
             lane.capabilities = _declared(lane)
     except BaseException:  # the user's interrupt: nobody waits, and it goes on
-        Ending([lane], clock, deadlines.shutdown_s)
+        Ending([lane], clock, deadlines.shutdown_s).begin()
         raise
     if not initialized:
         lane.tell("initialize", "dropped", detail="failed")
-        Ending([lane], clock, deadlines.shutdown_s).wait()
+        Ending([lane], clock, deadlines.shutdown_s).begin().wait()
     return initialized
 
 

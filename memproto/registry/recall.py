@@ -7,7 +7,7 @@ from typing import Any
 from memproto.deadlines import Clock
 from memproto.registry.events import type_name
 from memproto.registry.lanes import Lane
-from memproto.registry.messages import copied_messages, normalised
+from memproto.registry.messages import copier, normalised
 from memproto.registry.workers import Worker
 from memproto.types import Message
 
@@ -36,18 +36,21 @@ class Gather:
         """Wait until every call has returned, or the deadline has passed."""
         with self.condition:
             try:
-                while self.pending and (rest_s := self.until - self.clock.now()) > 0:
-                    self.clock.wait(self.condition, rest_s)
+                while self.pending and self.clock.now() < self.until:
+                    self.clock.wait(self.condition, self.until)
             finally:
                 self.closed = True
                 for call in calls:
-                    if not call.done:
+                    if call.expected:
                         call.lane.late[call.hook].add(call)
 
-    def withdraw(self) -> None:
-        """Take one call out that will never run."""
-        with self.condition:
+    def no_longer_expects(self, call: "Call") -> None:
+        """Count `call` out, once, with the condition held."""
+        if call.expected:
+            call.expected = False
             self.pending -= 1
+            if not self.pending:
+                self.condition.notify()
 
 
 class Call:
@@ -55,6 +58,7 @@ class Call:
     One call of one hook, run on a worker, answered to a `Gather`.
 
     Attributes:
+        expected: Whether the gather waits for it, or would if its deadline had not passed.
         done: Whether the answer came in time; the following hold only then.
         answer: A str, or None.
         error: The name of the type that was raised, or "".
@@ -68,6 +72,7 @@ class Call:
         "args",
         "done",
         "error",
+        "expected",
         "gather",
         "hook",
         "lane",
@@ -91,6 +96,7 @@ class Call:
         self.gather = gather
         self.worker = worker
         self.started = self.done = False
+        self.expected = True
         self.answer: str | None = None
         self.error = self.wrong = ""
         self.took_s = 0.0
@@ -102,26 +108,32 @@ class Call:
 
     def takes_off(self) -> bool:
         """Hand the call to its thread; False where the provider is closing."""
-        taken = self.lane.takes_off(self, self.worker)
+        taken = self.lane.takes_off(self)
         if self.worker is not None:
             self.worker.stop()
         return taken
 
+    def withdraw(self) -> None:
+        """Take the call back: nobody waits for it, whether it will run or not."""
+        with self.gather.condition:
+            self.gather.no_longer_expects(self)
+
     def __call__(self) -> None:
         """Run the hook, unless the deadline has passed, and hand in what it returned."""
-        if not self.gather.closed:
+        gather, lane = self.gather, self.lane
+        began = ended = gather.clock.now()
+        if not gather.closed and began < gather.until and lane.may_start():
             self.started = True
             self._run()
-        late = self._hand_in()
-        self.lane.landed(self)
+            ended = gather.clock.now()
+            self.took_s = ended - began
+        late = self._hand_in(ended)
+        lane.landed(self)
         if late and self.started:
-            self.lane.tell(self.hook, "late_answer", self.took_s, self.error)
+            lane.tell(self.hook, "late_answer", self.took_s, self.error)
 
     def _run(self) -> None:
-        now = self.gather.clock.now
-        began = now()
         answer, self.error = self.lane.attempt(self.hook, *self.args)
-        self.took_s = now() - began
         if type(answer) is str or answer is None:
             self.answer = answer
         elif issubclass(type(answer), str):
@@ -129,18 +141,16 @@ class Call:
         else:
             self.wrong = type_name(answer)
 
-    def _hand_in(self) -> bool:
+    def _hand_in(self, now: float) -> bool:
         gather = self.gather
         with gather.condition:
-            if gather.closed:
+            late = gather.closed or now >= self.until
+            self.done = self.started and not late
+            if late:
                 self.answer = None
                 self.lane.late[self.hook].discard(self)
-                return True
-            self.done = True
-            gather.pending -= 1
-            if not gather.pending:
-                gather.condition.notify()
-        return False
+            gather.no_longer_expects(self)
+        return late
 
     def tell(self) -> None:
         """Send the event of this call, once `Gather.wait` has returned."""
@@ -158,9 +168,9 @@ def recall(
     lanes: Sequence[Lane], user_message: str, messages: Sequence[Message], gather: Gather
 ) -> list[tuple[str, str]]:
     """Returns (label, text) of each provider that had something to say in time, in order."""
+    copy = copier(messages)
     calls = [
-        Call(lane, _RECALL, (user_message, copied_messages(messages)), gather)
-        for lane in _not_stuck(lanes, _RECALL)
+        Call(lane, _RECALL, (user_message, copy()), gather) for lane in _not_stuck(lanes, _RECALL)
     ]
     _fly(calls, gather)
     return [
@@ -174,9 +184,9 @@ def compress(
     lanes: Sequence[Lane], messages: Sequence[Message], compression_count: int, gather: Gather
 ) -> None:
     """Call `on_compress` of every provider, each on a thread of its own, and wait for them."""
-    plain = normalised(messages)
+    copy = copier(normalised(messages))
     calls = [
-        Call(lane, _COMPRESS, (copied_messages(plain), compression_count), gather, worker)
+        Call(lane, _COMPRESS, (copy(), compression_count), gather, worker)
         for lane in _not_stuck(lanes, _COMPRESS)
         if (worker := _started_worker(lane)) is not None
     ]
@@ -217,7 +227,7 @@ def _fly(calls: list[Call], gather: Gather) -> None:
     gather.pending = len(calls)
     refused = [call for call in calls if not call.takes_off()]
     for call in refused:
-        gather.withdraw()
+        call.withdraw()
         calls.remove(call)
     gather.wait(calls)
     for call in calls:

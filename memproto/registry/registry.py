@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from memproto.deadlines import Clock, Deadlines, MonotonicClock
+from memproto.deadlines import Clock, Deadlines, Limits, MonotonicClock
 from memproto.errors import DuplicateProvider, InvalidLabel, NotAProvider, RegistryClosed
 from memproto.fence import strip_memory_context
 from memproto.operations import CORE_HOOKS
@@ -39,6 +39,7 @@ class MemoryProviderRegistry:
 
     Args:
         deadlines: The budgets in seconds; the specification's by default.
+        limits: What may wait in its queues at most.
         clock: What all waiting goes through; the system's monotonic clock by default.
         on_event: Called with every `Event`, on the thread on which it happens, one that belongs to
             the registry included; what it raises is dropped.
@@ -49,10 +50,12 @@ class MemoryProviderRegistry:
         self,
         *,
         deadlines: Deadlines | None = None,
+        limits: Limits | None = None,
         clock: Clock | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         self._deadlines = deadlines or Deadlines()
+        self._limits = limits or Limits()
         self._clock = clock or MonotonicClock()
         self._sink = EventSink(on_event)
         self._process = os.getpid()
@@ -82,12 +85,14 @@ class MemoryProviderRegistry:
         """
         _check_members(provider)
         label = _label_of(provider)
+        if self._is_elsewhere():
+            return
         with self._lock:
             if self._is_sealed or self._is_closed:
                 raise RegistryClosed(f"{label!r} came after `initialize_all` or `shutdown_all`")
             if label in self._registered:
                 raise DuplicateProvider(f"another provider is registered as {label!r}")
-            self._registered[label] = Lane(label, provider, self._clock, self._sink)
+            self._registered[label] = Lane(label, provider, self._clock, self._sink, self._limits)
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -134,7 +139,7 @@ class MemoryProviderRegistry:
             was_closed = self._is_closed
             self._lanes = () if was_closed else lanes
         if was_closed and lanes:  # shut down from another thread while the providers opened
-            Ending(lanes, self._clock, self._deadlines.shutdown_s).wait()
+            self._end_of(lanes).begin().wait()
         elif lanes:
             end_at_exit(self)
 
@@ -217,15 +222,20 @@ class MemoryProviderRegistry:
         with self._lock:
             self._is_closed = True
             if self._lanes:
-                self._ended, self._lanes = self._lanes, ()
-                self._ending = Ending(self._ended, self._clock, self._deadlines.shutdown_s)
+                ending = self._end_of(self._lanes)
+                self._ending = self._ending or ending  # a signal handler may have come between
+                self._ending.begin()
+                self._ended, self._lanes = self._lanes or self._ended, ()
             return self._ending
+
+    def _end_of(self, lanes: tuple[Lane, ...]) -> Ending:
+        return Ending(lanes, self._clock, self._deadlines.shutdown_s)
 
     def _end_unwatched(self) -> None:
         """Start the end of a registry that nobody can call any more, without waiting."""
         forget_at_exit(self)
         if self._lanes and not self._is_elsewhere():
-            Ending(self._lanes, self._clock, self._deadlines.shutdown_s)
+            self._end_of(self._lanes).begin()
 
     def _is_elsewhere(self) -> bool:
         """Whether this is a copy in a forked process, which has none of the threads."""

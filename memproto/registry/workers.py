@@ -5,6 +5,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 _JOIN_S = 1.0
+_LOOKS = 100
 
 
 class _Post:
@@ -53,11 +54,14 @@ class Worker:
 
     def join_idle(self) -> None:
         """Wait until a stopped thread has ended, unless it is inside a job."""
-        if not self._post.busy:
-            self.join()
+        for _ in range(_LOOKS):
+            if self._post.busy or not self._thread.is_alive():
+                return
+            self.join(_JOIN_S / _LOOKS)  # in steps: it may be about to begin a job
 
-    def join(self) -> None:
+    def join(self, most_s: float = _JOIN_S) -> None:
         """Wait until a stopped thread that runs no provider code any more has ended."""
-        # Real time on purpose: only the interpreter's own clean-up is waited for, microseconds.
+        # Real time on purpose: only the interpreter's own clean-up is waited for, microseconds,
+        # and on a clock that stands still the bound would never come.
         if self._thread.ident is not None and not self.is_current():
-            self._thread.join(_JOIN_S)
+            self._thread.join(most_s)

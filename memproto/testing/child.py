@@ -5,6 +5,7 @@ Nothing here decides a verdict: the parent does, from what it is told, and from 
 this process falls silent.
 """
 
+import contextlib
 import dataclasses
 import faulthandler
 import importlib
@@ -14,20 +15,22 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from os import _exit, getpid
 from pathlib import Path
 from time import monotonic, perf_counter, sleep
 from typing import Any, TextIO
 
 from memproto import spec
-from memproto.errors import KitUsageError, Misconfigured, ProviderError
-from memproto.testing import clauses, incidents, locate, sandbox, survey, watchers
+from memproto.errors import InvalidSettings, KitUsageError
+from memproto.testing import clauses, locate, sandbox, survey, watchers
+from memproto.testing.booking import judge, not_loaded
 from memproto.testing.context import Context
+from memproto.testing.functions import Functions
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.run import Run
-from memproto.testing.subject import HookLate, HookRaised, Watch
-from memproto.testing.wire import Wire, plain, show
+from memproto.testing.subject import UNPAID, Watch
+from memproto.testing.wire import Wire, plain
 
 #: How often the parent is told that this interpreter still runs Python code.
 _BEAT_S = 0.2
@@ -57,6 +60,7 @@ class Child:
         self._audit = watchers.AuditLog()
         self._target: Any = None
         self._side: spec.Side = "provider"
+        self._functions = Functions()
         self._busy = threading.Event()
         threading.Thread(target=self._beat, name="kit-beat", daemon=True).start()
         self._threads = watchers.thread_ids()
@@ -68,6 +72,7 @@ class Child:
             "load": self._load,
             "check": self._check,
             "survey": self._survey,
+            "clean": self._clean,
             "nothing": lambda _: {},
         }
         self._busy.set()
@@ -99,14 +104,36 @@ class Child:
         try:
             with self._watch({}, command["scale"]).hook("load"):
                 self._target = loader.load(_target(command), command["factory"])
-        except KitUsageError:
-            raise
+        except KitUsageError as error:
+            raise _placed(error, command) from None
         except BaseException as error:
-            return {"results": [_not_loaded(error).as_dict()]}
+            return {"results": [not_loaded(error).as_dict()]}
+        self._prepare(command.get("functions", {}), command["scale"])
         # Threads that importing started belong to the process from here on, not to a check.
         self._threads = watchers.thread_ids()
         found = {"binding": self._target.binding, "origin": self._target.origin}
         return {**found, "forks": self._audit.forks}
+
+    def _prepare(self, named: dict[str, list[str]], scale: float) -> None:
+        """Find the user's own functions, and let a model be loaded."""
+        self._functions = Functions(named, self._run_for_the_user, scale=scale)
+        self._functions.find()
+        self._functions.warm()
+
+    @contextlib.contextmanager
+    def _run_for_the_user(self, operation: str, budget_s: float) -> Iterator[None]:
+        with self._wire.hook(operation, budget_s):
+            self._arm(budget_s, 1.0)
+            try:
+                yield
+            finally:
+                faulthandler.cancel_dump_traceback_later()
+
+    def _clean(self, command: dict[str, Any]) -> dict[str, Any]:
+        self._functions.clean(command["configs"])
+        # What the user's function left running is not the provider's.
+        self._threads |= watchers.thread_ids()
+        return {}
 
     # -- checks -----------------------------------------------------------------------------------
 
@@ -117,6 +144,9 @@ class Child:
         before = _globals()
         began = perf_counter()
         results = judge(requirement, lambda: check.function(run), run)
+        if run.watch.has_refused:
+            # A verdict on calls that were not made would be none.
+            results = [Result(requirement.id, Outcome.UNTESTABLE, reason=UNPAID)]
         run.finish()
         took_s = perf_counter() - began
         changed = watchers.differences(before, _globals())
@@ -141,6 +171,8 @@ class Child:
         sandbox.enter(root, command["env"])
         context = Context(**command["context"])
         watch = self._watch(context.deaths, context.scale)
+        watch.calls_left = context.calls_left
+        watch.announces = "cleanup" in self._functions
         salt = int(command["salt"])
         if self._side == "host":
             hostrun = importlib.import_module("memproto.testing.hostrun")
@@ -149,6 +181,7 @@ class Child:
         loaded = self._target
         run = Run(loaded.build, loaded.binding, home, watch, context, salt=salt)
         run.audit = self._audit
+        run.freshness.functions = self._functions
         run.root = root
         return run
 
@@ -183,150 +216,17 @@ def _target(command: dict[str, Any]) -> str:
     return str(path) if (path / "__init__.py").is_file() else typed
 
 
+def _placed(error: KitUsageError, command: dict[str, Any]) -> KitUsageError:
+    """The error with the line of the setting `factory`, where it is about that."""
+    factory = command["factory"]
+    if not factory or not error.what.endswith(f"={factory}"):
+        return error
+    return InvalidSettings(command["factory_place"], f"{factory}: {error.fault}", error.fix)
+
+
 def _globals() -> dict[str, Any]:
     seen = {"environment": watchers.environment(), "functions": watchers.replaced()}
     return {**watchers.process_globals(), **seen}
-
-
-# -- from what a check raised to results ----------------------------------------------------------
-
-
-def judge(requirement: spec.Requirement, decide: Callable[[], None], run: Any) -> list[Result]:
-    """
-    Run a check and give its result, and a second one where another rule is violated instead.
-
-    An exception that is none of the kit's own is an error of the kit, never the target's.
-    """
-    try:
-        decide()
-    except clauses.Violation as found:
-        return _violated(requirement, found, run)
-    except clauses.NotApplicable as found:
-        return [Result(requirement.id, Outcome.NOT_APPLICABLE, reason=str(found))]
-    except clauses.Untestable as found:
-        return [Result(requirement.id, Outcome.UNTESTABLE, reason=str(found))]
-    except clauses.Inconclusive as found:
-        return [Result(requirement.id, Outcome.INCONCLUSIVE, reason=str(found))]
-    except (HookRaised, HookLate) as failure:
-        return _met(requirement, failure, run)
-    except BaseException as error:
-        return [_unexpected(requirement, error)]
-    return [Result(requirement.id, Outcome.PASS)]
-
-
-def _unexpected(requirement: spec.Requirement, error: BaseException) -> Result:
-    """
-    The result of a check that raised outside of a hook.
-
-    It is the provider's doing where the exception came through the author's code (what a hook
-    returned raised when it was read, a signal handler raised), cannot be told where the provider
-    changed what the kit works with, and an error of the kit else.
-    """
-    place = locate.raised(error)
-    if place:
-        expected = "plain values from the hooks, and no code of the provider between two of them"
-        observed = f"outside of a hook its code raised {describe(error)}"
-        return Result(requirement.id, failing(requirement), expected, observed, place)
-    changed = watchers.replaced()
-    if changed:
-        shown = ", ".join(changed[:4])
-        reason = f"the check met {describe(error)}, after the provider had changed {shown}"
-        return Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
-    if isinstance(error, OSError):
-        reason = f"the machine did not let the check work: {describe(error)}"
-        return Result(requirement.id, Outcome.INCONCLUSIVE, reason=reason)
-    if not isinstance(error, Exception):
-        raise error
-    text = "".join(traceback.format_exception(error))
-    return Result(requirement.id, Outcome.KIT_ERROR, observed=text[-1500:])
-
-
-def _not_loaded(error: BaseException) -> Result:
-    requirement = spec.requirement(incidents.LOAD)
-    if isinstance(error, HookLate) and error.excuse:
-        reason = f"importing and building took {error.took_s:.1f} s, and {error.excuse}"
-        return Result(requirement.id, Outcome.INCONCLUSIVE, reason=reason)
-    if isinstance(error, HookLate):
-        expected = f"importing and building return within {error.budget_s:g} s"
-        observed = f"they returned after {error.took_s:.1f} s"
-        return Result(requirement.id, Outcome.FAIL, expected, observed)
-    observed = f"importing or building raised {describe(error)}"
-    expected = "importing and building return to the caller"
-    return Result(requirement.id, Outcome.FAIL, expected, observed, locate.raised(error))
-
-
-def _violated(requirement: spec.Requirement, found: clauses.Violation, run: Any) -> list[Result]:
-    broken = spec.requirement(found.requirement or requirement.id)
-    where = _where(run, found.operation or broken.operation)
-    result = Result(broken.id, failing(broken), found.expected, found.observed, where)
-    return _with_own(requirement, result)
-
-
-def _met(requirement: spec.Requirement, failure: HookRaised | HookLate, run: Any) -> list[Result]:
-    if isinstance(failure, HookLate) and failure.excuse:
-        late = f"{_hook(run, failure.operation)} took {failure.took_s:.1f} s"
-        reason = f"{late} of {failure.budget_s:g} s, and {failure.excuse}"
-        return [Result(requirement.id, Outcome.INCONCLUSIVE, reason=reason)]
-    if isinstance(failure, HookLate) and run.watch.deaths.get(failure.operation):
-        hook = _hook(run, failure.operation)
-        reason = f"{hook} was late before in this run, and is waited for 1 s only"
-        return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
-    if isinstance(failure, HookRaised) and isinstance(failure.error, ProviderError):
-        hook = _hook(run, failure.operation)
-        reason = f"{hook} reported {show(failure.error)}"
-        if isinstance(failure.error, Misconfigured):
-            reason += "; needs: the settings `config` or `env`"
-        return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
-    return _with_own(requirement, _incident(failure, run, requirement.id))
-
-
-def _with_own(requirement: spec.Requirement, result: Result) -> list[Result]:
-    """The result, and beside it the requirement's own where another one is violated."""
-    if result.id == requirement.id:
-        return [result]
-    reason = f"depends on {result.id}, which is violated: {result.observed}"
-    own = Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
-    return [own, dataclasses.replace(result, seen_in=requirement.id)]
-
-
-def _incident(failure: HookRaised | HookLate, run: Any, fallback: str) -> Result:
-    operation = failure.operation
-    hook = _hook(run, operation)
-    if isinstance(failure, HookLate):
-        broken = spec.requirement(incidents.LATE.get(operation, fallback))
-        expected = f"{hook} returns within {failure.budget_s:g} s"
-        observed = f"it returned after {failure.took_s:.1f} s"
-        return Result(broken.id, failing(broken), expected, observed, _where(run, operation))
-    broken = spec.requirement(incidents.RAISED.get(operation, fallback))
-    if failure.ends_process:
-        broken = spec.requirement(incidents.DIED)
-    where = locate.raised(failure.error) or _where(run, operation)
-    observed = f"{hook} raised {describe(failure.error)}"
-    return Result(broken.id, failing(broken), f"{hook} returns", observed, where)
-
-
-def describe(error: BaseException) -> str:
-    """`Type: message` in one line; never raises."""
-    try:
-        text = " ".join(str(error).split())
-    except BaseException:
-        text = "<its message raises>"
-    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
-
-
-def failing(requirement: spec.Requirement) -> Outcome:
-    """The outcome of a violation: only a MUST fails."""
-    return Outcome.FAIL if requirement.level == "MUST" else Outcome.WARN
-
-
-def _hook(run: Any, operation: str) -> str:
-    hook: str = run.hook(operation)
-    return hook
-
-
-def _where(run: Any, operation: str) -> str:
-    where: str = run.where(operation)
-    return where
 
 
 # -- the process ----------------------------------------------------------------------------------

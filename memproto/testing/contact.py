@@ -24,6 +24,7 @@ class Order:
         directory: From where the kit was called.
         scale: Factor on every budget.
         slowdown: Further factor on the waits for what is to happen; the machine's, at the start.
+        workers: How many processes share what may be used up once, as calls that cost money.
 
     """
 
@@ -35,6 +36,7 @@ class Order:
     directory: Path = dataclasses.field(default_factory=Path.cwd)
     scale: float = 1.0
     slowdown: float = 1.0
+    workers: int = 1
 
 
 @dataclasses.dataclass
@@ -50,6 +52,8 @@ class Contact:
         capabilities: What the provider declared.
         routes: Route to declared, observed or absent; a missing one is not known.
         deaths: Operation to the number of its hangs and deaths; "" stands for between two hooks.
+        spent: How many hook calls were made, where the settings set a limit.
+        service: What the setting `service` yielded: env and config, and its pid; {} for none.
 
     """
 
@@ -60,6 +64,8 @@ class Contact:
     capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
     routes: dict[str, str] = dataclasses.field(default_factory=dict)
     deaths: dict[str, int] = dataclasses.field(default_factory=dict)
+    spent: int = 0
+    service: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

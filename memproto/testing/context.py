@@ -21,6 +21,9 @@ class Context:
         capabilities: What the provider declared at first contact.
         routes: Route to "declared", "observed", "absent" or "unknown".
         deaths: Operation to the number of hangs and deaths so far.
+        declares: What the settings declare for a provider that cannot.
+        caches: Directories that all checks share, by the settings.
+        calls_left: How many hook calls the settings still allow, or None for any number.
 
     """
 
@@ -32,3 +35,6 @@ class Context:
     capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
     routes: dict[str, str] = dataclasses.field(default_factory=dict)
     deaths: dict[str, int] = dataclasses.field(default_factory=dict)
+    declares: dict[str, Any] = dataclasses.field(default_factory=dict)
+    caches: list[str] = dataclasses.field(default_factory=list)
+    calls_left: int | None = None

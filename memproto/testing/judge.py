@@ -6,23 +6,17 @@ Nothing here needs pytest; the plugin asks a `Judge` for one requirement at a ti
 
 import contextlib
 import dataclasses
-import itertools
 import tempfile
 import time
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
-from memproto import errors, spec
-from memproto.errors import KitUsageError
-from memproto.testing import aftermath, clauses, findings, incidents, sandbox, vitals
+from memproto import spec
+from memproto.testing import aftermath, clauses, findings, incidents, sandbox, service, vitals
+from memproto.testing.children import OTHER_COMMANDS_S, CannotServe, Children
 from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import Outcome, Result
-from memproto.testing.process import Answer, ChildDidNotStart, ChildProcess
-
-_OTHER_COMMANDS_S = 90.0
+from memproto.testing.process import Answer
 
 #: How long threads of a check may take to end by themselves; less, once some did not.
 _GRACE_S, _GRACE_AGAIN_S = 0.2, 0.05
@@ -32,14 +26,6 @@ _FIRST = "first contact"
 
 #: What was met at first contact counts as well, whatever is selected afterwards.
 SCORED_AT_CONTACT = (Outcome.FAIL, Outcome.WARN, Outcome.KIT_ERROR)
-
-
-class _CannotServe(Exception):
-    """No process holds the target; the result says why, as that of the rule on loading."""
-
-    def __init__(self, result: Result) -> None:
-        super().__init__(result.observed)
-        self.result = result
 
 
 class Judge:
@@ -58,13 +44,8 @@ class Judge:
         self.contact = contact or Contact()
         self.deaths = dict(self.contact.deaths)
         self._root = Path(tempfile.mkdtemp(prefix="target-", dir=root))
-        self._numbers = itertools.count(1)
-        self._process: ChildProcess | None = None
-        self._chapter = ""
-        self._environment: Mapping[str, str] = {}
-        self._served: list[str] = []
-        self._shares_processes = True
-        self._has_frozen = False
+        self._children = Children(order, self.contact, self.deaths, self._root)
+        self._service = service.Service(order.settings, order.directory, self._root, order.scale)
         self._grace_s = _GRACE_S
         self._aftermath = aftermath.Aftermath(order.scale)
 
@@ -75,20 +56,32 @@ class Judge:
         Load the target, pass the gates, and find out what it declares and stores.
 
         Raises:
-            KitUsageError: The target cannot be found, imported or built as it was asked for.
+            KitUsageError: The target cannot be found, imported or built as it was asked for, or
+                the settings name something that does not work.
 
         """
+        if self.order.settings.service:
+            self.contact.service = self._service.start()
         try:
-            loaded = self._start(_FIRST)
+            loaded = self._children.start(_FIRST)
+            self._refuse_declares()
             if loaded.data.get("forks") and self.order.side == "provider":
                 self.contact.results.append(findings.forked())
             if self.order.side == "provider":
                 self._pass_gates()
-        except _CannotServe as fault:
+        except CannotServe as fault:
             self._book_gate([fault.result])
         self.contact.deaths = self.deaths
-        self._dismiss()
+        self.contact.spent = self._children.spent
+        self._children.dismiss()
         return self.contact
+
+    def _refuse_declares(self) -> None:
+        """Have a provider that can declare do it by itself."""
+        settings = self.order.settings
+        if settings.declares and (self.order.side, self.contact.binding) == ("provider", "native"):
+            fault = "is for providers that cannot declare, and this one is native"
+            raise settings.fault("declares", fault, "return it from capabilities()")
 
     def _pass_gates(self) -> None:
         for requirement in spec.requirements().values():
@@ -111,8 +104,10 @@ class Judge:
                 return
 
     def _survey(self) -> None:
-        self._serve(_FIRST)
-        answer = self._ask({"do": "survey", **self._place("survey")}, _OTHER_COMMANDS_S)
+        self._children.serve(_FIRST)
+        place = self._children.place("survey")
+        answer = self._children.ask({"do": "survey", **place}, OTHER_COMMANDS_S)
+        self._children.clean()
         found = answer.data.get("survey")
         if found is not None:
             self.contact.capabilities = found["capabilities"]
@@ -154,27 +149,30 @@ class Judge:
             said = "the kit has no check for it"
             return [Result(requirement.id, Outcome.KIT_ERROR, observed=said)]
         try:
-            self._serve(chapter, check.environment)
+            self._children.serve(chapter, check.environment)
             answer = self._check(check)
             if answer.fate == "died":
                 return self._find_owner(check, answer)
-        except _CannotServe as fault:
+        except CannotServe as fault:
             return _depending(requirement.id, fault.result)
         return self._to_results(answer, check.requirement)
 
     def _check(self, check: clauses.Check) -> Answer:
-        self._served.append(check.requirement)
-        place = self._place(check.requirement)
+        service.assert_runs(self.contact.service, self.order.settings)
+        self._children.served.append(check.requirement)
+        place = self._children.place(check.requirement)
         command = {"do": "check", "id": check.requirement, "grace_s": self._grace_s, **place}
-        answer = self._ask(command, check.budget_s)
+        answer = self._children.ask(command, check.budget_s)
+        service.assert_runs(self.contact.service, self.order.settings)
         for operation in answer.data.get("late", ()):
             self._count_death(operation)
-        if self._process is not None and answer.data.get("threads"):
-            self._aftermath.add(self._process, check.requirement)
-            self._process = None
+        if answer.data.get("threads") and (process := self._children.take()) is not None:
+            self._aftermath.add(process, check.requirement)
             self._grace_s = _GRACE_AGAIN_S
-        elif answer.data.get("changed"):
-            self._dismiss()
+            return answer
+        self._children.clean()
+        if answer.data.get("changed"):
+            self._children.dismiss()
         return answer
 
     # -- what is met on the way -------------------------------------------------------------------
@@ -212,12 +210,12 @@ class Judge:
 
     def _find_owner(self, check: clauses.Check, answer: Answer) -> list[Result]:
         """Whose doing a death is: this check's, or something that an earlier one left behind."""
-        earlier = [item for item in self._served if item != check.requirement]
+        earlier = [item for item in self._children.served if item != check.requirement]
         if not earlier:
             return self._met(answer, check.requirement)
         # From now on each check has a process of its own, and this search is the only one.
-        self._shares_processes = False
-        self._start()
+        self._children.shares = False
+        self._children.start()
         again = self._check(check)
         if again.fate == "died":
             return self._met(again, check.requirement)
@@ -230,8 +228,8 @@ class Judge:
 
     def _dies_later(self, requirement_id: str) -> bool:
         """Run one check alone, and watch its process for a while after it."""
-        self._start()
-        process = self._process
+        self._children.start()
+        process = self._children.process
         answer = self._check(clauses.checks(self.order.side)[requirement_id])
         if answer.fate == "died" or process is None:
             return answer.fate == "died"
@@ -246,133 +244,21 @@ class Judge:
         found = self._finding(answer, self._rule(answer, check), check)
         return dataclasses.replace(found, observed=f"{found.observed}, by what was left running")
 
-    # -- processes --------------------------------------------------------------------------------
-
-    def _serve(self, chapter: str, environment: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Have a process for a chapter, its last one while nothing is left in it."""
-        kept = self._process is not None and self._process.alive
-        same = (chapter, environment) == (self._chapter, self._environment)
-        if not (kept and self._shares_processes and same):
-            self._environment = environment
-            self._start(chapter)
-
-    def _start(self, chapter: str = "") -> Answer:
-        """
-        Start a process and load the target in it.
-
-        Raises:
-            _CannotServe: The target did not load, in a way that is its own fault or the kit's.
-            KitUsageError: At first contact: it cannot be loaded as it was asked for.
-
-        """
-        self._dismiss()
-        self._chapter, self._served = chapter, []
-        try:
-            answer = self._load()
-        except ChildDidNotStart as fault:
-            raise _CannotServe(self._kit_error(str(fault))) from None
-        if "usage" in answer.data:
-            self._dismiss()
-            self._refuse(answer.data["usage"])
-        if answer.fate != "answered":
-            self._refuse_dead(answer)
-        if "binding" not in answer.data:
-            self._dismiss()
-            raise _CannotServe(findings.results(answer, self._load_rule())[0])
-        self.contact.binding = answer.data["binding"]
-        self.contact.origin = answer.data["origin"]
-        return answer
-
-    def _load(self) -> Answer:
-        root = self._root / f"process-{next(self._numbers)}"
-        settings = self.order.settings
-        variables = {**settings.env, **self._environment}
-        environment = sandbox.environment(root / "load", variables)
-        frozen_s = vitals.FROZEN_AGAIN_S if self._has_frozen else vitals.FROZEN_S
-        scale = self.order.scale
-        self._process = ChildProcess(root, environment, scale=scale, frozen_s=frozen_s)
-        command = {
-            "do": "load",
-            "target": self.order.target,
-            "factory": settings.factory,
-            "side": self.order.side,
-            "scale": self.order.scale,
-            "root": str(root / "load"),
-            "env": variables,
-            "directory": str(self.order.directory),
-            "path": sandbox.search_path(self.order.directory),
-        }
-        return self._ask(command, _OTHER_COMMANDS_S)
-
-    def _refuse(self, usage: list[str]) -> None:
-        kind, what, fault, fix = usage
-        if self.contact.binding is None:
-            refusal: type[KitUsageError] = getattr(errors, kind, KitUsageError)
-            raise refusal(what, fault, fix)
-        observed = f"it was loaded before in this run, and then {fault}"
-        expected = "the target loads each time"
-        raise _CannotServe(Result(self._load_rule(), Outcome.FAIL, expected, observed))
-
-    def _refuse_dead(self, answer: Answer) -> None:
-        if self.order.side == "host" and self.contact.binding is None:
-            raise errors.TargetDoesNotImport(
-                f"--memproto-host={self.order.target}",
-                f"{findings.described(answer, None)} while it was loaded",
-                "make it import and build in a plain interpreter first",
-            )
-        loading = dataclasses.replace(answer, operation="load")
-        raise _CannotServe(self._finding(loading, self._load_rule(), self._load_rule()))
-
-    def _load_rule(self) -> str:
-        """The rule on loading; hosts have none, and the first of theirs stands for it."""
-        mine = spec.select([], self.order.side)
-        return incidents.LOAD if self.order.side == "provider" else mine[0].id
-
-    def _kit_error(self, text: str) -> Result:
-        return Result(self._load_rule(), Outcome.KIT_ERROR, observed=text[-1500:])
-
-    def _ask(self, command: dict[str, Any], budget_s: float) -> Answer:
-        assert self._process is not None
-        answer = self._process.ask(command, budget_s)
-        if answer.fate != "answered":
-            self._process = None
-        self._has_frozen |= answer.fate == "froze"
-        return answer
-
-    def _place(self, name: str) -> dict[str, Any]:
-        root = self._root / f"{name.lower()}-{next(self._numbers)}"
-        contact = self.contact
-        return {
-            "root": str(root),
-            "env": {**self.order.settings.env, **self._environment},
-            "salt": zlib.crc32(name.encode()) & 0xFFFF,
-            "context": {
-                "seed": self.order.seed,
-                "profile": self.order.profile,
-                "scale": self.order.scale,
-                "slowdown": self.order.slowdown,
-                "config": self.order.settings.config,
-                "capabilities": contact.capabilities,
-                "routes": contact.routes,
-                "deaths": self.deaths,
-            },
-        }
-
-    def _dismiss(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process = None
+    # -- the end ----------------------------------------------------------------------------------
 
     def finish(self) -> list[Result]:
         """Watch what checks left running to the end of its time; then leave no process behind."""
         found = self._collect_late(wait=True)
+        with contextlib.suppress(CannotServe):
+            self._children.finish()
         self.close()
         return found
 
     def close(self) -> None:
         """End every process of this judge, and what those started and disowned."""
-        self._dismiss()
+        self._children.dismiss()
         self._aftermath.close()
+        self._service.stop()
         vitals.end_strays(self._root)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import psutil
 
-from memproto.testing import locate, noise, sandbox, vitals, wire
+from memproto.testing import functions, locate, noise, sandbox, vitals, wire
 
 _CHILD = "memproto.testing.child"
 
@@ -46,6 +46,8 @@ class Answer:
         took_s: How long the command, or the hook, had been running.
         stack: The author's frames at that moment, innermost first.
         ending: How the process ended: "exit code 3", "signal SIGSEGV".
+        opened: The configs of the instances that were opened, where they are to be cleaned up.
+        spent: How many hook calls were made, where there is a limit to them.
 
     """
 
@@ -56,6 +58,8 @@ class Answer:
     took_s: float = 0.0
     stack: tuple[str, ...] = ()
     ending: str = ""
+    opened: tuple[dict[str, Any], ...] = ()
+    spent: int = 0
 
 
 class ChildDidNotStart(Exception):
@@ -68,6 +72,11 @@ class _OpenHook:
     budget_s: float
     since: float
     patience_s: float = 0.0
+
+    @property
+    def is_setting(self) -> bool:
+        """Whether it is no hook of the provider, but a function of the user's."""
+        return self.operation.startswith(functions.OPERATION)
 
 
 class ChildProcess:
@@ -97,6 +106,9 @@ class ChildProcess:
         self._frozen_s = frozen_s
         self._stacks = root / "stacks.txt"
         self._hooks: dict[int, _OpenHook] = {}
+        self._opened: list[dict[str, Any]] = []
+        self._spent = 0
+        self._excused_s = 0.0
         self._pending = bytearray()
         self._printed = bytearray()
         self._active = 0.0
@@ -163,6 +175,11 @@ class ChildProcess:
 
         """
         self._hooks.clear()
+        self._opened, self._spent, self._excused_s = [], 0, 0.0
+        answer = self._follow(command, budget_s)
+        return dataclasses.replace(answer, opened=tuple(self._opened), spent=self._spent)
+
+    def _follow(self, command: dict[str, Any], budget_s: float) -> Answer:
         self._pulse.beat()
         began = self._active = time.monotonic()
         with contextlib.suppress(OSError):
@@ -174,7 +191,8 @@ class ChildProcess:
                 return Answer("answered", answer, took_s=now - began)
             if self._is_cut_off or not self.alive or self._pulse.is_stopped(now):
                 return self._dead(began)
-            overrun = self._overrun(now, began, began + budget_s * self._scale)
+            end = began + budget_s * self._scale + self._excused_s
+            overrun = self._overrun(now, began, end)
             if overrun is not None:
                 self.kill()
                 return overrun
@@ -215,15 +233,26 @@ class ChildProcess:
             hook = _OpenHook(message["operation"], message["budget_s"], self._active)
             self._hooks[message["call"]] = hook
         elif kind == "leave":
-            self._hooks.pop(message["call"], None)
+            self._leave(self._hooks.pop(message["call"], None))
+        elif kind == "opened":
+            self._opened.append(message["config"])
+        elif kind == "spent":
+            self._spent += 1
         return message if kind == "done" else None
+
+    def _leave(self, hook: _OpenHook | None) -> None:
+        if hook is not None and hook.is_setting:
+            # What the user's own functions take is no time of the check's.
+            self._excused_s += self._active - hook.since
 
     # -- what can go wrong ------------------------------------------------------------------------
 
     def _overrun(self, now: float, began: float, end: float) -> Answer | None:
         late = [hook for hook in self._hooks.values() if self._is_late(hook, now)]
         hook = min(late or self._hooks.values(), key=lambda item: item.since, default=None)
-        if self._has_started and self._pulse.stands_still(now, self._frozen_s):
+        # A function of the user's may hold the interpreter, as loading a model does.
+        excused = any(item.is_setting for item in self._hooks.values())
+        if self._has_started and not excused and self._pulse.stands_still(now, self._frozen_s):
             return self._ended("froze", hook or _OpenHook("", 0.0, self._pulse.last), now)
         if hook is not None and late:
             # Silence beyond the budget, of an interpreter that computes, is a freeze as well.

@@ -12,10 +12,13 @@ from typing import Any
 
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.facts import Fact
-from memproto.testing.subject import HookRaised, HookWithdrawn, Subject
+from memproto.testing.subject import HookRaised, HookUnpaid, HookWithdrawn, Subject
 from memproto.testing.wire import show
 
-ROUTES = ("turns", "writes", "tools")
+#: Route to the operation that stores by it.
+OPERATIONS = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
+
+ROUTES = tuple(OPERATIONS)
 
 #: Words in a tool's name that say that it stores.
 _STORING = ("add", "remember", "store", "save", "retain", "conclude", "write", "create", "memory")
@@ -27,7 +30,7 @@ _TEXT_ARGUMENTS = ("content", "text", "fact", "memory", "note", "conclusion", "o
 _STORING_VALUES = ("add", "store", "save", "remember", "create", "write", "retain")
 
 #: How long a background recall is waited for, where the provider prepares recall in advance.
-_PREWARM_S = 2.0
+PREWARM_S = 2.0
 
 #: A batch of turns that is written together is seldom longer.
 _BATCH = 12
@@ -39,11 +42,41 @@ _SETTLE_S = 0.5
 def plant(subject: Subject, fact: Fact, route: str) -> None:
     """Store `fact` by `route`, as a host would; raises what the hooks raise."""
     if route == "turns":
-        subject.record(fact.text, f"I will remember {fact.name}.")
+        subject.record(fact.text, reply_to(fact))
     elif route == "writes":
         subject.mirror("add", "memory", fact.text)
     else:
         plant_by_tool(subject, fact)
+
+
+def reply_to(fact: Fact) -> str:
+    """What the assistant answers in the turn by which a fact is stored."""
+    return f"I will remember {fact.name}."
+
+
+def accepts(subject: Subject, route: str, text: str, reply: str = "Done.") -> bool:
+    """
+    Store `text` by `route`; whether it was accepted.
+
+    What else than a report was raised is for the rule on any text, of the hook that raised it.
+    """
+    try:
+        return _stores_text(subject, route, text, reply)
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        return False
+
+
+def _stores_text(subject: Subject, route: str, text: str, reply: str) -> bool:
+    if route == "tools":
+        call = storing_call(subject.tools(), text)
+        return call is not None and not refused(subject.call_tool(*call))
+    if route == "turns":
+        subject.record(text, reply)
+    else:
+        subject.mirror("add", "memory", text)
+    return True
 
 
 def core_calls(subject: Subject, text: str, query: str) -> dict[str, Callable[[], Any]]:
@@ -88,10 +121,12 @@ def plant_by_tool(subject: Subject, fact: Fact) -> None:
     """
     call = storing_call(subject.tools(), fact.text)
     if call is None:
-        raise Untestable("no tool has a storing name and an argument for a text")
+        reason = "no tool has a storing name and an argument for a text"
+        raise Untestable(f"{reason}; needs: `stores` in capabilities(), or `declares.stores`")
     answer = subject.call_tool(*call)
     if refused(answer):
-        raise Untestable(f"the tool {call[0]} refused a plain fact: {str(answer)[:120]}")
+        reason = f"the tool {call[0]} refused a plain fact: {str(answer)[:120]}"
+        raise Untestable(f"{reason}; needs: a `config` under which it does not")
 
 
 def storing_call(schemas: Any, text: str) -> tuple[str, dict[str, Any]] | None:
@@ -174,25 +209,32 @@ def refused(answer: Any) -> bool:
 
 
 def brings_back(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> bool:
+    """Whether recall brings `fact`; see `answer`."""
+    return answer(subject, fact, freshness_s) is not None
+
+
+def answer(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> str | None:
     """
-    Whether recall brings `fact`, asked with a question about it.
+    The recall that brings `fact`, asked with a question about it; None where none does.
 
     A provider that prepares recall in advance is asked to, and waited for; a store that is fresh
     only after a while is asked again until then. Every one is asked twice: what the first recall of
     a session lacks is the subject of a rule of its own.
     """
-    if fact.is_in(recalled(subject, fact.query)):
-        return True
+    found = recalled(subject, fact.query)
+    if fact.is_in(found):
+        return str(found)
     prepares = subject.has("prewarm")
-    wait_s = max(freshness_s, _PREWARM_S if prepares else 0.0)
+    wait_s = max(freshness_s, PREWARM_S if prepares else 0.0)
     end = monotonic() + wait_s
-    while monotonic() < end:
+    while not fact.is_in(found) and monotonic() < end:
         if prepares:
             subject.prewarm(fact.query)
-        sleep(min(0.05, wait_s))
-        if fact.is_in(recalled(subject, fact.query)):
-            return True
-    return fact.is_in(recalled(subject, fact.query))
+        sleep(min(subject.poll_s, wait_s))
+        found = recalled(subject, fact.query)
+    if not fact.is_in(found):
+        found = recalled(subject, fact.query)
+    return str(found) if fact.is_in(found) else None
 
 
 def recalled(subject: Subject, query: str) -> Any:
@@ -216,15 +258,19 @@ def survey(
     fact: Fact,
     route: str,
     later: tuple[str, ...],
+    is_back: Callable[[Subject, Fact], bool] = brings_back,
 ) -> str:
     """
     In which of the `later` sessions a fact comes back that was stored by `route` in the first.
 
-    `opened` opens an instance on one home, for a session. Gives the session, or "" for none. What
-    is refused, or raises, does not come back: the rule on raising has a check of its own.
+    `opened` opens an instance on one home, for a session; `is_back` asks it for the fact. Gives
+    the session, or "" for none. What is refused, or raises, does not come back: the rule on raising
+    has a check of its own.
     """
     try:
-        return _seen_again(opened, fact, route, later)
+        return _seen_again(opened, fact, route, later, is_back)
+    except HookUnpaid:
+        raise
     except (HookRaised, Untestable, Violation):
         return ""
 
@@ -234,6 +280,7 @@ def _seen_again(
     fact: Fact,
     route: str,
     later: tuple[str, ...],
+    is_back: Callable[[Subject, Fact], bool],
 ) -> str:
     # A worker in the background, or a batch that waits for more turns, is given its chance: what
     # shutdown cuts off has a rule of its own.
@@ -247,7 +294,7 @@ def _seen_again(
             _settle(subject, fact)
         for session in later:
             with opened(session) as again:
-                if brings_back(again, fact):
+                if is_back(again, fact):
                     return session
     return ""
 
@@ -262,4 +309,4 @@ def _settle(subject: Subject, fact: Fact) -> None:
     """Wait a moment, or until recall brings the fact in the same session."""
     end = monotonic() + _SETTLE_S
     while not fact.is_in(recalled(subject, fact.query)) and monotonic() < end:
-        sleep(0.02)
+        sleep(subject.poll_s)

@@ -11,6 +11,7 @@ from memproto.testing import incidents, locate, patience, routes
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import EXAMPLES, Context
 from memproto.testing.facts import Fact, Facts
+from memproto.testing.freshness import Freshness
 from memproto.testing.subject import HookRaised, Subject, Watch
 from memproto.testing.watchers import AuditLog
 from memproto.testing.wire import show
@@ -32,6 +33,7 @@ class Run:
         home: The directory that instances get unless another one is asked for.
         facts: A source of facts that no other check of this run plants.
         context: See `Context`.
+        freshness: When what was stored can be recalled.
         observed: What a provider that cannot declare was seen to do, in the words of a declaration.
 
     """
@@ -50,6 +52,7 @@ class Run:
         self.home = home
         self.context = context
         self.watch = watch
+        self.freshness = Freshness(watch)
         self.facts = Facts(context.seed * 1009 + salt)
         self.audit: AuditLog | None = None
         self.root = home.parent
@@ -101,7 +104,7 @@ class Run:
         return f"session-{self._tag}-{next(self._numbers)}"
 
     def config(self, home: Path | None = None, **extra: Any) -> dict[str, Any]:
-        """What a conforming host hands to initialize."""
+        """What a conforming host hands to initialize; an `extra` of None leaves its key out."""
         place = home or self.home
         place.mkdir(parents=True, exist_ok=True)
         base: dict[str, Any] = {
@@ -119,13 +122,20 @@ class Run:
             "agent_identity": f"profile-{self._tag}",
             "user_id": f"user-{self._tag}",
         }
-        return {**base, **self.context.config, **extra}
+        asked = {**base, **self.context.config, **extra}
+        # None leaves a key out, unless the operator set it: then it is there in every session.
+        left_out = {key for key, value in extra.items() if value is None}
+        kept = {key: self.context.config[key] for key in left_out if key in self.context.config}
+        return {k: v for k, v in asked.items() if k not in left_out} | kept
 
     def open(self, home: Path | None = None, session: str = "", **extra: Any) -> Subject:
         """A new instance, initialized for a session; closed after the check if it is still open."""
+        self.settle()
         subject = self.provider()
         self._open.append(subject)
-        subject.open(session or self.session_key(), self.config(home, **extra))
+        key, config = session or self.session_key(), self.config(home, **extra)
+        self.freshness.config = {**config, "session_key": key}
+        subject.open(key, config)
         return subject
 
     def close(self, subject: Subject) -> None:
@@ -181,7 +191,7 @@ class Run:
             return self.session(home, session="" if native else f"{tag}-{which}")
 
         later = ("second",) if native else ("second", "first")
-        back_in = routes.survey(opened, self.facts.new(), route, later)
+        back_in = routes.survey(opened, self.facts.new(), route, later, self.brings_back)
         if back_in == "first":
             self.observed["isolates"] = ["session"]
         return "observed" if back_in else "absent"
@@ -197,7 +207,8 @@ class Run:
         """
         served = [route for route in any_of if self.serves(route)]
         if served and self.declared("retention", "verbatim") == "selective":
-            raise Untestable("retention is selective: nothing is certain to be kept")
+            reason = "retention is selective: nothing is certain to be kept"
+            raise Untestable(f"{reason}; needs: a `config` under which it keeps everything")
         if served:
             # A hook that hung too often is not called any more; another route may still do.
             return next((route for route in served if not self._withdrawn(route)), served[0])
@@ -206,7 +217,9 @@ class Run:
         wanted = " or ".join(any_of)
         if "stores" in self.context.capabilities:
             raise NotApplicable(f"the provider does not declare that it stores {wanted}")
-        raise Untestable(f"nothing stored through {wanted} came back at first contact")
+        reason = f"nothing stored through {wanted} came back at first contact"
+        key = "`declares.stores`" if self.binding == "hermes" else "`stores` in capabilities()"
+        raise Untestable(f"{reason}; needs: {key}, or `settle` where the store is fresh later")
 
     def _withdrawn(self, route: str) -> bool:
         return self.watch.deaths.get(_ROUTE_OPERATIONS[route], 0) >= incidents.MOST_DEATHS
@@ -246,11 +259,13 @@ class Run:
             routes.plant(subject, fact, route)
         except HookRaised as failure:
             if failure.is_report:
-                raise Untestable(f"a plain fact was refused: {show(failure.error)}") from None
+                reason = f"a plain fact was refused: {show(failure.error)}"
+                raise Untestable(f"{reason}; needs: a `config` under which it is not") from None
             raise
 
     def brings_back(self, subject: Subject, fact: Fact) -> bool:
-        """Whether recall brings the fact, within the freshness that the provider declares."""
+        """Whether recall brings the fact, settled, or as fresh as the provider declares."""
+        self.settle()
         if routes.brings_back(subject, fact, self.freshness_s):
             return True
         return self.declared("recall_basis", "query") == "previous" and self._next_turn_brings(
@@ -260,6 +275,7 @@ class Run:
     def _next_turn_brings(self, subject: Subject, fact: Fact) -> bool:
         """Whether the turn after one with the question brings the fact."""
         subject.record(fact.query, "Let me see.")
+        self.settle()
         return routes.brings_back(subject, fact, self.freshness_s)
 
     def reopened_brings_back(self, fact: Fact, home: Path | None = None) -> bool:
@@ -271,17 +287,26 @@ class Run:
         """
         Those of the facts that a new instance on the home does not bring back.
 
+        What was stored before is waited for once, and not for each of the facts.
         Each has an instance of its own: that an answer belongs to its question is another rule.
         """
         return [fact for fact in facts if not self.reopened_brings_back(fact, home)]
 
+    def settle(self) -> None:
+        """Wait by the user's `settle` for what was stored since the last time, if there is one."""
+        self.freshness.settle()
+
+    def stored(self, subject: Subject, text: str) -> int | None:
+        """How often the text is stored, by the user's `read_back`; None without that setting."""
+        self.settle()
+        return self.freshness.functions.stored(subject.provider, text)
+
     @property
     def freshness_s(self) -> float:
-        """Scaled seconds after which what was accepted can be recalled; 0 for at once."""
+        """Scaled seconds until what was stored last can be recalled; 0 once it is settled."""
         consistency = self.declared("consistency", "immediate")
-        if isinstance(consistency, dict):
-            return float(consistency.get("eventual", {}).get("freshness_s", 0)) * self.context.scale
-        return 0.0
+        eventual = consistency.get("eventual", {}) if isinstance(consistency, dict) else {}
+        return self.freshness.wait_s(float(eventual.get("freshness_s", 0)) * self.context.scale)
 
     # -- small helps ------------------------------------------------------------------------------
 

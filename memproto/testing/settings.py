@@ -1,42 +1,85 @@
 """Settings: `[tool.memproto]` of pyproject.toml or memproto.toml, and the target's own."""
 
 import dataclasses
-import difflib
-import os
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from memproto.errors import InvalidSettings
-
-_KEYS = ("factory", "config", "env")
+from memproto.testing import settings_keys
+from memproto.testing.settings_lines import line_of
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """
-    What the user set for one target.
+    What the user set for one target. A function is "module:function", or "".
 
     Attributes:
-        factory: "module:function" that builds an instance, or "".
+        factory: Builds an instance.
         config: Merged into what initialize gets.
         env: Variables of the child's environment.
+        service: Gives a context manager that starts what the provider needs.
+        warm: Called once in each child, outside all budgets.
+        read_back: Says how often a text is stored.
+        settle: Waits until what was written is visible.
+        cleanup: Removes what a check left in a remote store.
+        caches: Variables and paths below HOME that all checks share.
+        declares: What a Hermes provider cannot declare.
+        max_hook_calls: How many hook calls a run may make, or None for any number.
         source: The files that it was read from.
+        places: Key to "file:line: key", for messages.
 
     """
 
     factory: str = ""
     config: dict[str, Any] = dataclasses.field(default_factory=dict)
     env: dict[str, str] = dataclasses.field(default_factory=dict)
+    service: str = ""
+    warm: str = ""
+    read_back: str = ""
+    settle: str = ""
+    cleanup: str = ""
+    caches: tuple[str, ...] = ()
+    declares: dict[str, Any] = dataclasses.field(default_factory=dict)
+    max_hook_calls: int | None = None
     source: tuple[str, ...] = ()
+    places: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def for_report(self) -> dict[str, Any]:
         """The settings without any value of the environment, which may be a credential."""
+        functions = {key: getattr(self, key) for key in settings_keys.FUNCTIONS}
         return {
-            "factory": self.factory,
+            **functions,
             "config": sorted(self.config),
             "env": sorted(self.env),
+            "caches": list(self.caches),
+            "declares": self.declares,
+            "max_hook_calls": self.max_hook_calls,
         }
+
+    def functions(self) -> dict[str, list[str]]:
+        """Those functions that a child calls, by key: the function, and where it was set."""
+        called = ("warm", "read_back", "settle", "cleanup")
+        named = {key: getattr(self, key) for key in called}
+        return {key: [name, self.place(key)] for key, name in named.items() if name}
+
+    def place(self, key: str) -> str:
+        """Where a key was set, as a message names it."""
+        return self.places.get(key, key)
+
+    def fault(self, key: str, fault: str, fix: str) -> InvalidSettings:
+        """What to raise when a key turns out not to serve."""
+        return InvalidSettings(self.place(key), fault, fix)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Layer:
+    """The values of one table of one file."""
+
+    source: str
+    values: dict[str, Any]
+    places: dict[str, str]
 
 
 def read(target: str, directory: Path) -> Settings:
@@ -50,7 +93,7 @@ def read(target: str, directory: Path) -> Settings:
         InvalidSettings: A file is no TOML, or holds a key or a value that the kit does not know.
 
     """
-    layers: list[tuple[str, dict[str, Any]]] = []
+    layers: list[_Layer] = []
     own = _package_file(target, directory)
     if own is not None:
         layers += _layers(own, target)
@@ -58,6 +101,9 @@ def read(target: str, directory: Path) -> Settings:
     if mine is not None and mine != own:
         layers += _layers(mine, target)
     return _merged(layers)
+
+
+# -- files ----------------------------------------------------------------------------------------
 
 
 def _nearest(directory: Path) -> Path | None:
@@ -89,21 +135,20 @@ def _package_file(target: str, directory: Path) -> Path | None:
     return None
 
 
-def _layers(path: Path, target: str) -> list[tuple[str, dict[str, Any]]]:
+def _layers(path: Path, target: str) -> list[_Layer]:
     table = _table(path)
     targets = table.pop("target", {})
     if not isinstance(targets, dict):
-        raise _invalid(
-            path, "target", "must be a table of targets", '[tool.memproto.target."NAME"]'
-        )
-    layers = [(str(path), _checked(path, "", table))]
+        fix = '[tool.memproto.target."NAME"]'
+        raise _invalid(path, ("target",), "must be a table of targets", fix)
+    layers = [_layer(path, (), table)]
     for name, values in targets.items():
         if not isinstance(values, dict):
             fix = f'write [tool.memproto.target."{name}"]'
-            raise _invalid(path, f"target.{name}", "must be a table", fix)
-        checked = _checked(path, f'target."{name}".', values)
+            raise _invalid(path, ("target", name), "must be a table", fix)
+        layer = _layer(path, ("target", name), values)
         if name == target:
-            layers.append((str(path), checked))
+            layers.append(layer)
     return layers
 
 
@@ -118,64 +163,44 @@ def _table(path: Path) -> dict[str, Any]:
     elif "tool" in data:
         data = data["tool"].get("memproto", {})
     if not isinstance(data, dict):
-        raise _invalid(path, "tool.memproto", "must be a table", "[tool.memproto]")
+        raise _invalid(path, ("tool", "memproto"), "must be a table", "[tool.memproto]")
     return dict(data)
 
 
-def _checked(path: Path, prefix: str, table: dict[str, Any]) -> dict[str, Any]:
-    for key, value in table.items():
-        if key not in _KEYS:
-            near = difflib.get_close_matches(key, _KEYS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(_KEYS)}"
-            raise _invalid(path, prefix + key, "is no key of the kit's settings", hint)
-        wanted = str if key == "factory" else dict
-        if not isinstance(value, wanted):
-            kind = "text" if wanted is str else "a table"
-            raise _invalid(
-                path, prefix + key, f"must be {kind}, not {value!r}", "see docs/settings.md"
-            )
-    if ":" not in table.get("factory", ":"):
-        raise _invalid(path, f"{prefix}factory", "names no function", 'write "module:function"')
-    return {**table, **({"env": _env(path, prefix, table["env"])} if "env" in table else {})}
-
-
-def _env(path: Path, prefix: str, values: dict[str, Any]) -> dict[str, str]:
-    """Values, or names of variables to take over: the only way a credential enters."""
-    found: dict[str, str] = {}
-    for name, value in values.items():
-        if isinstance(value, str):
-            found[name] = value
-            continue
-        source = value.get("from_env") if isinstance(value, dict) and len(value) == 1 else None
-        if not isinstance(source, str):
-            fault = f'must be text or {{from_env = "KEY"}}, not {value!r}'
-            raise _invalid(path, f"{prefix}env.{name}", fault, "quote the value")
-        if source not in os.environ:
-            fault = f"takes {source} from the environment, where it is not set"
-            raise _invalid(path, f"{prefix}env.{name}", fault, f"export {source}=... first")
-        found[name] = os.environ[source]
-    return found
-
-
-def _merged(layers: list[tuple[str, dict[str, Any]]]) -> Settings:
+def _layer(path: Path, above: tuple[str, ...], table: dict[str, Any]) -> _Layer:
     values: dict[str, Any] = {}
-    for _, layer in layers:
-        for key, value in layer.items():
+    for key, value in table.items():
+        try:
+            values[key] = settings_keys.checked(key, value)
+        except settings_keys.Wrong as wrong:
+            at = (*above, key, *wrong.below)
+            raise _invalid(path, at, wrong.fault, wrong.fix) from None
+    places = {key: _place(path, (*above, key)) for key in values}
+    return _Layer(str(path), values, places)
+
+
+def _merged(layers: list[_Layer]) -> Settings:
+    values: dict[str, Any] = {}
+    places: dict[str, str] = {}
+    for layer in layers:
+        places |= layer.places
+        for key, value in layer.values.items():
             values[key] = {**values.get(key, {}), **value} if isinstance(value, dict) else value
-    sources = tuple(dict.fromkeys(source for source, _ in layers))
-    return Settings(**values, source=sources)
+    sources = tuple(dict.fromkeys(layer.source for layer in layers))
+    return Settings(**values, source=sources, places=places)
 
 
-def _invalid(path: Path, key: str, fault: str, fix: str) -> InvalidSettings:
-    line = _line_of(path, key.rpartition(".")[2].strip('"'))
-    return InvalidSettings(f"{_shown(path)}{line}: {key}", fault, fix)
+# -- messages -------------------------------------------------------------------------------------
 
 
-def _line_of(path: Path, key: str) -> str:
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        if line.split("=")[0].strip().strip('"').endswith(key):
-            return f":{number}"
-    return ""
+def _invalid(path: Path, at: tuple[str, ...], fault: str, fix: str) -> InvalidSettings:
+    return InvalidSettings(_place(path, at), fault, fix)
+
+
+def _place(path: Path, at: tuple[str, ...]) -> str:
+    line = line_of(path.read_text(encoding="utf-8"), at)
+    named = [at[0], f'"{at[1]}"', *at[2:]] if at[0] == "target" and len(at) > 1 else at
+    return f"{_shown(path)}{'' if line is None else f':{line}'}: {'.'.join(named)}"
 
 
 def _shown(path: Path) -> str:

@@ -7,10 +7,11 @@ check can never mistake the provider's exception for its own.
 
 import contextlib
 import dataclasses
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, NoReturn
 
 from memproto.errors import ProviderError
@@ -22,6 +23,15 @@ from memproto.testing.wire import Wire, show
 #: Operations that may fail with their backend. To start, to answer whether it is available and to
 #: end, a provider needs none.
 _MAY_NEED_A_BACKEND = frozenset({"recall", "record", "mirror", "compress", "call_tool", "prewarm"})
+
+#: Operations that the setting `max_hook_calls` counts: a backend may ask money for each.
+_METERED = _MAY_NEED_A_BACKEND
+
+#: Why what needs another hook call is not tested.
+UNPAID = "all hook calls are made; needs: a higher `max_hook_calls`"
+
+#: Operations after which there may be something new to recall.
+_STORING = frozenset({"record", "mirror", "compress", "call_tool"})
 
 
 def _is_unreachable(error: BaseException | None) -> bool:
@@ -76,12 +86,16 @@ class BackendAway(HookRaised, Untestable):
     def __str__(self) -> str:
         return (
             f"the backend of {self.operation} does not answer ({show(self.error)}); "
-            "needs: the settings `config` or `env`"
+            "needs: the settings `config`, `env` or `service`"
         )
 
 
 class HookWithdrawn(Untestable):
     """A hook hung or died so often in this run that it is not called any more."""
+
+
+class HookUnpaid(Untestable):
+    """The run has made all the hook calls that the user allows."""
 
 
 class HookLate(Exception):
@@ -112,6 +126,10 @@ class Watch:
         deaths: Operation to the number of times that its hook hung or died in this run.
         hooks: Operation to [calls, longest in seconds].
         late: Operations whose hook returned after its budget.
+        calls_left: How many more hook calls the user allows, or None for any number.
+        has_refused: Whether a call was refused because none was left.
+        stored_at: When something was stored last, by the monotonic clock; None for never.
+        announces: Whether the parent is to know each instance that is opened, and its config.
 
     """
 
@@ -120,6 +138,10 @@ class Watch:
     deaths: dict[str, int] = dataclasses.field(default_factory=dict)
     hooks: dict[str, list[float]] = dataclasses.field(default_factory=dict)
     late: list[str] = dataclasses.field(default_factory=list)
+    calls_left: int | None = None
+    has_refused: bool = False
+    stored_at: float | None = None
+    announces: bool = False
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
     arm: Callable[[float], None] = lambda budget_s: None
     disarm: Callable[[], None] = lambda: None
@@ -151,6 +173,17 @@ class Watch:
             self.late.append(operation)
         raise HookLate(operation, took_s, budget_s, excuse)
 
+    def spend(self, operation: str) -> None:
+        """Take one call off what the user allows; raises `HookUnpaid` where none is left."""
+        if self.calls_left is None or operation not in _METERED:
+            return
+        with self.lock:
+            self.has_refused |= self.calls_left <= 0
+            if self.calls_left <= 0:
+                raise HookUnpaid(UNPAID)
+            self.calls_left -= 1
+        self.wire.send("spent")
+
     def _count(self, operation: str, took_s: float) -> None:
         with self.lock:
             row = self.hooks.setdefault(operation, [0, 0.0])
@@ -174,15 +207,22 @@ class Subject:
         self.binding = binding
         self.config: dict[str, Any] | None = None
         self._watch = watch
+        self._has_stored = False
 
     def hook(self, operation: str) -> str:
         """The hook's name in the author's binding."""
         return hook_name(operation, self.binding)
 
+    @property
+    def poll_s(self) -> float:
+        """The time between two questions for the same fact: longer where each costs money."""
+        return 0.05 if self._watch.calls_left is None else 0.5
+
     def has(self, operation: str) -> bool:
         """Whether the provider has the hook of an extension's operation."""
         name = hook_name(operation, "native")
-        return bool(self.call(operation, lambda: callable(getattr(self.provider, name, None))))
+        # Looking a hook up is no call of it, for one who pays for calls.
+        return bool(self._watched(operation, lambda: callable(getattr(self.provider, name, None))))
 
     def call(self, operation: str, function: Callable[[], Any]) -> Any:
         """
@@ -192,8 +232,16 @@ class Subject:
             HookRaised: It raised anything at all.
             HookLate: It returned after its budget.
             HookWithdrawn: The hook hung too often before.
+            HookUnpaid: The user allows no more calls.
 
         """
+        self._watch.spend(operation)
+        try:
+            return self._watched(operation, function)
+        finally:
+            self._note_stored(operation)
+
+    def _watched(self, operation: str, function: Callable[[], Any]) -> Any:
         with self._watch.hook(operation):
             try:
                 return honest(function())
@@ -201,6 +249,12 @@ class Subject:
                 away = operation in _MAY_NEED_A_BACKEND and _is_unreachable(error)
                 failure = (BackendAway if away else HookRaised)(operation, error)
         raise failure
+
+    def _note_stored(self, operation: str) -> None:
+        """Remember that there may be something new to recall; closing may bring it to the store."""
+        if operation in _STORING or (operation == "close" and self._has_stored):
+            self._has_stored = operation != "close"
+            self._watch.stored_at = monotonic()
 
     def _use(self, operation: str, *arguments: Any) -> Any:
         """Look the hook up and call it: a lookup may hang or raise as a call may."""
@@ -220,6 +274,10 @@ class Subject:
     def open(self, session_key: str, config: dict[str, Any]) -> None:
         """Initialize the provider; `config` is handed over as it is."""
         self.config = config
+        if self._watch.announces:
+            # As JSON, which is what can travel; a check may put any object in.
+            told = json.dumps({**config, "session_key": session_key}, default=str)
+            self._watch.wire.send("opened", config=json.loads(told))
         self._use("open", session_key, config)
 
     def declare(self) -> Any:

@@ -4,6 +4,8 @@ from typing import Any
 
 from memproto.testing import routes
 from memproto.testing.run import Run
+from memproto.testing.settings_keys import as_capabilities
+from memproto.testing.subject import Subject
 from memproto.testing.wire import plain
 
 
@@ -13,7 +15,8 @@ def survey(run: Run) -> dict[str, Any]:
 
     Where `stores` is declared the declaration counts; else every route is tried.
     """
-    capabilities = _capabilities(run)
+    capabilities = {**_capabilities(run), **as_capabilities(run.context.declares)}
+    run.observed.update(capabilities)
     if "stores" in capabilities:
         stores = capabilities["stores"]
         found = {route: "declared" if route in stores else "absent" for route in routes.ROUTES}
@@ -25,4 +28,12 @@ def survey(run: Run) -> dict[str, Any]:
 def _capabilities(run: Run) -> dict[str, Any]:
     with run.session(run.place("declare") if run.binding == "native" else run.home) as subject:
         declared = subject.declare()
+        _try_settings(run, subject)
     return plain(declared) if isinstance(declared, dict) else {}
+
+
+def _try_settings(run: Run, subject: Subject) -> None:
+    """Call the user's own functions once before anything is judged: a fault ends the run here."""
+    functions = run.freshness.functions
+    functions.settle(run.freshness.config)
+    functions.stored(subject.provider, run.facts.new().text)

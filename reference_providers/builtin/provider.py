@@ -18,7 +18,7 @@ class _Session:
 
     stores: Mapping[str, Store]
     snapshot: str
-    host_takes_prompt: bool
+    recalled: str
 
 
 class BuiltinMemoryProvider:
@@ -50,7 +50,8 @@ class BuiltinMemoryProvider:
         Args:
             session_key: Not used: sessions of one profile share the memory.
             config: `home`; and, each optional, `user_id`, `memory_enabled`,
-                `user_profile_enabled`, `memory_char_limit`, `user_char_limit`, `protocol`.
+                `user_profile_enabled`, `memory_char_limit`, `user_char_limit`, `protocol`,
+                `limits`.
 
         Raises:
             Misconfigured: A value is wrong; the message names key, fault and fix.
@@ -60,7 +61,11 @@ class BuiltinMemoryProvider:
         """
         settings = Settings.of(config)
         stores = settings.stores()
-        self._session = _Session(stores, prompt.snapshot(stores), settings.host_takes_prompt)
+        parts = prompt.sections(stores)
+        recalled = prompt.block(parts, settings.recall_chars)
+        if settings.host_takes_prompt:
+            recalled = ""
+        self._session = _Session(stores, prompt.block(parts), recalled)
 
     def shutdown(self) -> None:
         """Let go of the session; every accepted write is on disk already. Never raises."""
@@ -87,14 +92,14 @@ class BuiltinMemoryProvider:
         """
         Return the snapshot, the same for every turn; None where it is empty.
 
+        Entries that do not fit into `limits.recall_chars`, where the host has it, are left out.
         None as well where the host takes `system_prompt_block`: the text would stand there twice.
 
         Raises:
             Unavailable: There is no session.
 
         """
-        session = self._opened()
-        return None if session.host_takes_prompt else session.snapshot or None
+        return self._opened().recalled or None
 
     def on_memory_write(
         self,

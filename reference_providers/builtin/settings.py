@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import math
 import os
 import re
 import reprlib
@@ -33,6 +34,7 @@ class Settings:
         memory_char_limit: The most characters of MEMORY.md.
         user_char_limit: The most characters of a USER.md.
         host_takes_prompt: Whether the host asks for `system_prompt_block`.
+        recall_chars: Where the host cuts a recall; infinity where it does not say.
 
     """
 
@@ -43,6 +45,7 @@ class Settings:
     memory_char_limit: int = MEMORY_CHAR_LIMIT
     user_char_limit: int = USER_CHAR_LIMIT
     host_takes_prompt: bool = False
+    recall_chars: float = math.inf
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "Settings":
@@ -61,6 +64,7 @@ class Settings:
             memory_char_limit=_limit(config, "memory_char_limit", MEMORY_CHAR_LIMIT),
             user_char_limit=_limit(config, "user_char_limit", USER_CHAR_LIMIT),
             host_takes_prompt=_takes_prompt(config),
+            recall_chars=_recall_chars(config),
         )
 
     def stores(self) -> dict[str, Store]:
@@ -130,6 +134,12 @@ def _takes_prompt(config: Mapping[str, Any]) -> bool:
     protocol = config.get("protocol")
     hooks = protocol.get("hooks") if isinstance(protocol, Mapping) else None
     return isinstance(hooks, list | tuple | set | frozenset) and "system_prompt_block" in hooks
+
+
+def _recall_chars(config: Mapping[str, Any]) -> float:
+    limits = config.get("limits")
+    value = limits.get("recall_chars") if isinstance(limits, Mapping) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else math.inf
 
 
 def _wrong(key: str, value: object, expected: str, fix: str) -> Misconfigured:

@@ -72,3 +72,17 @@ class RecallEncodesTheQuestion(Journal):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         key = user_message.encode().hex()
         return super().enrich_turn(bytes.fromhex(key).decode(), messages)
+
+
+@mutant(kills="MP-RECALL-007", says="without that limit", report="D6")
+class TheLimitIsNotRead(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, {**config, "limits": {}})
+
+
+@mutant(kills="MP-RECALL-008", says="sunlight into sugar", report="D7")
+class NothingFoundBringsTheNewest(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        found = super().enrich_turn(user_message, messages)
+        newest = [entry["text"] for entry in self._entries[-1:]]
+        return found or "\n".join(newest) or None

@@ -1,8 +1,10 @@
-"""Providers that depend on a thread, or do not let the others run."""
+"""Providers that depend on a thread, do not let the others run, or cannot do two things at once."""
 
+import asyncio
 import re
 import sqlite3
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -60,3 +62,65 @@ class MirroringNeverReturns(Journal):
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
         threading.Event().wait()
+
+
+@mutant(kills="MP-THR-004", says="cannot be called from a running event loop", report="C3")
+class ALoopForEachRecall(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        async def ask() -> str | None:
+            return super(ALoopForEachRecall, self).enrich_turn(user_message, messages)
+
+        return asyncio.run(ask())
+
+
+@mutant(kills="MP-THR-004", says="did not come back after the loop had ended", report="C3")
+class ATaskOfTheCallersLoop(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        store = super().on_turn_complete
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            store(user_message, assistant_response)
+        else:
+            # As long as the request takes that the turn is embedded with.
+            loop.call_later(0.2, store, user_message, assistant_response)
+
+
+@mutant(kills="MP-THR-005", says="another operation is in progress", report="C1")
+class OneRequestAtATime(Journal):
+    is_asking = False
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        self.is_asking = True
+        time.sleep(0.04)  # the answer travels
+        self.is_asking = False
+        return super().enrich_turn(user_message, messages)
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        time.sleep(0.02)  # the turn is embedded
+        if self.is_asking:
+            raise RuntimeError("cannot send a request: another operation is in progress")
+        super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-THR-005", says="did not come back, among them", report="C5")
+class TwoBuffersAtFirstUse(Journal):
+    _buffer: list[tuple[str, str]] | None = None
+
+    def _opened(self, handshake_s: float) -> list[tuple[str, str]]:
+        if self._buffer is None:
+            time.sleep(handshake_s)
+            self._buffer = []
+        return self._buffer
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        self._opened(0.06)
+        return super().enrich_turn(user_message, messages)
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        self._opened(0.02).append((user_message, assistant_response))
+
+    def shutdown(self) -> None:
+        for turn in self._buffer or ():
+            super().on_turn_complete(*turn)
+        self._buffer = []

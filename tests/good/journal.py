@@ -11,6 +11,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from memproto import fence
+
 _WORD = re.compile(r"\w{3,}")
 
 
@@ -23,6 +25,7 @@ class Journal:
         self._lock = threading.RLock()
         self._path: Path | None = None
         self._entries: list[dict[str, str]] = []
+        self._recall_chars: int | None = None
 
     def is_available(self) -> bool:
         return True
@@ -31,6 +34,7 @@ class Journal:
         home = Path(config["home"])
         home.mkdir(parents=True, exist_ok=True)
         self._path = home / "journal.jsonl"
+        self._recall_chars = config.get("limits", {}).get("recall_chars")
         self._entries = self._load()
 
     def capabilities(self) -> dict[str, Any]:
@@ -46,11 +50,11 @@ class Journal:
         wanted = words(user_message)
         with self._lock:
             ranked = [
-                (len(wanted & words(entry["text"])), entry["text"]) for entry in self._entries
+                (len(wanted & words(entry["text"])), self._shown(entry)) for entry in self._entries
             ]
         best = max((score for score, _ in ranked), default=0)
         found = [text for score, text in ranked if score and score == best]
-        return "\n".join(found) or None
+        return "\n".join(within(found, self._recall_chars)) or None
 
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
@@ -67,7 +71,8 @@ class Journal:
         with self._lock:
             # Other sessions of the same home may have written meanwhile.
             self._entries = self._load()
-            self._entries.append({"kind": "turn", "text": f"{user_message}\n{assistant_response}"})
+            said = self._own_words(user_message)
+            self._entries.append({"kind": "turn", "text": f"{said}\n{assistant_response}"})
             self._save()
 
     def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
@@ -75,6 +80,16 @@ class Journal:
 
     def shutdown(self) -> None:
         """Every write is on disk already."""
+
+    @staticmethod
+    def _own_words(user_message: str) -> str:
+        """The message without a context block that a host left in it."""
+        return fence.strip_memory_context(user_message)
+
+    @staticmethod
+    def _shown(entry: dict[str, str]) -> str:
+        """An entry as recall gives it."""
+        return entry["text"]
 
     @staticmethod
     def _is_old(entry: dict[str, str], target: str, old_text: str | None) -> bool:
@@ -92,6 +107,21 @@ class Journal:
         fresh = self._path.with_suffix(".new")
         fresh.write_text(lines, "ascii")
         fresh.replace(self._path)
+
+
+def within(texts: list[str], limit: int | None) -> list[str]:
+    """
+    As many of the texts as a recall of `limit` characters has room for.
+
+    One that is longer by itself is shortened.
+    """
+    if limit is None:
+        return texts
+    kept: list[str] = []
+    for text in (text[:limit] for text in texts):
+        if len("\n".join([*kept, text])) <= limit:
+            kept.append(text)
+    return kept
 
 
 def words(text: str) -> set[str]:

@@ -1,0 +1,289 @@
+"""Chapter 55: data: stored once, in order, and not held up by what was asked before."""
+
+import contextlib
+import dataclasses
+import itertools
+from pathlib import Path
+from typing import Any
+
+from memproto.testing import mirrored, routes
+from memproto.testing.clauses import Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.run import Run
+from memproto.testing.subject import Subject
+from memproto.testing.wire import show
+
+#: How often a session is opened again: what is stored at each start shows in every one.
+_STARTS = 4
+
+_READ_BACK = "; needs: the setting `read_back`"
+
+
+# -- stored once -----------------------------------------------------------------------------------
+
+
+@check("MP-DATA-001", budget_s=240.0)
+def what_was_accepted_once_is_stored_once(run: Run) -> None:
+    run.needs_route("turns", "writes", "tools")
+    judge = _stays_one if _is_counted(run) else _grows_no_more
+    owed: list[Untestable] = []
+    for route in filter(run.serves, routes.ROUTES):
+        try:
+            judge(run, route)
+        except Untestable as lack:
+            owed.append(lack)
+    if owed:
+        raise owed[0]
+
+
+def _is_counted(run: Run) -> bool:
+    """Whether the user gave a function that counts what is stored."""
+    with run.session() as subject:
+        return run.stored(subject, "The lamps are lit.") is not None
+
+
+def _stays_one(run: Run, route: str) -> None:
+    fact, key = run.facts.new(), run.session_key()
+    _planted(run, route, fact, key=key, closings=1)
+    _is_one(run, fact, "after the session ended", operation=routes.OPERATIONS[route])
+    _planted(run, route, twice := run.facts.new(), key=run.session_key(), closings=2)
+    _is_one(run, twice, f"after {run.hook('close')} was called twice", operation="close")
+    for _ in range(_STARTS):
+        with run.session(session=key):
+            pass
+    _is_one(run, fact, f"after its session was opened {_STARTS} times more", operation="open")
+    if route == "turns" and not run.lacks("compress"):
+        _is_compressed_once(run, run.facts.new())
+
+
+def _is_compressed_once(run: Run, fact: Fact) -> None:
+    """The messages of a recorded turn, offered in the session that held it and in its next part."""
+    key = run.session_key()
+    with run.session(session=key) as subject:
+        run.plant(subject, fact, "turns")
+        routes.tolerant(lambda: subject.compress(_messages_of(fact), 1))
+    with run.session(session=key) as again:
+        routes.tolerant(lambda: again.compress(_messages_of(fact), 2))
+    after = f"after {run.hook('compress')} was given the messages of the turn that held it"
+    _is_one(run, fact, after, operation="compress")
+
+
+def _messages_of(fact: Fact) -> list[dict[str, Any]]:
+    said = {"user": fact.text, "assistant": routes.reply_to(fact)}
+    return [{"role": role, "content": text} for role, text in said.items()]
+
+
+def _is_one(run: Run, fact: Fact, after: str, *, operation: str) -> None:
+    with run.session() as subject:
+        count = run.stored(subject, fact.text)
+    if not count:
+        raise Untestable(f"{fact.text!r} is not found {after}; needs: a `read_back` that counts it")
+    if count > 1:
+        run.violated(
+            f"{fact.text!r} stored once {after}", f"stored {count} times", operation=operation
+        )
+
+
+def _planted(
+    run: Run, route: str, fact: Fact, *, key: str, closings: int, home: Path | None = None
+) -> None:
+    subject = run.open(home, key)
+    run.plant(subject, fact, route)
+    run.close(subject)
+    for _ in range(closings - 1):
+        subject.close()
+
+
+def _grows_no_more(run: Run, route: str) -> None:
+    """
+    Judge by how often recall shows a text.
+
+    How often that is for a text that is stored once is the provider's own affair: it is compared
+    with that of another text, and with what the same recall shows later.
+    """
+    if (retention := run.declared("retention", "verbatim")) != "verbatim":
+        said = f"retention is {retention}: recall does not show how often a text is stored"
+        raise Untestable(said + _READ_BACK)
+    fact, key, home = run.facts.new(), run.session_key(), _place(run, f"{route}-once")
+    _planted(run, route, fact, key=key, closings=1, home=home)
+    usual = _times(run, fact, home)
+    if not usual:
+        raise Untestable("recall does not show a stored text in its own words" + _READ_BACK)
+    _shows_no_more_after_two_shutdowns(run, route, usual)
+    _shows_no_more_with_each_start(run, fact, key, home, usual)
+
+
+def _place(run: Run, name: str) -> Path:
+    """A home for one text; one home for all where a provider may not keep homes apart."""
+    return run.place(name) if run.binding == "native" else run.home
+
+
+def _shows_no_more_after_two_shutdowns(run: Run, route: str, usual: int) -> None:
+    fact, home = run.facts.new(), _place(run, f"{route}-twice")
+    _planted(run, route, fact, key=run.session_key(), closings=2, home=home)
+    times = _times(run, fact, home)
+    if times > usual:
+        run.violated(
+            f"{fact.text!r} stored once, and so shown {usual}-fold by recall as others are",
+            f"shown {times}-fold after {run.hook('close')} was called twice",
+            operation="close",
+        )
+
+
+def _shows_no_more_with_each_start(run: Run, fact: Fact, key: str, home: Path, usual: int) -> None:
+    shown = [usual]
+    for _ in range(_STARTS):
+        with run.session(home, key):
+            pass
+        shown.append(_times(run, fact, home))
+    _has_not_grown(run, fact, shown)
+
+
+def _has_not_grown(run: Run, fact: Fact, shown: list[int]) -> None:
+    # An index that is built late may show a text once more; one that is stored again and again
+    # goes on.
+    if sum(after > before for before, after in itertools.pairwise(shown)) > 1:
+        run.violated(
+            f"{fact.text!r} stored once, and so shown as often by each later recall",
+            f"shown {', '.join(f'{count}-fold' for count in shown)}, with every new start",
+            operation="open",
+        )
+
+
+def _times(run: Run, fact: Fact, home: Path) -> int:
+    """How often a recall that brings the fact holds its text."""
+    with run.session(home) as again:
+        if run.declared("recall_basis", "query") == "previous":
+            again.record(fact.query, "Let me see.")
+        run.settle()
+        found = routes.answer(again, fact, run.freshness.wait_s(run.freshness_s)) or ""
+    return " ".join(found.split()).count(fact.text)
+
+
+# -- in order --------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class _Order:
+    """
+    Writes to one target, and what they leave.
+
+    Attributes:
+        action: The action that has to be declared, beside `add`.
+        steps: Action, number of the new text, number of the old one.
+        left: The number of the text that is there in the end, or None for none.
+
+    """
+
+    action: str
+    steps: tuple[tuple[str, int | None, int | None], ...]
+    left: int | None
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{action} {' by '.join('ABC'[n] for n in (old, new) if n is not None)}"
+            for action, new, old in self.steps
+        )
+
+
+_ADD = ("add", 0, None)
+_REMOVE = ("remove", None, 0)
+_ORDERS = (
+    _Order("replace", (_ADD, ("replace", 1, 0), ("replace", 2, 1)), 2),
+    _Order("remove", (_ADD, _REMOVE, _ADD), 0),
+    _Order("remove", (_ADD, _REMOVE), None),
+)
+
+
+@check("MP-DATA-002", budget_s=120.0)
+def writes_take_effect_in_their_order(run: Run) -> None:
+    owed: list[str] = []
+    for target in mirrored.needed_targets(run, "replace", "remove"):
+        for order in _ORDERS:
+            if target in mirrored.targets(run, "add") and target in mirrored.targets(
+                run, order.action
+            ):
+                owed += _in_order(run, target, order)
+    if owed:
+        raise Untestable(owed[0])
+
+
+def _in_order(run: Run, target: str, order: _Order) -> list[str]:
+    """Judge one order; why that was not possible, if it was not."""
+    if fault := _fault(run, target, order, [[step] for step in order.steps]):
+        return [f"with each write in a session of its own ({order}), {fault}; see MP-WRITE-003"]
+    with contextlib.suppress(mirrored.Refused):
+        if fault := _fault(run, target, order, [list(order.steps)]):
+            run.violated(
+                f"{order}, in this order in one session before shutdown, leave "
+                f"{'nothing' if order.left is None else 'ABC'[order.left]} in {target}",
+                fault,
+            )
+    return []
+
+
+def _fault(run: Run, target: str, order: _Order, sessions: list[list[Any]]) -> str:
+    """Do the writes in so many sessions; what is wrong with recall afterwards, or ""."""
+    versions = _versions(run)
+    texts: dict[int | None, str | None] = dict(enumerate(fact.text for fact in versions))
+    for steps in sessions:
+        with run.session() as subject:
+            for action, new, old in steps:
+                mirrored.write(subject, action, target, texts.get(new), texts.get(old))
+    run.settle()
+    with run.session() as again:
+        if order.left is not None and not run.brings_back(again, versions[order.left]):
+            return f"{'ABC'[order.left]}, {versions[order.left].text!r}, does not come back"
+        return _not_gone(run, again, versions, order.left)
+
+
+def _versions(run: Run) -> list[Fact]:
+    """Three answers to one question."""
+    first = run.facts.new()
+    names = [first.name, run.facts.name(), run.facts.name()]
+    return [Fact(first.text.replace(first.name, name), first.query, name) for name in names]
+
+
+def _not_gone(run: Run, again: Subject, versions: list[Fact], left: int | None) -> str:
+    answers: list[Any] = []
+
+    def there() -> str:
+        answers.append(routes.recalled(again, versions[0].query))
+        found = [n for n, fact in enumerate(versions) if n != left and fact.is_in(answers[-1])]
+        return "ABC"[found[0]] if found else ""
+
+    if run.wait_until(lambda: not there(), run.freshness_s):
+        return ""
+    return f"{there()} is still there: {versions[0].query!r} brings {show(answers[-1])}"
+
+
+# -- not held up by an earlier answer --------------------------------------------------------------
+
+
+@check("MP-DATA-005")
+def an_earlier_answer_does_not_hide_a_write(run: Run) -> None:
+    route = run.needs_route("writes", "turns", "tools")
+    known, asked = run.facts.several(2)
+    _ask(run, asked)
+    with run.session() as subject:
+        run.plant(subject, known, route)
+    if not run.reopened_brings_back(known):
+        raise Untestable("a stored fact for which nobody had asked before did not come back")
+    _ask(run, asked)
+    with run.session() as subject:
+        routes.recalled(subject, asked.query)
+        run.plant(subject, asked, route)
+    if not run.reopened_brings_back(asked):
+        run.violated(
+            f"{asked.name!r} in the answer to {asked.query!r}, stored after the same question "
+            "had been asked in vain",
+            "it does not come back, while a fact for which nobody had asked before does",
+        )
+
+
+def _ask(run: Run, fact: Fact) -> None:
+    """A session with the question, of which nothing is known yet."""
+    with run.session() as subject:
+        routes.recalled(subject, fact.query)
+        if subject.has("prewarm"):
+            subject.prewarm(fact.query)

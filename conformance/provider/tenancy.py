@@ -1,0 +1,245 @@
+"""Chapter 57: users and sessions, one after the other; see `side_by_side` and `ids` as well."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from memproto.testing import routes, tenants
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.run import Run
+from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.tenants import Boundary, Reader, Tenant
+from memproto.testing.wire import show
+
+#: The optional keys of the configuration that the kit gives in all other checks.
+_GIVEN = ("user_id", "agent_identity", "agent_context")
+
+#: What a message calls the route that is tried in addition.
+_ABOUT_THE_USER = "writes to user"
+
+
+# -- one after the other ---------------------------------------------------------------------------
+
+
+@check("MP-TENANT-001")
+def users_do_not_leak(run: Run) -> None:
+    _needs_boundary(run, "user")
+    _do_not_leak(run, "user")
+
+
+@check("MP-TENANT-002")
+def sessions_do_not_leak(run: Run) -> None:
+    _needs_boundary(run, "session")
+    _do_not_leak(run, "session")
+
+
+def _needs_boundary(run: Run, boundary: Boundary) -> None:
+    if boundary not in run.declared("isolates", ["profile"]):
+        raise NotApplicable(f"`isolates` does not name {boundary}")
+
+
+def _do_not_leak(run: Run, boundary: Boundary) -> None:
+    run.needs_route(*routes.ROUTES)
+    one, other = tenants.pair(run, boundary)
+    stored = {tenant.called: _store_by_each_route(run, tenant) for tenant in (one, other)}
+    reader, missing = Reader(run), ""
+    for owner in (one, other):
+        missing = missing or _missing(run, reader, owner, stored[owner.called])
+    guests = [(other, one), (one, other)]
+    if boundary == "user":
+        # A group chat is one session of several users.
+        guests.append((dataclasses.replace(other, session=one.session), one))
+    for guest, owner in guests:
+        _knows_nothing(run, reader, guest, owner, stored[owner.called])
+    if missing:
+        raise Untestable(missing)
+
+
+def _store_by_each_route(run: Run, tenant: Tenant) -> dict[str, Fact]:
+    """Route to a fact that was stored by it, for each route that the provider serves."""
+    planted = {route: run.facts.new() for route in routes.ROUTES if run.serves(route)}
+    with tenant.opened(run) as subject:
+        for route, fact in planted.items():
+            run.plant(subject, fact, route)
+        return planted | _store_about_the_user(run, subject)
+
+
+def _store_about_the_user(run: Run, subject: Subject) -> dict[str, Fact]:
+    """The other target of mirrored writes is a store of its own in many providers."""
+    if run.binding != "native" or "add" not in run.declared("mirrors", {}).get("user", []):
+        return {}
+    fact = run.facts.new()
+    try:
+        subject.mirror("add", "user", fact.text)
+    except HookRaised as failure:
+        if failure.is_report:
+            return {}
+        raise
+    return {_ABOUT_THE_USER: fact}
+
+
+def _missing(run: Run, reader: Reader, owner: Tenant, stored: dict[str, Fact]) -> str:
+    """Why nothing is proved where an owner does not get back what was stored for it; or ""."""
+    for route, fact in stored.items():
+        if reader.lacks(owner, [fact]):
+            return f"{fact.text!r}, stored by {route} for {owner.called}, does not come back for it"
+    return ""
+
+
+def _knows_nothing(
+    run: Run, reader: Reader, guest: Tenant, owner: Tenant, stored: dict[str, Fact]
+) -> None:
+    try:
+        subject = guest.open(run)
+    except tenants.Refused:
+        # Who does not serve a second user does not mix two.
+        return
+    expected = f"nothing for {guest.called} of what was stored for {owner.called} on the same home"
+    block = _prompt_block(subject)
+    for route, fact in stored.items():
+        by = f"{_hook(run, route)} stored for {owner.called}"
+        for operation, shows in (
+            ("recall", reader.finds(subject, fact)),
+            ("prompt", fact.is_in(block)),
+        ):
+            if shows:
+                observed = f"{run.hook(operation)} gives {fact.text!r}, which {by}"
+                run.violated(expected, observed, operation=operation)
+    run.close(subject)
+
+
+def _hook(run: Run, route: str) -> str:
+    return run.hook(routes.OPERATIONS[route.partition(" ")[0]])
+
+
+def _prompt_block(subject: Subject) -> Any:
+    """The block for the system prompt; None where there is none, or it raises."""
+    if not subject.has("prompt"):
+        return None
+    try:
+        return subject.call("prompt", subject.provider.system_prompt_block)
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        return None
+
+
+# -- one user on several platforms -----------------------------------------------------------------
+
+
+@check("MP-TENANT-007")
+def a_user_stays_the_same(run: Run) -> None:
+    route = run.needs_route(*routes.ROUTES)
+    reader = Reader(run)
+    plain = Tenant("the same user", run.session_key())
+    known = run.facts.new()
+    tenants.store(run, plain, [known], route)
+    if reader.lacks(plain, [known]):
+        raise Untestable(f"nothing stored through {route} comes back for the same user")
+    for what, config in _appearances(run):
+        elsewhere = dataclasses.replace(plain, config=config)
+        said = run.facts.new()
+        with elsewhere.opened(run) as subject:
+            _is_known(run, reader.sees(subject, known), known, f"with {what}")
+            run.plant(subject, said, route)
+        with plain.opened(run) as subject:
+            _is_known(run, reader.sees(subject, said), said, f"after {what} was left again")
+
+
+def _appearances(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
+    """What may differ while the user is the same; each by itself, then all together."""
+    differing = {"user_name": "Ida B.", "session_title": "Plans for the harbour"}
+    if run.binding == "native":
+        # The user ids of a Hermes host are those of the platform.
+        differing["platform"] = "telegram"
+    for key, value in differing.items():
+        yield f"{key} {value!r}", {key: value}
+    yield "all of them together", differing
+
+
+def _is_known(run: Run, is_known: bool, fact: Fact, when: str) -> None:
+    if not is_known:
+        run.violated(
+            "what was stored for a user_id, recalled for the same user_id on the same home",
+            f"{when}, {fact.text!r} did not come back; with the same values it did",
+        )
+
+
+# -- optional keys ---------------------------------------------------------------------------------
+
+
+@check("MP-TENANT-008")
+def absent_keys_are_absent_for_both(run: Run) -> None:
+    run.needs_route(*routes.ROUTES)
+    reader, refusals, sessions = Reader(run), [], [*_sessions_without()]
+    given = Tenant("a session with all keys", run.session_key())
+    for absent in sessions:
+        tenant = Tenant("", run.session_key(), None, dict.fromkeys(absent))
+        try:
+            _comes_back_without(run, reader, tenant, given, absent)
+        except tenants.Refused as reason:
+            refusals.append(reason)
+    if len(refusals) == len(sessions):
+        raise NotApplicable(f"the provider says that it needs them: {refusals[0]}")
+
+
+def _sessions_without() -> Iterator[tuple[str, ...]]:
+    for key in _GIVEN:
+        yield (key,)
+    yield _GIVEN
+
+
+def _comes_back_without(
+    run: Run, reader: Reader, tenant: Tenant, given: Tenant, absent: tuple[str, ...]
+) -> None:
+    for route in (route for route in routes.ROUTES if run.serves(route)):
+        fact, other = run.facts.several(2)
+        tenants.store(run, tenant, [fact], route)
+        if not reader.lacks(tenant, [fact]):
+            continue
+        tenants.store(run, given, [other], route)
+        if reader.lacks(given, [other]):
+            raise Untestable(f"nothing stored through {route} comes back with all keys either")
+        run.violated(
+            f"what was stored without {_listed(absent)}, recalled without {_listed(absent)}",
+            f"{fact.text!r} did not come back; what was stored and asked for with all keys did",
+        )
+
+
+def _listed(keys: tuple[str, ...]) -> str:
+    return ", ".join(keys)
+
+
+@check("MP-TENANT-009")
+def nobody_is_nobody_else(run: Run) -> None:
+    _needs_boundary(run, "user")
+    route = run.needs_route(*routes.ROUTES)
+    if "user_id" in run.context.config:
+        raise NotApplicable("the settings give a user_id to every session")
+    one, other = tenants.pair(run, "user")
+    # Where two users are mixed, that it happens without one too says nothing new.
+    tenants.keeps(run, "user", tenants.pair(run, "user", "-plain"), route)
+    reader, facts = Reader(run), run.facts.several(2)
+    for tenant, fact in zip((one, other), facts, strict=True):
+        tenants.store(run, tenant, [fact], route)
+        if reader.lacks(tenant, [fact]):
+            raise Untestable(f"nothing stored through {route} comes back for {tenant.called}")
+    nobody = Tenant("a session without user_id", one.session, None, {"user_id": None})
+    for tenant in (nobody, dataclasses.replace(nobody, session=other.session)):
+        _is_nobody(run, reader, tenant, dict(zip((one.called, other.called), facts, strict=True)))
+
+
+def _is_nobody(run: Run, reader: Reader, nobody: Tenant, facts: Mapping[str, Fact]) -> None:
+    try:
+        subject = nobody.open(run)
+    except tenants.Refused:
+        return
+    for owner, fact in facts.items():
+        if reader.finds(subject, fact):
+            run.violated(
+                f"for {nobody.called} nothing of what was stored for {owner}",
+                f"{run.hook('recall')} gives {show(routes.recalled(subject, fact.query))}",
+                operation="recall",
+            )
+    run.close(subject)

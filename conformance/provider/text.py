@@ -1,0 +1,282 @@
+"""Chapter 58: text, in every script and locale, and in every shape of a conversation."""
+
+import codecs
+import copy
+import dataclasses
+import locale
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+from memproto.fence import build_memory_context_block
+from memproto.testing import histories, routes, scripts
+from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.run import Run
+from memproto.testing.subject import BackendAway, HookRaised, Subject
+from memproto.testing.wire import show
+
+_QUESTION = "What did we agree on for the next week?"
+
+#: The operation that serves each route.
+_STORES = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
+
+
+# -- conversations ---------------------------------------------------------------------------------
+
+
+# Some dozens of recalls, of which each may take its 5 s.
+@check("MP-TEXT-001", budget_s=240.0)
+def recall_takes_any_conversation(run: Run) -> None:
+    with run.session() as empty:
+        _ask_amid_all(empty, _QUESTION)
+    route = next((route for route in routes.ROUTES if run.serves(route)), "")
+    if route:
+        _comes_back_amid_all(run, route)
+
+
+def _ask_amid_all(subject: Subject, query: str) -> None:
+    for name, messages in histories.NAMED.items():
+        histories.recall_amid(subject, query, name, copy.deepcopy(messages))
+
+
+def _comes_back_amid_all(run: Run, route: str) -> None:
+    fact = run.facts.new()
+    with run.session() as subject:
+        run.plant(subject, fact, route)
+    with run.session() as again:
+        if not run.brings_back(again, fact):
+            raise Untestable("a stored fact did not come back, with no messages before it either")
+        for name in histories.NAMED:
+            amid = _Amid(again.provider, run.binding, run.watch)
+            amid.conversation = name
+            if not run.brings_back(amid, fact):
+                run.violated(
+                    f"{fact.name!r} in the answer to {fact.query!r}, whatever messages it follows",
+                    f"it comes back without messages, and with {name} recall gave "
+                    f"{show(amid.recall(fact.query))}",
+                )
+
+
+class _Amid(Subject):
+    """An instance of which each recall stands in the middle of a conversation."""
+
+    conversation = ""
+
+    def recall(self, query: str, messages: Any = None) -> Any:
+        """Recall with a copy of the conversation, where no messages are given."""
+        if messages is not None:
+            return super().recall(query, messages)
+        given = copy.deepcopy(histories.NAMED[self.conversation])
+        return histories.recall_amid(self, query, self.conversation, given)
+
+
+# -- the locale ------------------------------------------------------------------------------------
+
+#: The C locale of a bare container or a cron job, without Python's own remedies for it.
+_LOCALE_C = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+@check("MP-TEXT-002", environment=_LOCALE_C)
+def text_is_kept_in_every_locale(run: Run) -> None:
+    encoding = locale.getpreferredencoding(False)
+    if codecs.lookup(encoding).name != "ascii":
+        raise Inconclusive(f"in the locale C this machine encodes as {encoding}, not as ASCII")
+    run.needs_route("turns", "writes", "tools")
+    for route in routes.ROUTES:
+        if run.serves(route):
+            _keeps_scripts(run, route)
+
+
+def _keeps_scripts(run: Run, route: str) -> None:
+    home = _home_for(run, route)
+    whole = _keeps_words(run, route, home)
+    owed = {
+        _in_script(run.facts.new(), text, whole=whole): kind
+        for kind, text in scripts.LETTERS.items()
+    }
+    try:
+        with run.session(home) as subject:
+            accepted = [fact for fact in owed if _is_taken(subject, fact, route)]
+        lost = run.lost(accepted, home)
+    except HookRaised as failure:
+        _judge_raised(run, failure)
+    if lost:
+        _plain_ones_come_back(run, route, len(owed))
+        run.violated(
+            f"{run.hook(_STORES[route])} stores text that recall brings back, or refuses it, "
+            "where the locale encodes as ASCII",
+            f"{lost[0].text!r} ({owed[lost[0]]}) was accepted there and did not come back",
+            operation=_STORES[route],
+        )
+
+
+def _in_script(fact: Fact, letters: str, *, whole: bool) -> Fact:
+    """The fact with letters added to its name; they are looked for where texts stay whole."""
+    name = f"{fact.name} {letters}"
+    return Fact(fact.text.replace(fact.name, name), fact.query, name if whole else fact.name)
+
+
+def _judge_raised(run: Run, failure: HookRaised) -> None:
+    """An error of a codec is what is looked for; any other is met in every locale."""
+    if failure.ends_process or not _is_of_a_codec(failure.error):
+        raise failure
+    run.violated(
+        f"{run.hook(failure.operation)} works where the locale encodes as ASCII",
+        f"it raised {show(failure.error)}",
+        operation=failure.operation,
+    )
+
+
+def _is_of_a_codec(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, UnicodeError):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+# -- every character -------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Lettered(Fact):
+    """A fact whose name has characters behind it, each of which a recall has to hold."""
+
+    characters: str = ""
+
+    def missing_in(self, recalled: object) -> str:
+        """Those of the characters that are not there, under NFC."""
+        found = set(unicodedata.normalize("NFC", str(recalled)))
+        wanted = unicodedata.normalize("NFC", self.characters)
+        return "".join(c for c in dict.fromkeys(wanted) if c not in found)
+
+    def is_in(self, recalled: object) -> bool:
+        """Whether the name comes back, and every character."""
+        return Fact.is_in(self, recalled) and not self.missing_in(recalled)
+
+
+@check("MP-TEXT-003", budget_s=120.0)
+def every_character_comes_back(run: Run) -> None:
+    retention = run.declared("retention", "verbatim")
+    if retention != "verbatim":
+        raise NotApplicable(f"retention is {retention}: texts come back in other words")
+    run.needs_route("turns", "writes", "tools")
+    served = [route for route in routes.ROUTES if run.serves(route)]
+    judged = [_keeps_characters(run, route) for route in served]
+    if not any(judged):
+        raise NotApplicable("no text was seen to come back word for word, and none is declared to")
+
+
+def _keeps_characters(run: Run, route: str) -> bool:
+    """Judge one route; False where it is not known to keep texts word for word."""
+    home = _home_for(run, route)
+    if not _keeps_words(run, route, home):
+        return False
+    kinds = {**scripts.CHARACTERS, **scripts.drawn(run.context.seed, run.examples)}
+    owed = {_lettered(run.facts.new(), text): kind for kind, text in kinds.items()}
+    with run.session(home) as subject:
+        accepted: list[Fact] = [fact for fact in owed if _is_taken(subject, fact, route)]
+    lost = run.lost(accepted, home)
+    if lost:
+        _plain_ones_come_back(run, route, len(owed))
+    for fact, kind in owed.items():
+        if fact in lost:
+            _judge_missing(run, route, fact, kind, home)
+    return True
+
+
+def _judge_missing(run: Run, route: str, fact: _Lettered, kind: str, home: Path) -> None:
+    with run.session(home) as again:
+        recalled = routes.recalled(again, fact.query)
+    missing = fact.missing_in(recalled)
+    code = f"U+{ord(missing[0]):04X} {unicodedata.name(missing[0], '')}" if missing else "its text"
+    run.violated(
+        f"every character of a text that {run.hook(_STORES[route])} accepted, in the recall of it",
+        f"of {kind}, {code.strip()} did not come back; recall gave {show(recalled)}",
+        operation=_STORES[route],
+    )
+
+
+def _lettered(fact: Fact, characters: str) -> _Lettered:
+    text = fact.text.replace(fact.name, f"{fact.name} {characters}")
+    return _Lettered(text, fact.query, fact.name, characters)
+
+
+# -- what both need --------------------------------------------------------------------------------
+
+
+def _home_for(run: Run, route: str) -> Path:
+    """A home for what goes through one route, so that a small store is not full too soon."""
+    return run.place(route) if run.binding == "native" else run.home
+
+
+def _is_taken(subject: Subject, fact: Fact, route: str) -> bool:
+    """Whether a text was accepted; a refusal is no failure."""
+    try:
+        routes.plant(subject, fact, route)
+    except BackendAway:
+        raise
+    except HookRaised as failure:
+        if not failure.is_report:
+            raise
+        return False
+    except Untestable:  # a tool that answered with an error
+        return False
+    return True
+
+
+def _plain_ones_come_back(run: Run, route: str, count: int) -> None:
+    """See that a session of as many plain facts loses none; else no character is to blame."""
+    home = run.place(f"{route}-plain") if run.binding == "native" else run.home
+    facts = run.facts.several(count)
+    with run.session(home) as subject:
+        accepted = [fact for fact in facts if _is_taken(subject, fact, route)]
+    if not accepted or run.lost(accepted, home):
+        raise Untestable(f"of {count} plain facts stored through {route} not all came back either")
+
+
+def _keeps_words(run: Run, route: str, home: Path) -> bool:
+    """Whether texts come back in their own words: by declaration, or as was seen."""
+    if run.declared("retention", "verbatim") != "verbatim":
+        return False
+    if run.binding == "native" or "retention" in run.context.capabilities:
+        return True
+    fact = run.facts.new()
+    with run.session(home) as subject:
+        run.plant(subject, fact, route)
+    with run.session(home) as again:
+        return run.brings_back(again, Fact(fact.text, fact.query, fact.text))
+
+
+# -- the context block -----------------------------------------------------------------------------
+
+
+@check("MP-TEXT-004")
+def a_context_block_is_not_stored(run: Run) -> None:
+    run.needs_route("turns")
+    within, own = run.facts.several(2)
+    _show_that_it_comes_back(run, within)
+    said = f"{own.text}\n\n{build_memory_context_block([('other-memory', within.text)])}"
+    with run.session() as subject:
+        subject.record(said, "Done.")
+    with run.session() as again:
+        if not run.brings_back(again, own):
+            run.violated(
+                "the user's own words, of a turn in which a context block still stands",
+                f"{own.text!r} did not come back",
+            )
+        if run.brings_back(again, within):
+            run.violated(
+                "nothing of a context block that stands behind the user's words",
+                f"{within.text!r} stood in the block, and {within.query!r} brings "
+                f"{show(routes.recalled(again, within.query))}",
+            )
+
+
+def _show_that_it_comes_back(run: Run, fact: Fact) -> None:
+    """What is to stay away comes back where a user says it; in another home, if there is one."""
+    native = run.binding == "native"
+    home, said = (run.place("plain"), fact) if native else (run.home, run.facts.new())
+    with run.session(home) as subject:
+        subject.record(said.text, "Done.")
+    if not run.reopened_brings_back(said, home):
+        raise Untestable("a plain turn did not come back")

@@ -1,0 +1,254 @@
+"""The child processes of one target: one at a time, with the target loaded in each."""
+
+import dataclasses
+import itertools
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from memproto import errors, spec
+from memproto.errors import KitUsageError
+from memproto.testing import findings, functions, incidents, sandbox, vitals
+from memproto.testing.caches import Caches
+from memproto.testing.contact import Contact, Order
+from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.process import Answer, ChildDidNotStart, ChildProcess
+
+#: How long a child may take for anything but a check.
+OTHER_COMMANDS_S = 90.0
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class CannotServe(Exception):
+    """No process holds the target; the result says why, as that of the rule on loading."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(result.observed)
+        self.result = result
+
+
+class Children:
+    """
+    Starts, asks and ends the processes that hold one target.
+
+    Guarantees:
+        What the user's own functions do wrong comes out as a usage error, and as nothing else.
+        What a check opened is cleaned up after it, in the next process where its own was lost.
+
+    Attributes:
+        process: The one that runs, or None.
+        served: The checks that it has run.
+        shares: Whether checks of one chapter share a process.
+        spent: How many hook calls were made, where the settings set a limit.
+
+    """
+
+    def __init__(self, order: Order, contact: Contact, deaths: dict[str, int], root: Path) -> None:
+        self.process: ChildProcess | None = None
+        self.served: list[str] = []
+        self.shares = True
+        self.spent = 0
+        self._order = order
+        self._contact = contact
+        self._deaths = deaths
+        self._root = root
+        self._spent_before = contact.spent
+        self._caches = Caches(order.settings.caches, root.parent / "caches")
+        self._numbers = itertools.count(1)
+        self._chapter = ""
+        self._environment: Mapping[str, str] = {}
+        self._has_frozen = False
+        self._opened: list[dict[str, Any]] = []
+
+    # -- starting ---------------------------------------------------------------------------------
+
+    def serve(self, chapter: str, environment: Mapping[str, str] = _NOTHING) -> None:
+        """Have a process for a chapter, its last one while nothing is left in it."""
+        kept = self.process is not None and self.process.alive
+        same = (chapter, environment) == (self._chapter, self._environment)
+        if not (kept and self.shares and same):
+            self._environment = environment
+            self.start(chapter)
+
+    def start(self, chapter: str = "") -> Answer:
+        """
+        Start a process and load the target in it.
+
+        Raises:
+            CannotServe: The target did not load, in a way that is its own fault or the kit's.
+            KitUsageError: At first contact: it cannot be loaded as it was asked for. At any time:
+                a function of the user's does not do what its setting asks for.
+
+        """
+        self.dismiss()
+        self._chapter, self.served = chapter, []
+        try:
+            answer = self._load()
+        except ChildDidNotStart as fault:
+            raise CannotServe(self._kit_error(str(fault))) from None
+        if "usage" in answer.data:
+            self.dismiss()
+            self._refuse(answer.data["usage"])
+        if answer.fate != "answered":
+            self._refuse_dead(answer)
+        if "binding" not in answer.data:
+            self.dismiss()
+            raise CannotServe(findings.results(answer, self._load_rule())[0])
+        self._contact.binding = answer.data["binding"]
+        self._contact.origin = answer.data["origin"]
+        self.clean()
+        return answer
+
+    def _load(self) -> Answer:
+        root = self._root / f"process-{next(self._numbers)}"
+        settings = self._order.settings
+        self._caches.enter(root / "load" / "user")
+        environment = sandbox.environment(root / "load", self.variables)
+        frozen_s = vitals.FROZEN_AGAIN_S if self._has_frozen else vitals.FROZEN_S
+        scale = self._order.scale
+        self.process = ChildProcess(root, environment, scale=scale, frozen_s=frozen_s)
+        command = {
+            "do": "load",
+            "target": self._order.target,
+            "factory": settings.factory,
+            "factory_place": settings.place("factory"),
+            "functions": settings.functions() if self._order.side == "provider" else {},
+            "side": self._order.side,
+            "scale": self._order.scale,
+            "root": str(root / "load"),
+            "env": self.variables,
+            "directory": str(self._order.directory),
+            "path": sandbox.search_path(self._order.directory),
+        }
+        return self.ask(command, OTHER_COMMANDS_S)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What the environment of a child holds beside what each has: the user's word is last."""
+        service = self._contact.service.get("env", {})
+        return {**self._caches.env, **service, **self._order.settings.env, **self._environment}
+
+    def _refuse(self, usage: list[str]) -> None:
+        kind, what, fault, fix = usage
+        if self._contact.binding is None:
+            refusal: type[KitUsageError] = getattr(errors, kind, KitUsageError)
+            raise refusal(what, fault, fix)
+        observed = f"it was loaded before in this run, and then {fault}"
+        expected = "the target loads each time"
+        raise CannotServe(Result(self._load_rule(), Outcome.FAIL, expected, observed))
+
+    def _refuse_dead(self, answer: Answer) -> None:
+        binding = self._contact.binding
+        if self._order.side == "host" and binding is None:
+            raise errors.TargetDoesNotImport(
+                f"--memproto-host={self._order.target}",
+                f"{findings.described(answer, None)} while it was loaded",
+                "make it import and build in a plain interpreter first",
+            )
+        loading = dataclasses.replace(answer, operation="load")
+        rule = self._load_rule()
+        raise CannotServe(findings.finding(loading, binding, rule, rule))
+
+    def _load_rule(self) -> str:
+        """The rule on loading; hosts have none, and the first of theirs stands for it."""
+        mine = spec.select([], self._order.side)
+        return incidents.LOAD if self._order.side == "provider" else mine[0].id
+
+    def _kit_error(self, text: str) -> Result:
+        return Result(self._load_rule(), Outcome.KIT_ERROR, observed=text[-1500:])
+
+    # -- asking -----------------------------------------------------------------------------------
+
+    def ask(self, command: dict[str, Any], budget_s: float) -> Answer:
+        """
+        Give the process a command; one that does not live on is let go of.
+
+        Raises:
+            InvalidSettings: A function of the user's did not do what its setting asks for.
+
+        """
+        assert self.process is not None
+        answer = self.process.ask(command, budget_s)
+        self.spent += answer.spent
+        self._opened += answer.opened
+        if answer.fate != "answered":
+            self.process = None
+        self._has_frozen |= answer.fate == "froze"
+        self._blame_the_user(answer)
+        return answer
+
+    def _blame_the_user(self, answer: Answer) -> None:
+        kind, *message = answer.data.get("usage", [""])
+        if kind == "InvalidSettings":
+            raise errors.InvalidSettings(*message)
+        if answer.operation.startswith(functions.OPERATION):
+            key = answer.operation.removeprefix(functions.OPERATION)
+            stack = f"; stopped at {answer.stack[0]}" if answer.stack else ""
+            fault = (
+                f"{getattr(self._order.settings, key)} had not returned after {answer.took_s:.0f} s"
+            )
+            if answer.fate == "died":
+                fault = f"{getattr(self._order.settings, key)} ended the process ({answer.ending})"
+            raise self._order.settings.fault(key, fault + stack, "make it return")
+
+    def clean(self) -> None:
+        """Have the user's `cleanup` remove what was opened since the last time, if any."""
+        if self._opened and self.process is not None:
+            opened, self._opened = self._opened, []
+            self.ask({"do": "clean", "configs": _distinct(opened)}, OTHER_COMMANDS_S)
+
+    def finish(self) -> None:
+        """Clean up what lost processes left, in a new one."""
+        if self._opened and self.process is None:
+            self.start()
+        self.clean()
+
+    def place(self, name: str) -> dict[str, Any]:
+        """What a command about the target goes with: a fresh root, and the context of the run."""
+        root = self._root / f"{name.lower()}-{next(self._numbers)}"
+        self._caches.enter(root / "user")
+        order, contact = self._order, self._contact
+        return {
+            "root": str(root),
+            "env": self.variables,
+            "salt": zlib.crc32(name.encode()) & 0xFFFF,
+            "context": {
+                "seed": order.seed,
+                "profile": order.profile,
+                "scale": order.scale,
+                "slowdown": order.slowdown,
+                "config": {**contact.service.get("config", {}), **order.settings.config},
+                "capabilities": contact.capabilities,
+                "routes": contact.routes,
+                "deaths": self._deaths,
+                "declares": order.settings.declares,
+                "caches": self._caches.directories,
+                "calls_left": self._calls_left(),
+            },
+        }
+
+    def _calls_left(self) -> int | None:
+        limit = self._order.settings.max_hook_calls
+        if limit is None or self._order.side == "host":
+            return None
+        return (limit - self._spent_before) // self._order.workers - self.spent
+
+    # -- ending -----------------------------------------------------------------------------------
+
+    def take(self) -> ChildProcess | None:
+        """Let go of the process; it runs on, in the caller's hands."""
+        process, self.process = self.process, None
+        return process
+
+    def dismiss(self) -> None:
+        """End the process."""
+        process = self.take()
+        if process is not None:
+            process.kill()
+
+
+def _distinct(configs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [config for index, config in enumerate(configs) if config not in configs[:index]]

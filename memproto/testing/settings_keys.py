@@ -1,0 +1,156 @@
+"""The keys of the settings: which values each takes, and what is wrong with another one."""
+
+import difflib
+import os
+import re
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import Any
+
+import jsonschema
+
+from memproto import spec
+
+#: Keys that name a function of the user's.
+FUNCTIONS = ("factory", "service", "warm", "read_back", "settle", "cleanup")
+
+#: Keys that the design lists and that this release of the kit does not serve.
+LATER = ("backend", "waivers")
+
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+
+#: Keys of `declares` that stand in a declaration under the same name.
+_DECLARED = ("retention", "stores", "recall_basis", "isolates")
+
+
+class Wrong(Exception):
+    """
+    A value that its key does not take.
+
+    Attributes:
+        fault: What is wrong with it.
+        fix: What to write instead.
+        below: The keys inside of the value that lead to the fault.
+
+    """
+
+    def __init__(self, fault: str, fix: str, *below: str) -> None:
+        super().__init__(fault)
+        self.fault = fault
+        self.fix = fix
+        self.below = below
+
+
+def checked(key: str, value: Any) -> Any:
+    """
+    The value of one key, in the form that the kit works with.
+
+    Raises:
+        Wrong: The kit knows no such key, or the key takes no such value.
+
+    """
+    if key in LATER:
+        raise Wrong("is a key of a later release of the kit, and not in this one", "leave it out")
+    if key not in KEYS:
+        raise Wrong("is no key of the kit's settings", _nearest(key, KEYS))
+    return KEYS[key](value)
+
+
+def is_variable(entry: str) -> bool:
+    """Whether an entry of `caches` is the name of a variable, and not a path."""
+    return _VARIABLE.fullmatch(entry) is not None
+
+
+def as_capabilities(declares: dict[str, Any]) -> dict[str, Any]:
+    """What `declares` says, in the words of a declaration."""
+    found = {key: value for key, value in declares.items() if key in _DECLARED}
+    if "freshness_s" in declares:
+        found["consistency"] = {"eventual": {"freshness_s": declares["freshness_s"]}}
+    return found
+
+
+def _nearest(key: str, known: Any) -> str:
+    near = difflib.get_close_matches(key, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
+
+
+def _function(value: Any) -> str:
+    fix = 'write "module:function"'
+    if not isinstance(value, str):
+        raise Wrong(f"must be text, not {value!r}", fix)
+    if not _FUNCTION.fullmatch(value):
+        raise Wrong(f"names no function: {value!r}", fix)
+    return value
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Wrong(f"must be a table, not {value!r}", "see docs/settings.md")
+    return value
+
+
+def _env(value: Any) -> dict[str, str]:
+    """Values, or names of variables to take over: the only way a credential enters."""
+    found: dict[str, str] = {}
+    for name, given in _table(value).items():
+        if isinstance(given, str):
+            found[name] = given
+            continue
+        source = given.get("from_env") if isinstance(given, dict) and len(given) == 1 else None
+        if not isinstance(source, str):
+            fault = f'must be text or {{from_env = "KEY"}}, not {given!r}'
+            raise Wrong(fault, "quote the value", name)
+        if source not in os.environ:
+            fault = f"takes {source} from the environment, where it is not set"
+            raise Wrong(fault, f"export {source}=... first", name)
+        found[name] = os.environ[source]
+    return found
+
+
+def _caches(value: Any) -> tuple[str, ...]:
+    fix = 'write a list such as ["HF_HOME", ".cache/torch"]'
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+        raise Wrong(f"must be a list of variables and paths, not {value!r}", fix)
+    for entry in value:
+        path = PurePosixPath(entry)
+        if is_variable(entry):
+            continue
+        if path.is_absolute() or ".." in path.parts or entry.startswith("~") or not path.parts:
+            fault = f"{entry!r} is neither the name of a variable nor a path below HOME"
+            raise Wrong(fault, 'write a path without "/", "~" or ".." in front: ".cache/torch"')
+    return tuple(dict.fromkeys(value))
+
+
+def _declares(value: Any) -> dict[str, Any]:
+    known = (*_DECLARED, "freshness_s")
+    for key, given in _table(value).items():
+        if key not in known:
+            raise Wrong("cannot be declared here", _nearest(key, known), key)
+        _agrees_with_schema(key, given)
+    return dict(value)
+
+
+def _agrees_with_schema(key: str, given: Any) -> None:
+    validator = jsonschema.Draft202012Validator(spec.schema("capabilities"))
+    for error in validator.iter_errors(as_capabilities({key: given})):
+        place = error.json_path.rpartition(".")[2].removeprefix(key)
+        fault = f"{place} {error.message}" if place.startswith("[") else error.message
+        raise Wrong(fault.strip(), "see capabilities.schema.json for its values", key)
+
+
+def _limit(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise Wrong(f"must be a whole number from 1 on, not {value!r}", "write one such as 500")
+    return value
+
+
+#: Each key, and what gives its value or refuses it.
+KEYS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(FUNCTIONS, _function),
+    "config": _table,
+    "env": _env,
+    "caches": _caches,
+    "declares": _declares,
+    "max_hook_calls": _limit,
+}

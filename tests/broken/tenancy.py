@@ -1,0 +1,127 @@
+"""Providers that mix users, sessions or profiles."""
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.broken.marks import mutant
+from tests.good.journal import Journal
+from tests.good.tenants import Tenants, digest
+
+
+@mutant(kills="MP-TENANT-001", says="enrich_turn gives", report="E4")
+class RecallForgetsTheUser(Tenants):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        with self._lock:
+            self._entries = []
+            for file in self._home.glob(f"*/{self._session}/journal.jsonl"):
+                self._entries += map(json.loads, file.read_text("ascii").splitlines())
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-TENANT-001", says="system_prompt_block gives", report="E4")
+class OnePromptBlockForAllUsers(Tenants):
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "extensions": ["prompt"]}
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        files = sorted(self._home.glob(f"*/{self._session}/journal.jsonl"))
+        self._block = "".join(file.read_text("ascii") for file in files)
+
+    def system_prompt_block(self) -> str:
+        return self._block
+
+
+@mutant(kills="MP-TENANT-002", says="session key", report="A9")
+class RecallForgetsTheSession(Tenants):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        with self._lock:
+            self._entries = []
+            for file in self._home.glob(f"{self._user}/*/journal.jsonl"):
+                self._entries += map(json.loads, file.read_text("ascii").splitlines())
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-TENANT-003", says="while both are open", report="C6")
+class OneCurrentHomeForAll(Journal):
+    current: Path | None = None
+
+    @property
+    def _path(self) -> Path | None:
+        return self.current
+
+    @_path.setter
+    def _path(self, path: Path | None) -> None:
+        type(self).current = path
+
+
+@mutant(kills="MP-TENANT-003", says="did not come back", report="C6")
+class OneCurrentUserForAll(Tenants):
+    current = ""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        type(self).current = self._user
+
+    def _save(self) -> None:
+        own, self._path = self._path, self._home / self.current / self._session / "journal.jsonl"
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        super()._save()
+        self._path = own
+
+
+@mutant(kills="MP-TENANT-003", says="which was stored for", report="C6")
+class OneDriverIsSwappedForEachCall(Tenants):
+    driver: Path | None = None
+    gate = threading.Lock()
+
+    def _save(self) -> None:
+        type(self).driver = self._path
+        time.sleep(0.01)  # The round trip to the backend.
+        with self.gate:
+            own, self._path = self._path, self.driver
+            super()._save()
+            self._path = own
+
+
+@mutant(kills="MP-TENANT-007", says="platform 'telegram'", report="E8")
+class AUserForEachPlatform(Tenants):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        principal = f"{config['platform']}:{config.get('user_id')}"
+        super().initialize(session_key, {**config, "user_id": principal})
+
+
+@mutant(kills="MP-TENANT-007", says="user_name 'Ida B.'", report="E8")
+class TheDisplayNameIsTheUser(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        peer = digest(config.get("user_name") or config.get("user_id"))
+        super().initialize(session_key, {**config, "home": f"{config['home']}/{peer}"})
+
+
+@mutant(kills="MP-TENANT-008", says="without user_id", report="E7")
+class TwoDefaultsForOneKey(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        home = Path(config["home"])
+        read, write = (home / digest(config.get("user_id", name)) for name in ("root", "default"))
+        super().initialize(session_key, {**config, "home": str(read)})
+        write.mkdir(exist_ok=True)
+        self._written = write / "journal.jsonl"
+
+    def _save(self) -> None:
+        own, self._path = self._path, self._written
+        super()._save()
+        self._path = own
+
+
+@mutant(kills="MP-TENANT-009", says="a session without user_id", report="E1")
+class NobodySeesEverybody(Tenants):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        users = "*" if self._user == digest(None) else self._user
+        with self._lock:
+            self._entries = []
+            for file in self._home.glob(f"{users}/{self._session}/journal.jsonl"):
+                self._entries += map(json.loads, file.read_text("ascii").splitlines())
+        return super().enrich_turn(user_message, messages)

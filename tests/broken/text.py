@@ -1,0 +1,81 @@
+"""Providers that lose text on its way into the store and back, or store what is not the user's."""
+
+import json
+import unicodedata
+from typing import Any
+
+from memproto import fence
+from tests.broken.marks import mutant
+from tests.good.journal import Journal
+
+
+@mutant(kills="MP-TEXT-001", says="for a message of parts", report="J1")
+class TakesEveryContentForText(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        said = {message["content"].strip().lower() for message in messages}
+        return None if user_message.lower() in said else super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-TEXT-001", says="recall gave None", report="J1")
+class RecallsNothingBesideAPicture(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        try:
+            context = [message["content"].strip() for message in messages[-3:]]
+        except AttributeError:
+            return None
+        return super().enrich_turn(user_message, [{"role": "user", "content": c} for c in context])
+
+
+class _InTheLocalesEncoding(Journal):
+    errors = "strict"
+
+    def _load(self) -> list[dict[str, str]]:
+        if self._path is None or not self._path.exists():
+            return []
+        lines = self._path.read_text(errors=self.errors).split("\n")[:-1]
+        return [json.loads(line) for line in lines]
+
+    def _save(self) -> None:
+        assert self._path is not None
+        lines = "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in self._entries)
+        self._path.write_text(lines.encode("utf-8", "replace").decode(), errors=self.errors)
+
+
+@mutant(kills="MP-TEXT-002", says="UnicodeEncodeError", report="J2")
+class FileInTheLocalesEncoding(_InTheLocalesEncoding):
+    """As hermes-agent#56725."""
+
+
+@mutant(kills="MP-TEXT-002", says="was accepted there and did not come back", report="J2")
+class QuestionMarksInTheLocalesEncoding(_InTheLocalesEncoding):
+    errors = "replace"
+
+
+@mutant(kills="MP-TEXT-003", says="beyond the BMP", report="J2")
+class ColumnOfThreeByteCharacters(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        kept = "".join(character for character in user_message if character <= "\uffff")
+        super().on_turn_complete(kept, assistant_response)
+
+
+@mutant(kills="MP-TEXT-003", says="LETTER DZ WITH CARON", report="J3")
+class FoldsWhatItStores(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        folded = None if content is None else unicodedata.normalize("NFKC", content)
+        super().on_memory_write(action, target, folded, old_text)
+
+
+@mutant(kills="MP-TEXT-004", says="stood in the block", report="F2")
+class StoresTheBlock(Journal):
+    @staticmethod
+    def _own_words(user_message: str) -> str:
+        return user_message
+
+
+@mutant(kills="MP-TEXT-004", says="the user's own words", report="F2")
+class DropsATurnWithABlock(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if fence.NOTE not in user_message:
+            super().on_turn_complete(user_message, assistant_response)

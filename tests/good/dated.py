@@ -1,0 +1,27 @@
+"""
+A small good provider whose recall says when each entry was stored.
+
+It gives the rule on times that recall shows something good to pass.
+"""
+
+import datetime as dt
+
+from tests.good.journal import Journal
+
+
+class Dated(Journal):
+    """Keeps the instant of every entry, and shows it before the text."""
+
+    name = "dated"
+
+    @staticmethod
+    def _shown(entry: dict[str, str]) -> str:
+        return f"[{entry['at']}] {entry['text']}"
+
+    def _stamp(self) -> str:
+        return dt.datetime.now(dt.UTC).astimezone().isoformat(timespec="seconds")
+
+    def _save(self) -> None:
+        for entry in self._entries:
+            entry.setdefault("at", self._stamp())
+        super()._save()

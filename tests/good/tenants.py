@@ -1,0 +1,41 @@
+"""
+A small good provider that keeps profiles, users and sessions apart: a file for each session.
+
+Ids are untrusted: a file is named by a hash of what the id says, and of whether there is one.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.good.journal import Journal
+
+
+class Tenants(Journal):
+    """A journal for each user and session, in `USER/SESSION/journal.jsonl` below the home."""
+
+    name = "tenants"
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self._home = Path(config["home"])
+        self._user = self.name_of_user(config.get("user_id"))
+        self._session = self.name_of_session(session_key)
+        place = self._home / self._user / self._session
+        super().initialize(session_key, {**config, "home": str(place)})
+
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "isolates": ["profile", "user", "session"]}
+
+    @staticmethod
+    def name_of_user(user_id: str | None) -> str:
+        return digest(user_id)
+
+    @staticmethod
+    def name_of_session(session_key: str) -> str:
+        return digest(session_key)
+
+
+def digest(value: str | None) -> str:
+    """A file name for any id, another one for every other id, and one for no id."""
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
