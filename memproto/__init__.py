@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from memproto.deadlines import Clock as Clock
     from memproto.deadlines import Deadlines as Deadlines
+    from memproto.deadlines import Limits as Limits
     from memproto.deadlines import MonotonicClock as MonotonicClock
     from memproto.errors import DuplicateProvider as DuplicateProvider
     from memproto.errors import InvalidLabel as InvalidLabel
@@ -43,6 +44,7 @@ _HOME = {
     "MemoryProviderRegistry": "registry",
     "MemprotoError": "errors",
     "Misconfigured": "errors",
+    "Limits": "deadlines",
     "MonotonicClock": "deadlines",
     "NotAProvider": "errors",
     "ProviderError": "errors",
