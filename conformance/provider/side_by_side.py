@@ -7,7 +7,7 @@ from memproto.testing import routes, tenants
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
-from memproto.testing.subject import Subject
+from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.tenants import Boundary, Reader, Tenant
 from memproto.testing.together import together
 
@@ -75,7 +75,9 @@ class _Beside:
             both = (one, other)
             for number in range(_BY_TURNS):
                 self._exchange(both, number)
-            _all_at_once(self._conversation(0, one), self._conversation(1, other))
+            raised = together(self._conversation(0, one), self._conversation(1, other))
+        for side in (0, 1):
+            self._look_at(side, raised[side])
         lost = [self._reader.lacks(*row) for row in zip(self._pair, self._facts, strict=True)]
         for guest, tenant in enumerate(self._pair):
             with tenant.opened(self._run) as subject:
@@ -111,11 +113,30 @@ class _Beside:
                     operation="recall",
                 )
 
+    def _look_at(self, side: int, raised: BaseException | None) -> None:
+        """Raise again what a conversation raised, if it does not when it is held alone."""
+        if raised is None:
+            return
+        if isinstance(raised, HookRaised) and self._fails_alone(self._pair[side]):
+            raise Untestable(f"with one session alone on another thread as well: {raised}")
+        raise raised
+
+    def _fails_alone(self, tenant: Tenant) -> bool:
+        """Whether the same number of facts is lost, or a hook raises, with nothing beside it."""
+        facts = self._run.facts.several(_BY_TURNS + _AT_ONCE)
+        with tenant.opened(self._run) as subject:
+            for fact in facts[:_BY_TURNS]:
+                self._run.plant(subject, fact, self._route)
+            raised = together(lambda: self._plant_all(subject, facts[_BY_TURNS:]))
+        return raised != [None] or bool(self._reader.lacks(tenant, facts))
+
+    def _plant_all(self, subject: Subject, facts: list[Fact]) -> None:
+        for fact in facts:
+            self._run.plant(subject, fact, self._route)
+
     def _is_lost(self, side: int, lost: list[Fact]) -> None:
         tenant, facts = self._pair[side], self._facts[side]
-        alone = self._run.facts.several(len(facts))
-        tenants.store(self._run, tenant, alone, self._route)
-        if self._reader.lacks(tenant, alone):
+        if self._fails_alone(tenant):
             raise Untestable(f"of {len(facts)} facts of one session alone some are lost as well")
         self._run.violated(
             f"what is stored for {tenant.called} while {self._pair[1 - side].called} is open, "
@@ -123,9 +144,3 @@ class _Beside:
             f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}",
             operation=routes.OPERATIONS[self._route],
         )
-
-
-def _all_at_once(*conversations: Callable[[], None]) -> None:
-    for raised in together(*conversations):
-        if raised is not None:
-            raise raised

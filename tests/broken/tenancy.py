@@ -73,7 +73,8 @@ class OneCurrentUserForAll(Tenants):
         self._path = own
 
 
-@mutant(kills="MP-TENANT-003", says="which was stored for", report="C6")
+# Who comes last wins: a fact is in the other home, or is overwritten.
+@mutant(kills="MP-TENANT-003", says="what is stored for home", report="C6")
 class OneDriverIsSwappedForEachCall(Tenants):
     driver: Path | None = None
     gate = threading.Lock()
