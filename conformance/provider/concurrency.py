@@ -1,6 +1,5 @@
 """Chapter 45: hooks beside a running event loop, and beside one another."""
 
-import asyncio
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -28,7 +27,7 @@ def hooks_work_where_a_loop_runs(run: Run) -> None:
     planted = _facts(run)
     raised: dict[str, Exception] = {}
     steps = _session(run, planted, raised)
-    error = together(lambda: asyncio.run(_amid_a_loop(steps)))[0]
+    error = together(lambda: _amid_a_loop(steps))[0]
     if error is not None:
         raise error
     for operation, failure in raised.items():
@@ -38,10 +37,15 @@ def hooks_work_where_a_loop_runs(run: Run) -> None:
             _judge_lost_in_a_loop(run, route)
 
 
-async def _amid_a_loop(steps: Iterator[None]) -> None:
-    """Take the steps on the thread of the running loop, which gets a turn after each."""
-    for _ in steps:
-        await asyncio.sleep(0)
+def _amid_a_loop(steps: Iterator[None]) -> None:
+    """Take the steps on a thread on which a loop runs, which gets a turn after each."""
+    import asyncio
+
+    async def take() -> None:
+        for _ in steps:
+            await asyncio.sleep(0)
+
+    asyncio.run(take())
 
 
 def _facts(run: Run) -> dict[str, Fact]:

@@ -16,10 +16,13 @@ import weakref
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
+from memproto.adapters.coroutines import EXTENSIONS, is_async
 from memproto.deadlines import Deadlines
 from memproto.errors import Unavailable
-from memproto.operations import CORE_HOOKS, EXTENSION_HOOKS
+from memproto.operations import CORE_HOOKS
 from memproto.types import Capabilities, Message
+
+__all__ = ["AsyncAdapter", "from_async", "is_async"]
 
 #: What cancelled work gets to clean up at the end, before the loop is closed under it.
 CANCEL_BUDGET_S = 1.0
@@ -27,18 +30,6 @@ CANCEL_BUDGET_S = 1.0
 #: The provider's own `shutdown` is cut only at this multiple of the host's budget: the host has
 #: long given it up by then, and a judge has seen that it is late; only the threads are freed.
 SHUTDOWN_PATIENCE = 2.0
-
-_EXTENSIONS = tuple(dict.fromkeys(h for hooks in EXTENSION_HOOKS.values() for h in hooks))
-_HOOKS = tuple(dict.fromkeys((*CORE_HOOKS, *_EXTENSIONS)))
-
-
-def is_async(obj: object) -> bool:
-    """
-    Whether a hook of `obj`, a class or an instance, is a coroutine function.
-
-    One is enough. Runs no property of `obj`.
-    """
-    return any(_is_coroutine_hook(inspect.getattr_static(obj, hook, None)) for hook in _HOOKS)
 
 
 def from_async(provider: Any) -> "AsyncAdapter":
@@ -64,7 +55,7 @@ class AsyncAdapter:
         # Neither the bridge nor its thread refers back: an adapter that was dropped without
         # `shutdown` is collected, and its loop ends with it.
         weakref.finalize(self, self._bridge.abandon).atexit = False
-        for hook in _EXTENSIONS:
+        for hook in EXTENSIONS:
             if hook not in CORE_HOOKS and callable(getattr(provider, hook, None)):
                 vars(self)[hook] = functools.partial(_call_extension, self, hook)
 
@@ -306,9 +297,3 @@ async def _cancel_rest() -> None:
 def _discard(awaitable: object) -> None:
     if inspect.iscoroutine(awaitable):
         awaitable.close()
-
-
-def _is_coroutine_hook(member: object) -> bool:
-    if isinstance(member, staticmethod | classmethod):
-        member = member.__func__
-    return inspect.iscoroutinefunction(member)

@@ -10,7 +10,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from memproto.adapters import aio, hermes
+from memproto.adapters import hermes
+from memproto.adapters.coroutines import is_async
 from memproto.errors import MissingPackage, NoProvider
 from memproto.loading.faults import does_not_import, missing, no_provider
 from memproto.loading.finding import GROUPS, resolve
@@ -92,8 +93,11 @@ def _built(target: str, build: Callable[[], Any]) -> Any:
 
 
 def _adapter(target: str, provider: Any) -> tuple[Callable[[Any], Any], Binding]:
-    if aio.is_async(provider):
-        return aio.from_async, "native"
+    if is_async(provider):
+        # Few providers need it, and each process would pay for asyncio.
+        from memproto.adapters.aio import from_async
+
+        return from_async, "native"
     missing = [hook for hook in CORE_HOOKS if not _has(provider, hook)]
     if not missing:
         return (lambda instance: instance), "native"

@@ -8,9 +8,9 @@ slowdown that is measured here tells the two apart, and where it cannot, nothing
 
 import dataclasses
 import os
-import statistics
 import threading
 import time
+from collections.abc import Callable
 from os import O_RDONLY, close, read
 from os import open as open_file
 
@@ -58,14 +58,19 @@ class Noise:
 
 def measure() -> Noise:
     """Measure the machine; blocks for about a tenth of a second of a quiet one."""
-    late_s = statistics.median(_oversleeping_s() for _ in range(_NAPS))
+    late_s = _middle(_oversleeping_s, _NAPS)
     return Noise(slowdown(), round(late_s * 1000, 1), _cores())
 
 
 def slowdown() -> float:
     """The factor by which a computing thread takes longer now than alone; 1 where it is small."""
-    found = statistics.median(_stretch() for _ in range(_SAMPLES))
+    found = _middle(_stretch, _SAMPLES)
     return 1.0 if found < _PLAIN else round(min(found, _MOST), 1)
+
+
+def _middle(sample: Callable[[], float], count: int) -> float:
+    # The statistics module brings fractions and decimals into every child.
+    return sorted(sample() for _ in range(count))[count // 2]
 
 
 def _stretch() -> float:

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
-import jsonschema
-
 from memproto import spec
 
 #: Keys that name a function of the user's.
@@ -132,7 +130,10 @@ def _declares(value: Any) -> dict[str, Any]:
 
 
 def _agrees_with_schema(key: str, given: Any) -> None:
-    validator = jsonschema.Draft202012Validator(spec.schema("capabilities"))
+    # A third of a child's start, which needs no more of this module than a function or two.
+    from jsonschema import Draft202012Validator
+
+    validator = Draft202012Validator(spec.schema("capabilities"))
     for error in validator.iter_errors(as_capabilities({key: given})):
         place = error.json_path.rpartition(".")[2].removeprefix(key)
         fault = f"{place} {error.message}" if place.startswith("[") else error.message
