@@ -5,6 +5,7 @@ import copy
 import dataclasses
 import locale
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from memproto.testing.subject import BackendAway, HookRaised, Subject
 from memproto.testing.wire import show
 
 _QUESTION = "What did we agree on for the next week?"
+
+#: How often a loss is seen again before it is believed.
+_TIMES = 3
 
 #: The operation that serves each route.
 _STORES = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
@@ -91,9 +95,9 @@ def text_is_kept_in_every_locale(run: Run) -> None:
 def _keeps_scripts(run: Run, route: str) -> None:
     home = _home_for(run, route)
     whole = _keeps_words(run, route, home)
+    scripts_of = scripts.LETTERS
     owed = {
-        _in_script(run.facts.new(), text, whole=whole): kind
-        for kind, text in scripts.LETTERS.items()
+        _in_script(run.facts.new(), text, whole=whole): kind for kind, text in scripts_of.items()
     }
     try:
         with run.session(home) as subject:
@@ -103,6 +107,10 @@ def _keeps_scripts(run: Run, route: str) -> None:
         _judge_raised(run, failure)
     if lost:
         _plain_ones_come_back(run, route, len(owed))
+        letters = scripts_of[owed[lost[0]]]
+        _assert_lost_each_time(
+            run, route, lambda: _in_script(run.facts.new(), letters, whole=whole)
+        )
         run.violated(
             f"{run.hook(_STORES[route])} stores text that recall brings back, or refuses it, "
             "where the locale encodes as ASCII",
@@ -180,6 +188,8 @@ def _keeps_characters(run: Run, route: str) -> bool:
         _plain_ones_come_back(run, route, len(owed))
     for fact, kind in owed.items():
         if fact in lost:
+            letters = fact.characters
+            _assert_lost_each_time(run, route, lambda: _lettered(run.facts.new(), letters))  # noqa: B023 - called here
             _judge_missing(run, route, fact, kind, home)
     return True
 
@@ -232,6 +242,25 @@ def _plain_ones_come_back(run: Run, route: str, count: int) -> None:
         accepted = [fact for fact in facts if _is_taken(subject, fact, route)]
     if not accepted or run.lost(accepted, home):
         raise Untestable(f"of {count} plain facts stored through {route} not all came back either")
+
+
+def _assert_lost_each_time(run: Run, route: str, make: Callable[[], Fact]) -> None:
+    """
+    See such a fact lost again, each time between two plain ones that come back.
+
+    Of a store that loses texts at random, as one whose threads shutdown does not wait for, a single
+    loss says nothing about the characters.
+    """
+    for number in range(_TIMES):
+        home = run.place(f"{route}-again-{number}") if run.binding == "native" else run.home
+        before, odd, after = facts = [run.facts.new(), make(), run.facts.new()]
+        with run.session(home) as subject:
+            accepted = [fact for fact in facts if _is_taken(subject, fact, route)]
+        lost = run.lost(accepted, home)
+        if before in lost or after in lost:
+            raise Untestable(f"plain facts stored through {route} do not all come back either")
+        if odd not in lost:
+            raise Untestable(f"a text stored through {route} was lost once, and not again")
 
 
 def _keeps_words(run: Run, route: str, home: Path) -> bool:
