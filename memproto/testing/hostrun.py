@@ -134,18 +134,39 @@ class HostRun:
             Untestable: The host has none of that name.
 
         """
-        function = self.loaded.fence.get(name)
-        if function is None:
-            raise Untestable(
-                f"needs `{name}`: none in an attribute `fence` of the host, in its module, "
-                "or in its package"
-            )
+        function = self.needs_fence(name)
         with self.watched("recall", 5.0):
             try:
                 return function(*args)
             except Exception as error:
                 observed = f"it raised {show(error)} for {show(args)}"
                 raise Violation(f"{name} returns", observed, operation=name) from None
+
+    def needs_fence(self, name: str) -> Callable[..., Any]:
+        """
+        One function of the host's fence.
+
+        Raises:
+            Untestable: The host has none of that name.
+
+        """
+        function = self.loaded.fence.get(name)
+        if function is None:
+            raise Untestable(
+                f"needs `{name}`: none in an attribute `fence` of the host, in its module, "
+                "or in its package"
+            )
+        return function
+
+    def refusal(self, name: str, *args: Any) -> Exception | None:
+        """What a function of the fence raises, or None."""
+        function = self.needs_fence(name)
+        with self.watched("recall", 5.0):
+            try:
+                function(*args)
+            except Exception as error:
+                return error
+        return None
 
     # -- small helps ------------------------------------------------------------------------------
 

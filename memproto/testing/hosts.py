@@ -34,6 +34,7 @@ FENCE = (
     "build_memory_context_block",
     "inject_memory_context",
     "parse_memory_context",
+    "StreamingContextScrubber",
 )
 
 _FORM = "give module:attribute, as in --memproto-host=mypkg:make_registry"

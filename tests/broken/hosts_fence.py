@@ -3,7 +3,9 @@
 import html
 import re
 
+import memproto
 from memproto import fence
+from memproto.errors import InvalidLabel
 from memproto.registry import MemoryProviderRegistry
 from tests.broken.marks import mutant
 
@@ -11,11 +13,23 @@ from tests.broken.marks import mutant
 class Fence:
     """A fence made of small steps; a broken one changes one of them."""
 
+    StreamingContextScrubber = memproto.StreamingContextScrubber
+
     def sanitize_context(self, text):
         return fence.sanitize_context(text)
 
+    def cleaned(self, text):
+        """What stands in the block."""
+        return fence.sanitize_context(text)
+
+    def labeled(self, label):
+        fence.build_memory_context_block([(label, "x")])
+        return label
+
     def sections(self, contexts):
-        clean = [(label, self.sanitize_context(text).strip()) for label, text in contexts]
+        clean = [(self.labeled(label), self.cleaned(text).strip()) for label, text in contexts]
+        if len({label for label, _ in clean}) < len(clean):
+            raise InvalidLabel("a label stands twice")
         return [(label, text) for label, text in clean if text]
 
     def build_memory_context_block(self, contexts):
@@ -31,6 +45,9 @@ class Fence:
             return content
         if isinstance(content, list):
             return [*content, {"type": "text", "text": block}]
+        return fence.inject_memory_context(content, contexts) and self.followed(content, block)
+
+    def followed(self, content, block):
         return f"{content}\n\n{block}" if content else block
 
     def parse_memory_context(self, text):
@@ -38,7 +55,7 @@ class Fence:
 
 
 class _SinglePass(Fence):
-    def sanitize_context(self, text):
+    def cleaned(self, text):
         return re.sub(r"(?i)</?memory-context>|\[System note", "", text)
 
 
@@ -48,7 +65,7 @@ class DeletesTagsOnce(MemoryProviderRegistry):
 
 
 class _TagsOnly(Fence):
-    def sanitize_context(self, text):
+    def cleaned(self, text):
         marked = re.sub(r"(?m)^(\s*)### (.+ memory\s*)$", r"\1=== \2", text)
         return re.sub(r"=== (.+ memory)", r"### \1", fence.sanitize_context(marked))
 
@@ -97,10 +114,50 @@ class FlattensTheParts(MemoryProviderRegistry):
 
 
 class _Escaping(Fence):
-    def sanitize_context(self, text):
+    def cleaned(self, text):
         return html.escape(fence.sanitize_context(text), quote=False)
 
 
 @mutant(kills="MP-HOST-FENCE-005", says="&lt;", report="F1")
 class EscapesEverything(MemoryProviderRegistry):
     fence = _Escaping()
+
+
+class _Joined(Fence):
+    def sections(self, contexts):
+        clean = super().sections(contexts)
+        whole = "\ue000".join(text for _, text in contexts)
+        texts = [text.strip() for text in fence.sanitize_context(whole).split("\ue000")]
+        return list(zip((label for label, _ in clean), texts, strict=False)) if clean else []
+
+
+class _Repairing(Fence):
+    def labeled(self, label):
+        return re.sub(r"[^a-z0-9]+", "-", str(label).lower()).strip("-")[:64] or "unnamed"
+
+
+@mutant(kills="MP-HOST-FENCE-015", says="a block was built", report="F3")
+class RepairsLabels(MemoryProviderRegistry):
+    fence = _Repairing()
+
+
+class _InParts(Fence):
+    def cleaned(self, text):
+        parts = text if isinstance(text, list) else [text]
+        return "".join(map(fence.sanitize_context, parts))
+
+
+@mutant(kills="MP-HOST-FENCE-016", says="closing tags", report="F3")
+class SanitizesPartByPart(MemoryProviderRegistry):
+    fence = _InParts()
+
+
+class _FirstLines(Fence):
+    def parse_memory_context(self, text):
+        sections = fence.parse_memory_context(text)
+        return [(label, text.partition("\n\n")[0]) for label, text in sections]
+
+
+@mutant(kills="MP-HOST-FENCE-021", says="out of the block", report="F2")
+class ReadsOneParagraphOfEach(MemoryProviderRegistry):
+    fence = _FirstLines()
