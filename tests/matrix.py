@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
 
 from memproto import spec
 from memproto.errors import KitUsageError
@@ -27,6 +28,9 @@ if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
 from tests.broken.marks import Mutant, load_all  # noqa: E402 - needs the path above
+
+#: How far a mutant is judged; see `row`.
+Reach = Literal["named", "near", "all"]
 
 #: Providers of which every requirement holds.
 GOOD = (
@@ -86,12 +90,17 @@ class Row:
 # -- judging ---------------------------------------------------------------------------------------
 
 
-def row(target: str, *, full: bool = False) -> Row:
-    """Judge one mutant or good provider and compare the outcome with what it is to be."""
+def row(target: str, reach: Reach = "near") -> Row:
+    """
+    Judge one mutant or good provider and compare the outcome with what it is to be.
+
+    `reach` says against what a mutant is judged: the requirements that it names, beside them their
+    areas and the smoke set, or all. A good provider is judged against all.
+    """
     mutant = load_all().get(target)
     began = time.monotonic()
     try:
-        results = _judged(target, mutant, full=full or mutant is None)
+        results = _judged(target, mutant, reach)
     except KitUsageError as error:
         return Row(target, (), (f"it cannot be judged: {error}",), time.monotonic() - began)
     red = tuple(item for item, result in results.items() if result.outcome in _RED)
@@ -99,19 +108,21 @@ def row(target: str, *, full: bool = False) -> Row:
     return Row(target, red, tuple(faults), time.monotonic() - began)
 
 
-def _judged(target: str, mutant: Mutant | None, *, full: bool) -> dict[str, Result]:
+def _judged(target: str, mutant: Mutant | None, reach: Reach) -> dict[str, Result]:
     side: spec.Side = "host" if mutant and mutant.kills.startswith("MP-HOST-") else "provider"
     scale = mutant.scale if mutant else 1.0
     order = Order(target, side=side, directory=ROOT, scale=scale)
     wanted = spec.select([], side)
-    if mutant is not None and not full:
-        wanted = [item for item in wanted if _is_near(item, mutant)]
+    if mutant is not None and reach != "all":
+        wanted = [item for item in wanted if _is_reached(item, mutant, reach)]
     found = judge(order, wanted)
     return merge(found, dict.fromkeys([*(i.id for i in wanted), *(result.id for result in found)]))
 
 
-def _is_near(item: spec.Requirement, mutant: Mutant) -> bool:
-    """Whether the requirement belongs to a chapter of the mutant, or to the smoke set."""
+def _is_reached(item: spec.Requirement, mutant: Mutant, reach: Reach) -> bool:
+    """Whether the mutant names the requirement, or it is in an area of it, or in the smoke set."""
+    if reach == "named":
+        return item.id in (mutant.kills, *mutant.also)
     areas = {spec.requirement(name).area for name in (mutant.kills, *mutant.also)}
     return item.area in areas or item.id in SMOKE[item.side]
 
@@ -221,7 +232,7 @@ def main(arguments: list[str] | None = None) -> int:
     good = list(GOOD) if not asked.only else []
     faults = shelf_faults(mutants) if not asked.only else []
     rows = []
-    for done in _rows([*good, *wanted], full=asked.full):
+    for done in _rows([*good, *wanted], "all" if asked.full else "near"):
         rows.append(done)
         print(done, flush=True)  # noqa: T201 - the matrix is what this command prints
     bad = sum(1 for item in rows if item.faults)
@@ -232,9 +243,9 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if bad or faults or not rows else 0
 
 
-def _rows(targets: Iterable[str], *, full: bool) -> Iterable[Row]:
+def _rows(targets: Iterable[str], reach: Reach) -> Iterable[Row]:
     with ThreadPoolExecutor(WORKERS) as pool:
-        yield from pool.map(lambda target: row(target, full=full), targets)
+        yield from pool.map(lambda target: row(target, reach), targets)
 
 
 def _is_asked_for(mutant: Mutant, only: str) -> bool:

@@ -1,4 +1,4 @@
-"""Every check fails the provider that it was written for, and no other check does."""
+"""Every check fails the provider that it was written for, for the reason that it was written."""
 
 import os
 from collections.abc import Iterator
@@ -12,6 +12,10 @@ from tests.broken.marks import Mutant, load_all
 
 MUTANTS = load_all()
 
+#: That nothing else turns red is for the full matrix, which is a tox environment of its own: it
+#: takes as long as everything else together, and does not depend on the Python that runs it.
+REACH: matrix.Reach = "named"
+
 
 class Rows:
     """Judges targets ahead of the tests that ask for them, two at a time."""
@@ -24,7 +28,7 @@ class Rows:
 
     def _start(self, target: str) -> Future[matrix.Row]:
         if target not in self._rows:
-            self._rows[target] = self._pool.submit(matrix.row, target)
+            self._rows[target] = self._pool.submit(matrix.row, target, REACH)
         return self._rows[target]
 
     def __getitem__(self, target: str) -> matrix.Row:
@@ -48,7 +52,7 @@ def _asked_for(items: list[pytest.Item]) -> list[str]:
 
 
 @pytest.mark.parametrize("target", MUTANTS)
-def test_a_mutant_fails_its_requirement_and_no_other(target: str, rows: Rows) -> None:
+def test_a_mutant_fails_each_requirement_that_it_names(target: str, rows: Rows) -> None:
     assert rows[target].faults == ()
 
 
