@@ -20,6 +20,10 @@ from memproto.types import SPEC_VERSION
 #: Extensions of which the kit drives hooks, beside the nine members of the core.
 _EXTENSION_HOOKS = ("get_tool_schemas", "handle_tool_call", "queue_prefetch", "backup_paths")
 
+#: Wider than all that a check stores in one session, so that no provider has to leave a part out;
+#: what a narrow limit does is for MP-RECALL-007.
+_RECALL_CHARS = 1_000_000
+
 #: Route to the operation that stores by it.
 _ROUTE_OPERATIONS = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
 
@@ -116,7 +120,7 @@ class Run:
                 "contexts": ["primary"],
             },
             "deadlines": {"enrich_s": 5.0, "compress_s": 120.0, "shutdown_s": 15.0},
-            "limits": {"recall_chars": 100_000},
+            "limits": {"recall_chars": _RECALL_CHARS},
             "platform": "cli",
             "agent_context": "primary",
             "agent_identity": f"profile-{self._tag}",
