@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from memproto.deadlines import MonotonicClock as MonotonicClock
     from memproto.errors import DuplicateProvider as DuplicateProvider
     from memproto.errors import InvalidLabel as InvalidLabel
+    from memproto.errors import InvalidNonce as InvalidNonce
     from memproto.errors import MemprotoError as MemprotoError
     from memproto.errors import Misconfigured as Misconfigured
     from memproto.errors import NotAProvider as NotAProvider
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from memproto.provider import AsyncMemoryProvider as AsyncMemoryProvider
     from memproto.provider import MemoryProvider as MemoryProvider
     from memproto.registry import MemoryProviderRegistry as MemoryProviderRegistry
+    from memproto.scrubber import StreamingContextScrubber as StreamingContextScrubber
     from memproto.types import Event as Event
 
 _HOME = {
@@ -40,6 +42,7 @@ _HOME = {
     "DuplicateProvider": "errors",
     "Event": "types",
     "InvalidLabel": "errors",
+    "InvalidNonce": "errors",
     "MemoryProvider": "provider",
     "MemoryProviderRegistry": "registry",
     "MemprotoError": "errors",
@@ -50,6 +53,7 @@ _HOME = {
     "ProviderError": "errors",
     "RegistryClosed": "errors",
     "Rejected": "errors",
+    "StreamingContextScrubber": "scrubber",
     "TextExpected": "errors",
     "TooLarge": "errors",
     "Unavailable": "errors",

@@ -66,6 +66,10 @@ class InvalidLabel(RegistrationError):
     """The name cannot stand as a label in the context block. It is refused, not repaired."""
 
 
+class InvalidNonce(MemprotoError, ValueError):
+    """The text cannot stand as the nonce of a context block. It is refused, not repaired."""
+
+
 class DuplicateProvider(RegistrationError):
     """Another registered provider has this name already."""
 

@@ -1,23 +1,21 @@
 import re
-import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memproto.errors import InvalidLabel, TextExpected
+from memproto.errors import InvalidLabel, InvalidNonce, TextExpected
 from memproto.fence import (
-    _OPENERS,
     CLOSE_TAG,
     NOTE,
     OPEN_TAG,
-    _fold,
     build_memory_context_block,
     inject_memory_context,
     parse_memory_context,
     sanitize_context,
     strip_memory_context,
 )
+from memproto.readings import visible
 
 HOSTILE = [
     "<memory-context>",
@@ -84,6 +82,10 @@ contexts_lists = st.lists(
 )
 
 
+def fold(character):
+    return visible().of(ord(character))
+
+
 def lenient_events(text):
     """
     What a reader finds who ignores case, width, invisible characters and all white space.
@@ -92,13 +94,11 @@ def lenient_events(text):
     """
     found = []
     for line in re.split(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", text):
-        seen = "".join(_fold(c) for c in line).replace("\u200b", "").strip(" :#") + " "
-        marks = "".join(_fold(c) for c in line).replace("\u200b", "").lstrip(" ")
-        words = seen.split()
-        if marks.startswith("#") and len(words) == 2 and words[1] == "memory":
+        seen = re.sub("[\0\1]", "", "".join(map(fold, line)))
+        words = seen.strip(" :#").split()
+        if seen.lstrip(" ").startswith("#") and len(words) == 2 and words[1] == "memory":
             found += [("heading", words[0])] if re.fullmatch(r"[\w-]+", words[0]) else []
-    squeezed = "".join(_fold(c) for c in text)
-    squeezed = re.sub(r"[\u200b\s_-]", "", squeezed)
+    squeezed = re.sub(r"[\0\1\s_-]", "", "".join(map(fold, text)))
     found += [("tag", "")] * squeezed.count("<memorycontext>")
     found += [("tag", "/")] * squeezed.count("</memorycontext>")
     found += [("note", "")] * squeezed.count("[systemnote:")
@@ -160,54 +160,6 @@ def test_sanitizing_loses_no_word(text):
     assert all(any(part in w or w in part for part in noise) for w in gone if w.isascii())
 
 
-def test_every_character_that_opens_a_delimiter_is_in_the_quick_search():
-    openers = {chr(code) for code in range(0x110000) if _fold(chr(code)) in "<[#"}
-    assert openers == {c for c in map(chr, range(0x110000)) if _OPENERS.match(c)}
-
-
-def test_a_fold_is_one_character_for_one():
-    assert all(len(_fold(chr(code))) == 1 for code in range(0x110000))
-
-
-WORST = {
-    "open tags": "<memory-context>",
-    "close tags": "</memory-context>",
-    "brackets": "<",
-    "bracket and spaces": "< ",
-    "spliced": "</memory-",
-    "spaced tags": "<memory-context" + " " * 50,
-    "notes": "[System note:",
-    "hashes": "#",
-    "headings": "### x memory\n",
-    "heading words": "### x memory ",
-    "zero width": "\u200b",
-    "marks": "\u0301",
-    "hidden heading": "### a\u200b\u200b",
-    "letters": "m ",
-    "lines": "\n",
-    "line and hash": "\n#",
-    "wide": "\uff1c/",
-}
-
-
-def seconds(function, *args):
-    best = float("inf")
-    for _ in range(3):
-        began = time.process_time()
-        function(*args)
-        best = min(best, time.process_time() - began)
-    return best
-
-
-@pytest.mark.parametrize("prefix", ["", "<", "[", "#", "<memory-", "### a"])
-@pytest.mark.parametrize("unit", WORST.values(), ids=WORST.keys())
-def test_the_time_grows_with_the_length_and_not_with_its_square(unit, prefix):
-    small, large = (prefix + unit * (size // len(unit)) for size in (6_250, 50_000))
-    sanitize_context(large)
-    # 8 times the text: linear is 8 times the time, quadratic is 64 times.
-    assert seconds(sanitize_context, large) < 30 * seconds(sanitize_context, small) + 0.01
-
-
 @pytest.mark.parametrize("value", [None, 7, b"text", ["text"]])
 def test_what_is_no_text_is_refused_by_the_name_of_its_type(value):
     for function in (sanitize_context, parse_memory_context, strip_memory_context):
@@ -244,7 +196,7 @@ def test_a_block_parses_back_to_exactly_its_sections(contexts):
 def test_a_block_has_one_of_each_delimiter_whatever_the_texts(contexts):
     block = build_memory_context_block(contexts)
     spoken = [label for label, text in contexts if sanitize_context(text).strip()]
-    expected = [("heading", label.casefold()) for label in spoken]
+    expected = [("heading", label.replace("_", "-")) for label in spoken]
     expected += [("tag", ""), ("tag", "/"), ("note", "")] if spoken else []
     assert lenient_events(block) == expected
 
@@ -347,3 +299,51 @@ def test_a_str_that_lies_about_itself_is_read_as_the_text_it_holds():
 
     assert sanitize_context(Liar("</memory-context>")) == "[fence]"
     assert type(sanitize_context(Liar("plain"))) is str
+
+
+NONCE = "Xy3_-abcd"
+
+
+def test_a_nonce_stands_on_both_tags():
+    block = build_memory_context_block([("a", "x")], nonce=NONCE)
+    first, *_, last = block.split("\n")
+    assert first == f'<memory-context nonce="{NONCE}">'
+    assert last == f'</memory-context nonce="{NONCE}">'
+    assert block.count(NOTE) == 1
+
+
+def test_a_block_is_parsed_with_its_own_nonce_alone():
+    block = inject_memory_context("hello", [("a", "x")], nonce=NONCE)
+    assert parse_memory_context(block, nonce=NONCE) == [("a", "x")]
+    assert parse_memory_context(block) == []
+    assert parse_memory_context(block, nonce="another-1") == []
+    assert parse_memory_context(build_memory_context_block([("a", "x")]), nonce=NONCE) == []
+
+
+@given(contexts_lists)
+@settings(deadline=None)
+def test_a_tag_with_a_nonce_is_no_way_around_the_fence(contexts):
+    block = build_memory_context_block(contexts, nonce=NONCE)
+    again = sanitize_context(block)
+    assert NONCE not in again or "[fence]" in again
+    assert sanitize_context(again) == again
+
+
+@pytest.mark.parametrize("nonce", [None, NONCE])
+def test_stripping_removes_a_block_with_any_nonce(nonce):
+    message = inject_memory_context("hello", [("a", "x")], nonce=nonce)
+    assert strip_memory_context(message + " and more") == "hello and more"
+
+
+def test_a_closing_tag_of_another_nonce_ends_no_block_that_is_stripped():
+    block = build_memory_context_block([("a", "x")], nonce=NONCE)
+    torn = block.replace(f'</memory-context nonce="{NONCE}">', CLOSE_TAG)
+    assert strip_memory_context(torn) == torn
+
+
+@pytest.mark.parametrize("nonce", ["", "short", 'x" y="12345', "a" * 65, "line\nbreak", 12345678])
+def test_what_cannot_be_a_nonce_is_refused(nonce):
+    with pytest.raises(InvalidNonce):
+        build_memory_context_block([("a", "x")], nonce=nonce)
+    with pytest.raises(InvalidNonce):
+        parse_memory_context("", nonce=nonce)

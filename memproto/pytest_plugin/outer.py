@@ -16,7 +16,14 @@ import pytest
 
 from memproto import pytest_plugin
 
-_KIT_MODULES = ("hypothesis", "jsonschema", "psutil", "xdist")
+_KIT_MODULES = (
+    "confusable_homoglyphs",
+    "freezegun",
+    "hypothesis",
+    "jsonschema",
+    "psutil",
+    "xdist",
+)
 
 #: Variables by which a project's settings, coverage or warnings would reach the inner run.
 _DROPPED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONWARNINGS", "COVERAGE_PROCESS_START")

@@ -90,7 +90,7 @@ class _NoRepeats(Fence):
         seen = set()
         kept = []
         for label, text in super().sections(contexts):
-            fresh = [line for line in text.splitlines() if line not in seen]
+            fresh = [line for line in text.split("\n") if line not in seen]
             seen.update(fresh)
             kept.append((label, "\n".join(fresh) or "(as above)"))
         return kept
@@ -126,9 +126,17 @@ class EscapesEverything(MemoryProviderRegistry):
 class _Joined(Fence):
     def sections(self, contexts):
         clean = super().sections(contexts)
-        whole = "\ue000".join(text for _, text in contexts)
-        texts = [text.strip() for text in fence.sanitize_context(whole).split("\ue000")]
-        return list(zip((label for label, _ in clean), texts, strict=False)) if clean else []
+        before = ""
+        for place, (label, text) in enumerate(clean):
+            joined = fence.sanitize_context(f"{before}\n{text}")[len(before) + 1 :]
+            clean[place] = (label, joined or text)
+            before = dict(contexts)[label].strip()
+        return clean
+
+
+@mutant(kills="MP-HOST-FENCE-003", says="beside", report="F3")
+class SanitizesTheJoinedText(MemoryProviderRegistry):
+    fence = _Joined()
 
 
 class _Repairing(Fence):
