@@ -175,7 +175,11 @@ _ESCAPED = r"\\[xXuU0-7]"
 
 
 class _Shapes:
-    """The patterns of what stands behind each opening character."""
+    """
+    The patterns of what stands behind each opening character.
+
+    Before the large classes stands a small one: that most text is passed over is told in one step.
+    """
 
     def __init__(self, looks: _Looks) -> None:
         self.looks = looks
@@ -207,7 +211,7 @@ class _Shapes:
     def tag(self) -> str:
         """What follows the first character of a tag."""
         skipped = self.of(UNSEEN + TURN + " -/!?\\\n")
-        first = r"(?=[mMrR#&%xXuU0-7])" if self.looks.ascii_only else ""
+        first = r"(?=[mMrR#&%xXuU0-7\x80-\U0010ffff])"
         return (
             rf"{skipped}*+{first}(?:{self.memory()}|{self.of('#')}|(?<=\\)[xXuU0-7]|{self.begun})"
         )
@@ -219,7 +223,7 @@ class _Shapes:
     def note(self) -> str:
         """What follows the bracket of a note."""
         head = self.word(*map(self.of, "sys"))
-        first = r"(?=[sS#&%\\])" if self.looks.ascii_only else ""
+        first = r"(?=[sS#&%\\\x80-\U0010ffff])"
         return (
             rf"{self.gap}{first}"
             rf"(?:{head}|{self.of('#')}|\\+(?:[xXuU0-7&%]|[sS]\\*+[yY])|{self.begun})"
@@ -230,10 +234,10 @@ class _Shapes:
         word = rf"""[^\s\#&%\\"$'()*+,.=@^`{self.looks.no_letter}]"""
         marks, space = self.of("#"), self.of(UNSEEN + TURN + " ")
         begun = rf"(?:{self.begun}|\\[xXuU0-9nrt \#\\])"
-        word = rf"(?:{word}|\\(?![xXuU0-9nrt \#\\]))"
+        words = rf"{word}*+(?:\\(?![xXuU0-9nrt \#\\]){word}*+)*+"
         return (
             rf"(?<!{marks}{marks}){marks}*+{space}*+"
-            rf"{word}*+(?:{space}++(?:\\*+{self.memory()}|{begun})|{begun})"
+            rf"{words}(?:{space}++(?=[mMrR&%\\\x80-\U0010ffff])(?:\\*+{self.memory()}|{begun})|{begun})"
         )
 
     def reference(self) -> str:
@@ -243,7 +247,7 @@ class _Shapes:
         others = _names("[#" + _META)
         decimal = f"{_any_of(map(str, _opening_codes()))}|{_CARRIED_DECIMAL}"
         return (
-            rf"(?=[0-9a-zA-Z\#&%\\]|{self.looks.odd})(?:[aA][mM][pP];?)*+(?:{tags}|{others}"
+            rf"(?=[0-9a-zA-Z\#&%\\\x00-\x08\x0e-\x1f\x7f\x80-\U0010ffff])(?:[aA][mM][pP];?)*+(?:{tags}|{others}"
             rf"|\#0*+(?:{decimal})(?![0-9])"
             rf"|\#[xX]0*+(?i:{_hexes(0)}|{_CARRIED})(?![0-9a-fA-F])"
             rf"|[0-9a-zA-Z\#;]{{0,8}}+(?:{_NESTED}|{self.looks.odd}))"

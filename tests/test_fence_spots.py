@@ -82,7 +82,7 @@ def dressed(draw):
 
 
 @given(dressed())
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=300)
 def test_reading_only_from_the_spots_on_leaves_nothing_that_reading_all_finds(text):
     clean = sanitize_context(text)
     assert sanitize_context(clean) == clean
