@@ -128,6 +128,17 @@ class ChangesItsOwnSubstitute(MemoryProviderRegistry):
     fence = _Twice()
 
 
+class _NoteTwice(Fence):
+    def sanitize_context(self, text):
+        clean = fence.sanitize_context(text)
+        return clean.replace("(System", "(system") if "(System note" in text else clean
+
+
+@mutant(kills="MP-HOST-FENCE-010", says="(system note", report="F3")
+class ChangesItsOwnNote(MemoryProviderRegistry):
+    fence = _NoteTwice()
+
+
 class _Wordy(Fence):
     def sanitize_context(self, text):
         clean = fence.sanitize_context(text)
