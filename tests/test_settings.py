@@ -121,7 +121,11 @@ BAD = {
     ),
     "a strange route": ("[declares]\nstores = ['dreams']", "declares.stores: [0] 'dreams'", "see"),
     "no freshness": ("declares = {freshness_s = 0}", "freshness_s: 0 is less", "see"),
-    "a mirror": ("[declares]\nmirrors = {}", "declares.mirrors: cannot be declared", "stores"),
+    "a writer": (
+        "[declares]\nsingle_writer = true",
+        "declares.single_writer: cannot be declared",
+        "stores",
+    ),
     "declares as a list": ("declares = ['stores']", "declares: must be a table", "docs/"),
     "a variable as a number": ("env = {KEY = 3}", "env.KEY: must be text or", "quote"),
 }

@@ -68,7 +68,7 @@ FAULTS = {
     "requirements/unknown-source": ("pattern", "$.requirement[0].sources[0]"),
     "settings/cache-above-home": ("not", "$.caches[1]"),
     "settings/cache-is-absolute": ("not", "$.caches[0]"),
-    "settings/declares-mirrors": ("additionalProperties", "$.declares"),
+    "settings/declares-single-writer": ("additionalProperties", "$.declares"),
     "settings/declares-unknown-retention": ("enum", "$.declares.retention"),
     "settings/env-value-is-a-number": ("type", "$.env.MINE_PORT"),
     "settings/factory-without-colon": ("pattern", "$.factory"),

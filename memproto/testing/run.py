@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from memproto.operations import CORE_HOOKS, Binding, hook_name
+from memproto.operations import CORE_HOOKS, OPERATIONS, Binding, hook_name
 from memproto.testing import incidents, locate, patience, routes
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import EXAMPLES, Context
@@ -17,8 +17,11 @@ from memproto.testing.watchers import AuditLog
 from memproto.testing.wire import show
 from memproto.types import SPEC_VERSION
 
-#: Extensions of which the kit drives hooks, beside the nine members of the core.
-_EXTENSION_HOOKS = ("get_tool_schemas", "handle_tool_call", "queue_prefetch", "backup_paths")
+#: Every hook of an extension is driven somewhere, but the prompt only in its own chapter: what
+#: stands in the prompt need not come back by recall, and recall is how the kit reads.
+_EXTENSION_HOOKS = tuple(
+    row.native for row in OPERATIONS.values() if row.extension not in ("", "prompt")
+)
 
 #: Wider than all that a check stores in one session, so that no provider has to leave a part out;
 #: what a narrow limit does is for MP-RECALL-007.

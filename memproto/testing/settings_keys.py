@@ -19,7 +19,7 @@ _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 
 #: Keys of `declares` that stand in a declaration under the same name.
-_DECLARED = ("retention", "stores", "recall_basis", "isolates")
+_DECLARED = ("retention", "stores", "recall_basis", "isolates", "mirrors", "extensions")
 
 
 class Wrong(Exception):

@@ -18,11 +18,17 @@ from memproto.errors import ProviderError
 from memproto.operations import Binding, hook_name
 from memproto.testing import incidents, noise
 from memproto.testing.clauses import Untestable
+from memproto.testing.extended import ExtensionHooks
 from memproto.testing.wire import Wire, show
 
 #: Operations that may fail with their backend. To start, to answer whether it is available and to
 #: end, a provider needs none.
-_MAY_NEED_A_BACKEND = frozenset({"recall", "record", "mirror", "compress", "call_tool", "prewarm"})
+_MAY_NEED_A_BACKEND = frozenset(
+    {
+        *("recall", "record", "mirror", "compress", "call_tool", "prewarm", "end", "switch"),
+        *("delegation", "compress_notes", "record_turn", "items", "export", "forget"),
+    }
+)
 
 #: Operations that the setting `max_hook_calls` counts: a backend may ask money for each.
 _METERED = _MAY_NEED_A_BACKEND
@@ -31,7 +37,9 @@ _METERED = _MAY_NEED_A_BACKEND
 UNPAID = "all hook calls are made; needs: a higher `max_hook_calls`"
 
 #: Operations after which there may be something new to recall.
-_STORING = frozenset({"record", "mirror", "compress", "call_tool"})
+_STORING = frozenset(
+    {"record", "mirror", "compress", "call_tool", "end", "switch", "delegation", "record_turn"}
+)
 
 
 def _is_unreachable(error: BaseException | None) -> bool:
@@ -191,7 +199,7 @@ class Watch:
             row[1] = max(row[1], took_s)
 
 
-class Subject:
+class Subject(ExtensionHooks):
     """
     A provider instance, native or adapted, whose hooks are called by the specification's words.
 
@@ -256,10 +264,10 @@ class Subject:
             self._has_stored = operation != "close"
             self._watch.stored_at = monotonic()
 
-    def _use(self, operation: str, *arguments: Any) -> Any:
+    def _use(self, operation: str, *arguments: Any, **keywords: Any) -> Any:
         """Look the hook up and call it: a lookup may hang or raise as a call may."""
         name = hook_name(operation, "native")
-        return self.call(operation, lambda: getattr(self.provider, name)(*arguments))
+        return self.call(operation, lambda: getattr(self.provider, name)(*arguments, **keywords))
 
     # -- the core, in the order of a session's life ----------------------------------------------
 
@@ -305,24 +313,6 @@ class Subject:
     def close(self) -> None:
         """Shut the provider down."""
         self._use("close")
-
-    # -- extensions -------------------------------------------------------------------------------
-
-    def tools(self) -> Any:
-        """Read the tool schemas."""
-        return self._use("tools")
-
-    def call_tool(self, name: str, args: dict[str, Any]) -> Any:
-        """Call one tool."""
-        return self._use("call_tool", name, args)
-
-    def prewarm(self, query: str) -> None:
-        """Ask for the next turn's recall to be started."""
-        self._use("prewarm", query)
-
-    def backup_paths(self) -> Any:
-        """Read the paths outside the home that hold the provider's state."""
-        return self._use("backup")
 
 
 class Disguised:

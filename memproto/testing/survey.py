@@ -15,7 +15,12 @@ def survey(run: Run) -> dict[str, Any]:
 
     Where `stores` is declared the declaration counts; else every route is tried.
     """
-    capabilities = {**_capabilities(run), **as_capabilities(run.context.declares)}
+    shown, told = _capabilities(run), as_capabilities(run.context.declares)
+    capabilities = {**shown, **told}
+    if "extensions" in told:
+        # What the settings name is promised; what else has hooks is still there.
+        both = [*shown.get("extensions", []), *told["extensions"]]
+        capabilities["extensions"] = list(dict.fromkeys(both))
     run.observed.update(capabilities)
     if "stores" in capabilities:
         stores = capabilities["stores"]
