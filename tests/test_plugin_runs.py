@@ -53,6 +53,15 @@ def test_the_report_holds_every_requirement_once(builtin):
     assert rows == [item.id for item in spec.select([], "provider")]
 
 
+def test_the_report_says_what_each_hook_was_called_and_took(builtin):
+    _, found = builtin
+    cost = found["reports"][0]["cost"]
+    calls, longest_s, total_s = cost["hooks"]["mirror"]
+    assert calls > 1
+    assert longest_s < total_s <= cost["hooks_s"]
+    assert "in the provider: " in found["run"].stdout
+
+
 def test_the_fingerprint_is_that_of_the_reports_canonical_form(builtin):
     _, found = builtin
     report = found["reports"][0]

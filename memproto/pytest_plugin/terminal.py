@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from memproto import __version__, spec
+from memproto.operations import OPERATIONS, hook_name
 from memproto.testing.noise import Noise
 from memproto.testing.outcomes import OPEN, Outcome, Result, worse
 from memproto.types import SPEC_VERSION
@@ -37,6 +38,9 @@ _COLOURS = {"CONFORMANT": "green", "NON-CONFORMANT": "red", "INCOMPLETE": "yello
 
 #: How many lines with reasons a summary shows before it refers to the report.
 _MOST_REASONS = 12
+
+#: How many hooks the line on time names.
+_MOST_HOOKS = 3
 
 
 def header(targets: list[Any], noise: Noise) -> list[str]:
@@ -113,8 +117,22 @@ def _verdict(reporter: Any, report: dict[str, Any]) -> None:
     binding = report["binding"] or report["side"]
     parts = ("memproto " + report["spec"], report["target"], binding, "kit " + report["kit"])
     reporter.write_line(f"  {_counted(report['counts'])}")
+    if report["cost"]["hooks"]:
+        reporter.write_line(f"  {_cost(report)}")
     colour = {_COLOURS.get(verdict, "red"): True}
     reporter.write_line(" · ".join((*parts, verdict)) + note, bold=True, **colour)
+
+
+def _cost(report: dict[str, Any]) -> str:
+    """How much of the time was the target's own, and what it was asked most of all."""
+    cost = report["cost"]
+    longest = sorted(cost["hooks"].items(), key=lambda item: -item[1][2])[:_MOST_HOOKS]
+    shown = ", ".join(
+        f"{hook_name(name, report['binding'] or 'native') if name in OPERATIONS else name}"
+        f" {calls} times ({total_s:.1f} s)"
+        for name, (calls, _, total_s) in longest
+    )
+    return f"{cost['hooks_s']:.1f} s of {cost['checks_s']:.1f} s in the {report['side']}: {shown}"
 
 
 def complain(config: pytest.Config, text: str) -> None:

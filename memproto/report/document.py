@@ -5,6 +5,7 @@ import hashlib
 import json
 import platform
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,7 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
         "results": [_row(result, order) for result in results.values()],
         "seed": order.seed,
         "selected": facts.narrowed and left_out,
+        "cost": _cost(results.values()),
         "environment": _environment(order),
         "settings": order.settings.for_report(),
     }
@@ -159,10 +161,27 @@ def _row(result: Result, order: Order) -> dict[str, Any]:
         "clause": requirement.clause,
         "waiver": None,
         "duration_s": round(result.duration_s, 4),
-        "hooks": {
-            name: [int(calls), round(longest_s, 4)]
-            for name, (calls, longest_s) in sorted(result.hooks.items())
-        },
+        "hooks": _rounded(result.hooks),
+    }
+
+
+def _cost(results: Iterable[Result]) -> dict[str, Any]:
+    """What the checks took, and how much of it was the provider's; hooks may run side by side."""
+    hooks: dict[str, list[float]] = {}
+    took_s = 0.0
+    for result in results:
+        took_s += result.duration_s
+        for name, (calls, longest_s, total_s) in result.hooks.items():
+            seen = hooks.setdefault(name, [0, 0.0, 0.0])
+            hooks[name] = [seen[0] + calls, max(seen[1], longest_s), seen[2] + total_s]
+    provider_s = sum(total_s for _, _, total_s in hooks.values())
+    return {"checks_s": round(took_s, 3), "hooks_s": round(provider_s, 3), "hooks": _rounded(hooks)}
+
+
+def _rounded(hooks: dict[str, list[float]]) -> dict[str, list[float]]:
+    return {
+        name: [int(calls), round(longest_s, 4), round(total_s, 4)]
+        for name, (calls, longest_s, total_s) in sorted(hooks.items())
     }
 
 

@@ -189,8 +189,8 @@ class HostRun:
 
     def _count(self, operation: str, took_s: float) -> None:
         with self.watch.lock:
-            row = self.watch.hooks.setdefault(operation, [0, 0.0])
-            row[:] = [row[0] + 1, max(row[1], took_s)]
+            row = self.watch.hooks.setdefault(operation, [0, 0.0, 0.0])
+            row[:] = [row[0] + 1, max(row[1], took_s), row[2] + took_s]
 
     @property
     def examples(self) -> int:

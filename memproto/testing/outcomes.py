@@ -73,7 +73,7 @@ class Result:
         seen_in: The requirement whose check met this, where it is another one.
         duration_s: How long the check took.
         stack: The provider's frames when a hook was late.
-        hooks: How often each hook was called, and how long it took at most.
+        hooks: For each operation [calls, longest in seconds, all together in seconds].
 
     """
 

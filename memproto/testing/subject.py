@@ -132,7 +132,7 @@ class Watch:
         wire: Where the parent is told which hook runs.
         scale: Factor on every budget.
         deaths: Operation to the number of times that its hook hung or died in this run.
-        hooks: Operation to [calls, longest in seconds].
+        hooks: Operation to [calls, longest in seconds, all together in seconds].
         late: Operations whose hook returned after its budget.
         calls_left: How many more hook calls the user allows, or None for any number.
         has_refused: Whether a call was refused because none was left.
@@ -194,9 +194,10 @@ class Watch:
 
     def _count(self, operation: str, took_s: float) -> None:
         with self.lock:
-            row = self.hooks.setdefault(operation, [0, 0.0])
+            row = self.hooks.setdefault(operation, [0, 0.0, 0.0])
             row[0] += 1
             row[1] = max(row[1], took_s)
+            row[2] += took_s
 
 
 class Subject(ExtensionHooks):
