@@ -67,7 +67,9 @@ class Compression:
         with self._lock:
             if (other, fingerprint) in self._waiting:
                 return self._waiting.pop((other, fingerprint))
-        notes = self._session.call("on_pre_compress", (messages,))
+        # A newer host asks whether the provider could secure the messages; this one never insists.
+        secured = {"require_checkpoint": False}
+        notes = self._session.call("on_pre_compress", (messages,), named=secured)
         with self._lock:
             self._waiting = {(asker, fingerprint): notes}
         return notes

@@ -12,13 +12,15 @@ from typing import Any
 
 from memproto.adapters import hermes
 from memproto.adapters.coroutines import is_async
-from memproto.errors import MissingPackage, NoProvider
+from memproto.errors import KitUsageError, NoProvider
+from memproto.loading import host
 from memproto.loading.faults import does_not_import, missing, no_provider
 from memproto.loading.finding import GROUPS, resolve
-from memproto.loading.modules import takes_arguments
+from memproto.loading.host import import_ahead
+from memproto.loading.modules import Registering, takes_arguments
 from memproto.operations import CORE_HOOKS, Binding
 
-__all__ = ["GROUPS", "Loaded", "load"]
+__all__ = ["GROUPS", "Loaded", "import_ahead", "load"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Loaded:
         binding: The binding that its author wrote it for.
         origin: Where it came from: file, module or entry point, for a reader.
         raw: The class or factory itself.
+        notes: What differs from the way in which a host loads it, for a reader.
 
     """
 
@@ -40,6 +43,7 @@ class Loaded:
     binding: Binding
     origin: str
     raw: Any
+    notes: tuple[str, ...] = ()
 
 
 def load(target: str, factory: str = "") -> Loaded:
@@ -70,13 +74,16 @@ def _as_loaded(target: str, found: Any, origin: str) -> Loaded:
         )
     first = _built(target, found)
     adapt, binding = _adapter(target, first)
-    return Loaded(target, lambda: adapt(found()), binding, origin, found)
+    told = found.notes() if isinstance(found, Registering) else ()
+    if binding == "hermes":
+        told = (*host.notes(first), *told)
+    return Loaded(target, lambda: adapt(found()), binding, origin, found, told)
 
 
 def _built(target: str, build: Callable[[], Any]) -> Any:
     try:
         return build()
-    except (NoProvider, MissingPackage):
+    except KitUsageError:
         raise
     except ModuleNotFoundError as error:
         raise missing(target, error) from None

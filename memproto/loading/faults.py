@@ -1,25 +1,59 @@
 """What can be wrong with a target, in the words that its author reads."""
 
-from memproto.errors import MissingPackage, NoProvider, TargetDoesNotImport
+import re
+
+from memproto.errors import KitUsageError, MissingPackage, NoProvider, TargetDoesNotImport
+from memproto.loading import host
+
+_SKEW = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
 
 
 def missing(target: str, error: ModuleNotFoundError) -> MissingPackage:
     """The target needs a package that is not installed."""
+    top = str(error.name).partition(".")[0]
+    holder = f"the package that holds {error.name!r}"
+    if top in host.MODULES:
+        holder = f"hermes-agent, which holds {error.name!r},"
+        if host.version():
+            return MissingPackage(
+                f"--memproto={target}",
+                f"needs the module {error.name!r}, which hermes-agent {host.version()} lacks",
+                "install the version of hermes-agent that it was written for",
+            )
     return MissingPackage(
         f"--memproto={target}",
         f"needs the module {error.name!r}, which is not installed here",
-        f"install the package that holds {error.name!r} into this environment",
+        f"install {holder} into this environment",
     )
 
 
-def does_not_import(target: str, error: Exception) -> TargetDoesNotImport:
-    """Importing or building the target raised."""
-    frame = _innermost(error)
+def does_not_import(target: str, error: Exception) -> KitUsageError:
+    """Importing or building the target raised; for want of a package, where that is the cause."""
+    cause = _for_want_of(error)
+    if cause is not None:
+        return missing(target, cause)
+    skew = _SKEW.search(str(error)) if isinstance(error, ImportError) else None
+    if skew and skew["module"].partition(".")[0] in host.MODULES and host.version():
+        return MissingPackage(
+            f"--memproto={target}",
+            f"needs {skew['name']} of {skew['module']}, which hermes-agent {host.version()} lacks",
+            "install the version of hermes-agent that it was written for",
+        )
     return TargetDoesNotImport(
         f"--memproto={target}",
-        f"raises {type(error).__name__}: {error} ({frame})",
+        f"raises {type(error).__name__}: {error} ({_innermost(error)})",
         "make it import and build in a plain interpreter first",
     )
+
+
+def _for_want_of(error: BaseException | None) -> ModuleNotFoundError | None:
+    """The missing module behind an ImportError, which authors raise anew with a hint."""
+    seen = 0
+    while isinstance(error, ImportError) and seen < 10:
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            return error
+        error, seen = error.__cause__ or error.__context__, seen + 1
+    return None
 
 
 def _innermost(error: Exception) -> str:

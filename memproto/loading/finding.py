@@ -8,17 +8,15 @@ import types
 from pathlib import Path
 from typing import Any
 
-from memproto.errors import NoSuchTarget
+from memproto.errors import KitUsageError, MissingPackage, NoProvider, NoSuchTarget
+from memproto.loading import packages
+from memproto.loading.bundled import bundled
+from memproto.loading.directories import import_directory
 from memproto.loading.faults import does_not_import, missing
-from memproto.loading.modules import provider_of_module, registering, takes_arguments
+from memproto.loading.modules import Registering, is_registering, provider_of_module, submodules
+from memproto.loading.packages import GROUPS
 
-#: Entry-point groups that may hold a provider, in the order in which they are searched.
-GROUPS = (
-    "memproto.providers",
-    "hermes_agent.memory_providers",
-    "hermes_agent.plugins",
-    "hermes.memory_provider",
-)
+__all__ = ["GROUPS", "resolve"]
 
 _FORMS = (
     "a directory with __init__.py, hermes:NAME, module:attribute, an entry-point name, or a module"
@@ -39,15 +37,79 @@ def resolve(target: str) -> tuple[Any, str]:
     """
     path = Path(target)
     if path.is_dir() and (path / "__init__.py").is_file():
-        return provider_of_module(target, _import_directory(target, path)), str(path)
+        return _of_module(target, import_directory(target, path)), str(path)
     if target.startswith("hermes:"):
         return _bundled(target), target
     if ":" in target:
-        return _as_factory(target, _attribute(target)), target
-    point = _entry_point(target)
+        return _as_factory(target, _attribute(target, target)), target
+    point = packages.entry_point(target)
     if point is not None:
-        return _from_entry_point(target, point), f"entry point {point.name} = {point.value}"
-    return provider_of_module(target, _import(target, target)), f"module {target}"
+        origin = f"entry point {point.name} = {point.value}"
+        return _of_value(target, point.value), origin
+    return _by_name(target)
+
+
+def _by_name(target: str) -> tuple[Any, str]:
+    """A module, or what the distribution of that name holds."""
+    found = packages.distribution(target)
+    if found is None or _is_there(target):
+        return _of_value(target, target), f"module {target}"
+    name = f"distribution {found.metadata['Name']}"
+    value = packages.entry_point_of(found)
+    if value:
+        return _of_value(target, value), f"{name}, entry point {value}"
+    return _of_distribution(target, found, name)
+
+
+def _of_distribution(
+    target: str, found: importlib.metadata.Distribution, name: str
+) -> tuple[Any, str]:
+    """What the first module of a distribution holds that holds a provider."""
+    modules, tried = packages.modules_of(found), []
+    for module in modules:
+        try:
+            return _of_value(target, module), f"{name}, module {module}"
+        except MissingPackage:
+            raise
+        except NoProvider as fault:
+            tried.append(fault.fault)
+    looked = "; ".join(tried) or f"it installs no module (of {', '.join(modules) or 'none'})"
+    raise NoProvider(
+        f"--memproto={target}",
+        f"{name} has no entry point in {', '.join(GROUPS)}, and {looked}",
+        "name the provider's class, as in --memproto=module:Class",
+    )
+
+
+def _is_there(module: str) -> bool:
+    """Whether a module of that name can be found, as far as its top package tells."""
+    top = module.partition(".")[0]
+    try:
+        return top in sys.modules or importlib.util.find_spec(top) is not None
+    except (ValueError, ImportError):
+        return False
+
+
+def _of_value(target: str, value: str) -> Any:
+    """What an entry point's value, or the name of a module, stands for."""
+    module, _, attribute = value.partition(":")
+    if attribute:
+        return _as_factory(target, _attribute(target, f"{module}:{attribute}"))
+    return _of_module(target, _import(target, module))
+
+
+def _of_module(target: str, module: types.ModuleType) -> Any:
+    try:
+        return provider_of_module(target, module)
+    except KitUsageError as fault:
+        inner = submodules(module)
+        if isinstance(fault, NoProvider) and inner:
+            fault.fault += f" (its modules: {', '.join(inner[:12])})"
+        raise
+    except ModuleNotFoundError as error:
+        raise missing(target, error) from None
+    except Exception as error:
+        raise does_not_import(target, error) from None
 
 
 def _import(target: str, module: str) -> types.ModuleType:
@@ -64,43 +126,21 @@ def _assert_exists(target: str, module: str) -> None:
     """Tell 'there is no such module' from 'the module needs one that is missing'."""
     parts = module.split(".")
     if not all(part.isidentifier() for part in parts):
-        raise NoSuchTarget(f"--memproto={target}", "is no name of a module", f"give {_FORMS}")
+        fault = (
+            f"is no name of a module, and of no entry point ({', '.join(GROUPS)}) or distribution"
+        )
+        raise NoSuchTarget(f"--memproto={target}", fault, f"give {_FORMS}")
     # Only the top package is looked up: asking for a submodule would import its parents here.
-    try:
-        known = parts[0] in sys.modules or importlib.util.find_spec(parts[0]) is not None
-    except (ValueError, ImportError):
-        known = False
-    if not known:
+    if not _is_there(module):
         raise NoSuchTarget(
             f"--memproto={target}",
-            f"there is no module or entry point named {parts[0]!r} here",
+            f"there is no module, entry point or distribution named {parts[0]!r} here",
             f"install the package in this environment, or give {_FORMS}",
         )
 
 
-def _import_directory(target: str, path: Path) -> types.ModuleType:
-    """Import a plugin directory as a package of its own, so that its relative imports work."""
-    name = path.resolve().name.replace("-", "_").replace(".", "_")
-    location = importlib.util.spec_from_file_location(
-        name, path / "__init__.py", submodule_search_locations=[str(path.resolve())]
-    )
-    if location is None or location.loader is None:
-        raise NoSuchTarget(
-            f"--memproto={target}", "cannot be read as a package", "see its __init__.py"
-        )
-    module = importlib.util.module_from_spec(location)
-    sys.modules[name] = module
-    try:
-        location.loader.exec_module(module)
-    except ModuleNotFoundError as error:
-        raise missing(target, error) from None
-    except Exception as error:
-        raise does_not_import(target, error) from None
-    return module
-
-
-def _attribute(target: str) -> Any:
-    module_name, _, attribute = target.partition(":")
+def _attribute(target: str, named: str) -> Any:
+    module_name, _, attribute = named.partition(":")
     value: Any = _import(target, module_name)
     for part in attribute.split("."):
         if not hasattr(value, part):
@@ -119,54 +159,13 @@ def _public(value: Any) -> list[str]:
     ]
 
 
-def _entry_point(target: str) -> importlib.metadata.EntryPoint | None:
-    for group in GROUPS:
-        for point in importlib.metadata.entry_points(group=group, name=target):
-            return point
-    return None
-
-
-def _from_entry_point(target: str, point: importlib.metadata.EntryPoint) -> Any:
-    module = _import(target, point.module)
-    if not point.attr:
-        return provider_of_module(target, module)
-    return _as_factory(target, _attribute(f"{point.module}:{point.attr}"))
-
-
 def _as_factory(target: str, found: Any) -> Any:
     """What an attribute stands for: a module's provider, a plugin's register(ctx), or itself."""
     if isinstance(found, types.ModuleType):
-        return provider_of_module(target, found)
-    return registering(target, found) if _registers(found) else found
-
-
-def _registers(found: Any) -> bool:
-    """Whether `found` is a plugin's register(ctx): of that name, and not callable with nothing."""
-    is_function = isinstance(found, types.FunctionType) and found.__name__ == "register"
-    return is_function and takes_arguments(found)
+        return _of_module(target, found)
+    return Registering(target, found) if is_registering(found) else found
 
 
 def _bundled(target: str) -> Any:
-    name = target.partition(":")[2]
     _assert_exists(target, "plugins")
-    loader = _import(target, "plugins.memory")
-    load_one = getattr(loader, "load_memory_provider", None)
-    if load_one is None:
-        raise NoSuchTarget(
-            f"--memproto={target}",
-            "the installed `plugins.memory` is not that of hermes-agent",
-            "pip install hermes-agent",
-        )
-    try:
-        found = load_one(name)
-    except ModuleNotFoundError as error:
-        raise missing(target, error) from None
-    except Exception as error:
-        raise does_not_import(target, error) from None
-    if found is None:
-        raise NoSuchTarget(
-            f"--memproto={target}",
-            f"hermes-agent bundles no memory provider {name!r}",
-            "see `hermes memory list` for the names",
-        )
-    return lambda: load_one(name)
+    return bundled(target, _import(target, "plugins.memory"))

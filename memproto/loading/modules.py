@@ -1,37 +1,64 @@
-"""The provider that a module holds: by `register(ctx)`, by a function, or as a class."""
+"""The provider that a module holds: by `register(ctx)`, by a function, as a class, or deeper."""
 
+import importlib
 import inspect
+import pkgutil
+import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from memproto.adapters import hermes
 from memproto.errors import SeveralProviders
+from memproto.loading.context import PluginContext
 from memproto.loading.faults import no_provider
 from memproto.operations import CORE_HOOKS
 
+#: What the source of a submodule says, if it may hold the provider of its package.
+_MARKS = ("register_memory_provider", "MemoryProvider", "def on_turn_complete", "def sync_turn")
+_MOST_SUBMODULES = 200
 
-def provider_of_module(target: str, module: types.ModuleType) -> Any:
-    """`register(ctx)`, else `make_provider()`, else the only provider class defined in it."""
+#: Names under which the one argument of a plugin's entry function goes.
+_CONTEXT_NAMES = frozenset({"ctx", "context", "plugin_context", "plugin_ctx", "host", "collector"})
+
+
+def provider_of_module(target: str, module: types.ModuleType, *, deep: bool = True) -> Any:
+    """
+    `register(ctx)`, else `make_provider()`, else the only provider class defined in it.
+
+    Where a package shows none of these itself, its modules are looked through, by their source,
+    and the one that holds a provider is imported.
+
+    Raises:
+        NoProvider: There is none.
+        SeveralProviders: There are several classes, or several modules that hold one.
+
+    """
     if callable(getattr(module, "register", None)):
-        return registering(target, module.register)
+        return Registering(target, module.register, module)
     if callable(getattr(module, "make_provider", None)):
         return module.make_provider
-    classes = _provider_classes(module)
+    classes = provider_classes(module)
     if len(classes) > 1:
-        names = ", ".join(sorted(item.__name__ for item in classes))
-        first = min(item.__name__ for item in classes)
-        raise SeveralProviders(
-            f"--memproto={target}",
-            f"{module.__name__} holds {len(classes)} providers: {names}",
-            f"say which one, as in --memproto={module.__name__}:{first}",
-        )
-    if not classes:
+        raise _several(target, module.__name__, [item.__name__ for item in classes])
+    if classes:
+        return classes[0]
+    found = _in_submodules(target, module) if deep else None
+    if found is None:
         raise no_provider(target, f"{module.__name__} defines no provider")
-    return classes[0]
+    return found
 
 
-def _provider_classes(module: types.ModuleType) -> list[type]:
+def _several(target: str, module: str, names: list[str]) -> SeveralProviders:
+    return SeveralProviders(
+        f"--memproto={target}",
+        f"{module} holds {len(names)} providers: {', '.join(sorted(names))}",
+        f"say which one, as in --memproto={module}:{min(names)}",
+    )
+
+
+def provider_classes(module: types.ModuleType) -> list[type]:
     """Provider classes whose code is in the module's package, not merely imported into it."""
     root = module.__name__
     mine: list[type] = []
@@ -41,7 +68,8 @@ def _provider_classes(module: types.ModuleType) -> list[type]:
         home = getattr(value, "__module__", "")
         if (home == root or home.startswith(f"{root}.")) and _looks_like_provider(value):
             mine.append(value)
-    return mine
+    # A stand-in for the host's base class is no provider beside one that is built on it.
+    return [item for item in mine if item.__name__ != "MemoryProvider"] or mine
 
 
 def _looks_like_provider(value: Any) -> bool:
@@ -50,46 +78,138 @@ def _looks_like_provider(value: Any) -> bool:
     return all(hasattr(value, hook) for hook in CORE_HOOKS) or hermes.is_hermes(value)
 
 
-class PluginContext:
+# -- submodules ------------------------------------------------------------------------------------
+
+
+def _in_submodules(target: str, package: types.ModuleType) -> Any:
+    """What the one submodule holds that holds a provider; None for none."""
+    found: dict[str, Any] = {}
+    for name in _candidates(package):
+        module = importlib.import_module(name)
+        if callable(getattr(module, "register", None)) and _says_register(module):
+            return Registering(target, module.register, module)
+        found |= {f"{item.__module__}:{item.__name__}": item for item in _defined_in(module)}
+    if len(found) > 1:
+        names = ", ".join(sorted(found))
+        raise SeveralProviders(
+            f"--memproto={target}",
+            f"the modules of {package.__name__} hold {len(found)} providers: {names}",
+            f"say which one, as in --memproto={min(found)}",
+        )
+    return next(iter(found.values()), None)
+
+
+def _defined_in(module: types.ModuleType) -> list[type]:
+    return [item for item in provider_classes(module) if item.__module__ == module.__name__]
+
+
+def _says_register(module: types.ModuleType) -> bool:
+    return "register_memory_provider" in _source(Path(str(module.__file__)))
+
+
+def _candidates(package: types.ModuleType) -> Iterator[str]:
+    """Submodules whose source speaks of a provider; only those are imported."""
+    for folder in map(Path, getattr(package, "__path__", ())):
+        files = sorted(folder.rglob("*.py"), key=lambda path: (len(path.parts), path))
+        for file in files[:_MOST_SUBMODULES]:
+            parts = file.relative_to(folder).with_suffix("").parts
+            is_test = any(part.startswith(("test", "conftest", "__main__")) for part in parts)
+            if is_test or not any(mark in _source(file) for mark in _MARKS):
+                continue
+            inner = parts[:-1] if parts[-1] == "__init__" else parts
+            if inner and all(part.isidentifier() for part in inner):
+                yield ".".join((package.__name__, *inner))
+
+
+def _source(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def submodules(module: types.ModuleType) -> list[str]:
+    """The names of a package's modules, for a reader."""
+    return sorted(item.name for item in pkgutil.iter_modules(getattr(module, "__path__", ())))
+
+
+# -- register(ctx) ---------------------------------------------------------------------------------
+
+
+class Registering:
     """
-    What `register(ctx)` gets: it takes the provider, and accepts whatever else a plugin registers.
+    A factory that calls `register(ctx)` for each instance, and gives what was registered.
+
+    Where `register` takes no provider to the context and the module defines one class, that is
+    built, as a Hermes host does.
 
     Attributes:
-        providers: What was registered, in order.
+        context: That of the last call, or None before the first one.
 
     """
 
-    def __init__(self) -> None:
-        self.providers: list[Any] = []
+    def __init__(
+        self, target: str, register: Callable[..., Any], module: types.ModuleType | None = None
+    ) -> None:
+        self.context: PluginContext | None = None
+        self._target = target
+        self._register = register
+        self._module = module or sys.modules.get(getattr(register, "__module__", ""))
+        self._given: list[Any] = []
 
-    def register_memory_provider(self, provider: Any) -> None:
-        """Take the provider."""
-        self.providers.append(provider)
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        """Stand in for any other part of the context: it takes anything and does nothing."""
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return lambda *args, **kwargs: None
-
-
-def registering(target: str, register: Callable[[Any], Any]) -> Callable[[], Any]:
-    """A factory that calls `register(ctx)` for each instance, and gives what was registered."""
-    given: list[Any] = []
-
-    def build() -> Any:
-        context = PluginContext()
-        register(context)
+    def __call__(self) -> Any:
+        """Register once more, and give a new instance."""
+        context = self.context = self._new_context()
+        self._register(context)
         if not context.providers:
-            raise no_provider(target, "register(ctx) registered no memory provider")
+            return self._only_class()()
         provider = context.providers[-1]
-        if any(provider is earlier for earlier in given):
+        if isinstance(provider, type):
+            return provider()
+        if any(provider is earlier for earlier in self._given):
             # A module that registers one object of its own is no factory; its class is.
             return type(provider)()
-        given.append(provider)
+        self._given.append(provider)
         return provider
 
-    return build
+    def notes(self) -> tuple[str, ...]:
+        """What was asked of the context beyond what the loader of memory plugins offers."""
+        if self.context is None:
+            return ()
+        unknown, beyond = sorted(self.context.unknown), sorted(self.context.beyond)
+        told = [f"register(ctx) asks for ctx.{name}, which no known host has" for name in unknown]
+        told += [f"register(ctx) asks for ctx.{name}, not for memory plugins" for name in beyond]
+        return tuple(told)
+
+    def _new_context(self) -> PluginContext:
+        file = getattr(self._module, "__file__", None)
+        name = getattr(self._module, "__name__", "").rpartition(".")[2]
+        return PluginContext(name, Path(file).parent if file else None)
+
+    def _only_class(self) -> type:
+        classes = [] if self._module is None else provider_classes(self._module)
+        if len(classes) == 1:
+            return classes[0]
+        raise no_provider(self._target, "register(ctx) registered no memory provider")
+
+
+def is_registering(found: Any) -> bool:
+    """Whether `found` is a plugin's entry function, which takes the context and gives nothing."""
+    if not isinstance(found, types.FunctionType):
+        return False
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    if found.__name__ == "register":
+        return any(_is_one(item) for item in parameters)
+    needed = [item.name for item in parameters if item.default is item.empty and _is_one(item)]
+    named = found.__name__.startswith("register") or bool(_CONTEXT_NAMES.intersection(needed))
+    return len(needed) == 1 and named
+
+
+def _is_one(parameter: inspect.Parameter) -> bool:
+    return parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
 
 
 def takes_arguments(build: Callable[[], Any]) -> bool:

@@ -1,0 +1,65 @@
+"""The installed hermes-agent: its version, its base class, and what a provider makes of it."""
+
+import contextlib
+import importlib
+import importlib.metadata
+import importlib.util
+import sys
+from typing import Any
+
+#: Modules that hermes-agent installs at the top and that providers import.
+MODULES = (
+    *("agent", "plugins", "hermes_cli", "hermes_constants", "hermes_state", "hermes_logging"),
+    *("hermes_time", "hermes_bootstrap", "tools", "toolsets", "gateway", "cron", "utils"),
+)
+
+_BASE = "agent.memory_provider"
+
+
+def version() -> str:
+    """The version of the installed hermes-agent, or ""."""
+    try:
+        return importlib.metadata.version("hermes-agent")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def import_ahead(target: str) -> None:
+    """
+    Import what a Hermes host has imported long before it loads a provider, where it is installed.
+
+    What these imports do is then no work of the provider's. Never raises.
+    """
+    if not version():
+        return
+    with contextlib.suppress(Exception):
+        importlib.import_module(_BASE)
+    if target.startswith("hermes:"):
+        with contextlib.suppress(Exception):
+            importlib.import_module("plugins.memory")
+
+
+def base_class() -> type | None:
+    """The base class of the installed host, where it could be imported."""
+    found = getattr(sys.modules.get(_BASE), "MemoryProvider", None)
+    return found if version() and isinstance(found, type) else None
+
+
+def hooks_of_base() -> frozenset[str] | None:
+    """The hooks that the installed host's base class has; None where there is none."""
+    base = base_class()
+    return None if base is None else frozenset(dir(base))
+
+
+def notes(provider: Any) -> tuple[str, ...]:
+    """How a Hermes provider stands to the installed host's base class, where they differ."""
+    base = base_class()
+    if base is None:
+        return ("judged by its shape: hermes-agent is not installed",)
+    if isinstance(provider, base):
+        return ()
+    host = f"hermes-agent {version()}"
+    stub = next((kind for kind in type(provider).__mro__ if kind.__name__ == base.__name__), None)
+    if stub is None:
+        return (f"judged by its shape: no subclass of the MemoryProvider of {host}",)
+    return (f"its base class is {stub.__module__}.{stub.__name__}, not that of {host}",)
