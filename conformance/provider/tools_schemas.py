@@ -1,0 +1,280 @@
+"""Chapter 61: what the model is told about tools."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from memproto.adapters.hermes_hooks import bare_schemas
+from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.extended import needs_extension
+from memproto.testing.run import Run
+from memproto.testing.subject import Subject
+from memproto.testing.wire import show
+
+#: What each model API takes as a name.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_STRICT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
+_ARGUMENT = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
+
+_NOT_AT_THE_TOP = ("oneOf", "anyOf", "allOf", "enum", "not", "$ref")
+
+#: Key words that some model APIs refuse wherever they stand.
+_NOT_EVERYWHERE = ("$ref", "$defs", "definitions", "oneOf", "allOf", "not")
+
+_KEYS = {"name", "description", "parameters", "strict"}
+
+#: In the spelling without case, dashes and underscores.
+_WHOSE = {"userid", "tenantid", "tenant", "agentid", "accountid", "ownerid", "principalid"}
+_WHOSE |= {"orgid", "organizationid", "organisationid", "customerid"}
+
+#: Those that every release of the Hermes host from 0.13 to 0.19 has; see the chapter.
+RESERVED = frozenset(
+    {
+        *("web_search", "web_extract", "terminal", "process", "read_file", "write_file", "patch"),
+        *("search_files", "vision_analyze", "image_generate", "text_to_speech", "todo", "memory"),
+        *("skills_list", "skill_view", "skill_manage", "session_search", "clarify", "cronjob"),
+        *("execute_code", "delegate_task", "browser_navigate", "browser_snapshot"),
+        *("browser_click", "browser_type", "browser_scroll", "browser_back", "browser_press"),
+        *("browser_get_images", "browser_vision", "browser_console", "browser_cdp"),
+        *("browser_dialog", "ha_list_entities", "ha_get_state", "ha_list_services"),
+        *("ha_call_service", "kanban_show", "kanban_list", "kanban_complete", "kanban_block"),
+        *("kanban_heartbeat", "kanban_comment", "kanban_create", "kanban_link"),
+    }
+)
+
+
+def _schemas(run: Run) -> list[Any]:
+    """What `get_tool_schemas` gives in a session, each item without a wrapping."""
+    if run.binding == "native":
+        needs_extension(run, "tools")
+    run.needs_hook("tools")
+    with run.session() as subject:
+        schemas = bare_schemas(subject.tools())
+    if not isinstance(schemas, list | tuple):
+        _wrong(run, f"{run.hook('tools')}() gave {show(schemas, 120)}")
+    if not schemas:
+        raise NotApplicable("the provider offers no tools")
+    return list(schemas)
+
+
+def _wrong(run: Run, told: str) -> None:
+    run.violated(
+        "a list of dicts, each with a name, a description, and parameters of type object",
+        told,
+        requirement="MP-TOOL-002",
+    )
+
+
+def _sound(run: Run) -> list[dict[str, Any]]:
+    """The schemas that have the shape; the others are for MP-TOOL-002 alone."""
+    found = [item for item in _schemas(run) if not _misshapen(item)]
+    if not found:
+        raise NotApplicable("no tool schema has the shape of one; see MP-TOOL-002")
+    return found
+
+
+def _name(item: Any) -> Any:
+    return item.get("name") if isinstance(item, dict) else None
+
+
+# -- the shape -------------------------------------------------------------------------------------
+
+
+@check("MP-TOOL-002")
+def each_schema_has_the_shape_of_a_function(run: Run) -> None:
+    for number, item in enumerate(_schemas(run), 1):
+        if fault := _misshapen(item):
+            _wrong(run, f"schema {number}, named {_name(item)!r}, {fault}")
+
+
+def _misshapen(item: Any) -> str:
+    if not isinstance(item, dict):
+        return f"is {show(item, 80)}"
+    for key in ("name", "description"):
+        if not (isinstance(item.get(key), str) and item[key].strip()):
+            return f"has the {key} {item[key]!r}" if key in item else f"has no {key}"
+    parameters = item.get("parameters")
+    if not isinstance(parameters, dict):
+        return f"has no parameters; its keys are {', '.join(map(str, item))}"
+    kind = parameters.get("type")
+    return "" if kind == "object" else f"has parameters of type {kind!r}"
+
+
+@check("MP-TOOL-003")
+def each_schema_is_in_the_portable_subset(run: Run) -> None:
+    _report(run, _unportable, "a schema that every model API takes")
+
+
+def _report(run: Run, faults: Callable[[dict[str, Any]], Iterator[str]], expected: str) -> None:
+    found = [(item["name"], fault) for item in _sound(run) for fault in faults(item)]
+    if found:
+        name, fault = found[0]
+        more = f"; {len(found)} of the kind" if found[1:] else ""
+        run.violated(f"{expected}, of each tool", f"{name}: {fault}{more}")
+
+
+def _unportable(item: dict[str, Any]) -> Iterator[str]:
+    parameters = item["parameters"]
+    if not _NAME.fullmatch(item["name"]):
+        yield "its name is not of 1 to 64 ASCII letters, digits, _ and -"
+    yield from (f"`{key}` stands at the top" for key in _NOT_AT_THE_TOP if key in parameters)
+    if not isinstance(parameters.get("properties"), dict):
+        yield "its parameters have no `properties`"
+    try:
+        json.dumps(item, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        yield f"it cannot be sent as JSON: {show(error, 80)}"
+        return
+    yield from _unportable_at("", parameters)
+
+
+def _unportable_at(where: str, schema: dict[str, Any]) -> Iterator[str]:
+    properties = schema.get("properties")
+    properties = properties if isinstance(properties, dict) else {}
+    yield from _unportable_object(where, schema.get("required"), properties)
+    if _is_array(schema) and not isinstance(schema.get("items"), dict):
+        yield f"the list {where} has no `items`"
+    for place, inner in _inner(where, schema):
+        if isinstance(inner, dict):
+            yield from _unportable_at(place, inner)
+        else:
+            yield f"{place} is {show(inner, 60)}, which is no schema"
+
+
+def _unportable_object(where: str, required: Any, properties: dict[str, Any]) -> Iterator[str]:
+    of = f" of {where}" if where else ""
+    if required is not None and not isinstance(required, list):
+        yield f"`required`{of} is {show(required, 60)}"
+    listed = required if isinstance(required, list) else []
+    yield from (f"`required`{of} names {n!r}, no property" for n in listed if n not in properties)
+    odd = [name for name in properties if not _ARGUMENT.fullmatch(name)]
+    yield from (f"the argument {name!r} is not of ASCII letters and digits" for name in odd)
+
+
+def _is_array(schema: dict[str, Any]) -> bool:
+    kind = schema.get("type")
+    return kind == "array" or (isinstance(kind, list) and "array" in kind)
+
+
+def _inner(where: str, schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The schemas inside a schema, each with its place."""
+    properties = schema.get("properties")
+    for name, inner in (properties if isinstance(properties, dict) else {}).items():
+        yield f"{where}.{name}".lstrip("."), inner
+    if isinstance(schema.get("items"), dict):
+        yield f"{where}[]", schema["items"]
+    for key in ("anyOf", "oneOf", "allOf"):
+        options = schema.get(key) if where else None
+        yield from ((where, one) for one in (options if isinstance(options, list) else ()))
+
+
+@check("MP-TOOL-004")
+def each_schema_avoids_what_some_apis_refuse(run: Run) -> None:
+    _report(run, _narrow, "a schema as in tool-schema.schema.json, with one type for an argument")
+
+
+def _narrow(item: dict[str, Any]) -> Iterator[str]:
+    if _NAME.fullmatch(item["name"]) and not _STRICT_NAME.fullmatch(item["name"]):
+        yield "its name does not begin with a letter or _"
+    if extra := sorted(map(str, set(item) - _KEYS)):
+        yield f"it has the keys {', '.join(extra)}"
+    yield from (f"it has `{key}`" for key in ("$defs", "definitions") if key in item["parameters"])
+    for place, inner in _inner("", item["parameters"]):
+        yield from _narrow_at(place, inner)
+
+
+def _narrow_at(where: str, schema: Any) -> Iterator[str]:
+    if not isinstance(schema, dict):
+        return
+    yield from (f"{where} has `{key}`" for key in _NOT_EVERYWHERE if key in schema)
+    if isinstance(schema.get("type"), list):
+        yield f"{where} has the types {', '.join(map(str, schema['type']))}"
+    choices = schema.get("enum")
+    if isinstance(choices, list) and not (choices and all(isinstance(c, str) for c in choices)):
+        yield f"{where} has the choices {show(choices, 60)}, which are not texts"
+    for place, inner in _inner(where, schema):
+        yield from _narrow_at(place, inner)
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+@check("MP-TOOL-005")
+def no_two_tools_have_one_name(run: Run) -> None:
+    names = [item["name"] for item in _sound(run)]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        told = f"{len(names)} schemas, {names.count(twice[0])} of them named {twice[0]!r}"
+        run.violated("a name of its own for each tool", told)
+
+
+@check("MP-TOOL-006")
+def no_tool_has_a_name_of_the_host(run: Run) -> None:
+    if taken := sorted(RESERVED.intersection(item["name"] for item in _sound(run))):
+        told = f"{', '.join(taken)}: the host leaves it out and calls its own"
+        run.violated("tool names that are not among those of the host", told)
+
+
+@check("MP-TOOL-007")
+def no_tool_appears_only_after_the_start(run: Run) -> None:
+    before, after = _before_and_after(run)
+    if not after:
+        raise NotApplicable("the provider offers no tools")
+    if late := sorted(after - before):
+        run.violated(
+            f"every tool that {run.hook('tools')}() gives in a session among those that it gave "
+            f"before {run.hook('open')}",
+            f"before: {', '.join(sorted(before)) or 'none'}; only afterwards: {', '.join(late)}",
+        )
+
+
+def _before_and_after(run: Run) -> tuple[set[str], set[str]]:
+    """The names of the tools before and after the start of one instance, as a host reads them."""
+    run.needs_hook("tools")
+    subject = run.provider()
+    if not subject.available():
+        raise NotApplicable("a host asks a provider for tools that says it is available")
+    before = _names(subject)
+    subject.open(run.session_key(), run.config())
+    after = _names(subject)
+    subject.close()
+    return before, after
+
+
+def _names(subject: Subject) -> set[str]:
+    schemas = bare_schemas(subject.tools())
+    names = map(_name, schemas if isinstance(schemas, list | tuple) else ())
+    return {name for name in names if isinstance(name, str) and name}
+
+
+# -- whose memory, and the wrapping ----------------------------------------------------------------
+
+
+@check("MP-TOOL-012")
+def no_tool_lets_the_model_choose_whose_memory(run: Run) -> None:
+    found = [f"{item['name']} has {name!r}" for item in _sound(run) for name in _whose(item)]
+    if found:
+        run.violated("no argument that says whose memory is meant", "; ".join(found[:5]))
+
+
+def _whose(item: dict[str, Any]) -> Iterator[str]:
+    properties = item["parameters"].get("properties")
+    for name, argument in (properties if isinstance(properties, dict) else {}).items():
+        # Where the provider itself fixes the choices, the model cannot name a stranger.
+        is_fixed = isinstance(argument, dict) and {"enum", "const"} & set(argument)
+        if name.replace("_", "").replace("-", "").lower() in _WHOSE and not is_fixed:
+            yield name
+
+
+@check("MP-TOOL-015")
+def a_schema_is_not_wrapped(run: Run) -> None:
+    with run.session() as subject:
+        raw = getattr(subject.provider, "wrapped", subject.provider)
+        schemas = subject.call("tools", raw.get_tool_schemas)
+    items = list(schemas) if isinstance(schemas, list | tuple) else []
+    if not items:
+        raise NotApplicable("the provider offers no tools")
+    wrapped = [item for item in items if bare_schemas([item]) != [item]]
+    if wrapped:
+        told = f"{len(wrapped)} of {len(items)} stand in {{'type': 'function', 'function': ...}}"
+        run.violated("each schema with its name, description and parameters at the top", told)

@@ -1,0 +1,143 @@
+"""Broken tools: schemas that no model API takes, answers that are none, forgetting that is none."""
+
+import json
+import threading
+from typing import Any
+
+from tests.broken.marks import mutant
+from tests.good.tooled import HermesTooled, Tooled
+
+#: Longer than a tool call may take at the scale of the kit below.
+_LONG_S = 9.0
+
+
+@mutant(kills="MP-TOOL-002", says="tooled_forget', has no parameters", report="G1")
+class ASchemaOfAnotherApi(Tooled):
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        *others, last = super().get_tool_schemas()
+        return [*others, {**last, "input_schema": last.pop("parameters")}]
+
+
+@mutant(kills="MP-TOOL-003", says="the list tags has no `items`", report="G2")
+class AListOfNothingSaid(Tooled):
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        schemas = super().get_tool_schemas()
+        schemas[0]["parameters"]["properties"]["tags"] = {"type": "array"}
+        return schemas
+
+
+@mutant(kills="MP-TOOL-003", says="`anyOf` stands at the top", report="G2")
+class AChoiceAtTheTop(Tooled):
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        schemas = super().get_tool_schemas()
+        schemas[1]["parameters"]["anyOf"] = [{"required": ["query"]}]
+        return schemas
+
+
+@mutant(kills="MP-TOOL-004", says="limit has the types integer, null", report="G2")
+class AnArgumentOfTwoTypes(Tooled):
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        schemas = super().get_tool_schemas()
+        schemas[1]["parameters"]["properties"]["limit"]["type"] = ["integer", "null"]
+        return schemas
+
+
+@mutant(kills="MP-TOOL-005", says="2 of them named 'tooled_add'", report="G4")
+class EachToolTwice(Tooled):
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        return super().get_tool_schemas() * 2
+
+
+@mutant(kills="MP-TOOL-006", says="session_search", report="G4")
+class AToolOfTheHost(HermesTooled):
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        schemas = super().get_tool_schemas()
+        return [*schemas, {**schemas[1], "name": "session_search"}]
+
+
+@mutant(kills="MP-TOOL-007", says="before: none; only afterwards", report="G5")
+class ToolsOnceItRuns(HermesTooled):
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        return super().get_tool_schemas() if self.notes._path else []
+
+
+@mutant(kills="MP-TOOL-008", says="which is no str", report="G3")
+class ADictForAnAnswer(Tooled):
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        answer = super().handle_tool_call(tool_name, args)
+        return json.loads(answer) if tool_name == "tooled_search" else answer
+
+
+@mutant(kills="MP-TOOL-008", says="which is no JSON", report="G3")
+class WordsWhereNothingIsFound(Tooled):
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        answer = super().handle_tool_call(tool_name, args)
+        return "No notes were found." if answer == '{"notes": []}' else answer
+
+
+@mutant(kills="MP-TOOL-008", says="raised UnicodeEncodeError", report="J2")
+class AnArgumentIsEncoded(Tooled):
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        json.dumps(args, ensure_ascii=False).encode()
+        return super().handle_tool_call(tool_name, args)
+
+
+@mutant(kills="MP-TOOL-009", says="raised KeyError('text')", report="G3")
+class AMissingArgumentRaises(Tooled):
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        if tool_name == "tooled_add":
+            args = {**args, "text": args["text"]}
+        return super().handle_tool_call(tool_name, args)
+
+
+@mutant(kills="MP-TOOL-009", says="which is no JSON", report="G3")
+class AnErrorInWords(Tooled):
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        answer = super().handle_tool_call(tool_name, args)
+        wrong = json.loads(answer).get("error", "")
+        return f"Error: {wrong}" if wrong.endswith("is missing") else answer
+
+
+@mutant(kills="MP-TOOL-010", says="'query' in the `required` of tooled_search", report="G7")
+class NeededAndSaidToBeOptional(Tooled):
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        schemas = super().get_tool_schemas()
+        schemas[1]["parameters"]["required"] = []
+        return schemas
+
+
+@mutant(kills="MP-TOOL-011", says="gone after tooled_forget", report="G8")
+class ForgetsNothing(Tooled):
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        if tool_name == "tooled_forget" and isinstance(args.get("id"), str):
+            return json.dumps({"success": True, "forgotten": 0})
+        return super().handle_tool_call(tool_name, args)
+
+
+@mutant(kills="MP-TOOL-012", says="tooled_search has 'user_id'", report="E5")
+class TheModelSaysWhoseMemory(Tooled):
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        schemas = super().get_tool_schemas()
+        schemas[1]["parameters"]["properties"]["user_id"] = {"type": "string"}
+        return schemas
+
+
+@mutant(kills="MP-TOOL-013", says="handle_tool_call", report="B1", scale=0.1)
+class ASearchThatWaits(Tooled):
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        if tool_name == "tooled_search":
+            threading.Event().wait(_LONG_S)
+        return super().handle_tool_call(tool_name, args)
+
+
+@mutant(kills="MP-TOOL-014", says="it raised KeyError('harbour_lamp_light')", report="G3")
+class AnUnknownToolRaises(Tooled):
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        self._handlers()[tool_name]
+        return super().handle_tool_call(tool_name, args)
+
+
+@mutant(kills="MP-TOOL-015", says="3 of 3 stand in", report="G1")
+class SchemasAreWrapped(HermesTooled):
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        return [{"type": "function", "function": item} for item in super().get_tool_schemas()]
