@@ -38,6 +38,9 @@ GOOD = (
     "tests.good.journal:Journal",
     "tests.good.dated:Dated",
     "tests.good.tenants:Tenants",
+    "tests.good.tooled:Tooled",
+    "tests.good.configured:Configured",
+    "tests.good.telling:Telling",
 )
 
 #: Beside its own chapters each mutant meets these, in which most faults would show up by accident.
