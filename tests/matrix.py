@@ -41,6 +41,7 @@ GOOD = (
     "tests.good.tooled:Tooled",
     "tests.good.configured:Configured",
     "tests.good.telling:Telling",
+    "tests.good.private:Private",
 )
 
 #: Beside its own chapters each mutant meets these, in which most faults would show up by accident.

@@ -8,6 +8,7 @@ check can never mistake the provider's exception for its own.
 import contextlib
 import dataclasses
 import json
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -36,9 +37,12 @@ _METERED = _MAY_NEED_A_BACKEND
 #: Why what needs another hook call is not tested.
 UNPAID = "all hook calls are made; needs: a higher `max_hook_calls`"
 
-#: Operations after which there may be something new to recall.
+#: Operations after which recall may be different.
 _STORING = frozenset(
-    {"record", "mirror", "compress", "call_tool", "end", "switch", "delegation", "record_turn"}
+    {
+        *("record", "mirror", "compress", "call_tool", "end", "switch", "delegation"),
+        *("record_turn", "forget"),
+    }
 )
 
 
@@ -208,6 +212,7 @@ class Subject(ExtensionHooks):
         provider: The instance, with the nine members.
         binding: The binding that its author wrote it for.
         config: What `initialize` got, or None before.
+        variable: What HERMES_HOME names while a hook runs, or "" for what it names anyway.
 
     """
 
@@ -215,6 +220,7 @@ class Subject(ExtensionHooks):
         self.provider = provider
         self.binding = binding
         self.config: dict[str, Any] | None = None
+        self.variable = ""
         self._watch = watch
         self._has_stored = False
 
@@ -251,7 +257,7 @@ class Subject(ExtensionHooks):
             self._note_stored(operation)
 
     def _watched(self, operation: str, function: Callable[[], Any]) -> Any:
-        with self._watch.hook(operation):
+        with self._watch.hook(operation), naming_home(self.variable):
             try:
                 return honest(function())
             except BaseException as error:
@@ -283,6 +289,9 @@ class Subject(ExtensionHooks):
     def open(self, session_key: str, config: dict[str, Any]) -> None:
         """Initialize the provider; `config` is handed over as it is."""
         self.config = config
+        if self.binding == "hermes" and not self.variable:
+            # A Hermes host has one profile in a process, which the variable and the argument name.
+            self.variable = str(config.get("host_home") or config.get("home") or "")
         if self._watch.announces:
             # As JSON, which is what can travel; a check may put any object in.
             told = json.dumps({**config, "session_key": session_key}, default=str)
@@ -314,6 +323,21 @@ class Subject(ExtensionHooks):
     def close(self) -> None:
         """Shut the provider down."""
         self._use("close")
+
+
+@contextlib.contextmanager
+def naming_home(home: str) -> Iterator[None]:
+    """Have HERMES_HOME name a directory; what a hook makes of the variable stays."""
+    before = os.environ.get("HERMES_HOME")
+    if home in ("", before):
+        yield
+        return
+    os.environ["HERMES_HOME"] = home
+    try:
+        yield
+    finally:
+        if before is not None and os.environ.get("HERMES_HOME") == home:
+            os.environ["HERMES_HOME"] = before
 
 
 class Disguised:
