@@ -38,6 +38,7 @@ GOOD = (
     "tests.good.journal:Journal",
     "tests.good.dated:Dated",
     "tests.good.tenants:Tenants",
+    "tests.good.switching:Switching",
     "tests.good.tooled:Tooled",
     "tests.good.configured:Configured",
     "tests.good.telling:Telling",

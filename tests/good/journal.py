@@ -26,6 +26,7 @@ class Journal:
         self._path: Path | None = None
         self._entries: list[dict[str, str]] = []
         self._recall_chars: int | None = None
+        self._is_kept = True
 
     def is_available(self) -> bool:
         return True
@@ -35,6 +36,8 @@ class Journal:
         home.mkdir(parents=True, exist_ok=True)
         self._path = home / "journal.jsonl"
         self._recall_chars = config.get("limits", {}).get("recall_chars")
+        kept = config.get("protocol", {}).get("contexts", ["primary"])
+        self._is_kept = config.get("agent_context", "primary") in kept
         self._entries = self._load()
 
     def capabilities(self) -> dict[str, Any]:
@@ -103,6 +106,9 @@ class Journal:
 
     def _save(self) -> None:
         assert self._path is not None
+        if not self._is_kept:
+            # A job or a subagent: what it says is not the user's.
+            return
         lines = "".join(json.dumps(entry) + "\n" for entry in self._entries)
         fresh = self._path.with_suffix(".new")
         fresh.write_text(lines, "ascii")

@@ -1,0 +1,78 @@
+"""Chapter 78: sessions that are no conversation."""
+
+from memproto.testing import routes
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.run import Run
+from memproto.testing.subject import HookRaised
+from memproto.testing.wire import show
+
+_PRIMARY = "primary"
+
+#: The values of `agent_context` in which a host calls no write hooks.
+_OTHERS = ("subagent", "cron", "flush")
+
+
+@check("MP-CTX-001")
+def every_context_starts(run: Run) -> None:
+    for context in (_PRIMARY, *_OTHERS):
+        try:
+            subject = run.open(agent_context=context)
+        except HookRaised as failure:
+            if failure.ends_process or context == _PRIMARY:
+                # What is raised without it too is booked where it belongs, under MP-INIT-001.
+                raise
+            run.violated(
+                f"{run.hook('open')} starts with agent_context {context!r}",
+                f"it raised {show(failure.error, 300)}",
+            )
+        subject.recall("What did we agree on for the next week?")
+        run.close(subject)
+
+
+@check("MP-CTX-002")
+def every_context_recalls(run: Run) -> None:
+    route = run.needs_route(*routes.ROUTES)
+    fact = _stored_in_primary(run, route)
+    for context in _OTHERS:
+        if not _comes_back(run, fact, context):
+            run.violated(
+                f"{fact.name!r} recalled with agent_context {context!r}, as in a conversation",
+                "it does not come back there",
+            )
+
+
+def _stored_in_primary(run: Run, route: str) -> Fact:
+    fact = run.facts.new()
+    with run.session() as subject:
+        run.plant(subject, fact, route)
+    if not _comes_back(run, fact, _PRIMARY):
+        raise Untestable("a fact stored in a conversation did not come back")
+    return fact
+
+
+def _comes_back(run: Run, fact: Fact, context: str) -> bool:
+    with run.session(agent_context=context) as subject:
+        return run.brings_back(subject, fact)
+
+
+@check("MP-CTX-003")
+def other_contexts_store_no_turns(run: Run) -> None:
+    if not run.serves("turns"):
+        raise NotApplicable("no turn is stored")
+    run.needs_route("turns")
+    _stored_in_primary(run, "turns")
+    stored = [context for context in _OTHERS if _stores(run, context)]
+    if stored:
+        run.violated(
+            f"no turn stored where agent_context is {' or '.join(_OTHERS)}",
+            f"{run.hook('record')} stored one of {' and '.join(stored)}: a conversation recalls it",
+        )
+
+
+def _stores(run: Run, context: str) -> bool:
+    """Whether a turn that is handed over in the context is recalled in a conversation."""
+    fact = run.facts.new()
+    with run.session(agent_context=context) as subject:
+        routes.tolerant(lambda: run.plant(subject, fact, "turns"))
+    return _comes_back(run, fact, _PRIMARY)

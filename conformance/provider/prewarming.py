@@ -1,0 +1,159 @@
+"""Chapter 62: recall that is prepared before it is asked for."""
+
+from memproto.testing import routes, switches, tenants, texts
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.extended import needs_extension
+from memproto.testing.facts import Fact
+from memproto.testing.run import Run
+from memproto.testing.subject import Subject
+from memproto.testing.tenants import Boundary, Tenant
+from memproto.testing.wire import show
+
+_EXTENSION = "prewarm"
+
+_QUESTION = "What did we agree on for the next week?"
+
+#: How long what was prepared may take to get into the next session.
+_LATE_S = 0.3
+
+#: So long a preparation may take to be ready.
+_READY_S = 1.0
+
+
+@check("MP-PREWARM-001", budget_s=120.0)
+def preparing_takes_any_text(run: Run) -> None:
+    needs_extension(run, _EXTENSION)
+    odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}
+    with run.session() as subject:
+        failures = texts.raised_for(odd, subject.prewarm)
+        failures += texts.raised_for({"a second call at once": _QUESTION}, subject.prewarm)
+        subject.recall(_QUESTION)
+        # Shut down while the last one is under way.
+        subject.prewarm(_QUESTION)
+    if found := [item for item in failures if not item[1].is_report]:
+        name, failure = found[0]
+        run.violated(
+            f"{run.hook('prewarm')} returns for every str",
+            f"it raised {show(failure.error)} for {name}; {len(found)} of {len(odd)} texts raised",
+        )
+
+
+@check("MP-PREWARM-002")
+def preparing_keeps_its_time(run: Run) -> None:
+    # A hook that is late ends the check, wherever it happens: see `incidents.LATE`.
+    needs_extension(run, _EXTENSION)
+    with run.session() as subject:
+        for question in (_QUESTION, _QUESTION * 40, "Which berth is free?"):
+            subject.prewarm(question)
+            subject.recall(question)
+
+
+# -- another question ------------------------------------------------------------------------------
+
+
+@check("MP-PREWARM-003", budget_s=120.0)
+def another_question_is_answered(run: Run) -> None:
+    _recalls_by_query(run)
+    route = run.needs_route(*routes.ROUTES)
+    fact = run.facts.new()
+    with run.session() as subject:
+        run.plant(subject, fact, route)
+    with run.session() as plain:
+        if not _at_once(run, plain, fact):
+            raise NotApplicable("without preparation recall brings nothing at once either")
+    with run.session() as subject:
+        subject.prewarm(_QUESTION)
+        run.stays_silent(lambda: False, _LATE_S)
+        if not _at_once(run, subject, fact):
+            run.violated(
+                f"{fact.name!r} for {fact.query!r}, as without preparation",
+                f"{show(routes.recalled(subject, fact.query))}, after "
+                f"{run.hook('prewarm')} had been called with {_QUESTION!r}",
+                operation="recall",
+            )
+
+
+def _recalls_by_query(run: Run) -> None:
+    needs_extension(run, _EXTENSION)
+    if run.binding == "hermes" and "recall_basis" not in run.context.declares:
+        raise NotApplicable("`declares.recall_basis` does not say that recall goes by the query")
+    basis = run.declared("recall_basis", "query")
+    if basis != "query":
+        raise NotApplicable(f"recall_basis is {basis}: answers do not depend on the question")
+
+
+def _at_once(run: Run, subject: Subject, fact: Fact) -> bool:
+    # As often as the first recall of a session may be behind, which is for MP-RECALL-005.
+    run.settle()
+    return fact.is_in(routes.recalled(subject, fact.query))
+
+
+# -- another session, another user -----------------------------------------------------------------
+
+
+@check("MP-PREWARM-004", budget_s=120.0)
+def what_was_prepared_stays_apart(run: Run) -> None:
+    needs_extension(run, _EXTENSION)
+    route = run.needs_route(*routes.ROUTES)
+    tried = [_stays_apart(run, boundary, route) for boundary in ("session", "user")]
+    if not any(tried):
+        raise NotApplicable("neither sessions nor users are kept apart on one home")
+
+
+def _stays_apart(run: Run, boundary: Boundary, route: str) -> bool:
+    """Whether the boundary is one that is kept, and so was judged."""
+    plain = tenants.pair(run, boundary, "-unprepared")
+    if not tenants.keeps(run, boundary, plain, route):
+        return False
+    one, other = tenants.pair(run, boundary, "-prepared")
+    fact = run.facts.new()
+    tenants.store(run, one, [fact], route)
+    with one.opened(run) as subject:
+        if not run.brings_back(subject, fact):
+            raise Untestable(f"{fact.text!r} does not come back for {one.called}")
+    if boundary == "session":
+        return _after_a_switch(run, one, other, fact)
+    _beside(run, one, other, fact)
+    return True
+
+
+def _after_a_switch(run: Run, one: Tenant, other: Tenant, fact: Fact) -> bool:
+    try:
+        switches.needs_switches(run)
+    except NotApplicable:
+        return False
+    for is_prepared in (False, True):
+        with one.opened(run) as subject:
+            if is_prepared:
+                subject.prewarm(fact.query)
+            switches.go(run, subject, one, other)
+            shows = _shows_within(run, subject, fact)
+        if shows and not is_prepared:
+            raise Untestable("recall shows the session that was left anyway; see MP-SESS-010")
+        if shows:
+            _crosses(run, one, other, fact)
+    return True
+
+
+def _beside(run: Run, one: Tenant, other: Tenant, fact: Fact) -> None:
+    if run.declared("single_writer", default=False):
+        return
+    with one.opened(run) as first, other.opened(run) as second:
+        first.prewarm(fact.query)
+        run.wait_until(lambda: fact.is_in(routes.recalled(first, fact.query)), _READY_S)
+        first.prewarm(fact.query)
+        if _shows_within(run, second, fact):
+            _crosses(run, one, other, fact)
+
+
+def _shows_within(run: Run, subject: Subject, fact: Fact) -> bool:
+    asked = lambda: fact.is_in(routes.recalled(subject, fact.query))  # noqa: E731 - a condition
+    return not run.stays_silent(asked, _LATE_S)
+
+
+def _crosses(run: Run, one: Tenant, other: Tenant, fact: Fact) -> None:
+    run.violated(
+        f"nothing for {other.called} of what was prepared for {one.called}",
+        f"{fact.query!r}, prepared there, brings {fact.text!r}",
+        operation="recall",
+    )

@@ -1,0 +1,280 @@
+"""Chapter 64: sessions that end and change under one instance."""
+
+import copy
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from memproto.testing import routes, switches, tenants, texts
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.extended import needs_extension
+from memproto.testing.facts import Fact
+from memproto.testing.run import Run
+from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.switches import EXTENSION, Switch, transcript
+from memproto.testing.tenants import Reader, Tenant
+from memproto.testing.wire import show
+
+Messages = list[dict[str, Any]]
+
+#: Fewer than most batches hold, and more than one.
+_TURNS = 2
+
+#: Ids as hosts make them of chats and paths; those of a Hermes host are plain.
+_ODD_KEYS = (
+    "agent:main:telegram:dm:12345",
+    "projects/harbour/../2026 plan (final).md",
+    "line\nbreak 'quoted' \"twice\" %s {x}",
+    "gespräch-漢字-🚢",
+    "long-" * 80,
+)
+_PLAIN_KEYS = ("20260314_092653_5f8a1c2e", "0b9d7c52-3c1e-4a6e-9f57-8f2d2f0a7e11")
+
+_IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0K"}}
+
+
+# -- the end ---------------------------------------------------------------------------------------
+
+
+@check("MP-SESS-001")
+def an_end_takes_any_messages(run: Run) -> None:
+    switches.needs_hook(run, "end")
+    for name, messages in _histories(run).items():
+        with run.session() as subject:
+            _talks(subject)
+            # Twice: a session that was ended may be used on, and ended again.
+            for _ in range(2):
+                _ends(run, subject, name, messages)
+                subject.recall("Which berth is free today?")
+
+
+def _talks(subject: Subject) -> None:
+    routes.in_passing(lambda: subject.record("Which berth is free today?", "Berth 4."))
+
+
+def _ends(run: Run, subject: Subject, name: str, messages: Messages) -> None:
+    try:
+        routes.tolerant(lambda: subject.end(copy.deepcopy(messages)))
+    except HookRaised as failure:
+        if failure.ends_process or failure.is_report:
+            raise
+        run.violated(
+            f"{run.hook('end')} returns for every list of messages",
+            f"it raised {show(failure.error)} for {name}",
+        )
+
+
+def _histories(run: Run) -> dict[str, Messages]:
+    """Lists of messages as a host of the binding hands them over."""
+    found: dict[str, Messages] = {
+        "no messages": [],
+        "a single message of the user": [{"role": "user", "content": "Which berth is free?"}],
+        "nothing but a system message": [{"role": "system", "content": "You help."}],
+        "messages without text": [
+            {"role": role, "content": ""} for role in ("user", "assistant", "tool")
+        ],
+        "odd texts": [{"role": "user", "content": text} for text in texts.NAMED.values()],
+    }
+    return {**found, **_hermes_histories()} if run.binding == "hermes" else found
+
+
+def _hermes_histories() -> dict[str, Messages]:
+    """What a Hermes host hands over as it is."""
+    function = {"name": "look_up", "arguments": "{}"}
+    calls = [{"id": "call_1", "type": "function", "function": function}]
+    return {
+        "calls of tools": [
+            {"role": "user", "content": "Look it up."},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            {"role": "tool", "content": "found", "tool_call_id": "call_1"},
+        ],
+        "a message of parts": [
+            {"role": "user", "content": [{"type": "text", "text": "What is this?"}, _IMAGE]}
+        ],
+    }
+
+
+@check("MP-SESS-002", budget_s=120.0)
+def an_end_costs_nothing(run: Run) -> None:
+    switches.needs_hook(run, "end")
+    route = run.needs_route(*routes.ROUTES)
+    for told in ("no messages", "the messages of its turns"):
+        earlier, *late = facts = run.facts.several(1 + _TURNS)
+        _stored(run, [earlier], route)
+        with run.session() as subject:
+            for fact in late:
+                run.plant(subject, fact, route)
+            messages = transcript(late) if told != "no messages" else []
+            routes.tolerant(lambda subject=subject, said=messages: subject.end(said))
+        if lost := run.lost(facts):
+            _comes_back_without(run, route)
+            run.violated(
+                f"all of {len(facts)} facts recalled after a session was ended with {told}",
+                f"{len(lost)} did not come back: {lost[0].text!r}",
+            )
+
+
+def _stored(run: Run, facts: list[Fact], route: str) -> None:
+    with run.session() as subject:
+        for fact in facts:
+            run.plant(subject, fact, route)
+
+
+def _comes_back_without(run: Run, route: str) -> None:
+    """See that facts stored in a plain session come back: else another rule is at stake."""
+    facts = run.facts.several(_TURNS)
+    _stored(run, facts, route)
+    if lost := run.lost(facts):
+        raise Untestable(f"{lost[0].text!r}, stored in a plain session, did not come back either")
+
+
+@check("MP-SESS-003", budget_s=120.0)
+def a_second_end_stores_nothing(run: Run) -> None:
+    switches.needs_hook(run, "end")
+    route = run.needs_route(*routes.ROUTES)
+    once, twice = (_shown_after(run, route, ends) for ends in (1, 2))
+    if not once:
+        reason = "recall does not show a stored text in its own words"
+        raise Untestable(f"{reason}; needs: the setting `read_back`")
+    if twice > once:
+        run.violated(
+            f"a text of a session that was ended twice found {once}-fold, as after one end",
+            f"found {twice}-fold",
+        )
+
+
+def _shown_after(run: Run, route: str, ends: int) -> int:
+    """How often a text is found whose session was ended so many times."""
+    fact, home = run.facts.new(), _home(run, f"ended-{ends}")
+    with run.session(home) as subject:
+        run.plant(subject, fact, route)
+        for _ in range(ends):
+            routes.tolerant(lambda: subject.end(transcript([fact])))
+    with run.session(home) as again:
+        found = run.stored(again, fact.text)
+        if found is not None:
+            return found
+        run.brings_back(again, fact)
+        return str(routes.recalled(again, fact.query)).count(fact.text)
+
+
+def _home(run: Run, name: str) -> Path:
+    """A home for one text; one home for all where a provider may not keep homes apart."""
+    return run.place(name) if run.binding == "native" else run.home
+
+
+@check("MP-SESS-004", budget_s=120.0)
+def an_end_writes_what_was_accepted(run: Run) -> None:
+    switches.needs_hook(run, "end")
+    if run.binding == "hermes" and EXTENSION not in run.context.declares.get("extensions", []):
+        raise NotApplicable("a Hermes provider cannot promise it; see `declares.extensions`")
+    if run.declared("single_writer", default=False):
+        raise NotApplicable("single_writer is declared: no second instance is opened")
+    route = run.needs_route(*routes.ROUTES)
+    facts = run.facts.several(_TURNS)
+    with run.session() as subject:
+        for fact in facts:
+            run.plant(subject, fact, route)
+        routes.tolerant(lambda: subject.end(transcript(facts)))
+        lost = run.lost(facts)
+    if lost and run.lost(lost):
+        raise Untestable(f"{lost[0].text!r} did not come back after shutdown either")
+    if lost:
+        run.violated(
+            "what was accepted before the end of a session, recalled by an instance opened after",
+            f"{len(lost)} of {len(facts)} came back only after {run.hook('close')}: "
+            f"{lost[0].text!r}",
+        )
+
+
+@check("MP-SESS-005", budget_s=120.0)
+def ends_and_switches_keep_their_time(run: Run) -> None:
+    # A hook that is late ends the check, wherever it happens: see `incidents.LATE`.
+    needs_extension(run, EXTENSION)
+    facts, key = run.facts.several(_TURNS), run.session_key()
+    with run.session(session=key) as subject:
+        for number, fact in enumerate(facts):
+            routes.live(subject, fact)
+            routes.tolerant(lambda fact=fact: subject.end(transcript([fact])))
+            switches.NEW.make(subject, key, f"{key}-timed-{number}")
+
+
+# -- what a switch may not cost --------------------------------------------------------------------
+
+
+@check("MP-SESS-006", budget_s=120.0)
+def every_kind_of_switch_is_taken(run: Run) -> None:
+    switches.needs_hook(run, "switch")
+    more = {"reason": "user", "x_memproto_future": {"spare": None}}
+    for kind in (*switches.TO_ANOTHER, switches.REWIND):
+        for extra in ({}, more):
+            with run.session() as subject:
+                for keys in _steps(run, kind):
+                    _talks(subject)
+                    _switches(run, subject, kind, keys, extra)
+                    subject.recall("Which berth is free today?")
+
+
+def _steps(run: Run, kind: Switch) -> list[tuple[str, str]]:
+    """Pairs of session keys, the left one and the new one."""
+    config_key = run.freshness.config["session_key"]
+    keys = [config_key, *(_ODD_KEYS if run.binding == "native" else _PLAIN_KEYS)]
+    if kind is switches.REWIND:
+        return [(config_key, config_key)] * 2
+    return [*itertools.pairwise(keys), (keys[-1], config_key)]
+
+
+def _switches(
+    run: Run, subject: Subject, kind: Switch, keys: tuple[str, str], more: Mapping[str, Any]
+) -> None:
+    try:
+        kind.make(subject, *keys, **more)
+    except HookRaised as failure:
+        if failure.ends_process or failure.is_report:
+            raise
+        told = f", with the further keywords {', '.join(more)}" if more else ""
+        run.violated(
+            f"{run.hook('switch')} takes every kind of switch",
+            f"it raised {show(failure.error)} for {kind.called}{told}",
+        )
+
+
+@check("MP-SESS-007", budget_s=240.0)
+def a_switch_costs_nothing(run: Run) -> None:
+    switches.needs_hook(run, "switch")
+    route = run.needs_route(*routes.ROUTES)
+    for number, kind in enumerate(switches.TO_ANOTHER):
+        fact, one, other = run.facts.new(), *tenants.pair(run, "session", f"-{number}")
+        with one.opened(run) as subject:
+            run.plant(subject, fact, route)
+            kind.make(subject, one.session, other.session)
+        if _lost_in(run, fact, one, other):
+            _comes_back_without(run, route)
+            _is_lost(run, fact, kind)
+    _a_rewind_leaves_other_sessions(run, route)
+
+
+def _lost_in(run: Run, fact: Fact, *sessions: Tenant) -> bool:
+    """Whether the fact comes back in none of the sessions."""
+    return all(Reader(run).lacks(tenant, [fact]) for tenant in sessions)
+
+
+def _a_rewind_leaves_other_sessions(run: Run, route: str) -> None:
+    earlier, later = run.facts.several(2)
+    _stored(run, [earlier], route)
+    with run.session() as subject:
+        key = run.freshness.config["session_key"]
+        _talks(subject)
+        switches.REWIND.make(subject, key, key)
+        run.plant(subject, later, route)
+    for fact in run.lost([earlier, later]):
+        _comes_back_without(run, route)
+        _is_lost(run, fact, switches.REWIND)
+
+
+def _is_lost(run: Run, fact: Fact, kind: Switch) -> None:
+    run.violated(
+        f"what was accepted before or after {kind.called}, recalled after a new start",
+        f"{fact.text!r} did not come back",
+    )

@@ -1,0 +1,62 @@
+"""Prepared recall that raises, blocks, or comes to the wrong question or session."""
+
+import threading
+import time
+from typing import Any, ClassVar
+
+from tests.broken.marks import mutant
+from tests.good.switching import Switching
+
+
+@mutant(kills="MP-PREWARM-001", says="an empty text", report="D1")
+class NothingToPrepareIsAnError(Switching):
+    def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
+        if not query:
+            raise ValueError("query must not be empty")
+        super().queue_prefetch(query, session_id=session_id)
+
+
+@mutant(kills="MP-PREWARM-002", says="queue_prefetch", report="B2", scale=0.1)
+class PreparingIsWaitedFor(Switching):
+    def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
+        super().queue_prefetch(query, session_id=session_id)
+        threading.Event().wait(10)
+
+
+@mutant(kills="MP-PREWARM-003", says="None", report="hermes#55535")
+class APreparedNothingIsGivenToo(Switching):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        with self._lock:
+            if self._prepared is not None and self._prepared[1] is None:
+                return None
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-PREWARM-004", says="session key", report="hermes#17447")
+class WhatWasPreparedOutlivesTheSwitch(Switching):
+    def _drop_prepared(self) -> None:
+        """Keep the slot: it is filled anew after the next turn."""
+
+
+@mutant(kills="MP-PREWARM-004", says="session key", report="hermes#64745")
+class AWorkerOutlivesTheSwitch(Switching):
+    def _prepare(self, query: str, generation: int) -> None:
+        with self._lock:
+            found = self._search(query)
+        time.sleep(0.1)
+        with self._lock:
+            self._prepared = (query, found)
+
+
+@mutant(kills="MP-PREWARM-004", says="user_id", report="D3")
+class OneSlotForAllUsers(Switching):
+    slots: ClassVar[dict[str, str | None]] = {}
+
+    def _prepare(self, query: str, generation: int) -> None:
+        super()._prepare(query, generation)
+        with self._lock:
+            self.slots[self._session + query] = self._search(query)
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        known = self.slots.pop(self._session + user_message, None)
+        return known or super().enrich_turn(user_message, messages)

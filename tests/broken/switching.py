@@ -1,0 +1,151 @@
+"""Providers that a session's end, or its change, leads astray."""
+
+import time
+from typing import Any
+
+from tests.broken.marks import mutant
+from tests.good.journal import Journal
+from tests.good.switching import Switching
+
+Messages = list[dict[str, Any]]
+
+
+@mutant(kills="MP-SESS-001", says="IndexError", report="A2")
+class TheEndLooksAtTheLastMessage(Switching):
+    def on_session_end(self, messages: Messages) -> None:
+        self._last = messages[-1]["content"]
+        super().on_session_end(messages)
+
+
+@mutant(kills="MP-SESS-002", says="ended with no messages", report="A2")
+class AnEmptyTranscriptReplacesTheSession(Switching):
+    def on_session_end(self, messages: Messages) -> None:
+        super().on_session_end(messages)
+        said = {message["content"] for message in messages}
+        with self._lock:
+            self._entries = [e for e in self._load() if said & set(e["text"].split("\n"))]
+            self._save()
+
+
+@mutant(kills="MP-SESS-002", says="did not come back", report="A7")
+class TheEndClearsTheBatch(Switching):
+    def on_session_end(self, messages: Messages) -> None:
+        self._batch.clear()
+
+
+@mutant(kills="MP-SESS-003", says="found 2-fold", report="hermes#64284")
+class EachEndTakesTheTranscriptInAgain(Switching):
+    def on_session_end(self, messages: Messages) -> None:
+        super().on_session_end(messages)
+        if self._turn_number < 0:
+            said = [message["content"] for message in messages]
+            Journal.on_turn_complete(self, "\n".join(said), "")
+        self._turn_number = -1
+
+
+@mutant(kills="MP-SESS-004", says="came back only after", report="hermes#36216")
+class OnlyShutdownFlushes(Switching):
+    def on_session_end(self, messages: Messages) -> None:
+        self._drop_prepared()
+
+
+@mutant(kills="MP-SESS-005", says="on_session_end", report="B10", scale=0.1)
+class TheExtractionIsWaitedFor(Switching):
+    def on_session_end(self, messages: Messages) -> None:
+        super().on_session_end(messages)
+        if messages:
+            time.sleep(30)
+
+
+@mutant(kills="MP-SESS-006", says="unexpected keyword", report="H3")
+class TheSwitchKnowsItsArguments(Switching):
+    def on_session_switch(  # type: ignore[override]
+        self,
+        new_session_id: str,
+        *,
+        parent_session_id: str = "",
+        reset: bool = False,
+        rewound: bool = False,
+    ) -> None:
+        super().on_session_switch(new_session_id, reset=reset, rewound=rewound)
+
+
+@mutant(kills="MP-SESS-006", says="KeyError", report="A4")
+class TheParentHasToBeKnown(Switching):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._documents = {"": "", session_key: f"document-{self._session}"}
+
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        self._parent = self._documents[kwargs.get("parent_session_id", "")]
+        super().on_session_switch(new_session_id, **kwargs)
+
+
+@mutant(kills="MP-SESS-007", says="a new conversation", report="hermes#17447")
+class ResetClearsTheBatch(Switching):
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        if kwargs.get("reset"):
+            self._batch.clear()
+        super().on_session_switch(new_session_id, **kwargs)
+
+
+@mutant(kills="MP-SESS-007", says="a branch", report="A5")
+class EachSwitchIsTakenForAReset(Switching):
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        if not kwargs.get("reset"):
+            self._batch.clear()
+        super().on_session_switch(new_session_id, **kwargs)
+
+
+@mutant(kills="MP-SESS-007", says="a rewind", report="A11")
+class ARewindForgetsTheSession(Switching):
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        super().on_session_switch(new_session_id, **kwargs)
+        if kwargs.get("rewound"):
+            with self._lock:
+                self._entries = []
+                self._save()
+
+
+@mutant(kills="MP-SESS-008", says="on_turn_complete of", report="A6")
+class TheBatchIsWrittenToTheNewSession(Switching):
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        with self._lock:
+            self._drop_prepared()
+            self._enter(new_session_id)
+            self._flush()
+
+
+@mutant(kills="MP-SESS-008", says="the messages of on_session_end", report="hermes#61139")
+class TheExtractionMeetsTheNewSession(Switching):
+    def on_session_end(self, messages: Messages) -> None:
+        super().on_session_end(messages)
+        self._told = [m["content"] for m in messages if m["role"] == "user"]
+
+    def _enter(self, session_key: str) -> None:
+        super()._enter(session_key)
+        for text in getattr(self, "_told", []):
+            if not any(text in entry["text"] for entry in self._entries):
+                Journal.on_turn_complete(self, text, "")
+
+
+@mutant(kills="MP-SESS-009", says="is in session key", report="A4")
+class WritesStayInTheOldSession(Switching):
+    def _enter(self, session_key: str) -> None:
+        first = self._path
+        super()._enter(session_key)
+        # Recall follows; the document to which turns are added was opened by initialize.
+        self._written = getattr(self, "_written", first)
+
+    def _save(self) -> None:
+        own, self._path = self._path, getattr(self, "_written", self._path)
+        super()._save()
+        self._path = own
+
+
+@mutant(kills="MP-SESS-010", says="nothing of session key", report="A4")
+class RecallStaysInTheFirstSession(Switching):
+    def _enter(self, session_key: str) -> None:
+        before = self._entries
+        super()._enter(session_key)
+        self._entries = before + self._entries
