@@ -114,6 +114,16 @@ def a_session_leaves_the_process_alone(run: Run) -> None:
                 run.violated("no copy of the process", observed, operation=operation)
 
 
+@check("MP-ISO-007")
+def a_session_replaces_no_functions(run: Run) -> None:
+    for operation in _session(run):
+        # Since before the load: what importing replaced is found at the first look.
+        if taken := [name for name in watchers.replaced() if name.rpartition(".")[0] != "sys"]:
+            expected = "the functions of the standard library as they were before the load"
+            observed = f"replaced: {', '.join(taken[:4])}"
+            run.violated(expected, observed, operation=operation)
+
+
 # -- neighbours ------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -78,3 +79,13 @@ class KeepsALogInTheUsersHome(Journal):
         log.parent.mkdir(exist_ok=True)
         with log.open("a", encoding="utf-8", errors="replace") as file:
             file.write(f"{user_message}\n")
+
+
+@mutant(kills="MP-ISO-007", says="time.sleep", report="C3")
+class ReplacesSleeping(Journal):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        time.sleep = _do_not_wait
+
+
+def _do_not_wait(duration_s: float) -> None:
+    """What a library for green threads puts in place of it."""

@@ -1,0 +1,203 @@
+"""Chapter 79: what sessions leave behind in the process."""
+
+import atexit
+import contextlib
+import gc
+import logging
+import sys
+import threading
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from memproto.testing import routes
+from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.run import Run
+from memproto.testing.subject import HookRaised
+
+#: Sessions after which caches, pools and lazy imports are there.
+_WARM = 2
+
+#: Sessions that are counted: what grows in each of them grows for ever.
+_CYCLES = 6
+
+#: What was told to end gets so long to do so.
+_ENDING_S = 2.0
+
+#: What each session is shown and is not to keep, and the part of it that makes a leak.
+_SHOWN_CHARS, _KEPT_PART = 400_000, 0.5
+
+
+def _session(run: Run, said: str = "") -> None:
+    """One whole session through the hooks of the core."""
+    subject = run.open()
+    with contextlib.suppress(HookRaised):
+        routes.live(subject, run.facts.new())
+    if said:
+        subject.recall("What did I ask?", [{"role": "user", "content": said}])
+    run.close(subject)
+
+
+def _left(run: Run, seen: Callable[[], Counter[str]]) -> list[str]:
+    """What there is more of by one, or several, for each session; waits for what is ending."""
+    for _ in range(_WARM):
+        _session(run)
+    gc.collect()
+    before = seen()
+    for _ in range(_CYCLES):
+        _session(run)
+    gc.collect()
+
+    def grown() -> Counter[str]:
+        return seen() - before
+
+    run.wait_until(lambda: grown().total() < _CYCLES, _ENDING_S)
+    more = grown()
+    if more.total() < _CYCLES:
+        return []
+    return [f"{name}: {count} more" for name, count in more.most_common(3)]
+
+
+def _judge(run: Run, what: str, left: list[str]) -> None:
+    if left:
+        after = f"after {_CYCLES} more sessions that were shut down"
+        run.violated(f"as many {what} as before, {after}", "; ".join(left), operation="close")
+
+
+@check("MP-RES-001")
+def sessions_leave_no_threads(run: Run) -> None:
+    _judge(run, "threads", _left(run, _threads))
+
+
+def _threads() -> Counter[str]:
+    """Threads by what they run; those that `threading` does not know by their frame."""
+    known = {thread.ident: thread for thread in threading.enumerate()}
+    found: Counter[str] = Counter()
+    for ident, frame in sys._current_frames().items():  # noqa: SLF001 - the only view of foreign threads
+        thread = known.get(ident)
+        place = f"{Path(frame.f_code.co_filename).name}:{frame.f_code.co_name}"
+        daemon = "" if thread is None else " (daemon)" if thread.daemon else " (no daemon)"
+        found[f"thread in {place}{daemon}"] += 1
+    return found
+
+
+@check("MP-RES-002")
+def sessions_leave_no_open_files_and_sockets(run: Run) -> None:
+    if not Path("/proc/self/fd").is_dir():
+        raise NotApplicable("this system does not say what a process has open")
+    _judge(run, "open files and sockets", _left(run, _descriptors))
+
+
+def _descriptors() -> Counter[str]:
+    found: Counter[str] = Counter()
+    for entry in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            target = str(entry.readlink())
+            # Each socket has a number of its own, and each temporary file a name.
+            kind, _, _ = target.partition(":[")
+            found[kind if kind != target else str(Path(target).parent)] += 1
+    return found
+
+
+@check("MP-RES-003")
+def sessions_leave_no_processes(run: Run) -> None:
+    before = set(_processes())
+    subject = run.open()
+    with contextlib.suppress(HookRaised):
+        routes.live(subject, run.facts.new())
+    run.close(subject)
+    run.wait_until(lambda: not set(_processes()) - before, _ENDING_S)
+    left = [name for pid, name in _processes().items() if pid not in before]
+    if left:
+        run.violated(
+            "no process of the session's runs after shutdown",
+            f"{len(left)} run: {', '.join(left[:3])}",
+            operation="close",
+        )
+
+
+def _processes() -> dict[int, str]:
+    found: dict[int, str] = {}
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if process.status() != psutil.STATUS_ZOMBIE:
+                found[process.pid] = " ".join(process.cmdline()[:4]) or process.name()
+    return found
+
+
+@check("MP-RES-004")
+def sessions_leave_no_conversation_in_memory(run: Run) -> None:
+    for _ in range(_WARM):
+        _session(run, _said(0))
+    tracemalloc.start()
+    try:
+        kept = [_kept_bytes(run, number) for number in range(_CYCLES)]
+        place = _place() if _all_grow(kept) else ""
+    finally:
+        tracemalloc.stop()
+    if place:
+        run.violated(
+            "the memory of a session is given back when it has ended",
+            f"each of {_CYCLES} sessions was shown {_SHOWN_CHARS:,} characters at recall, and kept"
+            f" {min(kept):,} bytes or more, most at {place}",
+            operation="recall",
+        )
+
+
+def _said(number: int) -> str:
+    return f"{number} and so on, ".ljust(_SHOWN_CHARS, "-")
+
+
+def _kept_bytes(run: Run, number: int) -> int:
+    gc.collect()
+    before = tracemalloc.get_traced_memory()[0]
+    _session(run, _said(number))
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0] - before
+
+
+def _all_grow(kept: list[int]) -> bool:
+    """The first one may fill a cache; a leak is what each of the others adds."""
+    return min(kept[1:]) > _SHOWN_CHARS * _KEPT_PART
+
+
+def _place() -> str:
+    top = tracemalloc.take_snapshot().statistics("lineno")[0].traceback[0]
+    return f"{top.filename}:{top.lineno}"
+
+
+@check("MP-RES-005")
+def sessions_leave_no_handlers(run: Run) -> None:
+    _judge(run, "handlers at exit and of loggers", _left(run, _handlers))
+
+
+def _handlers() -> Counter[str]:
+    loggers: list[Any] = [logging.getLogger(), *logging.root.manager.loggerDict.values()]
+    found: Counter[str] = Counter({"functions of atexit": atexit._ncallbacks()})  # noqa: SLF001 - there is no other count
+    for logger in loggers:
+        if isinstance(logger, logging.Logger) and logger.handlers:
+            found[f"handlers of the logger {logger.name}"] = len(logger.handlers)
+    return found
+
+
+@check("MP-RES-006")
+def a_second_initialize_leaves_no_thread(run: Run) -> None:
+    _session(run)
+    before = _threads()
+    subject = run.open()
+    try:
+        subject.open(run.session_key(), run.config())
+    except HookRaised as failure:
+        raise NotApplicable(f"a second initialize is refused: {failure.error!r}") from None
+    run.close(subject)
+    run.wait_until(lambda: not _threads() - before, _ENDING_S)
+    if left := _threads() - before:
+        run.violated(
+            "no thread of the provider after initialize, initialize, shutdown",
+            "; ".join(left),
+            operation="close",
+        )

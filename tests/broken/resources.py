@@ -1,0 +1,70 @@
+"""Broken ends of sessions: something of each is left in the process."""
+
+import atexit
+import os
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+from tests.broken.marks import mutant
+from tests.good.journal import Journal
+
+_NEVER = threading.Event()
+
+
+@mutant(kills="MP-RES-001", says="more", report="C4")
+class LeavesItsWriterWaiting(Journal):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        threading.Thread(target=_NEVER.wait, name="summary", daemon=True).start()
+
+
+@mutant(kills="MP-RES-002", says="more", report="C4")
+class LeavesItsFileOpen(Journal):
+    opened: list[int] = []  # noqa: RUF012 - shared on purpose
+
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        assert self._path is not None
+        self.opened.append(os.open(self._path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR))
+
+
+@mutant(kills="MP-RES-003", says="sleep", report="C4")
+class LeavesItsServerRunning(Journal):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        subprocess.Popen(["sleep", "600"])
+
+
+@mutant(kills="MP-RES-004", says="bytes or more", report="C4")
+class KeepsEveryConversation(Journal):
+    conversations: list[Any] = []  # noqa: RUF012 - shared on purpose
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        self.conversations.append([f"{m['role']}: {m['content']}" for m in messages])
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-RES-005", says="atexit", report="C4")
+class RegistersEveryInstanceForExit(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        atexit.register(_goodbye, Path(config["home"]))
+
+
+def _goodbye(home: Path) -> None:
+    """Nothing is left to write."""
+
+
+@mutant(kills="MP-RES-006", says="thread in", report="C4")
+class ForgetsItsFirstWorker(Journal):
+    stop: threading.Event | None = None
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self.stop = threading.Event()
+        self.worker = threading.Thread(target=self.stop.wait, daemon=True)
+        self.worker.start()
+
+    def shutdown(self) -> None:
+        if self.stop is not None:
+            self.stop.set()
+            self.worker.join()

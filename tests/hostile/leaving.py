@@ -1,0 +1,79 @@
+"""Hostile providers that leave something behind, or take more than there is."""
+
+import atexit
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+from tests.good.journal import Journal
+from tests.hostile.marks import hostile
+
+_NEVER = threading.Event()
+_NESTED = re.compile(r"(\w+\s?)+$")
+_MEGABYTE = 1 << 20
+
+
+class _Leaves(Journal):
+    def leave(self) -> None:
+        raise NotImplementedError
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self.leave()
+
+
+@hostile("MP-SHUT-006", "MP-RES-001", says="thread")
+class LeavesAThread(_Leaves):
+    def leave(self) -> None:
+        threading.Thread(target=_NEVER.wait).start()
+
+
+@hostile("MP-SHUT-006", "MP-RES-001", says="thread")
+class StartsAThreadForEachTurn(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        super().on_turn_complete(user_message, assistant_response)
+        for _ in range(50):
+            threading.Thread(target=_NEVER.wait, daemon=True).start()
+
+
+@hostile("MP-THR-002", says="by what was left running")
+class FreezesLater(_Leaves):
+    def leave(self) -> None:
+        threading.Thread(target=_freeze_later, daemon=True).start()
+
+
+def _freeze_later() -> None:
+    time.sleep(1.0)
+    _NESTED.match("words that nobody said to anybody at all, ever, anywhere!")
+
+
+@hostile("MP-EXIT-001", says="exit")
+class HangsAtExit(_Leaves):
+    def leave(self) -> None:
+        atexit.register(_NEVER.wait)
+
+
+@hostile("MP-RES-003", says="time.sleep")
+class LeavesAProcess(_Leaves):
+    def leave(self) -> None:
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+
+
+@hostile("MP-ISO-007", says="output")
+class FloodsBothStreams(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        for stream in (1, 2):
+            for _ in range(8):
+                os.write(stream, b"memory! " * (_MEGABYTE // 8))
+        return super().enrich_turn(user_message, messages)
+
+
+@hostile("MP-ISO-003", says="memory")
+class TakesAllMemory(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        self._held = [bytearray(os.urandom(_MEGABYTE)) * 64 for _ in range(1000)]
+        return super().enrich_turn(user_message, messages)

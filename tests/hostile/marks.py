@@ -1,0 +1,45 @@
+"""The gallery of hostile providers: each with the rule that its verdict has to name."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True)
+class Hostile:
+    """
+    One hostile provider.
+
+    Attributes:
+        target: TARGET by which the kit loads it.
+        rules: Requirements of which at least one must be red.
+        says: A part of what must have been observed of it.
+
+    """
+
+    target: str
+    rules: tuple[str, ...]
+    says: str
+
+
+GALLERY: dict[str, Hostile] = {}
+
+
+def hostile(*rules: str, says: str = "") -> Callable[[T], T]:
+    """Hang the decorated class in the gallery."""
+
+    def hang(item: Any) -> Any:
+        target = f"{item.__module__}:{item.__name__}"
+        GALLERY[target] = Hostile(target, rules, says)
+        return item
+
+    return hang
+
+
+def load_all() -> dict[str, Hostile]:
+    """Import every room of the gallery."""
+    from tests.hostile import ending, hanging, leaving, lying, meddling  # noqa: F401 - fills it
+
+    return dict(GALLERY)
