@@ -27,6 +27,7 @@ from memproto.testing import clauses, locate, sandbox, survey, watchers
 from memproto.testing.booking import judge, not_loaded
 from memproto.testing.context import Context
 from memproto.testing.functions import Functions
+from memproto.testing.load_step import LoadStep
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.run import Run
 from memproto.testing.subject import UNPAID, Watch
@@ -59,6 +60,7 @@ class Child:
         self._stacks = stacks
         self._audit = watchers.AuditLog()
         self._target: Any = None
+        self._step = LoadStep(audit=self._audit)
         self._side: spec.Side = "provider"
         self._functions = Functions()
         self._busy = threading.Event()
@@ -103,16 +105,27 @@ class Child:
         clauses.checks(self._side)
         try:
             with self._watch({}, command["scale"]).hook("load"):
-                self._target = loader.load(_target(command), command["factory"])
+                self._target = self._take(loader, command)
         except KitUsageError as error:
+            if (blamed := self._step.blamed(error)) is not None:
+                return {"results": [blamed.as_dict()]}
             raise _placed(error, command) from None
         except BaseException as error:
-            return {"results": [not_loaded(error).as_dict()]}
+            return {"results": [(self._step.blamed(error) or not_loaded(error)).as_dict()]}
         self._prepare(command.get("functions", {}), command["scale"])
         # Threads that importing started belong to the process from here on, not to a check.
         self._threads = watchers.thread_ids()
-        found = {"binding": self._target.binding, "origin": self._target.origin}
-        return {**found, "forks": self._audit.forks}
+        origin = "; ".join((self._target.origin, *getattr(self._target, "notes", ())))
+        return {"binding": self._target.binding, "origin": origin, "forks": self._audit.forks}
+
+    def _take(self, loader: Any, command: dict[str, Any]) -> Any:
+        """Load the target; a provider under guard, with what its host has imported before it."""
+        target, factory = _target(command), command["factory"]
+        if self._side == "host":
+            return loader.load(target, factory)
+        loader.import_ahead(target)
+        self._step = LoadStep(audit=self._audit)
+        return self._step.take(lambda: loader.load(target, factory), Path(command["root"]))
 
     def _prepare(self, named: dict[str, list[str]], scale: float) -> None:
         """Find the user's own functions, and let a model be loaded."""
@@ -181,6 +194,7 @@ class Child:
         loaded = self._target
         run = Run(loaded.build, loaded.binding, home, watch, context, salt=salt)
         run.audit = self._audit
+        run.load_step = self._step
         run.freshness.functions = self._functions
         run.root = root
         return run

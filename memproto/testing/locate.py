@@ -68,7 +68,7 @@ def raised(error: BaseException) -> str:
     place: TracebackType | None = error.__traceback__
     while place is not None:
         code = place.tb_frame.f_code
-        if _is_authors(code.co_filename):
+        if is_authors(code.co_filename):
             found = f"{short(code.co_filename)}:{place.tb_lineno} in {code.co_name}"
         place = place.tb_next
     return found
@@ -79,13 +79,14 @@ def frames(dump: str) -> list[str]:
     stacks = re.split(r"^(?=Timeout \(|Fatal Python error)", dump, flags=re.MULTILINE)
     best: list[str] = []
     for thread in re.split(r"\n\n", stacks[-1]):
-        mine = [match for match in _FRAME.finditer(thread) if _is_authors(match["file"])]
+        mine = [match for match in _FRAME.finditer(thread) if is_authors(match["file"])]
         if mine and len(mine) >= len(best):
             best = [f"{short(m['file'])}:{m['line']} in {m['name']}" for m in mine]
     return best
 
 
-def _is_authors(path: str) -> bool:
+def is_authors(path: str) -> bool:
+    """Whether a file of code is neither the kit's nor the standard library's."""
     if path.startswith("<") or path == "???" or _KITS_OWN.search(path):
         return False
     if f"{_KIT}/reference_providers" in path:

@@ -12,7 +12,8 @@ from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import EXAMPLES, Context
 from memproto.testing.facts import Fact, Facts
 from memproto.testing.freshness import Freshness
-from memproto.testing.subject import HookRaised, Subject, Watch
+from memproto.testing.load_step import LoadStep
+from memproto.testing.subject import HookRaised, Subject, Watch, naming_home
 from memproto.testing.watchers import AuditLog
 from memproto.testing.wire import show
 from memproto.types import SPEC_VERSION
@@ -62,6 +63,7 @@ class Run:
         self.freshness = Freshness(watch)
         self.facts = Facts(context.seed * 1009 + salt)
         self.audit: AuditLog | None = None
+        self.load_step: LoadStep | None = None
         self.root = home.parent
         self.observed: dict[str, Any] = {}
         self._routes = dict(context.routes)
@@ -78,8 +80,9 @@ class Run:
         return Subject(self.watch_load(), self.binding, self.watch)
 
     def watch_load(self) -> Any:
-        """Build an instance under the load budget."""
-        with self.watch.hook("load"):
+        """Build an instance under the load budget, without connections and programs."""
+        guard = self.load_step.guarding() if self.load_step else contextlib.nullcontext()
+        with self.watch.hook("load"), guard:
             try:
                 self._latest = self._factory()
                 return self._latest
@@ -138,9 +141,10 @@ class Run:
     def open(self, home: Path | None = None, session: str = "", **extra: Any) -> Subject:
         """A new instance, initialized for a session; closed after the check if it is still open."""
         self.settle()
-        subject = self.provider()
-        self._open.append(subject)
         key, config = session or self.session_key(), self.config(home, **extra)
+        with naming_home(config["home"] if self.binding == "hermes" else ""):
+            subject = self.provider()
+        self._open.append(subject)
         self.freshness.config = {**config, "session_key": key}
         subject.open(key, config)
         return subject

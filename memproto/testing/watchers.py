@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +48,13 @@ class AuditLog:
 
     Attributes:
         forks: How often the process was forked.
+        guard: Hears every event first, and may raise; None for none.
 
     """
 
     def __init__(self) -> None:
         self.forks = 0
+        self.guard: Callable[[str, tuple[Any, ...]], None] | None = None
         self._recording: list[str] | None = None
         sys.addaudithook(self._hear)
 
@@ -67,6 +69,8 @@ class AuditLog:
             self._recording = None
 
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
+        if self.guard is not None:
+            self.guard(event, args)
         if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo"):
             self._refuse_outside(event, args)
         self.forks += event == "os.fork"

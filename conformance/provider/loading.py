@@ -1,0 +1,82 @@
+"""Chapter 32: what the load step leaves alone, and the hooks that a Hermes host counts on."""
+
+import threading
+
+from memproto.adapters.hermes import HOST_CALLS
+from memproto.loading import host
+from memproto.testing import watchers
+from memproto.testing.clauses import check
+from memproto.testing.load_step import CONNECTS, STARTS, LoadStep
+from memproto.testing.run import Run
+from memproto.testing.wire import show
+
+#: Model downloads and caches are no traces of a plugin.
+_EXEMPT = "~/.cache"
+
+
+def _step(run: Run) -> LoadStep:
+    """What the load of this process did; the process has loaded the target for these checks."""
+    assert run.load_step is not None
+    return run.load_step
+
+
+@check(CONNECTS)
+def loading_opens_no_connection(run: Run) -> None:
+    connections = _step(run).connections
+    if connections:
+        run.violated("no connection and no look-up of a host", f"{connections[0]}; it was refused")
+
+
+@check(STARTS)
+def loading_starts_no_program(run: Run) -> None:
+    programs = _step(run).programs
+    if programs:
+        run.violated("no program is started", f"{programs[0]}; it was refused")
+
+
+@check("MP-LOAD-004")
+def loading_writes_no_file(run: Run) -> None:
+    exempt = (_EXEMPT, *(f"~/{name}" for name in run.context.caches))
+    seen = [line for line in _step(run).files if not line.split(" ", 1)[1].startswith(exempt)]
+    if seen:
+        run.violated("files and directories as they were", "; ".join(seen[:4]))
+
+
+@check("MP-LOAD-005")
+def loading_prints_nothing(run: Run) -> None:
+    printed = _step(run).printed
+    if printed:
+        run.violated("nothing on the standard output", show(printed, 200))
+
+
+@check("MP-LOAD-006")
+def loading_leaves_the_process_as_it_was(run: Run) -> None:
+    changed = _step(run).changed
+    if changed:
+        run.violated("the process as it was before the import", changed[0])
+
+
+@check("MP-LOAD-007")
+def loading_leaves_no_thread(run: Run) -> None:
+    started = _step(run).threads
+    if started and not run.wait_until(lambda: not started & watchers.thread_ids(), 1.0):
+        left = started & watchers.thread_ids()
+        names = [item.name for item in threading.enumerate() if item.ident in left]
+        run.violated(
+            "no thread that loading started runs after it",
+            f"{len(left)} still run: {', '.join(names) or 'unknown to threading'}",
+        )
+
+
+@check("MP-LOAD-008")
+def the_hooks_that_the_host_calls_exist(run: Run) -> None:
+    known = host.hooks_of_base()
+    called = [hook for hook in HOST_CALLS if known is None or hook in known]
+    provider = run.provider().provider
+    lacks = [hook for hook in called if hook in provider.missing_hooks]
+    if lacks:
+        of = f"hermes-agent {host.version()}" if known is not None else "hermes-agent 0.19"
+        run.violated(
+            f"each hook that {of} calls without asking whether it exists",
+            f"{type(provider.wrapped).__name__} has no {', '.join(lacks)}",
+        )

@@ -1,0 +1,144 @@
+"""Chapter 32: plugin.yaml beside the module, and the home that a Hermes host hands over."""
+
+from pathlib import Path
+from typing import Any
+
+from memproto import spec
+from memproto.loading.modules import Registering
+from memproto.testing import locate, manifest, routes
+from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.run import Run
+from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.watchers import tree
+
+#: Lists of names in a manifest: what each is called to a reader, and whether they are tools.
+_NAMES = {"hooks": "hook", "provides_hooks": "hook", "provides_tools": "tool"}
+
+
+@check("MP-PLUG-001")
+def the_manifest_fits_its_schema(run: Run) -> None:
+    from jsonschema import Draft202012Validator
+
+    path = _manifest(run, run.provider())
+    try:
+        content = manifest.read(path)
+    except ValueError as fault:
+        run.violated("a plugin.yaml that can be parsed", f"{locate.short(str(path))}: {fault}")
+    validator = Draft202012Validator(spec.schema("plugin-manifest"))
+    faults = sorted(validator.iter_errors(content), key=lambda fault: fault.json_path)
+    if faults:
+        at = f"{locate.short(str(path))}: {faults[0].json_path.removeprefix('$.')}"
+        run.violated("a plugin.yaml as in plugin-manifest.schema.json", f"{at}: {_said(faults[0])}")
+
+
+def _said(fault: Any) -> str:
+    return str(fault.message)[:300]
+
+
+def _manifest(run: Run, subject: Subject) -> Path:
+    path = manifest.beside(_own(run, subject))
+    if path is None:
+        raise NotApplicable("no plugin.yaml stands beside the provider's module")
+    return path
+
+
+def _own(run: Run, subject: Subject) -> Any:
+    """The author's object, out of the adapter of its binding."""
+    return subject.provider.wrapped if run.binding == "hermes" else subject.provider
+
+
+@check("MP-PLUG-002")
+def what_the_manifest_names_exists(run: Run) -> None:
+    subject = run.provider()
+    path = _manifest(run, subject)
+    named = _named(path)
+    if not named:
+        raise NotApplicable("plugin.yaml names no hooks and no tools")
+    known = {"hook": _hooks(run, subject), "tool": _tools(run, subject) if _tools_in(named) else []}
+    unmet = [(key, name) for key, name in named if not _exists(known[_NAMES[key]], name)]
+    if unmet:
+        key = unmet[0][0]
+        run.violated(
+            f"a {_NAMES[key]} for each name below `{key}` of {locate.short(str(path))}",
+            f"{type(_own(run, subject)).__name__} has no {', '.join(name for _, name in unmet)}",
+        )
+
+
+def _named(path: Path) -> list[tuple[str, str]]:
+    """Key and name of each hook and tool; none where the file cannot be read, as 001 says."""
+    try:
+        content = manifest.read(path)
+    except ValueError:
+        return []
+    content = content if isinstance(content, dict) else {}
+    lists = {key: content.get(key) for key in _NAMES}
+    return [
+        (key, name)
+        for key, names in lists.items()
+        if isinstance(names, list)
+        for name in names
+        if isinstance(name, str)
+    ]
+
+
+def _tools_in(named: list[tuple[str, str]]) -> bool:
+    return any(_NAMES[key] == "tool" for key, _ in named)
+
+
+def _exists(known: Any, name: str) -> bool:
+    return callable(getattr(known[0], name, None)) or name in known[1:] if known else False
+
+
+def _hooks(run: Run, subject: Subject) -> list[Any]:
+    """The provider, and the names of the hooks that its plugin registered beside it."""
+    context = _context(run)
+    return [_own(run, subject), *(context.hooks if context else [])]
+
+
+def _tools(run: Run, subject: Subject) -> list[Any]:
+    """None for the provider, and the names of all tools that it offers or its plugin registers."""
+    context = _context(run)
+    found = [None, *(context.tools if context else []), *_offered(subject)]
+    with run.session() as opened:
+        return [*found, *_offered(opened)]
+
+
+def _offered(subject: Subject) -> list[str]:
+    try:
+        schemas = subject.tools() if subject.has("tools") else []
+    except HookRaised:
+        # An exception before initialize has a rule of its own.
+        return []
+    schemas = schemas if isinstance(schemas, list) else []
+    return [str(item.get("name")) for item in schemas if isinstance(item, dict)]
+
+
+def _context(run: Run) -> Any:
+    raw = run.load_step.loaded.raw if run.load_step and run.load_step.loaded else None
+    return raw.context if isinstance(raw, Registering) else None
+
+
+# -- the home of a Hermes provider -----------------------------------------------------------------
+
+
+@check("MP-PLUG-003")
+def the_home_that_is_handed_over_counts(run: Run) -> None:
+    # The variable names another directory for as long as the check runs.
+    named, variable = run.place("named"), run.place("variable")
+    subject = run.provider()
+    subject.variable = str(variable)
+    variable.mkdir(parents=True, exist_ok=True)
+    subject.open(run.session_key(), run.config(named))
+    fact = run.facts.new()
+    for call in routes.core_calls(subject, fact.text, fact.query).values():
+        routes.in_passing(call)
+    subject.close()
+    below, beside = sorted(tree(named)), sorted(tree(variable))
+    if beside and not below:
+        shown = ", ".join(Path(path).name for path in beside[:3])
+        run.violated(
+            "files below the hermes_home that initialize got",
+            f"none there; {shown} below the HERMES_HOME of the environment",
+        )
+    if not below:
+        raise NotApplicable("no file is written below either directory")

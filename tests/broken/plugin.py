@@ -1,0 +1,19 @@
+"""Broken plugins of the Hermes binding; those whose manifest is broken are packages beside this."""
+
+import os
+from typing import Any
+
+from tests.broken.marks import mutant
+from tests.good.plugged import Plugged
+
+
+@mutant(kills="MP-LOAD-008", says="has no backup_paths", report="K1")
+class StandInLacksAHook(Plugged):
+    backup_paths = None
+
+
+@mutant(kills="MP-PLUG-003", says="journal.jsonl below the HERMES_HOME", report="E3")
+class VariableBeforeArgument(Plugged):
+    @staticmethod
+    def _home(hermes_home: str = "", **_: Any) -> str:
+        return os.environ["HERMES_HOME"] or hermes_home
