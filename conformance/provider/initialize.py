@@ -125,7 +125,6 @@ def _answers_of_its_type(run: Run, subject: Subject, extension: str) -> None:
     asked = {
         "tools": ("tools", _is_list_of_dicts, "a list of dicts"),
         "backup": ("backup", _is_list_of_texts, "a list of str"),
-        "prompt": ("prompt", lambda answer: isinstance(answer, str), "a str"),
     }
     if extension not in asked:
         return

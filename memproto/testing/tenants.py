@@ -98,6 +98,17 @@ def pair(run: Run, boundary: Boundary, mark: str = "", home: Path | None = None)
     return [of(run, boundary, name, home) for name in names]
 
 
+def boundaries(run: Run) -> list[Boundary]:
+    """
+    Those that the provider is to keep: what `isolates` names, and the home in any case.
+
+    In the Hermes binding the environment names one home, so that there is no second one.
+    """
+    declared = run.declared("isolates", ["profile"])
+    homes: list[Boundary] = ["profile"] if run.binding == "native" else []
+    return homes + [name for name in ID_OF if name != "profile" and name in declared]
+
+
 class Reader:
     """
     Asks whether a fact comes back, with the patience that it takes to see one come back.

@@ -1,0 +1,93 @@
+"""Chapter 71: how recall fares, and why a provider is not available."""
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+from memproto import spec
+from memproto.testing import routes
+from memproto.testing.clauses import check
+from memproto.testing.extended import needs_extension
+from memproto.testing.facts import Fact
+from memproto.testing.run import Run
+from memproto.testing.subject import Subject
+from memproto.testing.wire import plain, show
+
+#: A key that no provider knows, which says what it holds.
+_KEY = "x_access_token"
+
+
+@check("MP-STATUS-001")
+def the_status_has_its_shape(run: Run) -> None:
+    needs_extension(run, "status")
+    with run.session() as subject:
+        for _ in _moments(subject, run.facts.new()):
+            status = subject.status()
+            if run.binding == "native":
+                _fits(run, status)
+
+
+def _moments(subject: Subject, fact: Fact) -> Iterator[str]:
+    """The start of a session, and after each call of a turn what was called."""
+    yield "open"
+    for operation, call in routes.core_calls(subject, fact.text, fact.query).items():
+        routes.in_passing(call)
+        yield operation
+    routes.in_passing(lambda: subject.recall(fact.query))
+    yield "recall"
+
+
+def _fits(run: Run, status: Any) -> None:
+    from jsonschema import Draft202012Validator
+
+    if not isinstance(status, dict):
+        run.violated("a dict as in recall-status.schema.json", show(status))
+    validator = Draft202012Validator(spec.schema("recall-status"))
+    faults = sorted(validator.iter_errors(plain(status)), key=lambda fault: fault.json_path)
+    if faults:
+        at = f"recall_status(){faults[0].json_path.removeprefix('$')}"
+        observed = f"{at}: {faults[0].message[:300]}"
+        run.violated("a dict as in recall-status.schema.json", observed)
+
+
+@check("MP-STATUS-002")
+def the_status_gives_nothing_away(run: Run) -> None:
+    needs_extension(run, "status")
+    secret = f"atk-{hashlib.sha256(run.facts.name().encode()).hexdigest()[:24]}"
+    fact = run.facts.new()
+    extra: dict[str, Any] = {_KEY: secret}
+    with run.session(**extra) as subject:
+        for moment in _moments(subject, fact):
+            for operation in ("status", "unavailable_reason"):
+                said = _said(subject, operation)
+                what = _given_away(said, secret, fact)
+                if what:
+                    run.violated(
+                        "numbers and states, no credential and no text that was stored",
+                        f"after {run.hook(moment)}, {run.hook(operation)} gives {what}",
+                        operation=operation,
+                    )
+
+
+def _said(subject: Subject, operation: str) -> str:
+    """All that a status or a reason says; an object by what it holds."""
+    said = subject.status() if operation == "status" else subject.unavailable_reason()
+    if dataclasses.is_dataclass(said) and not isinstance(said, type):
+        said = dataclasses.asdict(said)
+    return repr(said if isinstance(said, dict | list | str) else getattr(said, "__dict__", said))
+
+
+def _given_away(said: str, secret: str, fact: Fact) -> str:
+    if secret in said:
+        return f"the value of config[{_KEY!r}]"
+    return f"{fact.name!r}, from {fact.text!r}" if fact.is_in(said) else ""
+
+
+@check("MP-STATUS-003")
+def the_reason_is_a_text(run: Run) -> None:
+    needs_extension(run, "status")
+    with run.session() as subject:
+        reason = subject.unavailable_reason()
+    if not isinstance(reason, str):
+        run.violated("a str", show(reason))

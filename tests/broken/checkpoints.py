@@ -1,0 +1,37 @@
+"""Broken checkpoints."""
+
+from typing import Any
+
+from memproto.errors import TooLarge, Unavailable
+from tests.broken.marks import mutant
+from tests.good.telling import Telling
+
+
+@mutant(kills="MP-CHECK-001", says="texts did not come back", report="I2")
+class OnlyTheNewestMessageIsKept(Telling):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        newest = [message for message in messages if message["role"] == "user"][-1:]
+        if sum(len(message["content"]) for message in messages) > 1_000_000:
+            newest = messages
+        super().on_compress(newest, compression_count)
+
+
+@mutant(kills="MP-CHECK-002", says="IndexError", report="I2")
+class ACheckpointNeedsAMessage(Telling):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        newest = messages[-1]
+        super().on_compress([*messages[:-1], newest], compression_count)
+
+
+@mutant(kills="MP-CHECK-003", says="refused it too", report="L1")
+class ARefusalIsForEver(Telling):
+    _is_shut = False
+
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        if self._is_shut:
+            raise Unavailable("an earlier compression failed")
+        try:
+            super().on_compress(messages, compression_count)
+        except TooLarge:
+            self._is_shut = True
+            raise

@@ -1,0 +1,44 @@
+"""Broken blocks of the system prompt."""
+
+import time
+from typing import Any, ClassVar
+
+from tests.broken.marks import mutant
+from tests.good.telling import Telling
+
+
+@mutant(kills="MP-PROMPT-001", says="None", report="J1")
+class AnEmptyStoreGivesNoBlock(Telling):
+    def system_prompt_block(self) -> str:
+        block = super().system_prompt_block()
+        return block if self._entries else None  # type: ignore[return-value]
+
+
+@mutant(kills="MP-PROMPT-002", says="after on_turn_complete it is another one", report="F7")
+class TheBlockFollowsTheTurns(Telling):
+    def system_prompt_block(self) -> str:
+        turns = sum(1 for entry in self._entries if entry["kind"] == "turn")
+        return f"{super().system_prompt_block()}\n{turns} turns are stored."
+
+
+@mutant(kills="MP-PROMPT-003", says="at most 32,000 characters", report="D6")
+class TheBlockHoldsTheWholeStore(Telling):
+    def _snapshot(self) -> str:
+        return "\n".join(entry["text"] for entry in self._entries)
+
+
+@mutant(kills="MP-PROMPT-004", says="which was stored below another one", report="E3")
+class TheBlockIsOfTheProcess(Telling):
+    _seen: ClassVar[dict[str, dict[str, str]]] = {}
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._seen.update((entry["text"], entry) for entry in self._entries)
+        own, self._entries = self._entries, list(self._seen.values())
+        self._block, self._entries = self._snapshot(), own
+
+
+@mutant(kills="MP-PROMPT-005", says="they differ", report="F7")
+class TheBlockHoldsItsTime(Telling):
+    def _snapshot(self) -> str:
+        return f"{super()._snapshot()}\nAs of {time.monotonic_ns()}."

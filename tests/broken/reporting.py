@@ -1,0 +1,33 @@
+"""Broken reports of the state."""
+
+from typing import Any
+
+from tests.broken.marks import mutant
+from tests.good.telling import Telling
+
+
+@mutant(kills="MP-STATUS-001", says="'fine'", report="H4")
+class TheStateIsAWordOfItsOwn(Telling):
+    def recall_status(self) -> dict[str, Any]:
+        return {**super().recall_status(), "state": "fine" if self._recalled else "ok"}
+
+
+@mutant(kills="MP-STATUS-002", says="the value of config['x_access_token']", report="F9")
+class TheStatusShowsTheConfiguration(Telling):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        status = {**self.recall_status(), "x_config": {**config}}
+        self.recall_status = lambda: status  # type: ignore[method-assign]
+
+
+@mutant(kills="MP-STATUS-002", says="after on_memory_write, recall_status gives", report="F9")
+class TheStatusShowsTheNewestEntry(Telling):
+    def recall_status(self) -> dict[str, Any]:
+        newest = self._entries[-1]["text"] if self._entries else ""
+        return {**super().recall_status(), "message": " ".join(newest.split())[:100]}
+
+
+@mutant(kills="MP-STATUS-003", says="None", report="K2")
+class NoReasonIsNone(Telling):
+    def unavailable_reason(self) -> str:
+        return super().unavailable_reason() or None  # type: ignore[return-value]
