@@ -22,6 +22,9 @@ _CALLS_S = 300.0
 #: So many calls of all tools together: some providers have forty of them.
 _MOST_CALLS = 600
 
+#: Half of them are odd texts: all of the fixed list, and some more.
+_MOST_OF_ONE = 100
+
 #: What is left of the draws after this long is let be; every tool has had its first by then.
 _PATIENCE_S = 12.0
 
@@ -92,9 +95,10 @@ def a_call_that_the_schema_allows_is_answered_in_json(run: Run) -> None:
     with run.session() as subject:
         tools = _tools(run, subject)
         caller = _Caller(subject)
-        each = min(run.examples, max(4, _MOST_CALLS // len(tools)))
+        each = min(_MOST_OF_ONE, _MOST_CALLS // len(tools)) + 2
         for tool in tools:
-            caller.try_each(tool, toolcalls.allowed(tool, run.context.seed, each))
+            draws = toolcalls.allowed(tool, run.context.seed, each, run.examples)
+            caller.try_each(tool, draws)
         caller.judge(run, "a str that holds one JSON document, whatever is allowed", len(tools))
 
 
@@ -164,7 +168,8 @@ def _is_always_needed(subject: Subject, tool: Tool, name: str) -> str:
     """What a tool answers to every call without the argument, where it takes one with it; or ""."""
     without = [_left_out(arguments, name) for arguments in _variants(tool)]
     said = [_complaint(subject, tool, arguments) for arguments in without]
-    if not all(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) for words in said):
+    named = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    if not all(words and named.search(words) for words in said):
         return ""
     taken = [a for a in _variants(tool) if _complaint(subject, tool, a) == ""]
     # Once more: what was refused is refused still, so that it was the argument.

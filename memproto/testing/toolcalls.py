@@ -173,10 +173,16 @@ def _numbers(item: dict[str, Any]) -> list[Any]:
 # -- arguments that a schema allows ----------------------------------------------------------------
 
 
-def allowed(tool: Tool, seed: int, count: int) -> Iterator[Draw]:
-    """At most `count` calls of the tool that its schema allows, the simplest first."""
-    parts = (_plain_draws(tool), _choice_draws(tool), _value_draws(tool), _text_draws(tool, seed))
-    return itertools.islice(itertools.chain(*parts), count)
+def allowed(tool: Tool, seed: int, count: int, examples: int = 0) -> Iterator[Draw]:
+    """
+    At most `count` calls of the tool that its schema allows, the simplest first.
+
+    Half of them have odd texts in them, those of the fixed list and `examples` generated ones.
+    """
+    values = itertools.chain(_plain_draws(tool), _choice_draws(tool), _value_draws(tool))
+    half = max(2, count // 2)
+    yield from itertools.islice(values, half)
+    yield from itertools.islice(_text_draws(tool, seed, examples), max(0, count - half))
 
 
 def _plain_draws(tool: Tool) -> Iterator[Draw]:
@@ -213,12 +219,12 @@ def _values(item: Any) -> list[Any]:
     return []
 
 
-def _text_draws(tool: Tool, seed: int) -> Iterator[Draw]:
+def _text_draws(tool: Tool, seed: int, examples: int) -> Iterator[Draw]:
     """Odd texts in every free argument at once, in an order that the seed and the name give."""
     free = {n: i for n, i in tool.properties.items() if is_free_text(n, i)}
     if not free:
         return
-    odd = {**texts.NAMED, **texts.generated(seed, 20)}
+    odd = {**texts.NAMED, **texts.generated(seed, examples)}
     names = [name for name, text in odd.items() if len(text) <= _LONGEST_CHARS]
     random.Random(f"{seed} {tool.name}").shuffle(names)
     for name in names:

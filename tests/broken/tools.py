@@ -7,15 +7,13 @@ from typing import Any
 from tests.broken.marks import mutant
 from tests.good.tooled import HermesTooled, Tooled
 
-#: Longer than a tool call may take at the scale of the kit below.
-_LONG_S = 9.0
-
 
 @mutant(kills="MP-TOOL-002", says="tooled_forget', has no parameters", report="G1")
 class ASchemaOfAnotherApi(Tooled):
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         *others, last = super().get_tool_schemas()
-        return [*others, {**last, "input_schema": last.pop("parameters")}]
+        last["input_schema"] = last.pop("parameters")
+        return [*others, last]
 
 
 @mutant(kills="MP-TOOL-003", says="the list tags has no `items`", report="G2")
@@ -122,11 +120,11 @@ class TheModelSaysWhoseMemory(Tooled):
         return schemas
 
 
-@mutant(kills="MP-TOOL-013", says="handle_tool_call", report="B1", scale=0.1)
+@mutant(kills="MP-TOOL-013", says="handle_tool_call had not returned", report="B1", scale=0.1)
 class ASearchThatWaits(Tooled):
     def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
         if tool_name == "tooled_search":
-            threading.Event().wait(_LONG_S)
+            threading.Event().wait()
         return super().handle_tool_call(tool_name, args)
 
 

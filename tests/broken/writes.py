@@ -69,4 +69,6 @@ class AFullStoreDropsWrites(Journal):
 @mutant(kills="MP-TOOL-001", says="stored by a call that reported no error", report="D5")
 class ToolAnswersBeforeItStores(BuiltinMemoryProvider):
     def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
-        return json.dumps({"success": True, "note": "Added."})
+        if args.get("action") == "add":
+            return json.dumps({"success": True, "note": "Added."})
+        return super().handle_tool_call(tool_name, args)

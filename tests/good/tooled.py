@@ -5,6 +5,7 @@ The builtin provider has one tool for everything; these have one for each thing 
 with a memory, so that most broken tools are theirs with one hook changed.
 """
 
+import copy
 import json
 import uuid
 from collections.abc import Callable
@@ -26,7 +27,12 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def _schema(name: str, says: str, required: str, **properties: Any) -> dict[str, Any]:
-    parameters = {"type": "object", "properties": properties, "required": [required]}
+    parameters = {
+        "type": "object",
+        # A host, or a broken provider, may change what it is given.
+        "properties": copy.deepcopy(properties),
+        "required": [required],
+    }
     return {"name": name, "description": says, "parameters": parameters}
 
 
