@@ -1,10 +1,13 @@
 """Chapter 78: sessions that are no conversation."""
 
+import contextlib
+from collections.abc import Iterator
+
 from memproto.testing import routes
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
-from memproto.testing.subject import HookRaised
+from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.wire import show
 
 _PRIMARY = "primary"
@@ -51,8 +54,21 @@ def _stored_in_primary(run: Run, route: str) -> Fact:
     return fact
 
 
+@contextlib.contextmanager
+def _opened(run: Run, context: str) -> Iterator[Subject]:
+    try:
+        subject = run.open(agent_context=context)
+    except HookRaised as failure:
+        if failure.ends_process or context == _PRIMARY:
+            raise
+        reason = f"it does not start with agent_context {context!r}; see MP-CTX-001"
+        raise Untestable(reason) from None
+    yield subject
+    run.close(subject)
+
+
 def _comes_back(run: Run, fact: Fact, context: str) -> bool:
-    with run.session(agent_context=context) as subject:
+    with _opened(run, context) as subject:
         return run.brings_back(subject, fact)
 
 
@@ -73,6 +89,6 @@ def other_contexts_store_no_turns(run: Run) -> None:
 def _stores(run: Run, context: str) -> bool:
     """Whether a turn that is handed over in the context is recalled in a conversation."""
     fact = run.facts.new()
-    with run.session(agent_context=context) as subject:
+    with _opened(run, context) as subject:
         routes.tolerant(lambda: run.plant(subject, fact, "turns"))
     return _comes_back(run, fact, _PRIMARY)

@@ -13,6 +13,9 @@ _EXTENSION = "prewarm"
 
 _QUESTION = "What did we agree on for the next week?"
 
+#: Who begins a day so has said nothing that a memory could know something about.
+_GREETING = "Good morning!"
+
 #: How long what was prepared may take to get into the next session.
 _LATE_S = 0.3
 
@@ -62,13 +65,13 @@ def another_question_is_answered(run: Run) -> None:
         if not _at_once(run, plain, fact):
             raise NotApplicable("without preparation recall brings nothing at once either")
     with run.session() as subject:
-        subject.prewarm(_QUESTION)
+        subject.prewarm(_GREETING)
         run.stays_silent(lambda: False, _LATE_S)
         if not _at_once(run, subject, fact):
             run.violated(
                 f"{fact.name!r} for {fact.query!r}, as without preparation",
                 f"{show(routes.recalled(subject, fact.query))}, after "
-                f"{run.hook('prewarm')} had been called with {_QUESTION!r}",
+                f"{run.hook('prewarm')} had been called with {_GREETING!r}",
                 operation="recall",
             )
 
@@ -83,7 +86,6 @@ def _recalls_by_query(run: Run) -> None:
 
 
 def _at_once(run: Run, subject: Subject, fact: Fact) -> bool:
-    # As often as the first recall of a session may be behind, which is for MP-RECALL-005.
     run.settle()
     return fact.is_in(routes.recalled(subject, fact.query))
 

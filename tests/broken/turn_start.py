@@ -31,10 +31,11 @@ class EveryTenthTurnTidies(Switching):
 
 
 @mutant(kills="MP-TSTART-003", says="was told", report="A12")
-class TheMessageIsStoredAtOnce(Switching):
+class StatementsAreStoredAtOnce(Switching):
     def on_turn_start(self, turn_number: int, message: str, **kwargs: Any) -> None:
         super().on_turn_start(turn_number, message)
-        Journal.on_turn_complete(self, message, "")
+        if not message.endswith("?"):
+            Journal.on_turn_complete(self, message, "")
 
 
 @mutant(kills="MP-TSTART-004", says="in turn 2", report="hermes#7193")
