@@ -43,6 +43,9 @@ _NAMED = (
     *("sys.excepthook", "threading.excepthook"),
 )
 
+#: What a provider asks for that is built on the host's base class.
+_HOST_MODULES = frozenset({"agent", "agent.memory_provider"})
+
 CONNECTS, STARTS = "MP-LOAD-002", "MP-LOAD-003"
 
 
@@ -59,6 +62,7 @@ class LoadStep:
         changed: What belongs to the host and is no more as it was, a line for each.
         threads: The ids of the threads that were started and still ran.
         loaded: The target, once it is loaded.
+        sought_host: Whether the target tried to import from hermes-agent.
 
     """
 
@@ -69,6 +73,7 @@ class LoadStep:
     changed: list[str] = dataclasses.field(default_factory=list)
     threads: frozenset[int] = frozenset()
     loaded: Any = None
+    sought_host: bool = False
     audit: watchers.AuditLog | None = None
 
     def take(self, load: Callable[[], T], root: Path) -> T:
@@ -107,6 +112,8 @@ class LoadStep:
         return Result(rule, Outcome.FAIL, f"no {what} while it is imported and built", observed)
 
     def _refuse(self, event: str, args: tuple[Any, ...]) -> None:
+        if event == "import":
+            self.sought_host |= args[0] in _HOST_MODULES
         if event in _CONNECTING:
             is_question = event.startswith("socket.get")
             address = args[0] if is_question else args[-1]
