@@ -12,6 +12,8 @@ from memproto.testing.run import Run
 from memproto.testing.subject import Subject
 from memproto.testing.wire import show
 
+_GOODBYE = ("Thanks, that is all for today.", "Until next time.")
+
 #: How many turns a session has, each time; the last one stands right before shutdown.
 _SESSIONS = (1, 4)
 
@@ -144,6 +146,8 @@ def equal_turns_are_stored_each(run: Run) -> None:
     with run.session(session=key) as subject:
         for fact in (once, twice, twice):
             entries.record(subject, entries.turn(key, fact.text))
+        # That the last turn is stored is for MP-REC-001.
+        entries.record(subject, entries.turn(key, *_GOODBYE))
     usual, times = _times_shown(run, once), _times_shown(run, twice)
     counted = [reader for reader in ("read_back", "export") if reader in times]
     if not counted:

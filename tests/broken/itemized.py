@@ -1,0 +1,101 @@
+"""Providers that give items wrongly."""
+
+import datetime as dt
+import json
+from typing import Any
+
+from tests.broken.marks import mutant
+from tests.good.private import Private
+
+
+@mutant(kills="MP-ITEMS-001", says="cannot be written as JSON", report="D6")
+class ItemsHoldObjects(Private):
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer = super().recall_items(request)
+        for item in answer["items"]:
+            item["created_at"] = dt.datetime.fromisoformat(item["created_at"])
+        return answer
+
+
+@mutant(kills="MP-ITEMS-001", says="KeyError: 'budget_chars'", report="D6")
+class ItemsNeedABudget(Private):
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        return super().recall_items({**request, "budget_chars": request["budget_chars"]})
+
+
+@mutant(kills="MP-ITEMS-002", says="at most", report="D6")
+class TheBudgetIsOfTokens(Private):
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        budget = request.get("budget_chars")
+        return super().recall_items(
+            {**request, "budget_chars": None if budget is None else 4 * budget}
+        )
+
+
+@mutant(kills="MP-ITEMS-002", says="each item whole", report="D6")
+class TheLastItemIsCut(Private):
+    @staticmethod
+    def _affordable(items: list[dict[str, Any]], budget: int | None) -> list[dict[str, Any]]:
+        kept, left = [], 10**9 if budget is None else budget
+        for item in items:
+            if left > 0:
+                kept.append({**item, "text": item["text"][:left]})
+            left -= len(item["text"])
+        return kept
+
+
+@mutant(kills="MP-ITEMS-003", says="not this one", report="E7")
+class MirroredWritesAreNoItems(Private):
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer = super().recall_items(request)
+        kept = [item for item in answer["items"] if item["source"] == "turns"]
+        return {**answer, "items": kept}
+
+
+@mutant(kills="MP-ITEMS-004", says="under the same id", report="I3")
+class AnIdIsAPlaceInTheList(Private):
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer = super().recall_items(request)
+        for place, item in enumerate(answer["items"]):
+            item["id"] = str(len(answer["items"]) - place)
+        return answer
+
+
+@mutant(kills="MP-ITEMS-004", says="stands twice", report="I3")
+class AnIdIsThatOfTheSession(Private):
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer = super().recall_items(request)
+        for item in answer["items"]:
+            item["id"] = item["scope"]["session_id"]
+        return answer
+
+
+@mutant(kills="MP-ITEMS-005", says="from the highest", report="D7")
+class ScoresAreDistances(Private):
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer = super().recall_items(request)
+        for item in answer["items"]:
+            item["score"] = 1 / (1 + item["score"])
+        return answer
+
+
+@mutant(kills="MP-ITEMS-006", says="+05:45", report="J4")
+class ItemsShowLocalTimeAsUtc(Private):
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer = super().recall_items(request)
+        for item in answer["items"]:
+            local = dt.datetime.fromisoformat(item["created_at"]).astimezone()
+            item["created_at"] = f"{local.replace(tzinfo=None).isoformat()}Z"
+        return answer
+
+
+@mutant(kills="MP-ITEMS-007", says="no item of", report="E4")
+class ItemsForgetTheUser(Private):
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            own, self._entries = self._entries, []
+            for file in self._home.glob("*/journal.jsonl"):
+                self._entries += map(json.loads, file.read_text("ascii").splitlines())
+            answer = super().recall_items(request)
+            self._entries = own
+        return answer

@@ -1,0 +1,132 @@
+"""Providers that export too little or too much, and forget too little or too much."""
+
+import datetime as dt
+import json
+from typing import Any
+
+from memproto.errors import Rejected
+from tests.broken.marks import mutant
+from tests.good.private import Private
+
+
+@mutant(kills="MP-PRIV-001", says="cannot be written as JSON", report="J4")
+class AnExportHoldsObjects(Private):
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        answer = super().export(scope)
+        return {**answer, "x_exported_at": dt.datetime.now(dt.UTC)}
+
+
+@mutant(kills="MP-PRIV-001", says="it was refused", report="J4")
+class AnEmptyStoreIsNotExported(Private):
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        if not self._load():
+            raise Rejected("nothing is stored")
+        return super().export(scope)
+
+
+@mutant(kills="MP-PRIV-002", says="KeyError", report="G8")
+class WhatIsNotThereCannotBeForgotten(Private):
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        known = {entry["session"]: True for entry in self._load()}
+        if "session_id" in scope:
+            known[scope["session_id"]]
+        return super().forget(scope)
+
+
+@mutant(kills="MP-PRIV-002", says="is not of type 'integer'", report="G8")
+class ForgetNamesWhatItRemoved(Private):
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        return {**super().forget(scope), "removed": "all"}
+
+
+@mutant(kills="MP-PRIV-003", says="stored through writes", report="G8")
+class MirroredWritesAreNotExported(Private):
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        answer = super().export(scope)
+        return {"items": [item for item in answer["items"] if item["source"] == "turns"]}
+
+
+@mutant(kills="MP-PRIV-003", says="in the export of the user", report="G8")
+class AUserIsOnlyWhoIsAnAuthor(Private):
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        answer = super().export(scope)
+        return {"items": [i for i in answer["items"] if "user_id" not in scope or "author" in i]}
+
+
+@mutant(kills="MP-PRIV-004", says="which was stored in another session", report="E4")
+class AnExportIsOfAllSessions(Private):
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        self._is_within({"session": ""}, scope)
+        return super().export({key: scope[key] for key in scope if key != "session_id"})
+
+
+@mutant(kills="MP-PRIV-004", says="which was stored for user_id", report="E5")
+class AnExportAsksNotWhoAsks(Private):
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            own, self._load = self._load, self._of_all  # type: ignore[method-assign]
+            answer = super().export({key: scope[key] for key in scope if key != "user_id"})
+            self._load = own  # type: ignore[method-assign]
+        return answer
+
+    def _of_all(self) -> list[dict[str, Any]]:
+        files = self._home.glob("*/journal.jsonl")
+        return [json.loads(line) for file in files for line in file.read_text("ascii").splitlines()]
+
+
+@mutant(kills="MP-PRIV-005", says="in the same session enrich_turn", report="D4")
+class RecallRemembersWhatIsForgotten(Private):
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        cached = list(self._entries)
+        answer = super().forget(scope)
+        self._entries = cached
+        return answer
+
+
+@mutant(kills="MP-PRIV-005", says="stored through writes", report="G8")
+class MirroredWritesAreNotForgotten(Private):
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            writes = [entry for entry in self._load() if entry["source"] == "writes"]
+            answer = super().forget(scope)
+            known = [entry["id"] for entry in self._entries]
+            back = [entry for entry in writes if entry["id"] not in known]
+            self._entries += back
+            self._save()
+        return {**answer, "removed": answer["removed"] - len(back)}
+
+
+@mutant(kills="MP-PRIV-006", says="stored in another session", report="E5")
+class AllSessionsAreForgotten(Private):
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        known = any(self._is_within(entry, scope) for entry in self._load())
+        return super().forget({} if known else scope)
+
+
+@mutant(kills="MP-PRIV-006", says="stored for user_id", report="E5")
+class EverybodyIsForgotten(Private):
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        answer = super().forget(scope)
+        if not scope:
+            for file in self._home.glob("*/journal.jsonl"):
+                file.unlink()
+        return answer
+
+
+@mutant(kills="MP-PRIV-007", says="more than 0", report="G8")
+class ForgettingCountsNothing(Private):
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        return {**super().forget(scope), "removed": 0}
+
+
+@mutant(kills="MP-PRIV-007", says="an empty store", report="G8")
+class ForgettingCountsTheCalls(Private):
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        return {**super().forget(scope), "removed": 1}
+
+
+@mutant(kills="MP-PRIV-008", says="of which one key is unknown", report="G8")
+class UnknownKeysAreDropped(Private):
+    def _is_within(self, entry: dict[str, Any], scope: dict[str, Any]) -> bool:
+        known = {key: scope[key] for key in ("user_id", "session_id") if key in scope}
+        return super()._is_within(entry, known)

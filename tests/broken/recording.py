@@ -1,0 +1,76 @@
+"""Providers that record turns wrongly."""
+
+from typing import Any
+
+from tests.broken.marks import mutant
+from tests.good.private import Private
+
+
+@mutant(kills="MP-REC-001", says="did not come back", report="A7")
+class TheLastTurnWaitsForTheNext(Private):
+    waiting: dict[str, Any] | None = None
+
+    def record(self, turn: dict[str, Any]) -> None:
+        if self.waiting is not None:
+            super().record(self.waiting)
+        self.waiting = turn
+
+
+@mutant(kills="MP-REC-002", says="KeyError: 'author'", report="J1")
+class RecordNeedsAnAuthor(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        super().record({**turn, "author": {"id": turn["author"]["id"]}})
+
+
+@mutant(kills="MP-REC-002", says="a lone high surrogate", report="J2")
+class RecordEncodesTheTurn(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        turn["user_message"].encode()
+        super().record(turn)
+
+
+@mutant(kills="MP-REC-003", says="times", report="I3")
+class ATurnIsStoredAgain(Private):
+    def _is_known(self, turn: dict[str, Any]) -> bool:
+        return False
+
+
+@mutant(kills="MP-REC-003", says="after a new start", report="I3")
+class KnownTurnsAreForgottenAtTheEnd(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        self._seen = getattr(self, "_seen", set())
+        if turn["turn_id"] not in self._seen:
+            super().record({**turn, "turn_id": f"{turn['turn_id']}-{id(self)}"})
+        self._seen.add(turn["turn_id"])
+
+
+@mutant(kills="MP-REC-004", says="as often as", report="I3")
+class EqualWordsAreOneTurn(Private):
+    def _is_known(self, turn: dict[str, Any]) -> bool:
+        return any(entry["text"] == self._entry(turn)["text"] for entry in self._entries)
+
+
+@mutant(kills="MP-REC-005", says="created_at", report="J4")
+class TurnsHaveTheTimeOfWriting(Private):
+    def _entry(self, turn: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in super()._entry(turn).items() if key != "at"}
+
+
+@mutant(kills="MP-REC-005", says="created_at", report="J4")
+class LocalTimesBecomeUtc(Private):
+    def _entry(self, turn: dict[str, Any]) -> dict[str, Any]:
+        return {**super()._entry(turn), "at": f"{turn['started_at'][:19]}Z"}
+
+
+@mutant(kills="MP-REC-006", says="it names", report="E2")
+class TheFirstAuthorSaysItAll(Private):
+    def _entry(self, turn: dict[str, Any]) -> dict[str, Any]:
+        self._author = getattr(self, "_author", turn.get("author"))
+        return {**super()._entry(turn), **({"author": self._author} if self._author else {})}
+
+
+@mutant(kills="MP-REC-007", says="was changed", report="J5")
+class RecordTakesKeysOut(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        turn.pop("messages", None)
+        super().record(turn)
