@@ -24,7 +24,7 @@ class Scripted:
     started: ClassVar[list["Scripted"]] = []
     answers: ClassVar[dict[str, list[Answer | Exception | None]]] = {}
 
-    def __init__(self, root, environment, *, scale, frozen_s):
+    def __init__(self, root, environment, *, side, scale, frozen_s):
         self.alive = True
         self.frozen_s = frozen_s
         self.root = root

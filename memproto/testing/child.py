@@ -23,7 +23,7 @@ from typing import Any, TextIO
 
 from memproto import spec
 from memproto.errors import InvalidSettings, KitUsageError
-from memproto.testing import clauses, locate, sandbox, survey, watchers
+from memproto.testing import clauses, locate, sandbox, survey, template_process, watchers
 from memproto.testing.booking import judge, not_loaded
 from memproto.testing.context import Context
 from memproto.testing.functions import Functions
@@ -63,6 +63,7 @@ class Child:
         self._step = LoadStep(audit=self._audit)
         self._side: spec.Side = "provider"
         self._functions = Functions()
+        self._loading: dict[str, Any] = {}
         self._busy = threading.Event()
         threading.Thread(target=self._beat, name="kit-beat", daemon=True).start()
         self._threads = watchers.thread_ids()
@@ -101,6 +102,8 @@ class Child:
         locate.called_from(Path(command["directory"]))
         sys.path[:0] = command["path"]
         self._side = command["side"]
+        named = {key: command[key] for key in ("factory", "path")}
+        self._loading = {"target": _target(command), **named}
         loader = importlib.import_module(_LOADERS[self._side])
         clauses.checks(self._side)
         try:
@@ -197,6 +200,7 @@ class Child:
         run.load_step = self._step
         run.freshness.functions = self._functions
         run.root = root
+        run.loading = self._loading
         return run
 
     def _watch(self, deaths: dict[str, int], scale: float = 1.0) -> Watch:
@@ -247,8 +251,13 @@ def _globals() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Serve commands from the first descriptor on the command line until it closes."""
-    commands, results, stacks = (int(word) for word in sys.argv[1:4])
+    """
+    Serve commands from the first of three descriptors on the command line until it closes.
+
+    With one descriptor be a template, and in each of its copies do the same with its three.
+    """
+    given = tuple(int(word) for word in sys.argv[1:])
+    commands, results, stacks = given if given[1:] else template_process.serve(*given)
     for descriptor in (commands, results, stacks):
         os.set_inheritable(descriptor, False)
     pid = getpid()

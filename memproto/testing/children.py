@@ -109,7 +109,8 @@ class Children:
         environment = sandbox.environment(root / "load", self.variables)
         frozen_s = vitals.FROZEN_AGAIN_S if self._has_frozen else vitals.FROZEN_S
         scale = self._order.scale
-        self.process = ChildProcess(root, environment, scale=scale, frozen_s=frozen_s)
+        side = self._order.side
+        self.process = ChildProcess(root, environment, side=side, scale=scale, frozen_s=frozen_s)
         command = {
             "do": "load",
             "target": self._order.target,

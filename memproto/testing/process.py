@@ -11,9 +11,8 @@ import time
 from pathlib import Path
 from typing import Any, Literal
 
-import psutil
-
-from memproto.testing import functions, locate, noise, sandbox, vitals, wire
+from memproto import spec
+from memproto.testing import functions, locate, noise, sandbox, template, vitals, wire
 
 _CHILD = "memproto.testing.child"
 
@@ -99,6 +98,7 @@ class ChildProcess:
         root: Path,
         environment: dict[str, str],
         *,
+        side: spec.Side = "provider",
         scale: float = 1.0,
         frozen_s: float = vitals.FROZEN_S,
     ) -> None:
@@ -114,40 +114,31 @@ class ChildProcess:
         self._active = 0.0
         self._has_started = False
         self._is_cut_off = False
-        self._process, self._commands, self._results = self._start(root, environment)
-        assert self._process.stdout is not None
-        self._output = self._process.stdout.fileno()
+        self._process, *ends = self._start(root, environment, side)
+        self._commands, self._results, self._output = ends
         self._listened = [self._results, self._output]
-        self._seen = psutil.Process(self._process.pid)
+        self._seen = template.seen(self._process)
         self._pulse = vitals.Pulse(self._seen, scale)
 
     def _start(
-        self, root: Path, environment: dict[str, str]
-    ) -> tuple[subprocess.Popen[bytes], int, int]:
-        cwd = sandbox.places(root)["work"]
+        self, root: Path, environment: dict[str, str], side: spec.Side
+    ) -> tuple[subprocess.Popen[bytes] | template.Copy, int, int, int]:
+        words = [sandbox.interpreter(), "-P", "-m", _CHILD]
+        cwd = str(sandbox.places(root)["work"])
         command_read, command_write = os.pipe()
         result_read, result_write = os.pipe()
+        output_read, output_write = os.pipe()
         stacks = os.open(self._stacks, os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o600)
         given = (command_read, result_write, stacks)
-        arguments = [sandbox.interpreter(), "-P", "-m", _CHILD, *map(str, given)]
+        wanted = template.Start(words, environment, cwd, side, output_write, given)
         try:
-            process = subprocess.Popen(
-                arguments,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                bufsize=0,
-                env=environment,
-                cwd=cwd,
-                pass_fds=given,
-                start_new_session=True,
-            )
+            process = template.start(wanted)
         except OSError as error:
-            _close(command_write, result_read)
+            _close(command_write, result_read, output_read)
             raise ChildDidNotStart(f"{sandbox.interpreter()} cannot be run: {error}") from None
         finally:
-            _close(*given)
-        return process, command_write, result_read
+            _close(output_write, *given)
+        return process, command_write, result_read, output_read
 
     @property
     def alive(self) -> bool:
@@ -327,15 +318,15 @@ class ChildProcess:
         """End the process, its group, and everything that it started; blocks until it is gone."""
         vitals.end_group(self._seen)
         self._process.wait()
-        _close(self._commands, self._results)
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-        self._commands = self._results = -1
+        _close(self._commands, self._results, self._output)
+        self._commands = self._results = self._output = -1
 
 
 def _ending(code: int) -> str:
     if code == wire.CUT_OFF:
         return "it closed file descriptors that it had not opened"
+    if code == template.UNSEEN:
+        return "unseen, since the process that had started it was killed"
     if code >= 0:
         return f"exit code {code}"
     with contextlib.suppress(ValueError):

@@ -34,6 +34,15 @@ _KEPT = (
     "MEMPROTO_TIME_SCALE",
 )
 
+#: The variables that name the places of a child, in which alone two of a target's differ.
+PLACES = frozenset(
+    (
+        *("HOME", "USERPROFILE", "HERMES_HOME", "TMPDIR", "TEMP", "TMP"),
+        *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"),
+        "XDG_RUNTIME_DIR",
+    )
+)
+
 #: Nothing listens there: a request that respects proxies fails at once instead of leaving.
 _DEAD_PROXY = "http://127.0.0.1:9"
 

@@ -1,0 +1,321 @@
+"""
+Kit children are copies of a *template*: a process that has imported what each of them needs.
+
+A fresh interpreter computes for 0.3 s before it can run a check, a copy of one that is ready for
+0.01 s. This is the parent's side: it starts its template with the first child, asks it for copies,
+and has a copy look like a process of its own. Without a template each child is a fresh interpreter.
+"""
+
+import atexit
+import contextlib
+import dataclasses
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import psutil
+
+from memproto import spec
+from memproto.testing import sandbox
+
+#: The exit code of a process whose end nobody saw: its template had been killed.
+UNSEEN = 512
+
+#: How long a template may take until its first copy runs; it imports the kit before.
+_START_S = 60.0
+
+#: A copy that is dead, and of which the template has told nothing for so long: it was stopped.
+_TOLD_S = 5.0
+
+_TICK_S = 0.1
+
+#: Room in the template's own environment, in which a copy shows its own; see `template_process`.
+_SPACE = {"MEMPROTO_SPACE": " " * 8_000}
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """
+    What a child is started with.
+
+    Attributes:
+        words: The command line of its interpreter, without the descriptors.
+        environment: Its whole environment.
+        cwd: Its working directory.
+        side: Which checks it is to have at hand.
+        output: The descriptor that becomes its standard output and error.
+        given: The descriptors whose numbers come last on its command line.
+
+    """
+
+    words: Sequence[str]
+    environment: dict[str, str]
+    cwd: str
+    side: spec.Side
+    output: int
+    given: tuple[int, ...]
+
+
+class Copy:
+    """
+    A process that a template started, in the form of a `subprocess.Popen`.
+
+    Guarantees:
+        `poll` and `wait` tell an end once, and the same from then on.
+        Without the template, which the child may have killed, an end is told as `UNSEEN`.
+    Assumes:
+        One caller at a time.
+    """
+
+    def __init__(self, template: "Template", status: int) -> None:
+        self._template = template
+        self._status = status
+        self._said = b""
+        self._code: int | None = None
+        self.pid = self._first_words()
+        self.seen = psutil.Process(self.pid)
+
+    def __del__(self) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if self._status >= 0:
+            _close(self._status)
+            self._status = -1
+
+    def _first_words(self) -> int:
+        end = time.monotonic() + _START_S
+        while b"\n" not in self._said:
+            if not self._hear(_TICK_S) or time.monotonic() > end or self._template.is_stopped():
+                raise OSError("the template started nothing")
+        kind, number = self._said.split()[:2]
+        if kind != b"pid":
+            raise OSError("the template's copy ended at once")
+        return int(number)
+
+    def _hear(self, wait_s: float) -> bool:
+        """Take in what came within the time; False when nothing will come any more."""
+        if not select.select([self._status], [], [], wait_s)[0]:
+            return True
+        data = os.read(self._status, 1_000)
+        self._said += data
+        return bool(data)
+
+    def poll(self) -> int | None:
+        """The exit code, negative for a signal; None while the process runs."""
+        if self._code is None:
+            self._look(0)
+        return self._code
+
+    def _look(self, wait_s: float) -> None:
+        open_ended = self._hear(wait_s)
+        _, kind, code = self._said.rpartition(b"end ")
+        if kind and code.endswith(b"\n"):
+            self._code = int(code)
+            self._close()
+        elif not open_ended and self.is_over():
+            self._code = UNSEEN
+        elif not open_ended:
+            time.sleep(wait_s)
+
+    def is_over(self) -> bool:
+        """Whether the process is gone, or only its entry is left."""
+        with contextlib.suppress(psutil.Error):
+            return not self.seen.is_running() or self.seen.status() == psutil.STATUS_ZOMBIE
+        return True
+
+    def wait(self, timeout: float | None = None) -> int:
+        """
+        Block until the process has ended.
+
+        Raises:
+            subprocess.TimeoutExpired: It runs on after `timeout` seconds.
+
+        """
+        began = alive = time.monotonic()
+        while self.poll() is None:
+            self._look(_TICK_S / 10)
+            now = time.monotonic()
+            if not self.is_over():
+                alive = now
+                if timeout is not None and now - began > timeout:
+                    raise subprocess.TimeoutExpired(str(self.pid), timeout)
+            elif now - alive > _TOLD_S:
+                self._template.end()
+        assert self._code is not None
+        return self._code
+
+
+class Template:
+    """
+    The parent's hold on one template.
+
+    Guarantees:
+        It runs no longer than this process, and has none of its terminal, files or directories.
+    """
+
+    def __init__(self, words: Sequence[str], environment: dict[str, str]) -> None:
+        self.words = list(words)
+        self.environment = _lasting(environment)
+        self.has_served = False
+        self._owner = os.getpid()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.settimeout(_START_S)
+        # A pipe, as a child has one, and not one that anybody reads.
+        unread, output = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [*words, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**self.environment, **_SPACE, "HOME": os.devnull},
+                cwd="/",
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        finally:
+            theirs.close()
+            _close(unread, output)
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether this process started it, and not the one that it is a copy of."""
+        return self._owner == os.getpid()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self._process.poll() is None
+
+    def is_stopped(self) -> bool:
+        """Whether a signal stopped it."""
+        with contextlib.suppress(psutil.Error):
+            return bool(psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED)
+        return False
+
+    def start(self, wanted: Start) -> Copy | None:
+        """
+        Start a child: a copy, or a fresh interpreter where its environment is another one.
+
+        None where the template does not answer; it is ended then.
+        """
+        told: dict[str, Any] = {
+            "environment": wanted.environment,
+            "cwd": wanted.cwd,
+            "side": wanted.side,
+        }
+        if _lasting(wanted.environment) != self.environment:
+            told["words"] = list(wanted.words)
+        try:
+            copy = Copy(self, self._ask(told, (wanted.output, *wanted.given)))
+        except (OSError, psutil.Error):
+            self.end()
+            return None
+        self.has_served = True
+        return copy
+
+    def _ask(self, told: dict[str, Any], descriptors: tuple[int, ...]) -> int:
+        """Send a message; the descriptor on which the answer comes, and in time the end."""
+        read, write = os.pipe()
+        try:
+            socket.send_fds(self._socket, [json.dumps(told).encode("ascii")], [*descriptors, write])
+        except OSError:
+            _close(read)
+            raise
+        finally:
+            _close(write)
+        return read
+
+    def end(self) -> None:
+        """End it; its copies run on."""
+        if self.is_mine:
+            self._socket.close()
+            self._process.kill()
+            self._process.wait()
+
+
+def _lasting(environment: dict[str, str]) -> dict[str, str]:
+    """What is the same for all children of a target: the environment without their places."""
+    return {name: value for name, value in environment.items() if name not in sandbox.PLACES}
+
+
+# -- the one of this process -----------------------------------------------------------------------
+
+_lock = threading.Lock()
+_current: list[Template] = []
+
+
+def start(wanted: Start) -> subprocess.Popen[bytes] | Copy:
+    """
+    Start a child; from several threads at once, if need be.
+
+    Raises:
+        OSError: The interpreter cannot be run.
+
+    """
+    template = _serving(wanted)
+    return (template and template.start(wanted)) or _fresh(wanted)
+
+
+def seen(started: subprocess.Popen[bytes] | Copy) -> psutil.Process:
+    """A started child as psutil knows it; it may have ended."""
+    return started.seen if isinstance(started, Copy) else psutil.Process(started.pid)
+
+
+def _serving(wanted: Start) -> Template | None:
+    """The template, started where there is none, or where it was killed."""
+    if sys.platform != "linux":
+        return None
+    with _lock:
+        if _current and not _current[0].is_mine:
+            _current.clear()
+        if not _current:
+            _begin(wanted.words, wanted.environment)
+        elif not _current[0].alive and _current[0].has_served:
+            lost = _current.pop()
+            lost.end()
+            _begin(lost.words, lost.environment)
+        # One that ended before it served anything would do so again.
+        usable = _current and _current[0].alive and _current[0].words == list(wanted.words)
+        return _current[0] if usable else None
+
+
+def _begin(words: Sequence[str], environment: dict[str, str]) -> None:
+    with contextlib.suppress(OSError):
+        _current.append(Template(words, environment))
+
+
+def _fresh(wanted: Start) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*wanted.words, *map(str, wanted.given)],
+        stdin=subprocess.DEVNULL,
+        stdout=wanted.output,
+        stderr=wanted.output,
+        env=wanted.environment,
+        cwd=wanted.cwd,
+        pass_fds=wanted.given,
+        start_new_session=True,
+    )
+
+
+@atexit.register
+def end() -> None:
+    """End this process's template, if it has one; the next child starts another."""
+    with _lock:
+        for template in _current:
+            template.end()
+        _current.clear()
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
