@@ -30,7 +30,7 @@ def child(tmp_path):
         one.kill()
 
 
-def load(one, tmp_path, source, scale=1.0):
+def load(one, tmp_path, source, scale=1.0, **functions):
     """Load a module of that source, which ends with a provider if it gets so far."""
     (tmp_path / "mine.py").write_text(textwrap.dedent(source) + JOURNAL, encoding="utf-8")
     root = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120 - as text, for the path
@@ -38,6 +38,7 @@ def load(one, tmp_path, source, scale=1.0):
         "do": "load",
         "target": "mine:Mine",
         "factory": None,
+        "functions": functions,
         "side": "provider",
         "scale": scale,
         "root": str(tmp_path / "load"),
@@ -46,6 +47,12 @@ def load(one, tmp_path, source, scale=1.0):
         "path": [str(tmp_path), root],
     }
     return one.ask(command, 60.0)
+
+
+def run(one, tmp_path, source):
+    """Load a provider, and run the source beside it, where it may start programs and print."""
+    source = "def warm():\n" + textwrap.indent(textwrap.dedent(source), "    ")
+    return load(one, tmp_path, source, warm=["mine:warm", "the test"])
 
 
 def test_a_child_loads_a_target_and_answers_again(child, tmp_path):
@@ -126,7 +133,7 @@ def test_a_pattern_that_holds_the_interpreter_is_a_freeze(child, tmp_path):
 def test_a_flood_of_output_is_taken_in_and_its_end_is_kept(child, tmp_path):
     one = child()
     source = "import os\nfor _ in range(40): os.write(1, b'x' * 500_000)\nos.write(2, b'the end')\n"
-    assert load(one, tmp_path, source).fate == "answered"
+    assert run(one, tmp_path, source).fate == "answered"
     assert one.output().endswith("xthe end")
     assert len(one.output()) <= 4_000
 
@@ -156,7 +163,7 @@ def test_a_grandchild_is_ended_with_its_child(child, tmp_path, new_session):
     started = subprocess.Popen(["sleep", "1000"], start_new_session={new_session})
     open({str(tmp_path / "pid")!r}, "w").write(str(started.pid))
     """
-    load(one, tmp_path, source)
+    assert run(one, tmp_path, source).fate == "answered"
     one.kill()
     psutil.wait_procs(_processes(tmp_path), timeout=30)
     assert not _processes(tmp_path)
@@ -169,7 +176,7 @@ def test_a_grandchild_that_was_disowned_is_found_by_its_places(child, tmp_path):
     open({str(tmp_path / "pid")!r}, "w").write(str(started.pid))
     os._exit(0)
     """
-    load(child(), tmp_path, source)
+    assert run(child(), tmp_path, source).fate == "died"
     assert _processes(tmp_path)
     vitals.end_strays(tmp_path)
     psutil.wait_procs(_processes(tmp_path), timeout=30)
