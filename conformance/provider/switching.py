@@ -105,14 +105,18 @@ def an_end_costs_nothing(run: Run) -> None:
         with run.session() as subject:
             for fact in late:
                 run.plant(subject, fact, route)
-            messages = transcript(late) if told != "no messages" else []
-            routes.tolerant(lambda subject=subject, said=messages: subject.end(said))
+            _ended(subject, late if told != "no messages" else [])
         if lost := run.lost(facts):
             _comes_back_without(run, route)
             run.violated(
                 f"all of {len(facts)} facts recalled after a session was ended with {told}",
                 f"{len(lost)} did not come back: {lost[0].text!r}",
             )
+
+
+def _ended(subject: Subject, facts: list[Fact]) -> None:
+    """End the session with the messages of these turns; a report is no failure."""
+    routes.tolerant(lambda: subject.end(transcript(facts)))
 
 
 def _stored(run: Run, facts: list[Fact], route: str) -> None:
@@ -150,7 +154,7 @@ def _shown_after(run: Run, route: str, ends: int) -> int:
     with run.session(home) as subject:
         run.plant(subject, fact, route)
         for _ in range(ends):
-            routes.tolerant(lambda: subject.end(transcript([fact])))
+            _ended(subject, [fact])
     with run.session(home) as again:
         found = run.stored(again, fact.text)
         if found is not None:
@@ -176,7 +180,7 @@ def an_end_writes_what_was_accepted(run: Run) -> None:
     with run.session() as subject:
         for fact in facts:
             run.plant(subject, fact, route)
-        routes.tolerant(lambda: subject.end(transcript(facts)))
+        _ended(subject, facts)
         lost = run.lost(facts)
     if lost and run.lost(lost):
         raise Untestable(f"{lost[0].text!r} did not come back after shutdown either")
@@ -196,7 +200,7 @@ def ends_and_switches_keep_their_time(run: Run) -> None:
     with run.session(session=key) as subject:
         for number, fact in enumerate(facts):
             routes.live(subject, fact)
-            routes.tolerant(lambda fact=fact: subject.end(transcript([fact])))
+            _ended(subject, [fact])
             switches.NEW.make(subject, key, f"{key}-timed-{number}")
 
 

@@ -1,5 +1,6 @@
 """Chapter 63: told when a turn begins."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -36,10 +37,12 @@ def a_turn_may_have_any_number_and_text(run: Run) -> None:
         for number in _NUMBERS:
             for told in _TOLD:
                 named = f"turn {number}" + (f" with {', '.join(told)}" if told else "")
-                _returns(run, named, lambda n=number, t=told: subject.turn_start(n, _MESSAGE, **t))
+                _returns(
+                    run, named, functools.partial(subject.turn_start, number, _MESSAGE, **told)
+                )
         odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}
         for number, (name, text) in enumerate(odd.items(), start=1):
-            _returns(run, name, lambda n=number, t=text: subject.turn_start(n, t))
+            _returns(run, name, functools.partial(subject.turn_start, number, text))
 
 
 def _returns(run: Run, named: str, begin: Callable[[], Any]) -> None:
