@@ -1,5 +1,7 @@
 """Runs that must be red, or at least not green, and must end, whatever the target does."""
 
+import sys
+
 import pytest
 
 from tests.kit_runs import kit, outcomes, reported, write
@@ -61,6 +63,20 @@ def test_a_provider_that_hangs_at_first_contact_ends_under_its_gate(tmp_path):
 def test_a_declared_extension_that_is_not_served_is_red(tmp_path):
     found = reported(tmp_path, "--memproto=tests.hostile.declares_unserved:DeclaresUnserved")
     assert outcomes(found["reports"][0])["MP-CAP-002"] == "fail"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children have a parent of their own on Linux")
+def test_a_provider_that_kills_its_parent_ends_neither_the_run_nor_the_verdict_of_another(tmp_path):
+    names = ("MP-NAME", "MP-TEXT", "MP-SHUT")
+    found = reported(
+        tmp_path,
+        "--memproto=tests.hostile.kills_parent:KillsParent",
+        "--memproto=tests.good.journal:Journal",
+        *(f"--memproto-clause={name}" for name in names),
+    )
+    killer, good = map(outcomes, found["reports"])
+    assert killer["MP-SHUT-001"] == good["MP-SHUT-001"] == "pass"
+    assert "kit_error" not in {*killer.values(), *good.values()}
 
 
 LOADING = {
