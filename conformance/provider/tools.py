@@ -211,8 +211,9 @@ def what_a_tool_forgot_is_gone(run: Run) -> None:
     with run.session() as subject:
         tools = _tools(run, subject)
         finding = toolmemory.finding(tools, fact)
-        told = [_stored(subject, fact), *toolmemory.shown_by_tools(subject, finding).values()]
-    call = toolmemory.forgetting(tools, fact, told)
+        stored_by, answer = _stored(subject, fact)
+        told = [answer, *toolmemory.shown_by_tools(subject, finding).values()]
+    call = toolmemory.forgetting(tools, stored_by, fact, told)
     if call is None:
         raise NotApplicable("no tool was recognised that forgets what another one stored")
     shown = _shown(run, fact, finding)
@@ -222,7 +223,8 @@ def what_a_tool_forgot_is_gone(run: Run) -> None:
     _must_be_gone(run, fact, [one for one in finding if one[0] in shown], shown, call[0])
 
 
-def _stored(subject: Subject, fact: Fact) -> Any:
+def _stored(subject: Subject, fact: Fact) -> tuple[str, Any]:
+    """The tool that stored the fact, and its answer."""
     call = routes.storing_call(subject.tools(), fact.text)
     if call is None:
         raise NotApplicable("no tool was recognised that stores a text")
@@ -230,7 +232,7 @@ def _stored(subject: Subject, fact: Fact) -> Any:
     if routes.refused(answer):
         reason = f"the tool {call[0]} refused a plain fact: {show(answer, 120)}"
         raise Untestable(f"{reason}; needs: a `config` under which it does not")
-    return answer
+    return call[0], answer
 
 
 def _shown(run: Run, fact: Fact, finding: list[Any]) -> set[str]:
@@ -249,7 +251,8 @@ def _forget(run: Run, call: tuple[str, dict[str, Any], str]) -> None:
     name, arguments, how = call
     with run.session() as subject:
         answer = subject.call_tool(name, copy.deepcopy(arguments))
-    if routes.refused(answer) or (how == "text" and toolmemory.counted_none(answer)):
+    counts_none = how == "text" and toolmemory.counted_none(answer)
+    if counts_none or not toolmemory.says_forgotten(answer):
         told = f"{name} did not forget by {show(arguments, 120)}: {show(answer, 120)}"
         raise NotApplicable(told)
 

@@ -6,17 +6,27 @@ meant is looked for in the answers of the others.
 """
 
 import copy
+import itertools
 import json
 from collections.abc import Iterator
 from typing import Any
 
-from memproto.testing import toolcalls
+from memproto.testing import routes, toolcalls
 from memproto.testing.facts import Fact
 from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.toolcalls import Tool
 
 _FINDS = frozenset({"search", "recall", "list", "find", "query", "read", "lookup", "get"})
 _FORGETS = frozenset({"delete", "remove", "forget", "erase"})
+
+#: Beside the words of the tool that stored, these say nothing of another place than its own.
+_SAME_PLACE = frozenset({"memory", "memories", "note", "notes", "fact", "facts", "entry", "item"})
+_SAME_PLACE |= {"entries", "items", "conclusion", "observation", "record", "by", "id", "text"}
+
+_FORGOTTEN = frozenset({"deleted", "removed", "forgotten", "forgot", "erased", "gone"})
+_FORGOTTEN_KEYS = frozenset({*_FORGOTTEN, "success", "ok", "deleted_count", "removed_count"})
+_NOT = frozenset({"not", "no", "nothing", "never", "cannot", "none", "0"})
+
 _BY_TEXT = ("old_text", "text", "content", "fact", "memory", "note", "match", "snippet", "query")
 _IDS = ("id", "uuid", "key")
 
@@ -52,15 +62,17 @@ def _asks(tool: Tool, words: frozenset[str]) -> Iterator[dict[str, Any]]:
 
 
 def forgetting(
-    tools: list[Tool], fact: Fact, told: list[Any]
+    tools: list[Tool], stored_by: str, fact: Fact, told: list[Any]
 ) -> tuple[str, dict[str, Any], str] | None:
     """
     A call that asks to forget the fact: the tool, its arguments, and "id" or "text"; or None.
 
     `told` are the answers in which the fact's id may stand: first that of the call which stored it.
+    A tool whose name speaks of another place than that of `stored_by` is left out.
     """
     found = []
-    for tool in tools:
+    near = _SAME_PLACE | _FORGETS | set(toolcalls.split(stored_by))
+    for tool in (one for one in tools if one.words <= near or one.name == stored_by):
         for chosen in _asks(tool, _FORGETS):
             for how, named in _named(tool, fact, told):
                 rest = _agreed(tool) | chosen
@@ -125,6 +137,24 @@ def _objects(document: Any) -> Iterator[dict[str, Any]]:
     inner = document.values() if isinstance(document, dict) else document
     for item in inner if isinstance(document, dict | list) else ():
         yield from _objects(item)
+
+
+def says_forgotten(answer: Any) -> bool:
+    """
+    Whether an answer says in so many words that something was forgotten.
+
+    `{"status": "not_found"}` is neither an error nor a promise.
+    """
+    document = _parsed(answer)
+    told = document.items() if isinstance(document, dict) else [("result", document)]
+    return not routes.refused(answer) and any(itertools.starmap(_says_forgotten, told))
+
+
+def _says_forgotten(key: str, value: Any) -> bool:
+    if isinstance(value, str):
+        words = set(toolcalls.split(value))
+        return bool(_FORGOTTEN & words) and not _NOT & words
+    return key in _FORGOTTEN_KEYS and bool(value)
 
 
 def counted_none(answer: Any) -> bool:

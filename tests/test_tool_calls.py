@@ -1,0 +1,167 @@
+"""Calls that the kit makes up from a provider's own tool schemas."""
+
+import json
+import types
+
+import jsonschema
+import pytest
+
+from memproto.conformance.provider import tools_schemas
+from memproto.testing import toolcalls, toolmemory
+from memproto.testing.facts import Facts
+from tests.good.tooled import Tooled
+
+EVERYTHING = {
+    "name": "lamp_add",
+    "description": "Keeps a lamp.",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "text": {"type": "string", "minLength": 1},
+            "colour": {"type": "string", "enum": ["red", "green"]},
+            "path": {"type": "string"},
+            "count": {"type": "integer", "minimum": 2, "maximum": 9},
+            "share": {"type": "number"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "place": {"type": "object", "properties": {"pier": {"type": "integer"}}},
+            "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "lit": {"type": "boolean"},
+        },
+        "required": ["text", "colour"],
+    },
+}
+
+
+def tools(*schemas, binding="hermes", names=()):
+    run = types.SimpleNamespace(binding=binding, declared=lambda key, default: list(names))
+    return toolcalls.offered(run, list(schemas))
+
+
+def test_every_allowed_call_fits_the_schema_that_it_was_made_from():
+    [tool] = tools(EVERYTHING)
+    draws = list(toolcalls.allowed(tool, 1, 200, 20))
+    assert len(draws) > 60
+    for told, arguments in draws:
+        jsonschema.validate(arguments, EVERYTHING["parameters"])
+        assert told
+
+
+def test_the_same_seed_draws_the_same_calls():
+    [tool] = tools(EVERYTHING)
+    assert list(toolcalls.allowed(tool, 3, 90, 9)) == list(toolcalls.allowed(tool, 3, 90, 9))
+
+
+def test_what_names_a_place_never_gets_an_odd_text():
+    [tool] = tools(EVERYTHING)
+    paths = {call["path"] for _, call in toolcalls.allowed(tool, 1, 200, 20) if "path" in call}
+    assert paths == {"note"}
+
+
+def test_an_unfit_call_does_not_fit_the_schema_or_has_an_argument_too_many():
+    [tool] = tools(EVERYTHING)
+    closed = {**EVERYTHING["parameters"], "additionalProperties": False}
+    for told, arguments in toolcalls.unfit(tool):
+        # The schema of a note allows null, and says so; a model may write a place without a pier.
+        if not told.startswith(("note=None", "place={")):
+            with pytest.raises(jsonschema.ValidationError):
+                jsonschema.validate(arguments, closed)
+
+
+def test_a_native_host_offers_what_tool_names_holds():
+    assert tools(EVERYTHING, binding="native") == []
+    assert [tool.name for tool in tools(EVERYTHING, binding="native", names=["lamp_add"])]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [({}, "no str"), (None, "no str"), ("", "no JSON"), ("Done.", "no JSON"), ('{"a": 1}', "")],
+)
+def test_an_answer_is_a_text_that_holds_json(answer, told):
+    assert told in toolcalls.fault(answer)
+    assert bool(told) == bool(toolcalls.fault(answer))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"success": True}, {"status": "deleted"}, {"forgotten": 1}, "The note was removed."],
+)
+def test_an_answer_says_that_something_was_forgotten(answer):
+    assert toolmemory.says_forgotten(json.dumps(answer))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"status": "not_found"}, {"error": "no id"}, {"forgotten": 0}, "Nothing was removed.", []],
+)
+def test_an_answer_does_not_say_that_something_was_forgotten(answer):
+    assert not toolmemory.says_forgotten(json.dumps(answer))
+
+
+def named(name, **properties):
+    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"name": name, "description": "A tool.", "parameters": parameters}
+
+
+def test_forgetting_takes_the_id_that_storing_gave():
+    fact = Facts(1).new()
+    told = [json.dumps({"success": True, "session_id": "s", "id": "n-17"})]
+    call = toolmemory.forgetting(tools(*Tooled().get_tool_schemas()), "tooled_add", fact, told)
+    assert call == ("tooled_forget", {"id": "n-17"}, "id")
+
+
+def test_forgetting_takes_the_id_that_finding_showed():
+    fact = Facts(1).new()
+    shown = {"notes": [{"id": 3, "text": "Other."}, {"id": 4, "text": fact.text}], "id": "query"}
+    told = ["{}", json.dumps(shown)]
+    offered = tools(named("x_delete", memory_id={"type": "integer"}))
+    call = toolmemory.forgetting(offered, "x_add", fact, told)
+    assert call == ("x_delete", {"memory_id": 4}, "id")
+
+
+def test_a_tool_that_forgets_in_another_place_is_left_out():
+    fact = Facts(1).new()
+    offered = tools(named("x_shared_forget", id={"type": "string"}))
+    assert toolmemory.forgetting(offered, "x_add", fact, [json.dumps({"id": "a"})]) is None
+
+
+def test_forgetting_by_text_says_which_text():
+    fact = Facts(1).new()
+    action = {"type": "string", "enum": ["add", "remove"]}
+    schema = named("memory", action=action, old_text={"type": "string"})
+    call = toolmemory.forgetting(tools(schema), "memory", fact, ["{}"])
+    assert call == ("memory", {"action": "remove", "old_text": fact.text}, "text")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"anyOf": []}, "`anyOf` stands at the top"),
+        ({"required": ["name"]}, "names 'name', no property"),
+        ({"properties": None}, "no `properties`"),
+        ({"properties": {"a b": {}}}, "'a b' is not of ASCII"),
+        ({"properties": {"text": {"type": "array"}}}, "the list text has no `items`"),
+        ({"properties": {"text": "string"}}, "which is no schema"),
+        ({"properties": {"text": {"default": {1}}}}, "cannot be sent as JSON"),
+    ],
+)
+def test_a_schema_outside_the_portable_subset_is_told(change, told):
+    schema = named("lamp_add", text={"type": "string"})
+    schema["parameters"] = {**schema["parameters"], "required": [], **change}
+    assert told in " ".join(tools_schemas._unportable(schema))
+
+
+def test_a_schema_inside_the_portable_subset_has_no_fault():
+    assert list(tools_schemas._unportable(EVERYTHING)) == []
+    assert list(tools_schemas._narrow(EVERYTHING)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"name": "9_lamps"}, "does not begin with"),
+        ({"toolset": "memory"}, "the keys toolset"),
+    ],
+)
+def test_what_some_services_refuse_is_told(change, told):
+    schema = {**named("lamp_add", text={"type": "string"}), **change}
+    assert told in " ".join(tools_schemas._narrow(schema))
