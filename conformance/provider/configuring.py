@@ -367,16 +367,25 @@ _OF_OTHERS = {"config.yaml": "display:\n  skin: velorica\n", ".env": "VELORICA_K
 @check("MP-CONF-008")
 def saving_keeps_what_is_there(run: Run) -> None:
     _saving(run)
-    values, _ = _worded(run, _questions(run))
+    owed: Untestable | NotApplicable | None = None
+    try:
+        _stored_is_kept(run)
+    except (Untestable, NotApplicable) as lack:
+        owed = lack
     if run.binding == "hermes":
-        _others_are_kept(run, values)
+        # Afterwards: another answer may lead to another store.
+        _others_are_kept(run)
+    if owed is not None:
+        raise owed
+
+
+def _stored_is_kept(run: Run) -> None:
     route = run.needs_route("turns", "writes", "tools")
     fact = run.facts.new()
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not run.reopened_brings_back(fact):
         raise Untestable("a stored fact did not come back before anything was saved")
-    # The defaults: another answer may lead to another store.
     _save(run, _answers(_questions(run), _of_no_answer))
     if not run.reopened_brings_back(fact):
         run.violated(
@@ -385,7 +394,8 @@ def saving_keeps_what_is_there(run: Run) -> None:
         )
 
 
-def _others_are_kept(run: Run, values: Answers) -> None:
+def _others_are_kept(run: Run) -> None:
+    values, _ = _worded(run, _questions(run))
     run.home.mkdir(parents=True, exist_ok=True)
     for name, text in _OF_OTHERS.items():
         (run.home / name).write_text(text, "utf-8")

@@ -90,11 +90,11 @@ class AChoiceIsNotApplied(Configured):
         super().save_config({**values, "mode": "alone"}, home)
 
 
-@mutant(kills="MP-CONF-006", says="at ~/.configured.json", report="E3")
+@mutant(kills="MP-CONF-006", says="at ~/configured.json", report="E3")
 class AnswersAreSavedForAllProfiles(Configured):
     def save_config(self, values: dict[str, Any], home: str) -> None:
         super().save_config(values, home)
-        Path.home().joinpath(".configured.json").write_text(json.dumps(values), "utf-8")
+        self.write(Path.home(), self.answers(Path(home)))
 
 
 @mutant(kills="MP-CONF-007", says="they were saved as text", report="mnemosyne#155")
