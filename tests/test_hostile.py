@@ -67,7 +67,7 @@ def test_a_declared_extension_that_is_not_served_is_red(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="children have a parent of their own on Linux")
 def test_a_provider_that_kills_its_parent_ends_neither_the_run_nor_the_verdict_of_another(tmp_path):
-    names = ("MP-NAME", "MP-TEXT", "MP-SHUT")
+    names = ("MP-NAME-001", "MP-TEXT-002", "MP-SHUT-001")
     found = reported(
         tmp_path,
         "--memproto=tests.hostile.kills_parent:KillsParent",
