@@ -52,18 +52,22 @@ FOLDS = {
         "e0000-e0fff"
     ),
     "\n": "85 2028-2029",
-    " ": "a0 1680 2000-200a 202f 205f 2800 3000",
+    " ": (
+        "a0 a8 af b4 b8 2d8-2dd 384-385 1680 1fbd 1fbf-1fc1 1fcd-1fcf 1fdd-1fdf 1fed-1fee "
+        "1ffd-1ffe 2000-200a 2017 202f 203e 205f 2800 3000 309b-309c fc5e-fc63 fe49-fe4c fe70 "
+        "fe72 fe74 fe76 fe78 fe7a fe7c fe7e ffe3"
+    ),
     "#": "bfa 22d5 2317 266f fe5f ff03 11fe9",
     "%": "fe6a ff05",
     "&": "a778 fe60 ff06 1f672 1f674-1f675",
     "-": (
-        "b7 2d1 2d7 2dc 387 58a 5be 640 6d4 7fa 830 a76 1173 1400 1427 16eb 174d 1806 1bc7 "
-        "1bf3 1fc0 2010-2015 2022 2027 203f 2043 2053 207b 208b 2212 2219 2238 223c 2241 22c5 "
-        "2368 23af 2500-2501 2796 2a29-2a2a 2a6a 2cb2-2cb3 2cba-2cbb 2e17 2e1a 2e1e-2e1f 2e31 "
-        "2e3a-2e3b 2e40 2e5d 2f00 301c 3030 30a0 30fb-30fc 3161 3192 31d0 3280 4e00 a78f a7f7 "
-        "aa7d fb29 fcf2-fcf4 fe31-fe34 fe4d-fe4f fe58 fe63 fe71 fe77 fe79 fe7b fe7d fe7f ff0d "
-        "ff3f ff5e ff65 ff70 ffda 10101 10191 10782 1091f 10ead 1104b 11174 111c7 115c4 116b9 "
-        "12562 145c1 1f229"
+        "b7 2d1 2d7 387 58a 5be 640 6d4 7fa 830 a76 1173 1400 1427 16eb 174d 1806 1bc7 1bf3 "
+        "2010-2015 2022 2027 203f 2043 2053 207b 208b 2212 2219 2238 223c 2241 22c5 2368 23af "
+        "2500-2501 2796 2a29-2a2a 2a6a 2cb2-2cb3 2cba-2cbb 2e17 2e1a 2e1e-2e1f 2e31 2e3a-2e3b "
+        "2e40 2e5d 2f00 301c 3030 30a0 30fb-30fc 3161 3192 31d0 3280 4e00 a78f a7f7 aa7d fb29 "
+        "fcf2-fcf4 fe31-fe34 fe4d-fe4f fe58 fe63 fe71 fe77 fe79 fe7b fe7d fe7f ff0d ff3f ff5e "
+        "ff65 ff70 ffda 10101 10191 10782 1091f 10ead 1104b 11174 111c7 115c4 116b9 12562 "
+        "145c1 1f229"
     ),
     "/": (
         "f7 1365 1735 2041 2044 2215 2571 2797 27c9 27cb 29f6 29f8 2afb 2afd 2cc6-2cc7 2e4a "
@@ -126,22 +130,22 @@ FOLDS = {
         "180-185 243 253 299 392 3b2 3d0 411-412 42c 432 44c 462-463 48c-48d 7d5 13cf 13f4 "
         "13fc 1472-1473 15af 15f7 1c80 1c87 1d03 1d2e 1d47 1d6c 1d80 1e02-1e07 212c 24b7 24d1 "
         "2c82-2c83 a4d0 a557 a69d a796-a797 a7b4-a7b5 ab9f ff22 ff42 10282 102a1 10301 1031c "
-        "10785 16eb6 1ccd7 1d207 1d401 1d41b 1d435 1d44f 1d469 1d483 1d4b7 1d4d1 1d4eb 1d505 "
-        "1d51f 1d539 1d553 1d56d 1d587 1d5a1 1d5bb 1d5d5 1d5ef 1d609 1d623 1d63d 1d657 1d671 "
-        "1d68b 1d6a9 1d6e3 1d71d 1d757 1d791 1f131 1f151 1f171 1f1e7"
+        "10784-10785 16eb6 1ccd7 1d207 1d401 1d41b 1d435 1d44f 1d469 1d483 1d4b7 1d4d1 1d4eb "
+        "1d505 1d51f 1d539 1d553 1d56d 1d587 1d5a1 1d5bb 1d5d5 1d5ef 1d609 1d623 1d63d 1d657 "
+        "1d671 1d68b 1d6a9 1d6e3 1d71d 1d757 1d791 1f131 1f151 1f171 1f1e7"
     ),
     "c": (
         "a2 c7 e7 106-10d 187-188 23b-23c 255 297 3f2 3f9 421 441 4aa-4ab 1004 105a 13df 1c83 "
-        "1d04 1d9c 1e08-1e09 20a1 2102 212d 216d 217d 2184 24b8 24d2 2ca4-2ca5 a4da a73e-a73f "
-        "a792-a794 a7c4 a7f2 abaf ff23 ff43 ffe0 102a2 10302 10415 1043d 1051b 118e9 118f2 "
-        "1ccd8 1d134 1d402 1d41c 1d436 1d450 1d46a 1d484 1d49e 1d4b8 1d4d2 1d4ec 1d520 1d554 "
-        "1d56e 1d588 1d5a2 1d5bc 1d5d6 1d5f0 1d60a 1d624 1d63e 1d658 1d672 1d68c 1df0f 1df1d "
-        "1e03f 1e05e 1e06b 1f12b 1f132 1f152 1f16e 1f172 1f1e8 1f74c"
+        "1d04 1d9c-1d9d 1e08-1e09 20a1 2102 212d 216d 217d 2184 24b8 24d2 2ca4-2ca5 a4da "
+        "a73e-a73f a792-a794 a7c4 a7f2 abaf ff23 ff43 ffe0 102a2 10302 10415 1043d "
+        "1051b-1051c 118e9 118f2 1ccd8 1d134 1d402 1d41c 1d436 1d450 1d46a 1d484 1d49e 1d4b8 "
+        "1d4d2 1d4ec 1d520 1d554 1d56e 1d588 1d5a2 1d5bc 1d5d6 1d5f0 1d60a 1d624 1d63e 1d658 "
+        "1d672 1d68c 1df0f 1df1d 1e03f 1e05e 1e06b 1f12b 1f132 1f152 1f16e 1f172 1f1e8 1f74c"
     ),
     "d": (
         "d0 f0 10e-111 189-18c 1c5 1f2 221 256-257 500-501 13a0 13e7 146f 15de 15ea 1d05 1d30 "
         "1d48 1d6d 1d81 1d91 1e0a-1e13 20ab 2145-2146 216e 217e 24b9 24d3 a4d2-a4d3 a779-a77a "
-        "a7c7-a7c8 ab70 abb7 ff24 ff44 1018b 1078b-1078c 1ccd9 1d403 1d41d 1d437 1d451 1d46b "
+        "a7c7-a7c8 ab70 abb7 ff24 ff44 1018b 1078b-1078d 1ccd9 1d403 1d41d 1d437 1d451 1d46b "
         "1d485 1d49f 1d4b9 1d4d3 1d4ed 1d507 1d521 1d53b 1d555 1d56f 1d589 1d5a3 1d5bd 1d5d7 "
         "1d5f1 1d60b 1d625 1d63f 1d659 1d673 1d68d 1df25 1df2d 1f133 1f153 1f173 1f1e9"
     ),
@@ -165,17 +169,17 @@ FOLDS = {
     "g": (
         "11c-123 18d 193 1e4-1e7 1f4-1f5 260-262 29b 50c-50d 551 581 13c0 13f3 13fb 1d33 1d4d "
         "1d77 1d79 1d83 1da2 1e20-1e21 210a 24bc 24d6 a4d6 a77d-a77f a7a0-a7a1 a7ac a7d0-a7d1 "
-        "ab36 ab90 ff27 ff47 10793 1ccdc 1d406 1d420 1d43a 1d454 1d46e 1d488 1d4a2 1d4d6 "
-        "1d4f0 1d50a 1d524 1d53e 1d558 1d572 1d58c 1d5a6 1d5c0 1d5da 1d5f4 1d60e 1d628 1d642 "
-        "1d65c 1d676 1d690 1df01-1df02 1df45 1f136 1f156 1f176 1f1ec"
+        "ab36 ab90 ff27 ff47 10792-10794 1ccdc 1d406 1d420 1d43a 1d454 1d46e 1d488 1d4a2 "
+        "1d4d6 1d4f0 1d50a 1d524 1d53e 1d558 1d572 1d58c 1d5a6 1d5c0 1d5da 1d5f4 1d60e 1d628 "
+        "1d642 1d65c 1d676 1d690 1df01-1df02 1df45 1f136 1f156 1f176 1f1ec"
     ),
     "h": (
         "124-127 21e-21f 265-266 29c 2ae-2b1 40b 41d 43d 45b 4a2-4a3 4ba-4bb 4c7-4ca 540 570 "
         "10b9 13bb 13c2 13f2 13fa 157c 1d34 1d78 1e22-1e2b 1e96 2095 210b-210f 24bd 24d7 "
         "2c67-2c68 2c75-2c76 2c8e-2c8f 2d19 a4e7 a694-a695 a78d a795 a7aa a7f5-a7f6 a7f8 ab8b "
-        "ab92 ff28 ff48 102cf 10795 1ccdd 1d407 1d421 1d43b 1d46f 1d489 1d4bd 1d4d7 1d4f1 "
-        "1d525 1d559 1d573 1d58d 1d5a7 1d5c1 1d5db 1d5f5 1d60f 1d629 1d643 1d65d 1d677 1d691 "
-        "1df32 1df46-1df47 1f137 1f157 1f177 1f1ed"
+        "ab92 ff28 ff48 102cf 10795-10796 1ccdd 1d407 1d421 1d43b 1d46f 1d489 1d4bd 1d4d7 "
+        "1d4f1 1d525 1d559 1d573 1d58d 1d5a7 1d5c1 1d5db 1d5f5 1d60f 1d629 1d643 1d65d 1d677 "
+        "1d691 1df32 1df46-1df47 1f137 1f157 1f177 1f1ed"
     ),
     "i": (
         "a1 cc-cf ec-ef 128-131 1cf-1d0 208-20b 268-26a 390 3af 3b9 3ca 456-457 552 582 13a5 "
@@ -188,9 +192,9 @@ FOLDS = {
     ),
     "j": (
         "134-135 1f0 237 248-249 25f 29d 2b2 37f 3f3 408 458 575 13ab 148d 1d0a 1d36 1da1 "
-        "2149 24bf 24d9 2c7c a4d9 a7b2 ab7b ff2a ff4a 1ccdf 1d409 1d423 1d43d 1d457 1d471 "
-        "1d48b 1d4a5 1d4bf 1d4d9 1d4f3 1d50d 1d527 1d541 1d55b 1d575 1d58f 1d5a9 1d5c3 1d5dd "
-        "1d5f7 1d611 1d62b 1d645 1d65f 1d679 1d693 1d6a5 1e04d 1f139 1f159 1f179 1f1ef"
+        "1da8 2149 24bf 24d9 2c7c a4d9 a7b2 ab7b ff2a ff4a 1ccdf 1d409 1d423 1d43d 1d457 "
+        "1d471 1d48b 1d4a5 1d4bf 1d4d9 1d4f3 1d50d 1d527 1d541 1d55b 1d575 1d58f 1d5a9 1d5c3 "
+        "1d5dd 1d5f7 1d611 1d62b 1d645 1d65f 1d679 1d693 1d6a5 1e04d 1f139 1f159 1f179 1f1ef"
     ),
     "k": (
         "136-137 198-199 1e8-1e9 29e 39a 3ba 3f0 40c 41a 43a 45c 49a-49b 49e-49f 13e6 16d5 "
@@ -203,16 +207,16 @@ FOLDS = {
     "l": (
         "139-142 196-197 19a 1c0 1c8 234 23d 26b-26d 29f 2e1 38a 399 3aa 406-407 4c0 4cf 5c0 "
         "5d5 5df 622-623 625 627 661 673 6f1 7ca 964 104a 13de 14aa 16c1 16c5 16d0 1d0c 1d38 "
-        "1d85 1da9 1e36-1e3d 1f38-1f3f 1fd8-1fdb 2097 2112-2113 216c 217c 21bf 23fd 24c1 24db "
-        "2c60-2c62 2c92 2cd0-2cd1 2d4a 2d4f a4e1 a4f2 a56f a746-a749 a780-a781 a78e a7ad-a7ae "
-        "a7fe a830 a8ce aa5d ab37-ab39 ab5e abae fb35 fb4b fd3c-fd3d fe81-fe84 fe87-fe88 "
-        "fe8d-fe8e ff2c ff4c 1028a 10309 10320 1041b 10443 1050e 10526 107b6 10926 10c3e "
-        "10ca5 10ce5 10cfa 11047 110c0 11141 111c5 113d4 1144b 115c5 11641 118a3 118b2 118d2 "
-        "11c41 11dda 11de1 16ae4 16d63 16eaa 16f16 16f28 1cce1 1ccf1 1d100 1d22a 1d377 1d40b "
-        "1d425 1d43f 1d459 1d473 1d48d 1d4c1 1d4db 1d4f5 1d50f 1d529 1d543 1d55d 1d577 1d591 "
-        "1d5ab 1d5c5 1d5df 1d5f9 1d613 1d62d 1d647 1d661 1d67b 1d695 1d6b0 1d6ea 1d724 1d75e "
-        "1d798 1df04 1df11 1df13 1df26 1df6e 1e050 1e141 1e8c7 1ed01 1ee00 1ee80 1f13b 1f15b "
-        "1f17b 1f1f1"
+        "1d85 1da9-1dab 1e36-1e3d 1f38-1f3f 1fd8-1fdb 2097 2112-2113 216c 217c 21bf 23fd 24c1 "
+        "24db 2c60-2c62 2c92 2cd0-2cd1 2d4a 2d4f a4e1 a4f2 a56f a746-a749 a780-a781 a78e "
+        "a7ad-a7ae a7fe a830 a8ce aa5d ab37-ab39 ab5d-ab5e abae fb35 fb4b fd3c-fd3d fe81-fe84 "
+        "fe87-fe88 fe8d-fe8e ff2c ff4c 1028a 10309 10320 1041b 10443 1050e 10526 1079b-1079d "
+        "107b6 10926 10c3e 10ca5 10ce5 10cfa 11047 110c0 11141 111c5 113d4 1144b 115c5 11641 "
+        "118a3 118b2 118d2 11c41 11dda 11de1 16ae4 16d63 16eaa 16f16 16f28 1cce1 1ccf1 1d100 "
+        "1d22a 1d377 1d40b 1d425 1d43f 1d459 1d473 1d48d 1d4c1 1d4db 1d4f5 1d50f 1d529 1d543 "
+        "1d55d 1d577 1d591 1d5ab 1d5c5 1d5df 1d5f9 1d613 1d62d 1d647 1d661 1d67b 1d695 1d6b0 "
+        "1d6ea 1d724 1d75e 1d798 1df04 1df11 1df13 1df26 1df6e 1e050 1e141 1e8c7 1ed01 1ee00 "
+        "1ee80 1f13b 1f15b 1f17b 1f1f1"
     ),
     "m": (
         "b5 19c 26f-271 39c 3bc 3fa-3fb 41c 43c 4cd-4ce 560 13b7 15f0 16d6 1d0d 1d1f 1d39 "
@@ -225,7 +229,7 @@ FOLDS = {
     "n": (
         "d1 f1 143-148 14a-14b 19d-19e 1cb 1f8-1f9 220 235 272-274 376-377 389 397 39d 3ae "
         "3b7 3bd 40d 418-419 41f 438-439 43f 45d 48a-48b 4e2-4e5 542 548 54c 572 578 57c 1d0e "
-        "1d3a 1d51 1d70 1d87 1dae-1daf 1e44-1e4b 1f20-1f2f 1f74-1f75 1f90-1f9f 1fc2-1fc4 "
+        "1d3a 1d51 1d70 1d87 1dae-1db0 1e44-1e4b 1f20-1f2f 1f74-1f75 1f90-1f9f 1fc2-1fc4 "
         "1fc6-1fc7 1fca-1fcc 207f 2099 2115 24c3 24dd 2c9a-2c9b a4e0 a6a1 a790-a791 a7a4-a7a5 "
         "ab3b ff2e ff4e 1018e 10425 1044d 1050d 10513 11abe 1cce3 1d20b 1d40d 1d427 1d441 "
         "1d45b 1d475 1d48f 1d4a9 1d4c3 1d4dd 1d4f7 1d511 1d52b 1d55f 1d579 1d593 1d5ad 1d5c7 "
@@ -270,26 +274,27 @@ FOLDS = {
         "154-159 1a6 210-213 24c-24d 279-281 2b3 403 413 42f 433 44f 453 492-493 13a1 13b1 "
         "13d2 1586-1587 1d19-1d1a 1d26 1d3f 1d63 1d72-1d73 1d89 1e58-1e5f 211b-211d 24c7 24e1 "
         "2c64 2c79 2c84-2c85 a4e3 a782-a783 a7a6-a7a7 ab45-ab4c ab68 ab71 ab81 aba2 ff32 ff52 "
-        "104b4 104dc 107a8 16a19 16f35 1cce7 1d216 1d411 1d42b 1d445 1d45f 1d479 1d493 1d4c7 "
-        "1d4e1 1d4fb 1d52f 1d563 1d57d 1d597 1d5b1 1d5cb 1d5e5 1d5ff 1d619 1d633 1d64d 1d667 "
-        "1d681 1d69b 1df08 1df15-1df16 1df28 1df37 1e033 1e054 1f12c 1f141 1f161 1f181 1f1f7"
+        "104b4 104dc 107a8-107aa 16a19 16f35 1cce7 1d216 1d411 1d42b 1d445 1d45f 1d479 1d493 "
+        "1d4c7 1d4e1 1d4fb 1d52f 1d563 1d57d 1d597 1d5b1 1d5cb 1d5e5 1d5ff 1d619 1d633 1d64d "
+        "1d667 1d681 1d69b 1df08 1df15-1df16 1df28 1df37 1e033 1e054 1f12c 1f141 1f161 1f181 "
+        "1f1f7"
     ),
     "s": (
-        "df 15a-161 17f 1bc-1bd 218-219 23f 282 2e2 405 455 54f 57f d1f 10bd 10fd 13d5 13da "
-        "1cbd 1d74 1d8a 1db3 1e60-1e69 1e9b-1e9e 209b 24c8 24e2 2c7e 2d1d a4e2 a576 a731 "
-        "a784-a785 a7a8-a7a9 a7c5 a7c9-a7ca a7d6-a7d9 aba5 abaa ff33 ff53 10296 10420 10448 "
-        "118a1 118c1 16ad6 16f3a 1cce8 1d412 1d42c 1d446 1d460 1d47a 1d494 1d4ae 1d4c8 1d4e2 "
-        "1d4fc 1d516 1d530 1d54a 1d564 1d57e 1d598 1d5b2 1d5cc 1d5e6 1d600 1d61a 1d634 1d64e "
-        "1d668 1d682 1d69c 1df1e 1df29 1e069 1f142 1f162 1f182 1f1f8"
+        "15a-161 17f 1bc-1bd 218-219 23f 282 2e2 405 455 54f 57f d1f 10bd 10fd 13d5 13da 1cbd "
+        "1d74 1d8a 1db3 1e60-1e69 1e9b-1e9d 209b 24c8 24e2 2c7e 2d1d a4e2 a576 a731 a784-a785 "
+        "a7a8-a7a9 a7c5 a7c9-a7ca a7d6-a7d9 aba5 abaa ff33 ff53 10296 10420 10448 107ba 118a1 "
+        "118c1 16ad6 16f3a 1cce8 1d412 1d42c 1d446 1d460 1d47a 1d494 1d4ae 1d4c8 1d4e2 1d4fc "
+        "1d516 1d530 1d54a 1d564 1d57e 1d598 1d5b2 1d5cc 1d5e6 1d600 1d61a 1d634 1d64e 1d668 "
+        "1d682 1d69c 1df1e 1df29 1e069 1f142 1f162 1f182 1f1f8"
     ),
     "t": (
         "162-167 1ab-1ae 21a-21b 236 23e 287-288 3a4 3c4 422 442 4ac-4ad 7e0 13a2 13bf "
         "1c84-1c85 1d1b 1d40 1d57 1d75 1db5 1e6a-1e71 1e97 209c 20ae 22a4 2361 24c9 24e3 27d9 "
         "2c66 2ca6-2ca7 3112 4e05 a4d4 a50b a68c-a68d a786-a787 a7b1 ab72 ab8f ff34 ff54 "
-        "10297 102b1 10315 118bc 16f0a 1cce9 1d373 1d413 1d42d 1d447 1d461 1d47b 1d495 1d4af "
-        "1d4c9 1d4e3 1d4fd 1d517 1d531 1d54b 1d565 1d57f 1d599 1d5b3 1d5cd 1d5e7 1d601 1d61b "
-        "1d635 1d64f 1d669 1d683 1d69d 1d6bb 1d6f5 1d72f 1d769 1d7a3 1df09 1df0d 1df2a 1e040 "
-        "1f143 1f163 1f183 1f1f9 1f768"
+        "10297 102b1 10315 107af 118bc 16f0a 1cce9 1d373 1d413 1d42d 1d447 1d461 1d47b 1d495 "
+        "1d4af 1d4c9 1d4e3 1d4fd 1d517 1d531 1d54b 1d565 1d57f 1d599 1d5b3 1d5cd 1d5e7 1d601 "
+        "1d61b 1d635 1d64f 1d669 1d683 1d69d 1d6bb 1d6f5 1d72f 1d769 1d7a3 1df09 1df0d 1df2a "
+        "1e040 1f143 1f163 1f183 1f1f9 1f768"
     ),
     "u": (
         "d9-dc f9-fc 168-173 1af-1b0 1b2 1d3-1dc 214-217 244 289 28b 40f 45f 54d 57d 1200 "
@@ -302,9 +307,9 @@ FOLDS = {
     "v": (
         "245 28c 474-477 5d8 667 6f7 13d9 142f 1d20 1d5b 1d65 1e7c-1e7f 1efc-1efd 2164 2174 "
         "2228 22c1 24cb 24e5 2c71 2c74 2c7d 2d38 a4e6 a6df a75e-a75f aba9 fb38 ff36 ff56 "
-        "10197 1051d 10c1f 11706 118a0 118c0 16f08 1cceb 1cefc 1d20d 1d415 1d42f 1d449 1d463 "
-        "1d47d 1d497 1d4b1 1d4cb 1d4e5 1d4ff 1d519 1d533 1d54d 1d567 1d581 1d59b 1d5b5 1d5cf "
-        "1d5e9 1d603 1d61d 1d637 1d651 1d66b 1d685 1d69f 1d6ce 1d708 1d742 1d77c 1d7b6 "
+        "10197 1051d 107b0 10c1f 11706 118a0 118c0 16f08 1cceb 1cefc 1d20d 1d415 1d42f 1d449 "
+        "1d463 1d47d 1d497 1d4b1 1d4cb 1d4e5 1d4ff 1d519 1d533 1d54d 1d567 1d581 1d59b 1d5b5 "
+        "1d5cf 1d5e9 1d603 1d61d 1d637 1d651 1d66b 1d685 1d69f 1d6ce 1d708 1d742 1d77c 1d7b6 "
         "1df51-1df52 1e145 1f145 1f165 1f185 1f1fb 1f708"
     ),
     "w": (
@@ -317,12 +322,12 @@ FOLDS = {
     ),
     "x": (
         "d7 2e3 3a7 3c7 425 445 4b2-4b3 1541 157d 166d-166e 16b7 1763 1bec 1cf5 1d61 1d6a "
-        "1d8d 1e8a-1e8d 2093 2169 2179 24cd 24e7 2573 2715-2716 292b-292c 2a2f-2a30 2cac-2cad "
-        "2d5d a4eb a7b3 ab53 ab55-ab59 ff38 ff58 10196 10290 102b4 10317 10322 10527 10c13 "
-        "10c82 10cc2 10cfc 118ec 1cced 1d417 1d431 1d44b 1d465 1d47f 1d499 1d4b3 1d4cd 1d4e7 "
-        "1d501 1d51b 1d535 1d54f 1d569 1d583 1d59d 1d5b7 1d5d1 1d5eb 1d605 1d61f 1d639 1d653 "
-        "1d66d 1d687 1d6a1 1d6be 1d6d8 1d6f8 1d712 1d732 1d74c 1d76c 1d786 1d7a6 1d7c0 1df3d "
-        "1df54 1e043 1e061 1f147 1f167 1f187 1f1fd"
+        "1d8d 1e8a-1e8d 2093 2169 2179 24cd 24e7 2573 2715-2716 292b-292c 2a2f-2a30 2bbe-2bbf "
+        "2cac-2cad 2d5d a4eb a7b3 ab53 ab55-ab59 ff38 ff58 10196 10290 102b4 10317 10322 "
+        "10527 10c13 10c82 10cc2 10cfc 118ec 1cced 1d417 1d431 1d44b 1d465 1d47f 1d499 1d4b3 "
+        "1d4cd 1d4e7 1d501 1d51b 1d535 1d54f 1d569 1d583 1d59d 1d5b7 1d5d1 1d5eb 1d605 1d61f "
+        "1d639 1d653 1d66d 1d687 1d6a1 1d6be 1d6d8 1d6f8 1d712 1d732 1d74c 1d76c 1d786 1d7a6 "
+        "1d7c0 1df3d 1df54 1e043 1e061 1f147 1f167 1f187 1f1fd"
     ),
     "y": (
         "a5 dd fd ff 176-178 194 1b3-1b4 232-233 24e-24f 263 28e-28f 2b8 2e0 38e 393 3a5 3ab "
@@ -337,7 +342,7 @@ FOLDS = {
         "1f188 1f1fe"
     ),
     "z": (
-        "179-17e 1b5-1b6 224-225 240 290-291 396 3b6 10cd 13c3 1d22 1d76 1d8e 1dbb-1dbc "
+        "179-17e 1b5-1b6 224-225 240 290-291 396 3b6 10cd 13c3 1d22 1d76 1d8e 1dbb-1dbd "
         "1e90-1e95 2124 2128 24cf 24e9 2c6b-2c6c 2c7f 2c8c-2c8d 2d2d a4dc a6c9 a762-a763 a7c6 "
         "ab93 ff3a ff5a 102f5 10507 118a9 118c9 118e5 11abc 1ccef 1d419 1d433 1d44d 1d467 "
         "1d481 1d49b 1d4b5 1d4cf 1d4e9 1d503 1d537 1d56b 1d585 1d59f 1d5b9 1d5d3 1d5ed 1d607 "
@@ -349,8 +354,6 @@ FOLDS = {
 
 #: What is read as several.
 SEVERAL = {
-    "--": "1196",
-    "---": "22ef 2d48",
     "-<": "1444",
     "->": "1437 1440",
     "<-": "1445 2cb4-2cb5",
@@ -359,31 +362,8 @@ SEVERAL = {
     "><": "2aa5",
     ">>": "2a20",
     ">>>": "22d9",
-    "c/o": "2105",
-    "cc": "33c4 1f16d",
-    "cm": "339d",
-    "co": "ab43-ab44",
-    "mc": "1f16a",
-    "mm": "339c",
-    "mr": "1f16c",
-    "ms": "33b3",
-    "nm": "339a",
     "no": "2116",
-    "ns": "33b1",
-    "oe": "152-153 a7f9",
-    "oo": "1147 11ee 221e 3180 a698-a699 a74e-a74f",
-    "oy": "478-479",
-    "r-": "18e8",
-    "rn/s": "33a7",
-    "rs": "20a8",
-    "sm": "2120",
-    "sr": "33db",
-    "ss": "13f0 13f8 1d5d 1d66 1d6a6 1d6c3 1d6fd 1d737 1d771 1d7ab 1df3b 1df95 1f14d",
-    "sss": "1f75c",
     "st": "fb05-fb06",
-    "tm": "2122",
-    "to": "1df24",
-    "ts": "2a6 107ac",
 }
 
 #: Names of character references, in lower case, by what they are read as.
@@ -395,20 +375,21 @@ ENTITIES = {
     ),
     "\n": "newline",
     " ": (
-        "emsp emsp13 emsp14 ensp hairsp mediumspace nbsp nonbreakingspace numsp puncsp tab "
-        "thinsp thinspace verythinspace"
+        "acute breve cedil cedilla dblac diacriticalacute diacriticaldot "
+        "diacriticaldoubleacute diacriticaltilde die dot doubledot emsp emsp13 emsp14 ensp "
+        "hairsp macr mediumspace nbsp nonbreakingspace numsp ogon oline overbar puncsp ring "
+        "strns tab thinsp thinspace uml verythinspace"
     ),
     "  ": "thickspace",
     "#": "epar num sharp",
     "%": "percnt",
     "&": "amp",
     "-": (
-        "boxh bull bullet centerdot dash diacriticaltilde dotminus horbar horizontalline "
-        "hybull hyphen lowbar mcomma mdash middot minus minusd minusdu ndash nottilde nsim "
-        "sdot sim simdot thicksim thksim tilde underbar"
+        "boxh bull bullet centerdot dash dotminus horbar horizontalline hybull hyphen lowbar "
+        "mcomma mdash middot minus minusd minusdu ndash nottilde nsim sdot sim simdot "
+        "thicksim thksim tilde underbar"
     ),
     "-\x00": "nvsim",
-    "---": "ctdot",
     "/": "caret div divide dsol frasl parsl sol suphsol",
     "/\x00": "nparsl",
     "1": "sup1",
@@ -439,7 +420,6 @@ ENTITIES = {
     ),
     "b": "bcy bernou bernoullis beta bfr bopf bscr softcy vcy",
     "c": "cacute cayleys ccaron ccedil ccirc cdot cent cfr complexes copf cscr scy",
-    "c/o": "incare",
     "d": "capitaldifferentiald dcaron dd dfr differentiald dopf dscr dstrok eth",
     "e": (
         "eacute ecaron ecirc ecy edot ee efr egrave emacr eogon eopf epsi epsilon epsiv escr "
@@ -470,14 +450,11 @@ ENTITIES = {
         "ograve omacr omicron ominus oopf order orderof ordm oscr oslash otilde ouml sigma "
         "sigmaf sigmav theta thetasym thetav varnothing varsigma vartheta"
     ),
-    "oe": "oelig",
-    "oo": "infin",
     "p": "pfr popf primes pscr rcy rho rhov thorn varrho",
     "q": "qfr qopf qscr rationals",
     "r": "gcy gjcy racute rcaron rcedil re real realine realpart reals rfr ropf rscr yacy",
-    "s": "circleds dscy os sacute scaron scedil scirc sfr sopf sscr szlig",
+    "s": "circleds dscy os sacute scaron scedil scirc sfr sopf sscr",
     "t": "downtee tau tcaron tcedil tcy tfr top topf tscr tstrok",
-    "tm": "trade",
     "u": (
         "bigcup cup dzcy uacute ubreve ucirc udblac ufr ugrave umacr union uogon uopf uring "
         "uscr utilde uuml xcup"
@@ -497,9 +474,9 @@ ENTITIES = {
 #: Names that end without a semicolon too, under one key.
 BARE = {
     "names": (
-        "aacute acirc agrave amp aring atilde auml ccedil cent divide eacute ecirc egrave eth "
-        "euml gt iacute icirc iexcl igrave iuml laquo lt micro middot nbsp ntilde oacute "
-        "ocirc ograve ordf ordm oslash otilde ouml raquo shy sup1 sup2 sup3 szlig thorn times "
-        "uacute ucirc ugrave uuml yacute yen yuml"
+        "aacute acirc acute agrave amp aring atilde auml ccedil cedil cent divide eacute "
+        "ecirc egrave eth euml gt iacute icirc iexcl igrave iuml laquo lt macr micro middot "
+        "nbsp ntilde oacute ocirc ograve ordf ordm oslash otilde ouml raquo shy sup1 sup2 "
+        "sup3 thorn times uacute ucirc ugrave uml uuml yacute yen yuml"
     ),
 }

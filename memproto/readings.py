@@ -16,14 +16,20 @@ from collections.abc import Iterator
 
 from memproto import fence_tables
 
-#: In a reading: a character that is not seen, and one that turns the direction of what follows.
-UNSEEN, TURN = "\0", "\1"
+#: In a reading: a character that is not seen, one that turns the direction of what follows, and one
+#: that ends that.
+UNSEEN, TURN, RETURN = "\0", "\1", "\2"
+#: Of what is not seen, all that a reading keeps.
+HIDDEN = UNSEEN + TURN + RETURN
 
 #: Escapes can be escaped again; a reader gives up at some depth.
 _ROUNDS = 8
+#: So often as the specification says that a reader decodes, each time to the letter.
+_EXACT_ROUNDS = 3
 _KNOWN_LIMIT = 16384
 _PIECES_AT_ONCE = 4096
 _TURNS = (0x202B, 0x202E, 0x2067)
+_RETURNS = (0x202C, 0x2069)
 _BREAKS = "\n\r\v\f\x1c\x1d\x1e"
 
 
@@ -62,6 +68,7 @@ def visible() -> Folds:
     for reading, ranges in fence_tables.FOLDS.items():
         table.update(dict.fromkeys(codes(ranges), reading))
     table.update(dict.fromkeys(_TURNS, TURN))
+    table.update(dict.fromkeys(_RETURNS, RETURN))
     return table
 
 
@@ -117,6 +124,54 @@ class _Turned(Reading):
 
 
 _MIRROR = str.maketrans("<>[]", "><][")
+_RUNS = re.compile(f"{TURN}([^{RETURN}\n]++)")
+
+
+class _Displayed(Reading):
+    """Another reading as it is displayed: each run behind a mark from its end to its beginning."""
+
+    def __init__(self, before: Reading, *, mirrored: bool) -> None:
+        self._before = before
+        self._starts, self._stops = array("q"), array("q")
+        super().__init__(_RUNS.sub(functools.partial(self._run, mirrored=mirrored), before.text))
+
+    def _run(self, match: re.Match[str], *, mirrored: bool) -> str:
+        self._starts.append(match.start(1))
+        self._stops.append(match.end(1))
+        run = match[0][:0:-1]
+        return TURN + (run.translate(_MIRROR) if mirrored else run)
+
+    def original(self, start: int, stop: int) -> tuple[int, int]:
+        """The largest piece in one: what stands beside a turned end of a span is none of it."""
+        pieces: list[tuple[int, int]] = []
+        first, last = self._run_of(start), self._run_of(stop - 1)
+        if first == last and first is not None:
+            return self._before.original(sum(first) - stop, sum(first) - start)
+        if first is not None:
+            pieces.append((first[0], sum(first) - start))
+            start = first[1]
+        if last is not None:
+            pieces.append((sum(last) - stop, last[1]))
+            stop = last[0]
+        pieces = _touching([*pieces, (start, stop)])
+        return self._before.original(*max(pieces, key=lambda piece: piece[1] - piece[0]))
+
+    def _run_of(self, place: int) -> tuple[int, int] | None:
+        run = bisect_right(self._starts, place) - 1
+        if run >= 0 and place < self._stops[run]:
+            return self._starts[run], self._stops[run]
+        return None
+
+
+def _touching(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Pieces in order, with those joined that nothing stands between."""
+    found: list[tuple[int, int]] = []
+    for start, stop in sorted(pieces):
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], stop)
+        elif stop > start:
+            found.append((start, stop))
+    return found
 
 
 class _Rewritten(Reading):
@@ -237,7 +292,34 @@ def _escapes() -> re.Pattern[str]:
     )
 
 
-_SQUEEZED = re.compile("[\0\1]++")
+@functools.cache
+def _exact_escapes() -> re.Pattern[str]:
+    """The same, one escape at a time, and none that a strict reader leaves as it is."""
+    named, bare = (_any_of(names) for names in ([*_names()], fence_tables.BARE["names"].split()))
+    more = "%[89ab][0-9a-f]"
+    return re.compile(
+        rf"""
+        &(?:
+            \#x0*+(?P<hex>[1-9a-f][0-9a-f]{{0,7}})(?![0-9a-f]);?
+            | \#0*+(?P<decimal>[1-9][0-9]{{0,7}})(?![0-9]);?
+            | (?=[a-z0-9]{{2,32}};)(?P<name>{named}); | (?P<bare>{bare}) )
+        | %(?:
+            (?P<byte>[0-7][0-9a-f])
+            | (?P<bytes>[cd][0-9a-f]{more}|e[0-9a-f](?:{more}){{2}}|f[0-7](?:{more}){{3}})
+            | (?P<lone>[89a-f][0-9a-f]) )
+        | \\(?:
+            x(?P<x>[0-9a-f]{{2}}) | u\{{(?P<braced>[0-9a-f]{{1,8}})\}}
+            | u(?P<high>d[89ab][0-9a-f]{{2}})\\u(?P<low>[0-9a-f]{{4}})
+            | u(?P<long>(?:000[01e]|0010)[0-9a-f]{{4}}) | u(?P<u>[0-9a-f]{{4}})
+            | (?P<simple>[nrt]|[^a-z0-9 \n{HIDDEN}]) )
+        | (?P<several>[{"".join(_several())}])
+        """,
+        re.VERBOSE | re.DOTALL,
+    )
+
+
+_SQUEEZED = re.compile(f"[{HIDDEN}]++")
+_UNSEEN_RUNS = re.compile(f"{UNSEEN}++")
 _SIMPLE = {"n": "\n", "r": "\n", "v": "\n", "f": "\n", "t": " ", "b": UNSEEN, "a": UNSEEN}
 
 
@@ -266,7 +348,10 @@ class _Scribe:
             return value[0]
         if kind == "simple":
             return _SIMPLE.get(value, value)
-        return self._character(self._code(kind, value, match))
+        if kind == "lone":
+            return "\ufffd"
+        code = self._code(kind, value, match)
+        return self._character(code) if code or kind not in ("hex", "decimal") else None
 
     def _code(self, kind: str, value: str, match: re.Match[str]) -> int:
         if kind == "decimal":
@@ -274,6 +359,8 @@ class _Scribe:
         if kind == "octal":
             return int(value, 8)
         if kind == "low":
+            if not 0xDC00 <= int(value, 16) < 0xE000:
+                return 0xFFFD
             return 0x10000 + ((int(match["high"], 16) - 0xD800) << 10) + int(value, 16) - 0xDC00
         if kind == "bytes":
             read = bytes.fromhex(value.replace("%", "")).decode("utf-8", "replace")
@@ -306,24 +393,58 @@ def readings(text: str) -> Iterator[Reading]:
 
 
 def _all_of(text: str, scribe: _Scribe) -> Iterator[Reading]:
+    plain = Reading(text.translate(scribe.folds))
     turned = False
-    for reading in _rounds(Reading(text.translate(scribe.folds)), scribe):
+    for reading in _rounds(plain, scribe):
         yield reading
         turned = turned or TURN in reading.text
         if turned:
             yield from _rounds(_Turned(reading, mirrored=False), scribe)
             yield from _rounds(_Turned(reading, mirrored=True), scribe)
+    if turned or _is_escaped(plain.text):
+        yield from _to_the_letter(plain, scribe)
 
 
 def _rounds(reading: Reading, scribe: _Scribe) -> Iterator[Reading]:
     """`reading`, and what it stands for, round by round."""
     yield reading
     for _ in range(_ROUNDS):
-        if reading.text.isascii() and not any(mark in reading.text for mark in "&%\\"):
-            return
-        if UNSEEN in reading.text or TURN in reading.text:
-            reading = _Rewritten(reading, _SQUEEZED, _Squeezer(scribe.folds))
-        rewritten = _Rewritten(reading, _escapes(), scribe)
-        if not rewritten.changed:
+        rewritten = _decoded(reading, scribe, _SQUEEZED, _escapes())
+        if rewritten is None:
             return
         yield (reading := rewritten)
+
+
+def _to_the_letter(plain: Reading, scribe: _Scribe) -> Iterator[Reading]:
+    """What strict readers decode, each round also as it is displayed where it is turned."""
+    reading: Reading | None = plain
+    for number in range(_EXACT_ROUNDS + 1):
+        if reading is None:
+            return
+        if number:
+            yield reading
+        if TURN in reading.text:
+            for mirrored in (False, True):
+                shown: Reading | None = _Displayed(reading, mirrored=mirrored)
+                for _ in range(_EXACT_ROUNDS - number + 1):
+                    if shown is None:
+                        break
+                    yield shown
+                    shown = _decoded(shown, scribe, _SQUEEZED, _exact_escapes())
+        reading = _decoded(reading, scribe, _UNSEEN_RUNS, _exact_escapes())
+
+
+def _is_escaped(text: str) -> bool:
+    return not text.isascii() or any(mark in text for mark in "&%\\")
+
+
+def _decoded(
+    reading: Reading, scribe: _Scribe, unseen: re.Pattern[str], escapes: re.Pattern[str]
+) -> Reading | None:
+    """What a reading stands for; None where no escape in it does."""
+    if not _is_escaped(reading.text):
+        return None
+    if unseen.search(reading.text):
+        reading = _Rewritten(reading, unseen, _Squeezer(scribe.folds))
+    rewritten = _Rewritten(reading, escapes, scribe)
+    return rewritten if rewritten.changed else None

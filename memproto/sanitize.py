@@ -8,18 +8,19 @@ a new delimiter, and would need a loop. Marks of headings are the exception, and
 """
 
 import heapq
+import operator
 import re
 from array import array
 from collections.abc import Iterable, Iterator
 
 from memproto import spots
 from memproto.errors import TextExpected
-from memproto.readings import TURN, UNSEEN, Pieces, Reading, readings
+from memproto.readings import HIDDEN, TURN, Pieces, Reading, readings
 
 # -- what a lenient reader takes for a delimiter --------------------------------------------------
 
-_LOOSE = f"[ \n\\-{UNSEEN}{TURN}]*+"
-_HIDDEN = f"[{UNSEEN}{TURN}]*+"
+_LOOSE = f"[ \n\\-{HIDDEN}]*+"
+_HIDDEN = f"[{HIDDEN}]*+"
 
 
 def _word(word: str, between: str) -> str:
@@ -31,8 +32,8 @@ def _word(word: str, between: str) -> str:
 # No run can be entered at two places: each pattern starts at a character that its runs exclude, and
 # the runs are possessive. That is what keeps the search linear.
 _TAG = (
-    rf"<[ \n\-/!?\\{UNSEEN}{TURN}]*+{_word('memory', _LOOSE)}{_LOOSE}{_word('context', _LOOSE)}"
-    rf"(?![\-{UNSEEN}{TURN}]*+[a-z0-9])(?:[ \n/\-{UNSEEN}{TURN}]*+>)?"
+    rf"<[ \n\-/!?\\{HIDDEN}]*+{_word('memory', _LOOSE)}{_LOOSE}{_word('context', _LOOSE)}"
+    rf"(?![\-{HIDDEN}]*+[a-z0-9])(?:[ \n/\-{HIDDEN}]*+>)?"
 )
 _NOTE = (
     rf"\[(?={_LOOSE}{_word('system', _LOOSE)}{_LOOSE}{_word('note', _LOOSE)}"
@@ -41,12 +42,12 @@ _NOTE = (
 _ROLE = rf"<(?={_HIDDEN}\|{_HIDDEN}[a-z/][^ \n<>|()\[\]]{{0,63}}\|{_HIDDEN}>)"
 #: Beyond ASCII whatever is not `spots.HARD`.
 _WORDS = "a-z0-9\x80-\u3000\u3003-\uff0b\uff0d-\U0010ffff"
-_LABEL = rf"[{_WORDS}][{_WORDS}\-{UNSEEN}{TURN}]*+"
+_LABEL = rf"[{_WORDS}][{_WORDS}\-{HIDDEN}]*+"
 #: One mark that is indented like code begins a comment rather than a heading.
 _MARKS = (
-    rf"^(?:(?:{_HIDDEN} ){{0,3}}+{_HIDDEN}#|[ {UNSEEN}{TURN}]*+#[ {UNSEEN}{TURN}]*+#)"
-    rf"[ #{UNSEEN}{TURN}]*+"
-    rf"(?={_LABEL} [ {UNSEEN}{TURN}]*+{_word('memory', _HIDDEN)}[ #:{UNSEEN}{TURN}]*+$)"
+    rf"^(?:(?:{_HIDDEN} ){{0,3}}+{_HIDDEN}#|[ {HIDDEN}]*+#[ {HIDDEN}]*+#)"
+    rf"[ #{HIDDEN}]*+"
+    rf"(?={_LABEL} [ {HIDDEN}]*+{_word('memory', _HIDDEN)}[ #:{HIDDEN}]*+$)"
 )
 
 _HEADINGS = re.compile(_MARKS, re.MULTILINE)
@@ -213,9 +214,10 @@ class _Spans:
     def __iter__(self) -> Iterator[tuple[int, int, str]]:
         """Each by its start, its end as a negative number, and what replaces it; in order."""
         edges = self._edges
-        places = range(0, len(edges), 2)
-        if edges and edges[0] > edges[-1]:
-            places = places[::-1]
+        starts = edges[::2]
+        places: Iterable[int] = range(0, len(edges), 2)
+        if any(map(operator.gt, starts, starts[1:])):  # turned, as a whole or in runs
+            places = (2 * place for place in sorted(range(len(starts)), key=starts.__getitem__))
         for place in places:
             yield edges[place], -edges[place + 1], self._by
 

@@ -11,7 +11,7 @@ import re
 from typing import Literal
 
 from memproto.fence import checked_nonce
-from memproto.readings import TURN, UNSEEN, visible
+from memproto.readings import HIDDEN, visible
 from memproto.sanitize import checked_text
 
 #: Characters that are held at most until it is decided whether a block begins.
@@ -20,7 +20,7 @@ HELD_AT_MOST = 512
 _NAME = "memorycontext"
 #: What begins the note in every wording known; a model may go on in its own words.
 _NOTE_BEGINS = "systemnotethefollowing"
-_HIDDEN = frozenset({UNSEEN, TURN})
+_HIDDEN = frozenset(HIDDEN)
 _GAP = _HIDDEN | set(" \n-")
 _LEAD = _GAP | set("/!?\\")
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from memproto import fence_tables
-from memproto.readings import TURN, UNSEEN, codes, visible
+from memproto.readings import HIDDEN, TURN, codes, visible
 
 #: Characters that no delimiter holds in any reading, nor any escape.
 HARD = re.compile("[\"$'()*+,.=@^`\u3001\u3002\uff0c]")
@@ -68,13 +68,13 @@ class _Looks:
     @functools.cached_property
     def skipped(self) -> str:
         """A class that holds everything that may stand between two letters."""
-        found = (code for mark in f"{UNSEEN}{TURN} -\n" for code in self._codes[mark])
+        found = (code for mark in f"{HIDDEN} -\n" for code in self._codes[mark])
         return _class(_ranges(sorted(code for code in found if code < _ASTRAL), _NEAR))
 
     @functools.cached_property
     def odd(self) -> str:
         """A class that holds, beyond ASCII, everything that may be a part of an escape."""
-        marks = f"abcdefghijklmnopqrstuvwxyz0123456789#;{{}}{_META}{UNSEEN}{TURN}"
+        marks = f"abcdefghijklmnopqrstuvwxyz0123456789#;{{}}{_META}{HIDDEN}"
         found = sorted(code for mark in marks for code in self._codes.get(mark, ()))
         if self.ascii_only:
             return _CONTROLS
@@ -169,6 +169,8 @@ _CARRIED_DECIMAL = "917[5-9][0-9]{2}"
 #: The begin of an escape, by what no common text has at this place.
 _NESTED = r"(?:&(?:\#|[aA][mM][pP])|%[2-7][0-9a-fA-F]|\\[0-9xXuU&%\\])"
 _ESCAPED = r"\\[xXuU0-7]"
+#: Behind `u` or `x`: the code of a letter that, behind one backslash more, escapes again.
+_ESCAPABLE = "0{0,6}(?:[57][58]|3[0-9]|[46][1-6])"
 
 
 # -- the searches ---------------------------------------------------------------------------------
@@ -184,8 +186,8 @@ class _Shapes:
     def __init__(self, looks: _Looks) -> None:
         self.looks = looks
         self.of = looks.of
-        self.gap = f"{self.of(UNSEEN + TURN + ' -' + chr(10))}*+"
-        self.unseen = f"{self.of(UNSEEN + TURN)}*+"
+        self.gap = f"{self.of(HIDDEN + ' -' + chr(10))}*+"
+        self.unseen = f"{self.of(HIDDEN)}*+"
         self.escape = f"(?:[#&%\\\\]|{looks.of('#')}|{looks.odd_meta}|{looks.any_letter})"
         self.begun = (
             rf"(?:&(?:[\#a-zA-Z&%\\]|{looks.odd})|%(?:[0-9a-fA-FuU&%\\]|{looks.odd})"
@@ -210,7 +212,7 @@ class _Shapes:
 
     def tag(self) -> str:
         """What follows the first character of a tag."""
-        skipped = self.of(UNSEEN + TURN + " -/!?\\\n")
+        skipped = self.of(HIDDEN + " -/!?\\\n")
         first = r"(?=[mMrR#&%xXuU0-7\x80-\U0010ffff])"
         return (
             rf"{skipped}*+{first}(?:{self.memory()}|{self.of('#')}|(?<=\\)[xXuU0-7]|{self.begun})"
@@ -232,7 +234,7 @@ class _Shapes:
     def heading(self) -> str:
         """What follows the first mark of a heading; of several runs of marks, those of the last."""
         word = rf"""[^\s\#&%\\"$'()*+,.=@^`{self.looks.no_letter}]"""
-        marks, space = self.of("#"), self.of(UNSEEN + TURN + " ")
+        marks, space = self.of("#"), self.of(HIDDEN + " ")
         begun = rf"(?:{self.begun}|\\[xXuU0-9nrt \#\\])"
         words = rf"{word}*+(?:\\(?![xXuU0-9nrt \#\\]){word}*+)*+"
         return (
@@ -268,6 +270,7 @@ class _Shapes:
             rf"|u(?:{_pairs()}|(?:0000)?(?:{_hexes(4)})|000(?:{_hexes(5)}|{_CARRIED}))"
             rf"|0{{0,4}}(?:{_hexes(2)})|0?(?:{octal})"
             rf"|(?:x[0-9a-f]?|u[0-9a-f]{{0,3}}|[xu]\{{[0-9a-f]{{0,6}}){_NESTED})"
+            rf"|(?<=\\\\)(?i:x|u|u\{{|x\{{){_ESCAPABLE}"
             rf"|(?:[xXuU0-7][0-9a-zA-Z{{}}]{{0,8}}+)?{self.looks.odd})"
         )
 
@@ -285,7 +288,7 @@ class _Shapes:
     def gate(self, readings: str) -> str:
         """A quick look at the next character; large classes are slow to say no."""
         table = visible()
-        marks = f"{readings}{UNSEEN} -\n"
+        marks = f"{readings}{HIDDEN} -\n"
         found = _ranges(code for code in range(0x80) if table.of(code) in marks)
         return f"(?=[{''.join(found)}\x80-\U0010ffff])"
 
@@ -315,7 +318,7 @@ def _beyond_ascii(shapes: _Shapes) -> re.Pattern[str]:
     """The search for look-alikes of opening characters, and for what is a spot by itself."""
     looks, behind = shapes.looks, shapes.behind()
     branches = [f"(?<={looks.of(first)}){behind[first]}" for first in "<[#"]
-    escaped = looks.of("abcdefghijklmnopqrstuvwxyz0123456789#{" + _META + UNSEEN)
+    escaped = looks.of("abcdefghijklmnopqrstuvwxyz0123456789#{" + _META + HIDDEN)
     branches.append(f"(?<={looks.odd_meta})(?:(?={escaped})|(?={looks.any_letter}))")
     alone = {code for code in _opening_codes() if code >= _ASTRAL or visible().of(code) == TURN}
     alone |= {*_SURROGATES, *_of_several()}

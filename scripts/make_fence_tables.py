@@ -42,9 +42,10 @@ BEYOND = {
     "t": "тТτΤ",
     "n": "пПиИηΝνИ",
     "r": "яЯгГ",
+    "c": "\U0001051c",
     "e": "єЄэЭεΕ",
     "y": "υΥчЧ",
-    "x": "χΧ×✕✖",  # noqa: RUF001
+    "x": "χΧ×✕✖⮾⮿",  # noqa: RUF001
     " ": "\u2800",
 }
 #: Characters younger than most Pythons: the outlined capitals of Unicode 16.
@@ -52,10 +53,13 @@ YOUNGER = {
     chr(0x1CCD6 + place): letter for place, letter in enumerate("abcdefghijklmnopqrstuvwxyz")
 }
 EXTRA = {look: plain for plain, looks in BEYOND.items() for look in looks} | YOUNGER
+#: What the standard confuses with our letters, and what nobody reads so.
+UNLIKE = "ß\u1e9e\uab43\uab44"
 
 NAMED = (
     (re.compile(r"LATIN (?:\w+ )?LETTER (?:[A-Z-]{4,} )*([A-Z])(?: WITH .*)?"), None),
-    (re.compile(r"(?:REGIONAL INDICATOR SYMBOL|MODIFIER) LETTER (?:\w+ )?([A-Z])"), None),
+    (re.compile(r"REGIONAL INDICATOR SYMBOL LETTER ([A-Z])"), None),
+    (re.compile(r"MODIFIER LETTER (?:SMALL |CAPITAL )*([A-Z])(?: WITH .*)?"), None),
     (re.compile(r"NEGATIVE (?:CIRCLED|SQUARED) LATIN CAPITAL LETTER ([A-Z])"), None),
     (re.compile(r"(?!.*REVERSE).*\bSOLIDUS\b.*"), "/"),
     (re.compile(r".*\bREVERSE SOLIDUS\b.*"), "\\"),
@@ -84,6 +88,8 @@ class Reader:
         """What `character` is read as; itself where it is like nothing that matters."""
         if character in BREAKS:
             return BREAK
+        if character in UNLIKE:
+            return character
         if character in EXTRA:
             return EXTRA[character]
         if character.isspace():
@@ -103,6 +109,8 @@ class Reader:
 
     def _most_telling(self, character: str) -> str:
         composed = _bare(character)
+        if composed and composed.isspace():
+            return SPACE  # an accent by itself: a space that carries it
         if len(composed) == 1 and composed in PLAIN:
             return composed
         readings = [composed, *self._readings(character)]
@@ -111,7 +119,7 @@ class Reader:
         several = [
             reading
             for reading in readings
-            if 1 < len(reading) < 5 and set(reading) <= WORDS | set("</[#>-")
+            if 1 < len(reading) < 5 and set(reading) <= WORDS | set("</[#>-") and _matters(reading)
         ]
         return next(iter([*telling, *plain, *several]), "")
 
@@ -123,6 +131,12 @@ class Reader:
             yield {"rn": "m"}.get(look, look)
             yield "".join(EXTRA.get(one, one) for one in look)
         yield _by_name(character)
+
+
+def _matters(reading: str) -> bool:
+    """Whether several letters stand side by side in a delimiter, or a bracket is among them."""
+    words = ("memory", "context", "system", "note", "rn")
+    return not set("<>[#").isdisjoint(reading) or any(reading in word for word in words)
 
 
 def _unseen(character: str) -> bool:

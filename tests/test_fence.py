@@ -94,11 +94,11 @@ def lenient_events(text):
     """
     found = []
     for line in re.split(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", text):
-        seen = re.sub("[\0\1]", "", "".join(map(fold, line)))
+        seen = re.sub("[\0-\2]", "", "".join(map(fold, line)))
         words = seen.strip(" :#").split()
         if seen.lstrip(" ").startswith("#") and len(words) == 2 and words[1] == "memory":
             found += [("heading", words[0])] if re.fullmatch(r"[\w-]+", words[0]) else []
-    squeezed = re.sub(r"[\0\1\s_-]", "", "".join(map(fold, text)))
+    squeezed = re.sub(r"[\0-\2\s_-]", "", "".join(map(fold, text)))
     found += [("tag", "")] * squeezed.count("<memorycontext>")
     found += [("tag", "/")] * squeezed.count("</memorycontext>")
     found += [("note", "")] * squeezed.count("[systemnote:")

@@ -169,6 +169,16 @@ def _selectors(rng: random.Random, text: str) -> str:
 
 
 def _reversed(rng: random.Random, text: str) -> str:
+    """All of it turned, or up to two runs in it."""
+    if rng.random() < 0.3:
+        places = sorted(rng.sample(range(len(text) + 1), 4))
+        first, second = text[places[0] : places[1]], text[places[2] : places[3]]
+        runs = [
+            rng.choice(_RIGHT_TO_LEFT) + run[::-1] + rng.choice("\u202c\u2069")
+            for run in (first, second)
+        ]
+        between = text[places[1] : places[2]]
+        return text[: places[0]] + runs[0] + between + runs[1] + text[places[3] :]
     return rng.choice(_RIGHT_TO_LEFT) + text[::-1] + rng.choice(("", "\u202c", "\u2069"))
 
 

@@ -18,6 +18,7 @@ from memproto.testing.oracle_views import (
     ROUNDS,
     WIDE_ROUNDS,
     View,
+    collapsed,
     decoded,
     folded,
     is_smuggling,
@@ -107,8 +108,9 @@ def _read(
             continue
         known.add(view.symbols)
         for kind, first, last in spans_of(view.symbols):
-            start = min(view.starts[first], view.starts[last])
-            end = max(view.ends[first], view.ends[last])
+            # In order but for runs that are turned.
+            ends = slice(first, last + 1, None if tier == TURNED else max(1, last - first))
+            start, end = min(view.starts[ends]), max(view.ends[ends])
             found.append(_leveled(Finding(kind, tier, start, end), text))
     return found
 
@@ -148,6 +150,7 @@ def _views(text: str, level: int, *, is_wide: bool) -> Iterator[tuple[int, View]
         straight = without_turns(plain)
         if straight is not plain:
             yield from _chain(straight, LOOKS, level, smuggling=True, is_wide=True)
+        yield from _loose_chain(plain)
         for mark in sorted(_SPELLED.intersection(plain.symbols)):
             if first := _fully_decoded(plain, mark):
                 yield from _chain(first, DECODED, level, smuggling=True, is_wide=True)
@@ -168,7 +171,24 @@ def _chain(
             yield from _turned_chain(view, rounds - number, smuggling=smuggling, is_wide=is_wide)
         if level < DECODED:
             return
-        view = decoded(view, smuggling=smuggling, octal=is_wide)
+        view = decoded(view, smuggling=smuggling, is_wide=is_wide)
+
+
+def _loose_chain(plain: View) -> Iterator[tuple[int, View]]:
+    """What is left when an escape that was escaped any number of times is taken for one."""
+    view = plain
+    for _ in range(WIDE_ROUNDS):
+        shorter = collapsed(view)
+        if shorter:
+            view = shorter
+            yield DECODED, without_turns(view)
+            yield from ((TURNED, other) for other in turned(view, is_wide=True))
+        further = decoded(view, smuggling=True, is_wide=True)
+        if further is None:
+            return
+        view = further
+        yield DECODED, without_turns(view)
+        yield from ((TURNED, other) for other in turned(view, is_wide=True))
 
 
 def _fully_decoded(view: View, mark: str) -> View | None:
@@ -191,4 +211,4 @@ def _turned_chain(
             if shown is None:
                 break
             yield TURNED, shown
-            shown = decoded(shown, smuggling=smuggling, octal=is_wide)
+            shown = decoded(shown, smuggling=smuggling, is_wide=is_wide)

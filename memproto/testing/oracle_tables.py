@@ -60,6 +60,39 @@ _SWAPS = {
     "-": " .+=|:\u2022\u2219\u2014",
     "#": "\u2116",
 }
+#: Shapes that newer tables of the standard confuse, and nobody has to.
+_SHAPES = {
+    "n": (
+        "\u014b\u0377\u048b\u0572\ua6a1\U0001044d\U0001050d\U00011abe\U0001d20b\U0001df4d"
+        "\U0001df4e\U0001df4f"
+    ),
+    "-": (
+        "\u02d1\u06d4\u07fa\u0830\u0a76\u16eb\u174d\u1bc7\u1bf3\u223c\u2500\u2501\u2cb3"
+        "\u31d0\u4e00\ua7f7\uaa7d\U00010191\U0001091f\U00011174\U000111c7\U000116b9"
+        "\U00012562\U000145c1"
+    ),
+    "y": "\u03e5\u07cc\u0aaa\u0aeb\u1935\u311a\u4e2b\ua6b2\U00010c20\U0001df31\U0001df55",
+    "o": (
+        "\u03ed\u05e1\u0629\u0647\u0665\u06be\u06c1\u06c3\u06d5\u06ff\u07c0\u07cb\u0840"
+        "\u110b\u11bc\u1340\u17e0\u1a45\u1a80\u1a90\u1bea\u2205\u2300\u2365\u2c91\ua6a2"
+        "\U0001051e\U00010c17\U00010d07\U00011124\U00011302\U00011de0\U0001699b\U00016e80"
+        "\U0001ccf0\U0001df3c\U0001e140\U0001e2f0"
+    ),
+    "m": "\u0560\u20a5\uab51\U00010c21\U00011700\U000118e3\U0001df4a\U0001df4b\U0001df4c",
+    "t": "\u07e0\u13bf\u3112\u4e05\ua50b\ua68d\U0001d373",
+    "#": "\u0bfa\U00011fe9",
+    "s": "\u0d1f\u10fd\u2d1d\ua576\U00016ad6",
+    "c": "\u1004\u105a\U0001051b\U0001d134",
+    "/": "\u1365\u31d2",
+    "r": "\u1586\U00016a19\U0001df37",
+    "x": "\u1763\u1bec\u1cf5\uab55\U00010c13\U00010cc2\U00010cfc\U0001df3d\U0001df54",
+    "e": "\u2108\ua5cb\U0001df81",
+    "|": "\u2223\u2502\u2503\u2758",
+    "\\": "\u2572\u29b8\u29f7\U0001f67d",
+    "<": "\u1444\u1445\u2aa5\u2cb5\u2d66\u304f\u3111\u31db\U0001032d\U00016aec\U00021fe8",
+    "&": "\U0001f672",
+    ">": "\u1437\u1440\u1441\u2aa5",
+}
 _NOUNS = {
     "LESS-THAN": "<",
     "PRECEDES": "<",
@@ -185,6 +218,7 @@ def wide(symbol: str) -> frozenset[str]:
     found = {symbol, sure(symbol), _LOOKS.get(symbol, "")}
     for shape in (symbol, symbol.upper(), symbol.lower()):
         found.update(plain for plain, looks in _SWAPS.items() if shape in looks)
+        found.update(plain for plain, looks in _SHAPES.items() if shape in looks)
         found.update(_confused(shape))
     found.update(_by_words(symbol))
     return frozenset(found - {""})

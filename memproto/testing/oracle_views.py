@@ -12,11 +12,10 @@ from collections.abc import Iterator, Sequence
 from memproto.testing.oracle_tables import BREAK, RETURN, SPACE, TURN, smuggled, sure
 
 #: So often the reader decodes what he has decoded; and a wide one.
-ROUNDS, WIDE_ROUNDS = 3, 6
+ROUNDS, WIDE_ROUNDS = 3, 9
 
 _HEX = frozenset("0123456789abcdef")
 _DIGITS = frozenset("0123456789")
-_OCTAL = frozenset("01234567")
 _CONTROLS = frozenset(map(chr, [*range(9), *range(0x0E, 0x1C), 0x1F, 0x7F]))
 _FOLD_ASCII = str.maketrans("\t\r\v\f\x1c\x1d\x1e_~", "\x20\n\n\n\n\n\n--")
 _MIRRORED = str.maketrans("<>[](){}", "><][)(}{")
@@ -151,16 +150,20 @@ def _runs(symbols: str, ends: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def decoded(
-    view: View, *, smuggling: bool = False, octal: bool = False, by: str = "&%\\"
+    view: View, *, smuggling: bool = False, is_wide: bool = False, by: str = "&%\\"
 ) -> View | None:
-    """The view with what begins with one of the marks `by` decoded once; None where none does."""
+    """
+    The view with what begins with one of the marks `by` decoded once; None where none does.
+
+    A wide reader knows more kinds of escapes, and leaves what he cannot decode as it is.
+    """
     symbols = view.symbols
     marks = [place for place, symbol in enumerate(symbols) if symbol in by]
     builder, done = _Builder(), 0
     for mark in marks:
         if mark < done:
             continue
-        found = _decode(symbols, mark, octal=octal)
+        found = _decode(symbols, mark, is_wide=is_wide)
         if found:
             builder.copy(view, done, mark)
         for character, start, stop in found:
@@ -175,14 +178,42 @@ def decoded(
     return builder.view()
 
 
-def _decode(symbols: str, at: int, *, octal: bool) -> list[tuple[str, int, int]]:
+def collapsed(view: View) -> View | None:
+    """The view with each escape of an escape character, as often as it was escaped, as that one."""
+    symbols = view.symbols
+    builder, done = _Builder(), 0
+    for mark in [place for place, symbol in enumerate(symbols) if symbol in "&%\\"]:
+        stop = _again(symbols, mark)
+        if mark >= done and stop > mark + 1:
+            builder.copy(view, done, mark)
+            origins = view.starts[mark], view.starts[stop - 1]
+            ends = view.ends[mark], view.ends[stop - 1]
+            builder.add(symbols[mark], min(origins), max(ends))
+            done = stop
+    if not done:
+        return None
+    builder.copy(view, done, len(symbols))
+    return builder.view()
+
+
+def _again(symbols: str, at: int) -> int:
+    """Behind what escapes the mark again."""
+    again = {"&": "amp", "%": "25", "\\": "\\"}[symbols[at]]
+    stop = at + 1
+    while symbols.startswith(again, stop):
+        stop += len(again)
+        stop += again == "amp" and symbols[stop : stop + 1] == ";"
+    return stop
+
+
+def _decode(symbols: str, at: int, *, is_wide: bool) -> list[tuple[str, int, int]]:
     """What is written at a mark: characters, each with its stretch of symbols."""
     if symbols[at] == "%":
-        return _percent(symbols, at)
+        return _percent(symbols, at, is_wide=is_wide)
     if symbols[at] == "&":
         text, stop = _entity(symbols, at)
     else:
-        text, stop = _backslash(symbols, at, octal=octal)
+        text, stop = _backslash(symbols, at, is_wide=is_wide)
     return [(character, at, stop) for character in text]
 
 
@@ -211,17 +242,19 @@ def _numbered(symbols: str, at: int) -> tuple[str, int]:
     return text, stop + (symbols[stop : stop + 1] == ";")
 
 
-def _character(digits: str, base: int) -> str:
+def _character(digits: str, base: int, null: str = "") -> str:
     """The character of a number; "" where there is none."""
     short = digits.lstrip("0")
     if not short or len(short) > 8:
-        return ""
+        return null if digits and not short else ""
     code = int(short, base)
     return chr(code) if code <= 0x10FFFF else ""
 
 
-def _percent(symbols: str, at: int) -> list[tuple[str, int, int]]:
+def _percent(symbols: str, at: int, *, is_wide: bool) -> list[tuple[str, int, int]]:
     """A run of percent triples, as UTF-8."""
+    if is_wide and symbols[at + 1 : at + 2] == "u" and _is_hex(symbols[at + 2 : at + 6], 4):
+        return [(chr(int(symbols[at + 2 : at + 6], 16)), at, at + 6)]
     stop, values = at, bytearray()
     while symbols[stop : stop + 1] == "%" and _is_hex(symbols[stop + 1 : stop + 3], 2):
         values.append(int(symbols[stop + 1 : stop + 3], 16))
@@ -229,6 +262,8 @@ def _percent(symbols: str, at: int) -> list[tuple[str, int, int]]:
     found, done = [], 0
     while done < len(values):
         character, length = _utf8(values[done : done + 4])
+        if is_wide and character == "\ufffd":
+            break
         found.append((character, at + 3 * done, at + 3 * (done + length)))
         done += length
     return found
@@ -244,20 +279,36 @@ def _utf8(values: bytearray) -> tuple[str, int]:
     return "\ufffd", 1
 
 
-def _backslash(symbols: str, at: int, *, octal: bool) -> tuple[str, int]:
+def _backslash(symbols: str, at: int, *, is_wide: bool) -> tuple[str, int]:
     mark = symbols[at + 1 : at + 2]
+    if is_wide and (text := _backslash_of_few(symbols, at))[0]:
+        return text
     if mark == "u":
         return _unicode(symbols, at)
     if mark == "x" and _is_hex(symbols[at + 2 : at + 4], 2):
         return chr(int(symbols[at + 2 : at + 4], 16)), at + 4
     if mark in ("n", "r", "t"):
         return (SPACE if mark == "t" else BREAK), at + 2
-    if octal and len(symbols[at + 1 : at + 4]) == 3 and _OCTAL.issuperset(symbols[at + 1 : at + 4]):
-        digits = symbols[at + 1 : at + 4]
-        return chr(int(digits, 8)), at + 4
     if mark and not mark.isalnum() and mark not in (SPACE, BREAK, TURN, RETURN):
         return mark, at + 2
     return "", at
+
+
+def _backslash_of_few(symbols: str, at: int) -> tuple[str, int]:
+    """Escapes that few read: `x` in braces, two digits of a style sheet, up to three octal ones."""
+    stop = symbols.find("}", at + 3, at + 12)
+    if symbols.startswith("x{", at + 1) and _is_hex(symbols[at + 3 : stop], stop - at - 3):
+        return _character(symbols[at + 3 : stop], 16), stop + 1
+    first = at + 1
+    while first < at + 5 and symbols[first : first + 1] == "0":
+        first += 1
+    digits = symbols[first : first + 2]
+    if _is_hex(digits, 2) and digits[0] in "234567" and digits[1] in "abcdef":
+        return chr(int(digits, 16)), first + 2 + (symbols[first + 2 : first + 3] == SPACE)
+    stop = at + 1
+    while stop < at + 4 and symbols[stop : stop + 1] in tuple("01234567"):
+        stop += 1
+    return (chr(int(symbols[at + 1 : stop], 8)), stop) if stop > at + 1 else ("", at)
 
 
 def _unicode(symbols: str, at: int) -> tuple[str, int]:
@@ -265,17 +316,19 @@ def _unicode(symbols: str, at: int) -> tuple[str, int]:
     if symbols[at + 2 : at + 3] == "{":
         stop = symbols.find("}", at + 3, at + 12)
         digits = symbols[at + 3 : stop] if stop > 0 else ""
-        return (_character(digits, 16), stop + 1) if _is_hex(digits, len(digits)) else ("", at)
+        return (
+            (_character(digits, 16, "\0"), stop + 1) if _is_hex(digits, len(digits)) else ("", at)
+        )
     long, short = symbols[at + 2 : at + 10], symbols[at + 2 : at + 6]
     if _is_hex(long, 8) and long.startswith(_LONG):
-        return _character(long, 16), at + 10
+        return _character(long, 16, "\0"), at + 10
     if not _is_hex(short, 4):
         return "", at
     low = symbols[at + 8 : at + 12]
     if short[:2] in _HIGH and symbols[at + 6 : at + 8] == "\\u" and _is_hex(low, 4):
         pair = bytes.fromhex(short + low).decode("utf-16-be", "replace")
         return pair[:1], at + 12
-    return _character(short, 16), at + 6
+    return chr(int(short, 16)), at + 6
 
 
 _LONG = ("0000", "0001", "000e", "0010")
