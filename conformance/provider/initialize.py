@@ -6,7 +6,7 @@ from typing import Any
 
 from memproto import spec
 from memproto.operations import EXTENSION_HOOKS
-from memproto.testing import routes
+from memproto.testing import needed, routes
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised, Subject
@@ -49,7 +49,7 @@ _ALWAYS = ("home", "protocol", "deadlines", "limits", "platform")
 def an_available_provider_initializes(run: Run) -> None:
     subject = run.provider()
     if not subject.available():
-        raise Untestable(f"{_reason(subject)}; needs: the settings `config` or `env`")
+        raise Untestable(f"{_reason(subject)}; needs: {needed.settings(subject)}")
     subject.open(run.session_key(), run.config())
     subject.close()
 

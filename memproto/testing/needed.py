@@ -1,0 +1,52 @@
+"""Which settings would make a provider available: read off what it asks for at set-up."""
+
+import os
+from typing import Any
+
+from memproto.testing import manifest
+from memproto.testing.clauses import Untestable
+from memproto.testing.subject import HookRaised, Subject
+
+_ANY = "the settings `config` or `env`"
+
+
+def settings(subject: Subject) -> str:
+    """
+    The variables that the provider wants and the environment lacks, as settings that give them.
+
+    Read off `get_config_schema` (what is required and has a variable, else secrets that have one)
+    and off `requires_env` of its plugin.yaml; where neither names one, the settings that might do.
+    """
+    wanted = [name for name in _variables(subject) if not os.environ.get(name)]
+    if not wanted:
+        return _ANY
+    pairs = [f'{name} = {{from_env = "{name}"}}' for name in dict.fromkeys(wanted)]
+    return f"the setting `env = {{{', '.join(pairs)}}}`"
+
+
+def _variables(subject: Subject) -> list[str]:
+    try:
+        fields = subject.config_schema() if subject.has("config_schema") else []
+    except HookRaised:
+        fields = []
+    fields = [item for item in fields if isinstance(item, dict)] if _is_list(fields) else []
+    named = [item for item in fields if isinstance(item.get("env_var"), str) and item["env_var"]]
+    required = [item for item in named if item.get("required")]
+    secret = [item for item in named if item.get("secret")]
+    return [*(item["env_var"] for item in required or secret), *_required(subject)]
+
+
+def _required(subject: Subject) -> list[str]:
+    wrapped = subject.provider.wrapped if subject.binding == "hermes" else subject.provider
+    path = manifest.beside(wrapped)
+    try:
+        content = manifest.read(path) if path else {}
+    except (Untestable, ValueError):
+        return []
+    listed = content.get("requires_env") if isinstance(content, dict) else None
+    named = [item.get("name") if isinstance(item, dict) else item for item in listed or ()]
+    return [name for name in named if isinstance(name, str)]
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
