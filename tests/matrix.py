@@ -92,6 +92,14 @@ class Row:
         return "\n".join(lines + [f"      {fault}" for fault in self.faults])
 
 
+def sample(mutants: dict[str, Mutant]) -> list[str]:
+    """One mutant of each area, the first of its shelf."""
+    first: dict[str, str] = {}
+    for mutant in mutants.values():
+        first.setdefault(spec.requirement(mutant.kills).area, mutant.target)
+    return list(first.values())
+
+
 # -- judging ---------------------------------------------------------------------------------------
 
 
