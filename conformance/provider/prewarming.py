@@ -1,5 +1,7 @@
 """Chapter 62: recall that is prepared before it is asked for."""
 
+import dataclasses
+
 from memproto.testing import routes, switches, tenants, texts
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.extended import needs_extension
@@ -97,7 +99,7 @@ def _at_once(run: Run, subject: Subject, fact: Fact) -> bool:
 def what_was_prepared_stays_apart(run: Run) -> None:
     needs_extension(run, _EXTENSION)
     route = run.needs_route(*routes.ROUTES)
-    tried = [_stays_apart(run, boundary, route) for boundary in ("session", "user")]
+    tried = [_stays_apart(run, boundary, route) for boundary in ("user", "session")]
     if not any(tried):
         raise NotApplicable("neither sessions nor users are kept apart on one home")
 
@@ -107,7 +109,7 @@ def _stays_apart(run: Run, boundary: Boundary, route: str) -> bool:
     plain = tenants.pair(run, boundary, "-unprepared")
     if not tenants.keeps(run, boundary, plain, route):
         return False
-    one, other = tenants.pair(run, boundary, "-prepared")
+    one, other = _two(run, boundary)
     fact = run.facts.new()
     tenants.store(run, one, [fact], route)
     with one.opened(run) as subject:
@@ -117,6 +119,14 @@ def _stays_apart(run: Run, boundary: Boundary, route: str) -> bool:
         return _after_a_switch(run, one, other, fact)
     _beside(run, one, other, fact)
     return True
+
+
+def _two(run: Run, boundary: Boundary) -> list[Tenant]:
+    """No host has one session open twice at a time, whoever its users are."""
+    pair = tenants.pair(run, boundary, "-prepared")
+    if boundary == "session":
+        return pair
+    return [dataclasses.replace(t, session=f"{t.session}-{n}") for n, t in enumerate(pair)]
 
 
 def _after_a_switch(run: Run, one: Tenant, other: Tenant, fact: Fact) -> bool:

@@ -21,6 +21,9 @@ Messages = list[dict[str, Any]]
 #: Fewer than most batches hold, and more than one.
 _TURNS = 2
 
+#: How often a second copy is to be seen before it is told.
+_TIMES = 2
+
 #: Ids as hosts make them of chats and paths; those of a Hermes host are plain.
 _ODD_KEYS = (
     "agent:main:telegram:dm:12345",
@@ -137,10 +140,14 @@ def _comes_back_without(run: Run, route: str) -> None:
 def a_second_end_stores_nothing(run: Run) -> None:
     switches.needs_hook(run, "end")
     route = run.needs_route(*routes.ROUTES)
-    once, twice = (_shown_after(run, route, ends) for ends in (1, 2))
-    if not once:
-        reason = "recall does not show a stored text in its own words"
-        raise Untestable(f"{reason}; needs: the setting `read_back`")
+    # What a memory derives varies by itself; what it stores again it does each time.
+    for _ in range(_TIMES):
+        once, twice = (_shown_after(run, route, ends) for ends in (1, 2))
+        if not once:
+            reason = "recall does not show a stored text in its own words"
+            raise Untestable(f"{reason}; needs: the setting `read_back`")
+        if twice <= once:
+            return
     if twice > once:
         run.violated(
             f"a text of a session that was ended twice found {once}-fold, as after one end",

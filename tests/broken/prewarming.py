@@ -55,8 +55,8 @@ class OneSlotForAllUsers(Switching):
     def _prepare(self, query: str, generation: int) -> None:
         super()._prepare(query, generation)
         with self._lock:
-            self.slots[self._session + query] = self._search(query)
+            self.slots[query] = self._search(query)
 
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
-        known = self.slots.pop(self._session + user_message, None)
+        known = self.slots.pop(user_message, None)
         return known or super().enrich_turn(user_message, messages)

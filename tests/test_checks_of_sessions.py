@@ -1,0 +1,167 @@
+"""The checks on sessions, of providers in the Hermes binding and of kinds that no mutant is of."""
+
+import contextlib
+
+import pytest
+
+from memproto.adapters.hermes import from_hermes
+from memproto.conformance.provider import contexts, prewarming, switching, switching_apart
+from memproto.testing.clauses import NotApplicable, Untestable, Violation
+from memproto.testing.context import Context
+from memproto.testing.run import Run
+from memproto.testing.subject import Watch
+from tests.good.journal import Journal
+from tests.good.switching import Switching
+
+ISOLATING = {
+    "isolates": ["profile", "user", "session"],
+    "extensions": ["sessions", "prewarm", "turns"],
+    "stores": ["turns", "writes"],
+}
+
+
+class NoWire:
+    def hook(self, operation, budget_s):
+        return contextlib.nullcontext()
+
+
+@pytest.fixture
+def run_of(tmp_path):
+    def build(factory, binding="native", capabilities=ISOLATING, **context):
+        told = {"capabilities": capabilities, **context}
+        routes = {"turns": "observed", "writes": "observed", "tools": "absent"}
+        watch = Watch(NoWire())
+        home = tmp_path / "memory"
+        return Run(factory, binding, home, watch, Context(routes=routes, **told))
+
+    return build
+
+
+class InHermes:
+    """Switching in the dialect of Hermes."""
+
+    name = "switching"
+
+    def __init__(self):
+        self.inner = Switching()
+
+    def is_available(self):
+        return True
+
+    def initialize(self, session_id, **kwargs):
+        self.inner.initialize(session_id, {**kwargs, "home": kwargs["hermes_home"]})
+
+    def get_tool_schemas(self):
+        return []
+
+    def prefetch(self, query, *, session_id=""):
+        return self.inner.enrich_turn(query, [])
+
+    def sync_turn(self, user_content, assistant_content, *, session_id=""):
+        self.inner.on_turn_complete(user_content, assistant_content)
+
+    def on_memory_write(self, action, target, content, metadata=None):
+        self.inner.on_memory_write(action, target, content, (metadata or {}).get("old_text"))
+
+    def on_session_switch(self, new_session_id, *, parent_session_id="", reset=False, **kwargs):
+        self.inner.on_session_switch(new_session_id)
+
+    def shutdown(self):
+        self.inner.shutdown()
+
+
+class NotTold(InHermes):
+    """As one that inherits the hook from the base class, where it does nothing."""
+
+    def on_session_switch(self, new_session_id, **kwargs):
+        pass
+
+
+class Detached(InHermes):
+    """Has no such hook at all."""
+
+    on_session_switch = None
+
+
+def hermes(kind):
+    return lambda: from_hermes(kind())
+
+
+CHECKS = [
+    switching.every_kind_of_switch_is_taken,
+    switching.a_switch_costs_nothing,
+    switching_apart.what_came_before_stays_in_the_old_session,
+    switching_apart.what_comes_after_is_in_the_new_session,
+    switching_apart.recall_follows_the_switch,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_hermes_provider_that_switches_is_held_to_it_by_what_is_seen(run_of, check):
+    run = run_of(hermes(InHermes), "hermes", {"isolates": ["session"], "extensions": ["sessions"]})
+    check(run)
+
+
+def test_a_hermes_provider_that_keeps_sessions_apart_has_to_switch(run_of):
+    run = run_of(hermes(NotTold), "hermes", {"isolates": ["session"], "extensions": []})
+    with pytest.raises(Violation, match="is in session key"):
+        switching_apart.what_comes_after_is_in_the_new_session(run)
+
+
+def test_a_hermes_provider_without_the_hook_is_not_switched(run_of):
+    run = run_of(hermes(Detached), "hermes", {"isolates": ["session"], "extensions": []})
+    with pytest.raises(NotApplicable, match="on_session_switch"):
+        switching_apart.what_comes_after_is_in_the_new_session(run)
+
+
+def test_a_hermes_provider_without_an_end_may_still_switch(run_of):
+    run = run_of(hermes(InHermes), "hermes", {"isolates": ["session"], "extensions": []})
+    switching.every_kind_of_switch_is_taken(run)
+    with pytest.raises(NotApplicable):
+        switching.an_end_costs_nothing(run)
+
+
+def test_where_sessions_share_a_memory_no_check_asks_whose_a_text_is(run_of):
+    class Shared(Journal):
+        def on_session_switch(self, new_session_id, **kwargs):
+            pass
+
+    run = run_of(Shared, capabilities={**ISOLATING, "isolates": ["profile"]})
+    with pytest.raises(NotApplicable, match="cannot be seen"):
+        switching_apart.what_comes_after_is_in_the_new_session(run)
+    switching.a_switch_costs_nothing(run)
+
+
+def test_a_derived_memory_needs_to_be_counted_to_see_a_second_end(run_of):
+    class Derived(Switching):
+        def _search(self, query):
+            found = super()._search(query)
+            return found and found.replace(" ", "  ")
+
+    with pytest.raises(Untestable, match="read_back"):
+        switching.a_second_end_stores_nothing(run_of(Derived))
+
+
+def test_a_hermes_provider_is_not_asked_what_it_never_promised(run_of):
+    run = run_of(hermes(InHermes), "hermes", ISOLATING)
+    with pytest.raises(NotApplicable, match="extensions"):
+        switching.an_end_writes_what_was_accepted(run)
+    with pytest.raises(NotApplicable, match="recall_basis"):
+        prewarming.another_question_is_answered(run)
+
+
+def test_a_context_that_the_host_writes_in_may_be_stored(run_of):
+    protocol = {"contexts": ["primary", "cron"]}
+    stores = {"stores": ["turns"]}
+    contexts.other_contexts_store_no_turns(
+        run_of(Journal, config={"protocol": protocol}, capabilities=stores)
+    )
+
+
+def test_a_context_that_the_host_does_not_name_is_told(run_of):
+    class Careless(Journal):
+        def initialize(self, session_key, config):
+            super().initialize(session_key, {**config, "agent_context": "primary"})
+
+    with pytest.raises(Violation, match="stored one of subagent and cron and flush"):
+        contexts.other_contexts_store_no_turns(run_of(Careless, capabilities={"stores": ["turns"]}))
