@@ -38,7 +38,8 @@ class _InTheLocalesEncoding(Journal):
     def _save(self) -> None:
         assert self._path is not None
         lines = "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in self._entries)
-        self._path.write_text(lines.encode("utf-8", "replace").decode(), errors=self.errors)
+        if self._is_kept:
+            self._path.write_text(lines.encode("utf-8", "replace").decode(), errors=self.errors)
 
 
 @mutant(kills="MP-TEXT-002", says="UnicodeEncodeError", report="J2")
