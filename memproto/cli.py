@@ -1,30 +1,54 @@
-"""The console script `memproto`: the requirements, read at the terminal."""
+"""The console script `memproto`: the requirements read, and providers set up, at the terminal."""
 
 import argparse
+import getpass
+import os
 import sys
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
 
-from memproto import __version__, spec
-from memproto.errors import NoSuchRequirement
+from memproto import __version__, loading, spec
+from memproto.errors import KitUsageError, NoSuchRequirement
+from memproto.setup import dialogue, dotenv, status
+from memproto.setup.dialogue import SetupError
+from memproto.setup.hooks import ProviderFailed, attempt
+from memproto.setup.questions import UnusableSchema, shown
+
+#: Exit codes: what was asked for cannot be done as it stands, or was asked for wrongly.
+_FAILED, _USAGE = 1, 4
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; gives the exit code, 4 for bad usage."""
     options = _parser().parse_args(arguments)
     try:
-        text = _listed(options.side) if options.command == "list" else _explained(options.id)
-    except NoSuchRequirement as error:
-        sys.stderr.write(f"memproto explain {error}\n")
-        return 4
-    sys.stdout.write(text + "\n")
-    return 0
+        return int(options.run(options))
+    except (NoSuchRequirement, KitUsageError, SetupError, UnusableSchema) as error:
+        text = str(error).replace("--memproto=", "")
+        sys.stderr.write(f"memproto {options.command}: {text}\n")
+        return _USAGE
+    except (ProviderFailed, OSError) as error:
+        sys.stderr.write(f"memproto {options.command}: {error}\n")
+        return _FAILED
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\nmemproto {options.command}: interrupted\n")
+        return _FAILED
+
+
+class _Parser(argparse.ArgumentParser):
+    """Ends with the project's exit code for bad usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(_USAGE, f"{self.prog}: {message}\n")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="memproto",
-        description="The requirements on agent-memory providers and hosts. "
+        description="The requirements on agent-memory providers and hosts; set-up of providers. "
         "A provider is judged by `pytest --memproto=TARGET`.",
     )
     parser.add_argument("--version", action="version", version=f"memproto {__version__}")
@@ -33,9 +57,45 @@ def _parser() -> argparse.ArgumentParser:
         "explain", help="show one requirement: rule, intent, fix, sources"
     )
     explain.add_argument("id", help="such as MP-RECALL-002")
+    explain.set_defaults(run=lambda options: _printed(_explained(options.id)))
     listed = commands.add_parser("list", help="list the requirements")
     listed.add_argument("--side", choices=("provider", "host"), default="provider")
+    listed.set_defaults(run=lambda options: _printed(_listed(options.side)))
+    _add_setup(commands.add_parser("setup", help="ask what a provider needs to know, and save it"))
+    _add_status(commands.add_parser("status", help="say whether a provider can start, or why not"))
     return parser
+
+
+def _add_setup(parser: argparse.ArgumentParser) -> None:
+    _add_target(parser)
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="an answer; repeatable"
+    )
+    parser.add_argument("--no-input", action="store_true", help="ask nothing: take the defaults")
+    parser.add_argument(
+        "--post-setup", action="store_true", help="let a Hermes provider run its own dialogue too"
+    )
+    parser.set_defaults(run=_set_up)
+
+
+def _add_status(parser: argparse.ArgumentParser) -> None:
+    _add_target(parser)
+    parser.set_defaults(run=_status)
+
+
+def _add_target(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", metavar="TARGET", help="as for `pytest --memproto=TARGET`")
+    parser.add_argument(
+        "--home", required=True, type=Path, metavar="DIR", help="the provider's home"
+    )
+    parser.add_argument(
+        "--env-file", type=Path, metavar="FILE", help="where variables are kept; DIR/.env if unset"
+    )
+
+
+def _printed(text: str) -> int:
+    sys.stdout.write(text + "\n")
+    return 0
 
 
 def _listed(side: spec.Side) -> str:
@@ -56,6 +116,87 @@ def _explained(requirement_id: str) -> str:
         "\n" + textwrap.fill(text, 96, initial_indent=f"  {name:<9} ", subsequent_indent=" " * 12)
         for name, text in rows.items()
     )
+
+
+# -- set-up ----------------------------------------------------------------------------------------
+
+
+def _set_up(options: argparse.Namespace) -> int:
+    given = dict(map(_pair, options.set))
+    loaded = _loaded(options)
+    provider = _built(loaded)
+    try:
+        answers = dialogue.collect(
+            dialogue.schema_of(provider),
+            given=given,
+            variables=os.environ,
+            ask=None if options.no_input else _ask,
+        )
+    except (EOFError, KeyboardInterrupt):
+        sys.stderr.write("\nmemproto setup: ended before the last answer; nothing was saved\n")
+        return _FAILED
+    home, env_file = options.home.absolute(), _env_file(options)
+    dialogue.save(provider, answers, home=home, env_file=env_file, tell=_tell)
+    os.environ.update(answers.variables)
+    if loaded.binding == "native" or options.post_setup:
+        dialogue.finish(provider, answers, home)
+    elif callable(getattr(provider, "post_setup", None)):
+        _tell("the provider has a dialogue of its own; --post-setup runs it")
+    return 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise SetupError(f"--set {text}: KEY=VALUE is expected")
+    return key, value
+
+
+def _status(options: argparse.Namespace) -> int:
+    loaded = _loaded(options)
+    found = status.examine(_built(loaded), os.environ)
+    head = f"{found.name} ({options.target}, {loaded.binding})"
+    _printed("\n  ".join([head, *found.lines()]))
+    return 0 if found.is_available else _FAILED
+
+
+def _loaded(options: argparse.Namespace) -> loading.Loaded:
+    """The target, in an environment whose home is the given one and none that is really used."""
+    home = str(options.home.absolute())
+    os.environ["HERMES_HOME"] = home
+    for name, value in dotenv.parsed(dotenv.read(_env_file(options))).items():
+        os.environ.setdefault(name, value)
+    here = Path.cwd()
+    sys.path[:0] = [str(here), str(here / "src")]
+    try:
+        return loading.load(options.target)
+    except SystemExit as error:
+        raise ProviderFailed(f"importing {options.target} raised SystemExit: {error}") from None
+
+
+def _built(loaded: loading.Loaded) -> Any:
+    return attempt(f"building {loaded.target}", loaded.build)
+
+
+def _env_file(options: argparse.Namespace) -> Path:
+    return Path(options.env_file or options.home / ".env").absolute()
+
+
+def _ask(prompt: dialogue.Prompt) -> str:
+    """Ask at the terminal; a secret is not shown as it is typed."""
+    question = prompt.question
+    if prompt.fault:
+        _tell(f"  {prompt.fault}")
+    elif question.url:
+        _tell(f"  see {question.url}")
+    choices = f" ({', '.join(map(shown, question.choices))})" if question.choices else ""
+    default = "keep" if prompt.is_set else prompt.default
+    line = f"{question.description}{choices}{f' [{default}]' if default else ''}: "
+    return getpass.getpass(line) if question.secret and sys.stdin.isatty() else input(line)
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(line + "\n")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto import spec
+from memproto.setup.hooks import is_own
 from memproto.setup.questions import Question, questions_of, shown, walk
 from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
 from memproto.testing.extended import needs_extension
@@ -137,16 +138,9 @@ def _saving(run: Run) -> Subject:
     """An instance that saves; not applicable where nothing but the environment is asked for."""
     needs_extension(run, "config")
     subject = run.provider()
-    if not subject.has("save_config") or not _is_own(subject, "save_config"):
+    if not subject.has("save_config") or not is_own(subject.provider, "save_config"):
         raise NotApplicable("the provider has no save_config of its own")
     return subject
-
-
-def _is_own(subject: Subject, hook: str) -> bool:
-    """Whether the hook is more than the one that a Hermes provider inherits."""
-    raw = subject.provider.wrapped if subject.binding == "hermes" else subject.provider
-    owner = next((item for item in type(raw).__mro__ if hook in vars(item)), type(raw))
-    return owner is type(raw) or owner.__name__ != "MemoryProvider"
 
 
 def _save(run: Run, values: Answers, home: Path | None = None) -> None:
