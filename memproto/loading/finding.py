@@ -126,9 +126,8 @@ def _assert_exists(target: str, module: str) -> None:
     """Tell 'there is no such module' from 'the module needs one that is missing'."""
     parts = module.split(".")
     if not all(part.isidentifier() for part in parts):
-        fault = (
-            f"is no name of a module, and of no entry point ({', '.join(GROUPS)}) or distribution"
-        )
+        groups = ", ".join(GROUPS)
+        fault = f"is no name of a module, a distribution or an entry point (of {groups})"
         raise NoSuchTarget(f"--memproto={target}", fault, f"give {_FORMS}")
     # Only the top package is looked up: asking for a submodule would import its parents here.
     if not _is_there(module):
