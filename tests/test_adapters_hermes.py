@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memproto.adapters.hermes import HOST_CALLS, from_hermes, is_hermes
-from memproto.errors import NotAProvider
+from memproto.errors import NotAProvider, TooLarge, Unavailable
 from memproto.provider import BackupProvider, MemoryProvider, Prewarming, ToolProvider
 
 HOME = {"home": "/h/own", "protocol": {"version": "1.0"}, "deadlines": {}, "limits": {}}
@@ -239,6 +239,36 @@ def test_the_same_hook_twice_and_other_messages_reach_the_provider_each_time():
     adapter.on_compress(MESSAGES, 3)
     answers = [adapter.compress_notes(MESSAGES) for _ in range(2)]
     assert answers == ["notes 4", "notes 5"]
+
+
+class Archive(Notes):
+    pre_compress_checkpoint_api_version = 2
+
+
+def test_of_a_checkpoint_storing_is_demanded():
+    adapter = from_hermes(Archive())
+    adapter.on_compress(MESSAGES, 1)
+    assert adapter.wrapped.calls == [(MESSAGES, True)]
+    assert adapter.capabilities()["extensions"] == ["checkpoint", "compress_notes"]
+
+
+def test_whatever_a_checkpoint_raises_is_a_report_that_it_failed():
+    class Fails(Archive):
+        def on_pre_compress(self, messages, *, require_checkpoint=False):
+            raise OSError("disk")
+
+    with pytest.raises(Unavailable, match="OSError") as caught:
+        from_hermes(Fails()).on_compress(MESSAGES, 1)
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+def test_a_named_error_of_a_checkpoint_comes_as_it_is():
+    class Full(Archive):
+        def on_pre_compress(self, messages, **kwargs):
+            raise TooLarge("full")
+
+    with pytest.raises(TooLarge, match="full"):
+        from_hermes(Full()).on_compress(MESSAGES, 1)
 
 
 def test_the_messages_are_handed_over_as_they_are_and_a_failure_is_not_kept():

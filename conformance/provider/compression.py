@@ -3,7 +3,7 @@
 import copy
 
 from memproto.errors import Unavailable
-from memproto.testing import snapshots
+from memproto.testing import routes, snapshots
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised
@@ -66,7 +66,8 @@ def compression_leaves_what_was_stored(run: Run) -> None:
         raise Untestable("two stored facts did not come back without a compression either")
     with run.session() as subject:
         run.plant(subject, during, route)
-        subject.compress(snapshots.talk(during), 1)
+        # A checkpoint may refuse: the rule is on what was stored before.
+        routes.tolerant(lambda: subject.compress(snapshots.talk(during), 1))
     for fact, when in ((before, "an earlier session"), (during, "the compressed session")):
         if not run.reopened_brings_back(fact):
             run.violated(

@@ -3,7 +3,7 @@
 import copy
 
 from memproto.testing import routes, snapshots, tenants, texts
-from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.extended import needs_extension
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -38,6 +38,9 @@ def _notes(run: Run, subject: Subject, messages: Messages, which: str = "") -> s
     except HookRaised as failure:
         if failure.ends_process or isinstance(failure, BackendAway):
             raise
+        if failure.is_report and "checkpoint" in run.declared("extensions", []):
+            reason = f"the checkpoint refused an ordinary conversation: {show(failure.error)}"
+            raise Untestable(f"{reason}; needs: a `config` under which it does not") from None
         rule = "MP-COMP-001" if run.binding == "hermes" else "MP-NOTES-001"
         observed = f"it raised {show(failure.error)}{which and f' for {which}'}"
         run.violated(_RETURNS.format(run.hook("compress_notes")), observed, requirement=rule)

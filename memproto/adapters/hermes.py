@@ -11,7 +11,13 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from memproto.adapters.hermes_hooks import Compression, Extensions, Session, bare_schemas
+from memproto.adapters.hermes_hooks import (
+    Compression,
+    Extensions,
+    Session,
+    bare_schemas,
+    is_checkpoint,
+)
 from memproto.adapters.signatures import binding_of, call_with_accepted
 from memproto.errors import NotAProvider
 from memproto.operations import OPERATIONS
@@ -146,7 +152,8 @@ class HermesAdapter:
         What the hooks show: `tool_names`, `extensions`, `spec_version`; never `stores`.
 
         An extension is listed where the provider has all its hooks and one of them is its own,
-        not inherited from the Hermes base class; `tools` where there is a tool.
+        not inherited from the Hermes base class; `tools` where there is a tool; `checkpoint` where
+        `pre_compress_checkpoint_api_version` is 2 or more.
         """
         schemas = bare_schemas(self._session.call("get_tool_schemas"))
         tool_names = [_tool_name(s) for s in schemas] if isinstance(schemas, list) else []
@@ -234,6 +241,8 @@ def _extensions_shown(provider: Any, *, has_tools: bool) -> list[str]:
             hooks.setdefault(row.extension, []).append(row.hermes)
     hooks.pop("tools")
     shown = ["tools"] if has_tools else []
+    if is_checkpoint(provider) and _serves(provider, ["on_pre_compress"]):
+        shown.append("checkpoint")
     return shown + [name for name, needed in hooks.items() if _serves(provider, needed)]
 
 

@@ -5,9 +5,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from memproto.adapters.signatures import call_with_accepted
+from memproto.errors import ProviderError, Unavailable
 from memproto.types import Message
 
 _NO_KEYWORDS: Mapping[str, Any] = {}
+
+#: From this version of the checkpoint on, `on_pre_compress` that returns says that all is stored.
+_CHECKPOINT = 2
 
 
 class Session:
@@ -47,6 +51,12 @@ class Session:
         return {key: value for key, value in metadata.items() if value}
 
 
+def is_checkpoint(provider: Any) -> bool:
+    """Whether a provider says that what it returned from a compression for is stored."""
+    version = getattr(provider, "pre_compress_checkpoint_api_version", 1)
+    return isinstance(version, int) and version >= _CHECKPOINT
+
+
 class Compression:
     """
     One `on_pre_compress` for the two native hooks that share it.
@@ -67,12 +77,29 @@ class Compression:
         with self._lock:
             if (other, fingerprint) in self._waiting:
                 return self._waiting.pop((other, fingerprint))
-        # A newer host asks whether the provider could secure the messages; this one never insists.
-        secured = {"require_checkpoint": False}
-        notes = self._session.call("on_pre_compress", (messages,), named=secured)
+        notes = self._notes(messages)
         with self._lock:
             self._waiting = {(asker, fingerprint): notes}
         return notes
+
+    def _notes(self, messages: list[Message]) -> Any:
+        """
+        Calls the hook; of a checkpoint it is demanded, and every exception is then a report.
+
+        Raises:
+            Unavailable: The checkpoint failed, with an error that is none of `memproto.errors`.
+
+        """
+        if not is_checkpoint(self._session.provider):
+            # A newer host says so to all; where storing is no promise, nobody insists on it.
+            secured = {"require_checkpoint": False}
+            return self._session.call("on_pre_compress", (messages,), named=secured)
+        try:
+            return self._session.call("on_pre_compress", (messages,), {"require_checkpoint": True})
+        except ProviderError:
+            raise
+        except Exception as error:
+            raise Unavailable(f"the checkpoint failed: {type(error).__name__}") from error
 
 
 class Extensions:
