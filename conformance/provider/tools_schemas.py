@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memproto.adapters.hermes_hooks import bare_schemas
+from memproto.testing import toolcalls
 from memproto.testing.clauses import NotApplicable, check
 from memproto.testing.extended import needs_extension
 from memproto.testing.run import Run
@@ -27,6 +28,9 @@ _KEYS = {"name", "description", "parameters", "strict"}
 #: In the spelling without case, dashes and underscores.
 _WHOSE = {"userid", "tenantid", "tenant", "agentid", "accountid", "ownerid", "principalid"}
 _WHOSE |= {"orgid", "organizationid", "organisationid", "customerid"}
+
+#: What moves memories from or to another service names an account there.
+_MOVES = frozenset({"import", "export", "migrate", "sync"})
 
 #: Those that every release of the Hermes host from 0.13 to 0.19 has; see the chapter.
 RESERVED = frozenset(
@@ -258,6 +262,8 @@ def no_tool_lets_the_model_choose_whose_memory(run: Run) -> None:
 
 
 def _whose(item: dict[str, Any]) -> Iterator[str]:
+    if _MOVES.intersection(toolcalls.split(item["name"])):
+        return
     properties = item["parameters"].get("properties")
     for name, argument in (properties if isinstance(properties, dict) else {}).items():
         # Where the provider itself fixes the choices, the model cannot name a stranger.
