@@ -7,6 +7,7 @@ from typing import Any
 from memproto.testing import entries, routes, tenants, texts
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.entries import REFUSED
+from memproto.testing.extended import needs_extension
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 from memproto.testing.subject import Subject
@@ -25,7 +26,7 @@ _MESSAGES = [
 
 @check("MP-ITEMS-001", budget_s=240.0)
 def every_request_gets_a_list(run: Run) -> None:
-    entries.needs_extension(run, "items")
+    needs_extension(run, "items")
     odd = {**texts.NAMED, **texts.LONG, **texts.generated(run.context.seed, run.examples)}
     requests: dict[str, dict[str, Any]] = {
         "a request with all keys": {"messages": _MESSAGES, "budget_chars": 400},
@@ -60,7 +61,7 @@ def _plant_each(run: Run, subject: Subject) -> list[Fact]:
 
 
 def _needs_items(run: Run) -> None:
-    entries.needs_extension(run, "items")
+    needs_extension(run, "items")
     run.needs_route(*routes.ROUTES)
 
 

@@ -1,12 +1,14 @@
 """Chapter 77: what is stored is shown on demand, and forgotten on demand."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from memproto.testing import entries, routes, tenants
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.entries import REFUSED
+from memproto.testing.extended import needs_extension
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 from memproto.testing.subject import Subject
@@ -77,7 +79,7 @@ def _scopes(run: Run, planted: _Planted) -> dict[str, dict[str, Any]]:
 
 @check("MP-PRIV-001")
 def an_export_fits_its_schema(run: Run) -> None:
-    entries.needs_extension(run, "privacy")
+    needs_extension(run, "privacy")
     with run.session() as subject:
         _answers_each(run, subject.export, "export", {"of an empty store": {}})
     planted = _plant(run)
@@ -89,7 +91,7 @@ def an_export_fits_its_schema(run: Run) -> None:
 
 @check("MP-PRIV-002")
 def forgetting_may_be_repeated(run: Run) -> None:
-    entries.needs_extension(run, "privacy")
+    needs_extension(run, "privacy")
     with run.session() as subject:
         _answers_each(run, subject.forget, "forget-result", {"of an empty store": {}})
     planted = _plant(run)
@@ -105,7 +107,7 @@ def _answers_each(
     run: Run, hook: Callable[[dict[str, Any]], Any], schema: str, scopes: dict[str, Any]
 ) -> None:
     for name, scope in scopes.items():
-        answer = entries.unless_refused(lambda scope=scope: hook(dict(scope)))
+        answer = entries.unless_refused(functools.partial(hook, dict(scope)))
         if answer is REFUSED:
             if scope:
                 continue
@@ -158,12 +160,12 @@ class _Owner:
     tenant: Tenant
 
 
-def _sides(run: Run) -> Iterator[tuple[_Owner, Tenant, dict[str, dict[str, Any]]]]:
-    """
-    What lies outside, the one who asks, and the scopes that he asks for.
+#: What lies outside, the one who asks, and the scopes that he asks for.
+_Side = tuple[_Owner, Tenant, dict[str, dict[str, Any]]]
 
-    Each time both have stored by every route; that the outsider's comes back is seen first.
-    """
+
+def _sides(run: Run) -> Iterator[_Side]:
+    """Both have stored by every route each time; that the outsider's comes back is seen first."""
     yield _of_another_session(run)
     kept = {"profile", *run.declared("isolates", [])}
     for boundary in ("profile", "user"):
@@ -173,12 +175,10 @@ def _sides(run: Run) -> Iterator[tuple[_Owner, Tenant, dict[str, dict[str, Any]]
         yield _of_another_user(run)
 
 
-_Side = tuple[_Owner, Tenant, dict[str, dict[str, Any]]]
-
-
 def _of_another_session(run: Run) -> _Side:
     """Two sessions of one user; the scope is one of them."""
-    mine, other = (Tenant("", key) for key in _two_sessions(run))
+    key = run.session_key()
+    mine, other = Tenant("", f"{key}-one"), Tenant("", f"{key}-other")
     _store(run, mine)
     owner = _Owner("in another session", _store(run, other), other)
     user = run.config().get("user_id")
@@ -186,11 +186,6 @@ def _of_another_session(run: Run) -> _Side:
     if user:
         scopes["of one session of the user"] = {"session_id": mine.session, "user_id": user}
     return owner, mine, scopes
-
-
-def _two_sessions(run: Run) -> tuple[str, str]:
-    key = run.session_key()
-    return f"{key}-one", f"{key}-other"
 
 
 def _across(run: Run, boundary: Boundary) -> _Side:
@@ -298,14 +293,12 @@ def forgetting_counts(run: Run) -> None:
             _counts(run, subject, f"the scope {name}", scope, some=True)
         with run.session(session=_reading(run, planted)) as again:
             # What was pending is gone by now, where the provider has to be given time.
-            run.wait_until(
-                lambda again=again, scope=scope: not _left(again, scope), run.freshness_s
-            )
+            run.wait_until(functools.partial(_is_empty, again, scope), run.freshness_s)
             _counts(run, again, f"the scope {name}, forgotten before,", scope, some=False)
 
 
-def _left(subject: Subject, scope: dict[str, Any]) -> bool:
-    return bool(entries.exported(subject, scope))
+def _is_empty(subject: Subject, scope: dict[str, Any]) -> bool:
+    return not entries.exported(subject, scope)
 
 
 def _counts(run: Run, subject: Subject, name: str, scope: dict[str, Any], *, some: bool) -> None:

@@ -2,11 +2,13 @@
 
 import copy
 import datetime as dt
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 from memproto.testing import entries, routes, texts
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.extended import needs_extension
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 from memproto.testing.subject import Subject
@@ -43,7 +45,7 @@ def a_turn_with_an_id_comes_back(run: Run) -> None:
 
 @check("MP-REC-002", budget_s=240.0)
 def every_turn_of_the_schema_is_accepted(run: Run) -> None:
-    entries.needs_extension(run, "record")
+    needs_extension(run, "record")
     key = run.session_key()
     odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}
     with run.session(session=key) as subject:
@@ -90,8 +92,8 @@ def _with_text(subject: Subject, key: str, text: str) -> None:
     """The text as what was said; then, where it can be one, as each of the ids."""
     subject.record_turn(entries.turn(key, text, text))
     if 0 < len(text) < _SHORT_CHARS:
-        author = {"id": text, "name": text}
-        ids = {"turn_id": text, "session_id": text, "author": author}
+        ids: dict[str, Any] = {"turn_id": text, "session_id": text}
+        ids["author"] = {"id": text, "name": text}
         subject.record_turn(entries.turn(key, "Is the lamp lit?", **ids))
 
 
@@ -213,13 +215,13 @@ def a_turn_keeps_its_author(run: Run) -> None:
 
 @check("MP-REC-007")
 def a_turn_is_left_as_it_is(run: Run) -> None:
-    entries.needs_extension(run, "record")
+    needs_extension(run, "record")
     key = run.session_key()
     with run.session(session=key) as subject:
         for name, more in _SHAPES.items():
             given = _shaped(key, copy.deepcopy(more))
             before = copy.deepcopy(given)
-            routes.tolerant(lambda given=given: subject.record_turn(given))
+            routes.tolerant(functools.partial(subject.record_turn, given))
             if given != before:
                 changed = [k for k in {**before, **given} if before.get(k) != given.get(k)]
                 run.violated(

@@ -1,6 +1,7 @@
 """Recorded turns, items, exports and scopes: as checks hand them over, read and judge them."""
 
 import datetime as dt
+import functools
 import itertools
 import json
 from collections.abc import Callable
@@ -196,7 +197,7 @@ def _readers(
         readers.append(("system_prompt_block", lambda: fact.is_in(subject.prompt())))
     if served(run, "tools"):
         readers += [
-            (f"the tool {name}", lambda name=name, key=key: _finds(subject, name, key, fact))
+            (f"the tool {name}", functools.partial(_finds, subject, name, key, fact))
             for name, key in looking_tools(subject.tools())
         ]
     return readers
