@@ -42,6 +42,7 @@ class Run:
         facts: A source of facts that no other check of this run plants.
         context: See `Context`.
         freshness: When what was stored can be recalled.
+        loading: What another process needs to load the same target.
         observed: What a provider that cannot declare was seen to do, in the words of a declaration.
 
     """
@@ -65,6 +66,7 @@ class Run:
         self.audit: AuditLog | None = None
         self.load_step: LoadStep | None = None
         self.root = home.parent
+        self.loading: dict[str, Any] = {}
         self.observed: dict[str, Any] = {}
         self._routes = dict(context.routes)
         self._factory = factory

@@ -5,9 +5,12 @@ The builtin provider stores no turns; this one gives the rules on turns somethin
 and most broken providers are it with one hook changed.
 """
 
+import contextlib
+import fcntl
 import json
 import re
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +65,7 @@ class Journal:
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
-        with self._lock:
-            self._entries = self._load()
+        with self._changing():
             if action in ("replace", "remove"):
                 self._entries = [e for e in self._entries if not self._is_old(e, target, old_text)]
             if action in ("add", "replace"):
@@ -71,9 +73,7 @@ class Journal:
             self._save()
 
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
-        with self._lock:
-            # Other sessions of the same home may have written meanwhile.
-            self._entries = self._load()
+        with self._changing():
             said = self._own_words(user_message)
             self._entries.append({"kind": "turn", "text": f"{said}\n{assistant_response}"})
             self._save()
@@ -83,6 +83,15 @@ class Journal:
 
     def shutdown(self) -> None:
         """Every write is on disk already."""
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        """What is stored, read again: other sessions and processes may have written meanwhile."""
+        assert self._path is not None
+        with self._lock, self._path.with_suffix(".lock").open("ab") as gate:
+            fcntl.flock(gate, fcntl.LOCK_EX)
+            self._entries = self._load()
+            yield
 
     @staticmethod
     def _own_words(user_message: str) -> str:

@@ -1,0 +1,182 @@
+"""Chapter 81: how the process ends, and several processes on one store."""
+
+from typing import Any
+
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.ending import EXIT_S, Ended, HostProcess
+from memproto.testing.ending_process import EXIT_CODE, FAILURE
+from memproto.testing.facts import Fact
+from memproto.testing.run import Run
+
+#: A host of another process loads, opens and stores before it ends.
+_BUDGET_S = 300.0
+
+#: How often a process ends with threads inside of hooks, for each profile.
+_ENDS = {"quick": 2, "ci": 5, "deep": 50}
+
+#: Calls of Python functions in a hook after which the user interrupts.
+_POINTS = {"quick": [2, 9], "ci": [1, 3, 9, 25], "deep": [1, 2, 3, 4, 6, 9, 14, 25, 50, 100]}
+
+#: Parts of the way through storing one text at which the process is killed.
+_PARTS = {
+    "quick": [0.3, 0.7],
+    "ci": [0.1, 0.3, 0.5, 0.7, 0.9],
+    "deep": [step / 20 for step in range(1, 20)],
+}
+
+#: How many texts each of two processes stores.
+_EACH = 10
+
+
+def _route(run: Run) -> str:
+    """The route by which a host of another process stores: turns, else writes."""
+    return run.needs_route("turns", "writes")
+
+
+def _any_route(run: Run) -> str:
+    """The same where nothing has to come back: how a process ends concerns every provider."""
+    try:
+        return _route(run)
+    except (NotApplicable, Untestable):
+        return "turns"
+
+
+def _host(run: Run, script: str, facts: list[Fact], **told: Any) -> HostProcess:
+    return HostProcess(run, script, [fact.text for fact in facts], **told)
+
+
+def _lived(ended: Ended, mark: str) -> None:
+    """Where a host did not come so far, it is another rule that was broken, or the machine."""
+    if mark not in ended.marks:
+        reason = f"a host in a process of its own did not come to {mark!r}: {ended.ending}"
+        raise Untestable(f"{reason}; {ended.errors.strip()[-300:]}")
+
+
+def _ends(run: Run, script: str, code: int, how: str, *simpler: str) -> Ended:
+    """
+    A host ends in its time, with its own exit code, and the interpreter has no complaint.
+
+    Where a `simpler` end fails as well, this one proves nothing.
+    """
+    ended = _host(run, script, run.facts.several(2), route=_any_route(run)).end()
+    _lived(ended, "opened")
+    fault = _fault(ended, code)
+    if fault:
+        for other in simpler:
+            _not_of(run, other)
+        expected = f"exit code {code} within {EXIT_S:g} s and no complaint of the interpreter's"
+        run.violated(f"{expected}, {how}", fault, operation="close")
+    return ended
+
+
+def _fault(ended: Ended, code: int) -> str:
+    if ended.code != code:
+        return f"{ended.ending}{f'; {ended.trouble}' if ended.trouble else ''}"
+    failed_itself = code == 1 and ended.errors.rstrip().endswith(FAILURE)
+    return f"its last words: {ended.trouble}" if ended.trouble and not failed_itself else ""
+
+
+def _not_of(run: Run, script: str) -> None:
+    """See that a simpler end is well, so that it is not this that fails."""
+    ended = _host(run, script, run.facts.several(1), route=_any_route(run)).end()
+    if fault := _fault(ended, 0):
+        known = {"plain": "MP-PROC-001", "forgets": "MP-PROC-002"}[script]
+        raise Untestable(f"a simpler end fails as well ({fault}); see {known}")
+
+
+@check("MP-PROC-001", budget_s=_BUDGET_S)
+def a_process_ends_after_shutdown(run: Run) -> None:
+    _ends(run, "plain", 0, "after shutdown")
+
+
+@check("MP-PROC-002", budget_s=_BUDGET_S)
+def a_process_ends_without_shutdown(run: Run) -> None:
+    for script, code in (("forgets", 0), ("fails", 1), ("exits", EXIT_CODE)):
+        _ends(run, script, code, f"where the host {script} and calls no shutdown", "plain")
+
+
+@check("MP-PROC-003", budget_s=_BUDGET_S)
+def shutdown_may_come_when_the_interpreter_ends(run: Run) -> None:
+    how = "where shutdown is called by a function of atexit"
+    ended = _ends(run, "at_exit", 0, how, "plain", "forgets")
+    if "closed" not in ended.marks:
+        run.violated(f"shutdown returns, {how}", ended.ending, operation="close")
+    fact = run.facts.new()
+    _host(run, "at_exit", [fact], route=_route(run)).end()
+    if not run.reopened_brings_back(fact) and _comes_back_otherwise(run):
+        run.violated(f"what was accepted is stored, {how}", f"{fact.text!r} did not come back")
+
+
+def _comes_back_otherwise(run: Run) -> bool:
+    """Whether what a process stores comes back where it shuts down before it ends."""
+    fact = run.facts.new()
+    ended = _host(run, "plain", [fact], route=_route(run)).end()
+    return ended.code == 0 and run.reopened_brings_back(fact)
+
+
+@check("MP-PROC-004", budget_s=_BUDGET_S)
+def a_process_may_end_while_hooks_run(run: Run) -> None:
+    for _ in range(_ENDS[run.context.profile]):
+        how = "while two daemon threads are inside of hooks"
+        _ends(run, "busy", 0, how, "plain", "forgets")
+
+
+@check("MP-PROC-005", budget_s=_BUDGET_S)
+def an_interrupt_loses_nothing_that_was_accepted(run: Run) -> None:
+    facts, points = run.facts.several(2), _POINTS[run.context.profile]
+    ended = _host(run, "interrupted", facts, route=_route(run), points=points).end()
+    _lived(ended, "opened")
+    how = "after the user pressed Ctrl+C inside of hooks"
+    if "closed" not in ended.marks:
+        expected = f"the hooks work and shutdown returns, {how}"
+        run.violated(expected, ended.trouble or ended.ending, operation="close")
+    lost = run.lost(facts)
+    if lost and _comes_back_otherwise(run):
+        observed = f"{lost[0].text!r} did not come back"
+        run.violated(f"what was accepted before and after is recalled, {how}", observed)
+
+
+@check("MP-PROC-006", budget_s=_BUDGET_S)
+def what_was_stored_survives_a_kill(run: Run) -> None:
+    facts, others = run.facts.several(3), run.facts.several(2)
+    route = _route(run)
+    _lived(_host(run, "plain", facts, route=route).end(), "closed")
+    if run.lost(facts):
+        raise Untestable("what another process stored did not come back")
+    for part in _PARTS[run.context.profile]:
+        _lived(_host(run, "killed", others, route=route, part=part).end(), "opened")
+        if lost := run.lost(facts):
+            run.violated(
+                "what an earlier session had stored is recalled after a process was killed"
+                " in the middle of a write",
+                f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}",
+            )
+
+
+@check("MP-PROC-007", budget_s=_BUDGET_S)
+def two_processes_lose_none_of_each_others_writes(run: Run) -> None:
+    if run.declared("single_writer", default=False):
+        raise NotApplicable("it declares a single writer")
+    if "session" in run.declared("isolates", []):
+        raise NotApplicable("each session has a memory of its own, and no two share one")
+    facts = run.facts.several(2 * _EACH)
+    parts, route = (facts[:_EACH], facts[_EACH:]), _route(run)
+    hosts = [_host(run, "waits_to_write", part, route=route) for part in parts]
+    ready = [host.comes_to("opened") for host in hosts]
+    for host in hosts:
+        host.go()
+    ended = [host.end() for host in hosts]
+    if not all(ready):
+        _lived(ended[ready.index(False)], "opened")
+    accepted = [
+        fact
+        for part, end in zip(parts, ended, strict=True)
+        for number, fact in enumerate(part)
+        if f"stored {number}" in end.marks
+    ]
+    lost = run.lost(accepted)
+    if lost and _comes_back_otherwise(run):
+        run.violated(
+            f"what two processes stored at the same time, {len(accepted)} texts, is recalled",
+            f"{len(lost)} did not come back: {lost[0].text!r}",
+        )

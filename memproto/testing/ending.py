@@ -1,0 +1,182 @@
+"""Hosts in processes of their own, seen from a check: started, told to go, killed, looked at."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import select
+import signal
+import subprocess
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from memproto.testing import locate, sandbox
+from memproto.testing.run import Run
+
+_MODULE = "memproto.testing.ending_process"
+
+#: From the call of shutdown to the end of the process, by the specification.
+EXIT_S = 15.0
+
+#: What a host may need before that: loading, opening, storing.
+_LIFE_S = 60.0
+
+#: So long before its time is over, a host writes down where it stands.
+_STACK_S = 1.5
+
+#: What the interpreter writes when a program has failed in a way that nobody caught.
+TROUBLE = (
+    "Traceback (most recent call last)",
+    "Exception ignored in",
+    "Fatal Python error",
+    "terminate called",
+    "can't start new thread",
+    "cannot schedule new futures",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """
+    What became of a host.
+
+    Attributes:
+        code: Its exit code, negative for a signal; None where it was killed at its time.
+        marks: How far it came, in its own words.
+        errors: What it wrote to its standard error.
+        stack: The author's frames when its time was over, innermost first.
+
+    """
+
+    code: int | None
+    marks: list[str]
+    errors: str
+    stack: tuple[str, ...]
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in words."""
+        if self.code is None:
+            place = f", stopped at {self.stack[0]}" if self.stack else ""
+            return f"it still ran after {_after(self.marks)}{place}"
+        if self.code < 0:
+            with contextlib.suppress(ValueError):
+                return f"signal {signal.Signals(-self.code).name}"
+        return f"exit code {self.code}"
+
+    @property
+    def trouble(self) -> str:
+        """The last line of what the interpreter complained about, or ""."""
+        if not any(sign in self.errors for sign in TROUBLE):
+            return ""
+        lines = [line for line in self.errors.splitlines() if line.strip()]
+        return lines[-1][:300]
+
+
+def _after(marks: list[str]) -> str:
+    return f"{EXIT_S:g} s at its end" if "ending" in marks else f"{_LIFE_S:g} s"
+
+
+class HostProcess:
+    """
+    A host that runs one of the scripts of `ending_process` with the target.
+
+    Guarantees:
+        After `end` neither it nor a process of its group runs.
+    Assumes:
+        One caller at a time.
+    """
+
+    def __init__(self, run: Run, script: str, texts: list[str], **told: Any) -> None:
+        self._run = run
+        self._pending = b""
+        self.marks: list[str] = []
+        self._stacks = run.root / f"stacks-{len(list(run.root.glob('stacks-*')))}.txt"
+        self._marks_read, marks = os.pipe()
+        stacks = os.open(self._stacks, os.O_CREAT | os.O_RDWR, 0o600)
+        self._errors = self._stacks.with_suffix(".errors")
+        scale = run.context.scale * run.context.slowdown
+        self._life_s, self._exit_s = _LIFE_S * scale, EXIT_S * scale
+        asked = {
+            **run.loading,
+            "script": script,
+            "texts": texts,
+            "session_key": run.session_key(),
+            "config": run.config(),
+            "marks": marks,
+            "stacks": stacks,
+            "stack_s": max(0.5, self._exit_s - _STACK_S),
+            **told,
+        }
+        try:
+            self._process = self._start(asked, marks, stacks)
+        finally:
+            os.close(marks)
+            os.close(stacks)
+
+    def _start(self, asked: dict[str, Any], *given: int) -> subprocess.Popen[bytes]:
+        with self._errors.open("wb") as errors:
+            return subprocess.Popen(
+                [sandbox.interpreter(), "-P", "-m", _MODULE, json.dumps(asked)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                pass_fds=given,
+            )
+
+    def comes_to(self, mark: str, times: int = 1) -> bool:
+        """Whether it says `mark` so often in its time; False where it ends before."""
+        end = monotonic() + self._life_s
+        while self.marks.count(mark) < times:
+            if not self._listen(end):
+                return False
+        return True
+
+    def _listen(self, end: float) -> bool:
+        if not select.select([self._marks_read], [], [], max(0.0, end - monotonic()))[0]:
+            return False
+        data = os.read(self._marks_read, 65_536)
+        *whole, self._pending = (self._pending + data).split(b"\n")
+        self.marks += [line.decode("utf-8", "replace") for line in whole]
+        return bool(data)
+
+    def go(self) -> None:
+        """Let one go on that waits to be told."""
+        with contextlib.suppress(OSError):
+            assert self._process.stdin is not None
+            self._process.stdin.write(b"go\n")
+            self._process.stdin.flush()
+
+    def end(self) -> Ended:
+        """Wait for its end, which is 15 s after it began to shut down; gives what became of it."""
+        with self._run.watch.wire.hook("close", self._life_s + self._exit_s):
+            life, last = monotonic() + self._life_s, None
+            while self._process.poll() is None:
+                if last is None and "ending" in self.marks:
+                    last = monotonic() + self._exit_s
+                now = monotonic()
+                if now > (last or life):
+                    break
+                if not self._listen(min(last or life, now + 0.1)):
+                    # It has closed its end, or has nothing to say just now.
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        self._process.wait(0.05)
+            return self._ended()
+
+    def _ended(self) -> Ended:
+        code = self._process.poll()
+        self._process.kill()
+        self._process.wait()
+        while self._listen(0.0):
+            pass
+        os.close(self._marks_read)
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+        stack = () if code is not None else tuple(locate.frames(_text(self._stacks)))
+        return Ended(code, self.marks, _text(self._errors), stack)
+
+
+def _text(path: Path) -> str:
+    return path.read_bytes()[-60_000:].decode("utf-8", "replace")

@@ -1,0 +1,250 @@
+"""
+A small host in a process of its own, which ends as hosts end: by itself, by an error, by a signal.
+
+Started by `memproto.testing.ending` with one JSON object as its argument. It says how far it came
+in lines on a descriptor; everything else is seen from outside.
+"""
+
+import atexit
+import contextlib
+import faulthandler
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+from memproto import loading
+from memproto.testing import watchers
+
+#: What the host raises, and its exit code where it names one.
+FAILURE, EXIT_CODE = "the host has failed", 7
+
+
+class _HostFailed(Exception):
+    """What a host has not caught."""
+
+
+class Host:
+    """
+    One session of the target, on the main thread.
+
+    Attributes:
+        told: What the parent wants: target, session, config, texts, script.
+        provider: The instance, opened.
+
+    """
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        self.told = told
+        self.provider: Any = None
+
+    def say(self, word: str) -> None:
+        """Tell the parent how far this process came."""
+        os.write(self.told["marks"], f"{word}\n".encode())
+
+    def open(self) -> None:
+        """Load the target and open the session, as a host does."""
+        sys.path[:0] = self.told["path"]
+        loading.import_ahead(self.told["target"])
+        self.provider = loading.load(self.told["target"], self.told["factory"]).build()
+        self.provider.is_available()
+        self.provider.initialize(self.told["session_key"], self.told["config"])
+        self.provider.capabilities()
+        self.say("opened")
+
+    def store(self, text: str) -> None:
+        """Store a text by the route that the parent has chosen."""
+        if self.told["route"] == "turns":
+            self.provider.on_turn_complete(text, "Noted.")
+        else:
+            self.provider.on_memory_write("add", "memory", text)
+
+    def store_all(self) -> None:
+        """Store every text, and say so after each."""
+        for number, text in enumerate(self.told["texts"]):
+            self.store(text)
+            self.say(f"stored {number}")
+
+    def close(self) -> None:
+        """Shut down."""
+        self.say("ending")
+        self.provider.shutdown()
+        self.say("closed")
+
+
+# -- how a process ends ----------------------------------------------------------------------------
+
+
+def plain(host: Host) -> None:
+    """Shut down, and return."""
+    host.open()
+    host.store_all()
+    host.close()
+
+
+def forgets(host: Host) -> None:
+    """Return without a shutdown."""
+    host.open()
+    host.store_all()
+    host.say("ending")
+
+
+def fails(host: Host) -> None:
+    """Raise without a shutdown."""
+    forgets(host)
+    raise _HostFailed(FAILURE)
+
+
+def exits(host: Host) -> None:
+    """Call sys.exit without a shutdown."""
+    forgets(host)
+    sys.exit(EXIT_CODE)
+
+
+def at_exit(host: Host) -> None:
+    """Shut down when the interpreter is about to end, behind what the provider does there."""
+    atexit.register(host.close)
+    forgets(host)
+
+
+def busy(host: Host) -> None:
+    """Return while two threads are inside of hooks."""
+    host.open()
+    inside = [threading.Event(), threading.Event()]
+    recall = lambda: host.provider.enrich_turn("Where is the boat?", [])  # noqa: E731 - two of a kind
+    store = lambda: host.store(host.told["texts"][0])  # noqa: E731 - two of a kind
+    for event, call in zip(inside, (recall, store), strict=True):
+        threading.Thread(target=_for_ever, args=(event, call), daemon=True).start()
+    for event in inside:
+        event.wait()
+    host.say("ending")
+
+
+def _for_ever(event: threading.Event, call: Callable[[], Any]) -> None:
+    while True:
+        with contextlib.suppress(Exception):
+            call()
+        event.set()
+
+
+def killed(host: Host) -> None:
+    """Store the first text, and be killed at a part of the way through storing the second."""
+    host.open()
+    calls = _counted(lambda: host.store(host.told["texts"][0]))
+    with _at(_is_writing, max(1, int(calls * host.told["part"])), _kill):
+        host.store(host.told["texts"][1])
+    _kill()
+
+
+def _counted(store: Callable[[], None]) -> int:
+    """How many calls that touch the store came back while a text was stored."""
+    count = 0
+
+    def see(frame: FrameType, event: str, function: Any) -> None:
+        nonlocal count
+        count += _is_writing(event, function)
+
+    sys.setprofile(see)
+    store()
+    sys.setprofile(None)
+    return count
+
+
+#: C functions after which what is on the disk may be another thing than before.
+_WRITING = frozenset(
+    {
+        *("open", "write", "writelines", "flush", "truncate", "close", "fsync"),
+        *("replace", "rename", "unlink", "remove", "execute", "executemany", "commit"),
+    }
+)
+
+
+def _is_writing(event: str, function: Any) -> bool:
+    return event == "c_return" and getattr(function, "__name__", "") in _WRITING
+
+
+def _is_call(event: str, _: Any) -> bool:
+    return event == "call"
+
+
+def _kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def waits_to_write(host: Host) -> None:
+    """Store the texts beside another process that does the same."""
+    host.open()
+    sys.stdin.readline()
+    host.store_all()
+    host.close()
+
+
+def interrupted(host: Host) -> None:
+    """Have the user press Ctrl+C in every hook, and shut down in the end."""
+    host.open()
+    texts = host.told["texts"]
+    said = [{"role": "user", "content": "And so on."}, {"role": "assistant", "content": "Yes."}]
+    host.store(texts[0])
+    for point in host.told["points"]:
+        for call in (
+            lambda: host.provider.enrich_turn("Where is the boat?", []),
+            lambda: host.provider.on_turn_complete("The lamps are lit.", "Good."),
+            lambda: host.provider.on_memory_write("add", "memory", "The lamps are lit."),
+            lambda: host.provider.on_compress(list(said), 1),
+        ):
+            with contextlib.suppress(KeyboardInterrupt), _at(_is_call, point, _interrupt):
+                call()
+    host.store(texts[1])
+    host.close()
+
+
+def _interrupt() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+@contextlib.contextmanager
+def _at(counts: Callable[[str, Any], bool], number: int, act: Callable[[], None]) -> Iterator[None]:
+    """Act once when the body comes to the event of that number, of those that count."""
+    left = number
+
+    def count(frame: FrameType, event: str, function: Any) -> None:
+        nonlocal left
+        left -= counts(event, function)
+        if not left:
+            sys.setprofile(None)
+            act()
+
+    sys.setprofile(count)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+
+
+SCRIPTS: dict[str, Callable[[Host], None]] = {
+    script.__name__: script
+    for script in (
+        *(plain, forgets, fails, exits, at_exit, busy),
+        *(killed, waits_to_write, interrupted),
+    )
+}
+
+
+def main() -> None:
+    """Be the host that the argument describes."""
+    told = json.loads(sys.argv[1])
+    # What the provider looks up there is not for it.
+    del sys.argv[1:]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    watchers.AuditLog()
+    stacks = os.fdopen(told["stacks"], "w", encoding="utf-8", errors="replace")
+    faulthandler.dump_traceback_later(told["stack_s"], repeat=True, file=stacks)
+    SCRIPTS[told["script"]](Host(told))
+
+
+if __name__ == "__main__":
+    main()
