@@ -8,6 +8,7 @@ in lines on a descriptor; everything else is seen from outside.
 import atexit
 import contextlib
 import faulthandler
+import itertools
 import json
 import os
 import signal
@@ -189,15 +190,15 @@ def interrupted(host: Host) -> None:
     texts = host.told["texts"]
     said = [{"role": "user", "content": "And so on."}, {"role": "assistant", "content": "Yes."}]
     host.store(texts[0])
-    for point in host.told["points"]:
-        for call in (
-            lambda: host.provider.enrich_turn("Where is the boat?", []),
-            lambda: host.provider.on_turn_complete("The lamps are lit.", "Good."),
-            lambda: host.provider.on_memory_write("add", "memory", "The lamps are lit."),
-            lambda: host.provider.on_compress(list(said), 1),
-        ):
-            with contextlib.suppress(KeyboardInterrupt), _at(_is_call, point, _interrupt):
-                call()
+    hooks: tuple[Callable[[], Any], ...] = (
+        lambda: host.provider.enrich_turn("Where is the boat?", []),
+        lambda: host.provider.on_turn_complete("The lamps are lit.", "Good."),
+        lambda: host.provider.on_memory_write("add", "memory", "The lamps are lit."),
+        lambda: host.provider.on_compress(list(said), 1),
+    )
+    for point, call in itertools.product(host.told["points"], hooks):
+        with contextlib.suppress(KeyboardInterrupt), _at(_is_call, point, _interrupt):
+            call()
     host.store(texts[1])
     host.close()
 
