@@ -14,6 +14,13 @@ class AnEmptyStoreGivesNoBlock(Telling):
         return block if self._entries else None  # type: ignore[return-value]
 
 
+@mutant(kills="MP-PROMPT-001", says="raised KeyError: 'turn'", report="B2")
+class TheBlockNeedsATurn(Telling):
+    def system_prompt_block(self) -> str:
+        newest = {entry["kind"]: entry["text"] for entry in self._entries}["turn"]
+        return f"{super().system_prompt_block()}\nThe newest turn has {len(newest)} characters."
+
+
 @mutant(kills="MP-PROMPT-002", says="after on_turn_complete it is another one", report="F7")
 class TheBlockFollowsTheTurns(Telling):
     def system_prompt_block(self) -> str:

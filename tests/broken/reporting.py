@@ -12,6 +12,12 @@ class TheStateIsAWordOfItsOwn(Telling):
         return {**super().recall_status(), "state": "fine" if self._recalled else "ok"}
 
 
+@mutant(kills="MP-STATUS-001", says="ZeroDivisionError", report="H4")
+class TheStatusIsARate(Telling):
+    def recall_status(self) -> dict[str, Any]:
+        return {**super().recall_status(), "x_rate": self._recalled / len(self._entries)}
+
+
 @mutant(kills="MP-STATUS-002", says="the value of config['x_access_token']", report="F9")
 class TheStatusShowsTheConfiguration(Telling):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
