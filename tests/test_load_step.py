@@ -64,7 +64,7 @@ def test_what_the_standard_library_asks_about_the_machine_is_let_through(step, r
 
 def test_what_is_printed_is_noted_and_let_through(step, root, capfd, monkeypatch):
     # As in a child, and not as pytest has it: on the first descriptor, with a buffer of its own.
-    monkeypatch.setattr(sys, "stdout", open(1, "w", closefd=False))  # noqa: SIM115, PTH123
+    monkeypatch.setattr(sys, "stdout", open(1, "w", closefd=False))  # noqa: SIM115 - as a child has it
 
     def load():
         sys.stdout.write("from python\n")
