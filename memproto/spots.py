@@ -232,13 +232,13 @@ class _Shapes:
         )
 
     def heading(self) -> str:
-        """What follows the first mark of a heading; of several runs of marks, those of the last."""
+        """What follows the last mark of a run; from the first on it would be read once for each."""
         word = rf"""[^\s\#&%\\"$'()*+,.=@^`{self.looks.no_letter}]"""
         marks, space = self.of("#"), self.of(HIDDEN + " ")
         begun = rf"(?:{self.begun}|\\[xXuU0-9nrt \#\\])"
         words = rf"{word}*+(?:\\(?![xXuU0-9nrt \#\\]){word}*+)*+"
         return (
-            rf"(?<!{marks}{marks}){marks}*+{space}*+"
+            rf"(?!{marks}){space}*+"
             rf"{words}(?:{space}++(?=[mMrR&%\\\x80-\U0010ffff])(?:\\*+{self.memory()}|{begun})|{begun})"
         )
 
@@ -258,6 +258,7 @@ class _Shapes:
     def percent(self) -> str:
         """What follows a percent sign."""
         return (
+            rf"(?=[0-9a-fA-FuU&%\\\x00-\x08\x0e-\x1f\x7f\x80-\U0010ffff])"
             rf"(?:25)*+(?:(?=[0-9a-fA-FuU])(?i:{_hexes(2)}|u(?:{_hexes(4)}|db40)|{_byte_runs()}"
             rf"|f3%(?:25)*a0)|[0-9a-fA-F]?{_NESTED}|[0-9a-fA-FuU]{{0,5}}+{self.looks.odd})"
         )

@@ -163,7 +163,9 @@ def _wide_word(symbols: str, at: int, word: str) -> int:
 
 def _is_junk(symbol: str) -> bool:
     """What a wide reader reads over inside a name: no letter, and no bracket."""
-    return is_skipped(symbol) or not (symbol.isalnum() or wide(symbol) & _BRACKETS_OF_ANY_SIDE)
+    if is_skipped(symbol) or not wide(symbol).isdisjoint("-/"):
+        return True
+    return not (symbol.isalnum() or wide(symbol) & _BRACKETS_OF_ANY_SIDE)
 
 
 def _after_junk(symbols: str, at: int) -> int:
