@@ -118,11 +118,13 @@ class HermesTooled:
 
     def __init__(self) -> None:
         self.notes = Tooled()
+        self._is_primary = True
 
     def is_available(self) -> bool:
         return True
 
     def initialize(self, session_id: str, **kwargs: Any) -> None:
+        self._is_primary = kwargs.get("agent_context", "primary") == "primary"
         self.notes.initialize(session_id, {"home": kwargs["hermes_home"]})
 
     def system_prompt_block(self) -> str:
@@ -135,7 +137,32 @@ class HermesTooled:
         """Nothing takes long enough to be prepared."""
 
     def sync_turn(self, user: str, assistant: str, *, session_id: str = "") -> None:
-        self.notes.on_turn_complete(user, assistant)
+        if self._is_primary:
+            self.notes.on_turn_complete(user, assistant)
+
+    def on_memory_write(
+        self, action: str, target: str, content: str, metadata: dict[str, Any] | None = None
+    ) -> None:
+        if self._is_primary:
+            self.notes.on_memory_write(action, target, content, (metadata or {}).get("old_text"))
+
+    def on_pre_compress(self, messages: list[dict[str, Any]]) -> str:
+        return ""
+
+    def on_turn_start(self, turn_number: int, message: str, **kwargs: Any) -> None:
+        """The number of a turn changes nothing here."""
+
+    def on_session_end(self, messages: list[dict[str, Any]]) -> None:
+        """Every turn is stored already."""
+
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        """One memory serves all sessions of a profile."""
+
+    def on_delegation(self, task: str, result: str, **kwargs: Any) -> None:
+        """What a subagent did is no memory of the user."""
+
+    def backup_paths(self) -> list[str]:
+        return []
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         return self.notes.get_tool_schemas()
