@@ -12,7 +12,7 @@ class StandInLacksAHook(Plugged):
     backup_paths = None
 
 
-@mutant(kills="MP-PLUG-003", says="journal.jsonl below the HERMES_HOME", report="E3")
+@mutant(kills="MP-PLUG-003", says="below the HERMES_HOME of the environment", report="E3")
 class VariableBeforeArgument(Plugged):
     @staticmethod
     def _home(hermes_home: str = "", **_: Any) -> str:

@@ -53,11 +53,14 @@ class Plugged(MemoryProvider):
 
     def __init__(self) -> None:
         self._journal = Journal()
+        self._stores = True
 
     def is_available(self) -> bool:
         return True
 
     def initialize(self, session_id: str, **kwargs: Any) -> None:
+        # Runs without a user, as those of a schedule, are not the user's memory.
+        self._stores = kwargs.get("agent_context", "primary") == "primary"
         self._journal.initialize(session_id, {"home": self._home(**kwargs)})
 
     @staticmethod
@@ -71,13 +74,15 @@ class Plugged(MemoryProvider):
     def sync_turn(
         self, user_content: str, assistant_content: str, *, session_id: str = "", messages: Any = ()
     ) -> None:
-        self._journal.on_turn_complete(user_content, assistant_content)
+        if self._stores:
+            self._journal.on_turn_complete(user_content, assistant_content)
 
     def on_memory_write(
         self, action: str, target: str, content: str, metadata: dict[str, Any] | None = None
     ) -> None:
         old_text = (metadata or {}).get("old_text")
-        self._journal.on_memory_write(action, target, content, old_text)
+        if self._stores:
+            self._journal.on_memory_write(action, target, content, old_text)
 
     def shutdown(self) -> None:
         self._journal.shutdown()
