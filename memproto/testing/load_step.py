@@ -82,8 +82,8 @@ class LoadStep:
         threads = watchers.thread_ids()
         with self._printing(root), self.guarding():
             try:
-                self.loaded = load()
-                return self.loaded
+                self.loaded = loaded = load()
+                return loaded
             finally:
                 self.threads = frozenset(watchers.thread_ids() - threads)
                 self.changed = _changes(globals_before, _globals())
