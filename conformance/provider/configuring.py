@@ -143,17 +143,38 @@ def _saving(run: Run) -> Subject:
     return subject
 
 
-def _save(run: Run, values: Answers, home: Path | None = None) -> None:
-    """Save with a new instance that no session was opened with, as set-up does."""
-    place = home or run.home
-    _as_the_host_leaves_it(run, place)
-    _saving(run).save_config(values, str(place))
+def _save(run: Run, values: Answers, subject: Subject | None = None) -> None:
+    """Save with an instance that no session was opened with, a new one unless it is given."""
+    _as_the_host_leaves_it(run)
+    (subject or _saving(run)).save_config(values, str(run.home))
 
 
-def _as_the_host_leaves_it(run: Run, place: Path) -> None:
+def _save_words(run: Run, values: Answers, subject: Subject) -> None:
+    """
+    Save words as the answers to open questions; not applicable where they are refused.
+
+    Which words an open question takes, the schema does not say. The instance is one that was built
+    before: with such an answer another one may refuse to be built.
+    """
+    try:
+        _save(run, values, subject)
+    except HookRaised as failure:
+        if failure.ends_process or _is_of_a_codec(failure.error):
+            raise
+        reason = f"save_config takes no plain word as an answer: {show(failure.error)}"
+        raise NotApplicable(reason) from None
+
+
+def _is_of_a_codec(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, UnicodeError):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _as_the_host_leaves_it(run: Run) -> None:
     """A Hermes host writes its own file, with the provider's name, before it saves the answers."""
-    place.mkdir(parents=True, exist_ok=True)
-    file = place / "config.yaml"
+    run.home.mkdir(parents=True, exist_ok=True)
+    file = run.home / "config.yaml"
     if run.binding == "hermes" and not file.exists():
         file.write_text(f"memory:\n  provider: {run.provider().name()}\n", "utf-8")
 
@@ -186,11 +207,10 @@ def _choosing(chosen: Question, choice: Any) -> Callable[[Question, Any], Any]:
 @check("MP-CONF-004")
 def every_choice_and_default_is_saved(run: Run) -> None:
     _saving(run)
-    for number, (which, values) in enumerate(_walks(_questions(run))):
-        # The first on the empty home, the others in homes of their own where there may be several.
-        home = run.place(f"answers-{number}") if run.binding == "native" else run.home
+    # The first on the empty home, the others on what those before left.
+    for which, values in _walks(_questions(run)):
         try:
-            _save(run, values, home)
+            _save(run, values)
         except HookRaised as failure:
             run.violated(
                 f"{run.hook('save_config')} takes every answer that the schema allows",
@@ -202,12 +222,16 @@ def every_choice_and_default_is_saved(run: Run) -> None:
 
 
 def _open_texts(questions: list[Question]) -> list[Question]:
-    """Questions with a free answer that nothing but `save_config` can keep."""
+    """
+    Questions with a text for an answer that nothing but `save_config` can keep.
+
+    What takes a text by its default: one without a default may want a list or a number.
+    """
     return [
         question
         for question in questions
         if not (question.secret or question.env_var or question.choices)
-        and (question.default is None or isinstance(question.default, str))
+        and isinstance(question.default, str)
         and not _is_a_number(question.default)
     ]
 
@@ -269,18 +293,18 @@ _KEPT = "each answer that was saved, in a file from which the next session reads
 
 @check("MP-CONF-005")
 def what_was_saved_is_kept(run: Run) -> None:
-    _saving(run)
+    subject = _saving(run)
     questions = _questions(run)
     values, words = _worded(run, questions)
     if words:
-        _save(run, values)
+        _save_words(run, values, subject)
     for key, word in words.items():
         if not _holding(run, word):
             run.violated(
                 _KEPT,
                 f"{run.hook('save_config')} returned, and no file holds the answer to {key!r}",
             )
-    lost = next((item for item in questions if _makes_no_difference(run, questions, item)), None)
+    lost = next((q for q in questions if _makes_no_difference(run, subject, questions, q)), None)
     if lost is not None:
         one, other = map(repr, lost.choices[:2])
         run.violated(
@@ -289,7 +313,9 @@ def what_was_saved_is_kept(run: Run) -> None:
         )
 
 
-def _makes_no_difference(run: Run, questions: list[Question], question: Question) -> bool:
+def _makes_no_difference(
+    run: Run, subject: Subject, questions: list[Question], question: Question
+) -> bool:
     """Whether two choices leave the same files behind, so that one at least is lost."""
     if question.secret or question.env_var or question.choices[1:] == ():
         return False
@@ -298,18 +324,18 @@ def _makes_no_difference(run: Run, questions: list[Question], question: Question
         values = _answers(questions, _choosing(question, choice))
         if question.key not in values:
             return False
-        _save(run, values)
+        _save(run, values, subject)
         left.append(_left(run.root))
     return left[0] == left[1]
 
 
 @check("MP-CONF-006")
 def answers_are_saved_below_the_home(run: Run) -> None:
-    _saving(run)
+    subject = _saving(run)
     values, words = _worded(run, _questions(run))
     if not words:
         raise NotApplicable("no answer is an open text that can be looked for")
-    _save(run, values)
+    _save_words(run, values, subject)
     for key, word in words.items():
         for path in _holding(run, word):
             if not path.is_relative_to(run.home):
@@ -367,7 +393,6 @@ def saving_keeps_what_is_there(run: Run) -> None:
     except (Untestable, NotApplicable) as lack:
         owed = lack
     if run.binding == "hermes":
-        # Afterwards: another answer may lead to another store.
         _others_are_kept(run)
     if owed is not None:
         raise owed
@@ -389,7 +414,7 @@ def _stored_is_kept(run: Run) -> None:
 
 
 def _others_are_kept(run: Run) -> None:
-    values, _ = _worded(run, _questions(run))
+    values = _answers(_questions(run), _of_no_answer)
     run.home.mkdir(parents=True, exist_ok=True)
     for name, text in _OF_OTHERS.items():
         (run.home / name).write_text(text, "utf-8")
@@ -406,18 +431,18 @@ def _others_are_kept(run: Run) -> None:
 
 @check("MP-CONF-009")
 def saving_a_part_keeps_the_rest(run: Run) -> None:
-    _saving(run)
+    subject = _saving(run)
     values, words = _worded(run, _questions(run))
     if not words:
         raise NotApplicable("no answer is an open text that can be looked for")
     first, word = next(iter(words.items()))
-    _save(run, values)
+    _save_words(run, values, subject)
     others = {key: value for key, value in values.items() if key != first}
     if not others:
         raise NotApplicable("there is one question only")
     if not _holding(run, word):
         raise Untestable("the answer was not kept in the first place, see MP-CONF-005")
-    _save(run, others)
+    _save_words(run, others, subject)
     if not _holding(run, word):
         run.violated(
             f"the answer to {first!r}, after the others were saved without it",
@@ -465,17 +490,17 @@ def answers_are_kept_in_every_locale(run: Run) -> None:
     encoding = locale.getpreferredencoding(False)
     if codecs.lookup(encoding).name != "ascii":
         raise Inconclusive(f"in the locale C this machine encodes as {encoding}, not as ASCII")
-    _saving(run)
+    subject = _saving(run)
     questions = _questions(run)
     plain, words = _worded(run, questions)
     if not words:
         raise NotApplicable("no answer is an open text that can be looked for")
-    _save(run, plain)
+    _save_words(run, plain, subject)
     if not any(_holding(run, word) for word in words.values()):
         raise Untestable("a plain answer was not kept either, see MP-CONF-005")
     odd, kept = _worded(run, questions, _LETTERS)
     try:
-        _save(run, odd)
+        _save_words(run, odd, subject)
     except HookRaised as failure:
         _judge_codec(run, failure)
     for key, word in kept.items():
@@ -487,7 +512,7 @@ def answers_are_kept_in_every_locale(run: Run) -> None:
 
 
 def _judge_codec(run: Run, failure: HookRaised) -> None:
-    if failure.is_report:
+    if failure.is_report or not _is_of_a_codec(failure.error):
         raise failure
     run.violated(
         "an answer with letters of any script is kept, where the locale encodes as ASCII",

@@ -194,28 +194,34 @@ def _outside(run: Run, tenant: Tenant) -> list[Path]:
     """Files outside of the home that a session wrote, and that hold what was said in it."""
     facts = {route: run.facts.new() for route in routes.ROUTES}
     before = watchers.tree(run.root)
+    listed: list[Path] = []
     try:
-        _live(run, tenant, facts)
+        listed = _live(run, tenant, facts)
     except tenants.Refused:
         # That an id is refused, or that a hook raises for it, is for MP-TENANT-004.
         return []
     except HookRaised as failure:
         if failure.ends_process:
             raise
-    home = (tenant.home or run.home).resolve()
+    places = [(tenant.home or run.home).resolve(), *listed]
     after = watchers.tree(run.root)
     written = [Path(name).resolve() for name, state in after.items() if before.get(name) != state]
     words = [word.lower().encode() for fact in facts.values() for word in fact.name.split()]
-    return [p for p in written if not p.is_relative_to(home) and _holds(p, words)]
+    strays = [path for path in written if not any(map(path.is_relative_to, places))]
+    return [path for path in strays if _holds(path, words)]
 
 
-def _live(run: Run, tenant: Tenant, facts: Mapping[str, Fact]) -> None:
+def _live(run: Run, tenant: Tenant, facts: Mapping[str, Fact]) -> list[Path]:
+    """A session that stores the facts; gives the places that it lists for backups."""
     with tenant.opened(run) as subject:
         for route, fact in facts.items():
             if route != "tools" or subject.has("tools"):
                 with contextlib.suppress(Untestable):
                     routes.plant(subject, fact, route)
         routes.in_passing(lambda: subject.recall(facts["turns"].query))
+        named = subject.backup_paths() if subject.has("backup") else []
+    texts = named if isinstance(named, list) else []
+    return [Path(text).resolve() for text in texts if isinstance(text, str) and "\0" not in text]
 
 
 def _holds(path: Path, words: list[bytes]) -> bool:

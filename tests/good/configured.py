@@ -29,7 +29,7 @@ _FIELDS: list[dict[str, Any]] = [
         "when": {"mode": "shared"},
     },
     {"key": "most", "description": "The most entries that a recall shows", "default": 1_000},
-    {"key": "label", "description": "A line before what is recalled"},
+    {"key": "label", "description": "A line before what is recalled", "default": ""},
     {
         "key": "archive",
         "description": "The directory of the entries",
