@@ -221,7 +221,8 @@ def _live(run: Run, tenant: Tenant, facts: Mapping[str, Fact]) -> list[Path]:
         routes.in_passing(lambda: subject.recall(facts["turns"].query))
         named = subject.backup_paths() if subject.has("backup") else []
     texts = named if isinstance(named, list) else []
-    return [Path(text).resolve() for text in texts if isinstance(text, str) and "\0" not in text]
+    listed = [text for text in texts if isinstance(text, str) and "\0" not in text]
+    return [Path(text).expanduser().resolve() for text in listed]
 
 
 def _holds(path: Path, words: list[bytes]) -> bool:
