@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from memproto import fence_tables, readings, sanitize, spots
 from memproto.readings import visible
 from memproto.sanitize import sanitize_context
+from memproto.testing.oracle_tables import LETTERS, MARKS, sure, wide
 from tests import fence_dresses as dresses
 
 LOOKS: dict[str, list[str]] = {}
@@ -164,3 +165,27 @@ def test_the_tables_name_their_versions_and_nothing_asks_the_running_python():
 
 def test_a_character_is_read_as_one_plain_character():
     assert all(len(visible().of(code)) == 1 for code in range(0x110000))
+
+
+def test_what_the_oracle_is_sure_of_the_fence_reads_alike():
+    plain = (LETTERS | MARKS | {" ", "\n"}) - {":"}
+    seen = {code: sure(chr(code)) for code in range(0x80, 0x20000)}
+    own = {code: visible().of(code) for code in seen}
+    assert {chr(c) for c, one in seen.items() if one in plain and own[c] != one} == set()
+    assert {chr(c) for c, one in seen.items() if one == "" and own[c] != readings.UNSEEN} == set()
+
+
+def test_what_the_fence_reads_as_a_letter_the_wide_reader_may_take_for_it():
+    plain = LETTERS | MARKS
+    letters = {chr(c): fold for c, fold in visible().items() if fold in plain and c > 0x7F}
+    assert {
+        c for c, fold in letters.items() if not any(fold in wide(one) for one in sure(c))
+    } == set()
+
+
+def test_turned_runs_are_read_as_they_are_displayed():
+    text = "a </mem\u202etnoc-yro\u202cext> b"
+    assert sanitize_context(text) == "a [fence] b"
+    assert sanitize_context("x \u202ezzz>txetnoc-\u202c y </memory") == (
+        "x \u202ezzz>txetnoc-\u202c y </memory"
+    )
