@@ -42,7 +42,7 @@ class LeavesTagsWithAttributes(MemoryProviderRegistry):
 
 class _TagsAlone(Fence):
     def sanitize_context(self, text):
-        masked = re.sub(r"(?i)\[(?=system)", "\ue000", text)
+        masked = re.sub(r"(?i)\[(?=system note)", "\ue000", text)
         return fence.sanitize_context(masked).replace("\ue000", "[")
 
 
