@@ -354,30 +354,52 @@ def _shown_place(run: Run, path: Path) -> str:
 
 
 @check("MP-CONF-007", budget_s=120.0)
-def a_session_starts_on_what_was_saved(run: Run) -> None:
+def a_session_starts_on_the_saved_defaults(run: Run) -> None:
+    _starts_on(run, _defaults(run), "as they stand in the schema")
+
+
+@check("MP-CONF-013", budget_s=120.0)
+def a_session_starts_on_defaults_that_are_text(run: Run) -> None:
+    values = _defaults(run)
+    typed = {key: shown(value) for key, value in values.items()}
+    if typed == values:
+        raise NotApplicable("every default is a text")
+    _save(run, values)
+    try:
+        with run.session():
+            pass
+    except HookRaised as failure:
+        raise Untestable(f"see MP-CONF-007: {show(failure.error)}") from None
+    _starts_on(run, typed, "as text")
+
+
+def _defaults(run: Run) -> Answers:
+    """The defaults, of a provider that starts without them."""
     _saving(run)
     values = _answers(_questions(run), _of_no_answer)
     if not values:
         raise NotApplicable("no question has a default")
     with run.session():
         pass
-    typed = {key: shown(value) for key, value in values.items()}
-    for kind, saved in (("as they stand in the schema", values), ("as text", typed)):
-        _save(run, saved)
-        if run.provider().available() is not True:
-            raise NotApplicable("with the defaults alone the provider is not available")
-        try:
-            with run.session():
-                pass
-        except HookRaised as failure:
-            if failure.is_report:
-                raise
-            run.violated(
-                "a session that starts on the defaults of the schema, once they were saved",
-                f"they were saved {kind}, and then {run.hook(failure.operation)} raised "
-                f"{show(failure.error)}",
-                operation=failure.operation,
-            )
+    return values
+
+
+def _starts_on(run: Run, values: Answers, kind: str) -> None:
+    _save(run, values)
+    if run.provider().available() is not True:
+        raise NotApplicable("with the defaults alone the provider is not available")
+    try:
+        with run.session():
+            pass
+    except HookRaised as failure:
+        if failure.is_report:
+            raise
+        run.violated(
+            "a session that starts on the defaults of the schema, once they were saved",
+            f"they were saved {kind}, and then {run.hook(failure.operation)} raised "
+            f"{show(failure.error)}",
+            operation=failure.operation,
+        )
 
 
 #: What a Hermes home holds of others: the file that all share, and the variables.
@@ -406,7 +428,11 @@ def _stored_is_kept(run: Run) -> None:
     if not run.reopened_brings_back(fact):
         raise Untestable("a stored fact did not come back before anything was saved")
     _save(run, _answers(_questions(run), _of_no_answer))
-    if not run.reopened_brings_back(fact):
+    try:
+        came_back = run.reopened_brings_back(fact)
+    except HookRaised as failure:
+        raise Untestable(f"see MP-CONF-007: {show(failure.error)}") from None
+    if not came_back:
         run.violated(
             "what was stored, recalled as before once the defaults were saved",
             f"after {run.hook('save_config')} {fact.text!r} did not come back",

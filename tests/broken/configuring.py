@@ -97,7 +97,15 @@ class AnswersAreSavedForAllProfiles(Configured):
         self.write(Path.home(), self.answers(Path(home)))
 
 
-@mutant(kills="MP-CONF-007", says="they were saved as text", report="mnemosyne#155")
+@mutant(kills="MP-CONF-007", says="as they stand in the schema", report="K4")
+class ADefaultIsNotUnderstood(Configured):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        mode = self.answers(Path(config["home"])).get("mode", "single")
+        self._is_shared = {"single": False, "shared": True}[mode]
+        super().initialize(session_key, config)
+
+
+@mutant(kills="MP-CONF-013", says="they were saved as text", report="mnemosyne#155")
 class ANumberIsReadAsItStands(Configured):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
         if self.answers(Path(config["home"])).get("most", 1) < 1:
