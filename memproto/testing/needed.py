@@ -7,7 +7,9 @@ from memproto.testing import manifest
 from memproto.testing.clauses import Untestable
 from memproto.testing.subject import HookRaised, Subject
 
-_ANY = "the settings `config` or `env`"
+#: What `config` holds arrives at initialize, after the question whether the provider is available.
+_ANY = "the setting `env`, or a `factory` that puts in place what is_available() looks for"
+_SAVED = "a `factory` that saves what is_available() reads, asked for at set-up: {}"
 
 
 def settings(subject: Subject) -> str:
@@ -17,23 +19,34 @@ def settings(subject: Subject) -> str:
     Read off `get_config_schema` (what is required and has a variable, else secrets that have one)
     and off `requires_env` of its plugin.yaml; where neither names one, the settings that might do.
     """
-    wanted = [name for name in _variables(subject) if not os.environ.get(name)]
+    fields = _fields(subject)
+    named = [*_variables(fields), *_required(subject)]
+    wanted = [name for name in named if not os.environ.get(name)]
     if not wanted:
-        return _ANY
+        return _keys(fields)
     pairs = [f'{name} = {{from_env = "{name}"}}' for name in dict.fromkeys(wanted)]
     return f"the setting `env = {{{', '.join(pairs)}}}`"
 
 
-def _variables(subject: Subject) -> list[str]:
+def _fields(subject: Subject) -> list[dict[str, Any]]:
     try:
         fields = subject.config_schema() if subject.has("config_schema") else []
     except HookRaised:
-        fields = []
-    fields = [item for item in fields if isinstance(item, dict)] if _is_list(fields) else []
+        return []
+    return [item for item in fields if isinstance(item, dict)] if _is_list(fields) else []
+
+
+def _variables(fields: list[dict[str, Any]]) -> list[str]:
     named = [item for item in fields if isinstance(item.get("env_var"), str) and item["env_var"]]
     required = [item for item in named if item.get("required")]
     secret = [item for item in named if item.get("secret")]
-    return [*(item["env_var"] for item in required or secret), *_required(subject)]
+    return [item["env_var"] for item in required or secret]
+
+
+def _keys(fields: list[dict[str, Any]]) -> str:
+    """What is asked for and has no variable comes to the provider by what save_config writes."""
+    keys = [str(item.get("key")) for item in fields if item.get("key") and not item.get("env_var")]
+    return _SAVED.format(", ".join(keys)) if keys else _ANY
 
 
 def _required(subject: Subject) -> list[str]:

@@ -1,0 +1,40 @@
+"""What the kit names where a provider says that it is not available."""
+
+import pytest
+
+from memproto.testing import needed
+
+
+class Asking:
+    """Stands for a subject: only what is read off the set-up form."""
+
+    binding = "native"
+
+    def __init__(self, *fields):
+        self.fields, self.provider = list(fields), self
+
+    def has(self, name):
+        return name == "config_schema"
+
+    def config_schema(self):
+        return self.fields
+
+
+def test_a_missing_variable_is_named_as_the_setting_that_gives_it(monkeypatch):
+    monkeypatch.delenv("HARBOUR_KEY", raising=False)
+    subject = Asking({"key": "key", "env_var": "HARBOUR_KEY", "secret": True})
+    assert needed.settings(subject) == (
+        'the setting `env = {HARBOUR_KEY = {from_env = "HARBOUR_KEY"}}`'
+    )
+
+
+@pytest.mark.parametrize("form", [(), ({"key": "", "env_var": None},)])
+def test_config_is_not_named_since_it_comes_after_the_question(form):
+    assert "config" not in needed.settings(Asking(*form))
+    assert "`factory`" in needed.settings(Asking(*form))
+
+
+def test_what_is_saved_and_has_no_variable_is_named_by_its_key():
+    said = needed.settings(Asking({"key": "vault_path", "required": True}))
+    assert "`factory`" in said
+    assert said.endswith("vault_path")
