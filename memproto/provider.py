@@ -1,5 +1,7 @@
 """
-What a provider is: the nine members that every provider has, and the extensions it may add.
+What a provider is: the nine members that every provider has.
+
+What it may add is in `memproto.extensions`.
 
 Everything here is `typing.Protocol`: a provider conforms by its shape and inherits nothing.
 Values named here are described in `spec/v1`, their JSON shapes in `spec/v1/schemas`.
@@ -160,44 +162,4 @@ class AsyncMemoryProvider(Protocol):
 
     async def on_compress(self, messages: list[Message], compression_count: int) -> None:
         """As `MemoryProvider.on_compress`."""
-        ...
-
-
-@runtime_checkable
-class ToolProvider(Protocol):
-    """The extension `tools`: functions that the model may call."""
-
-    def get_tool_schemas(self) -> list[dict[str, Any]]:
-        """Bare function schemas: `name`, `description`, `parameters`."""
-        ...
-
-    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
-        """Serve one call; the result is a JSON document, errors included."""
-        ...
-
-
-@runtime_checkable
-class Prewarming(Protocol):
-    """The extension `prewarm`: recall that starts before it is asked for."""
-
-    def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
-        """Start to recall for the next turn; returns at once."""
-        ...
-
-
-@runtime_checkable
-class PromptProvider(Protocol):
-    """The extension `prompt`: a static, bounded block of the system prompt."""
-
-    def system_prompt_block(self) -> str:
-        """The block; byte-equal for the whole session."""
-        ...
-
-
-@runtime_checkable
-class BackupProvider(Protocol):
-    """The extension `backup`: state that lies outside the given home."""
-
-    def backup_paths(self) -> list[str]:
-        """Absolute paths; callable before `initialize` and without a network."""
         ...

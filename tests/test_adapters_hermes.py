@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from memproto.adapters.hermes import HOST_CALLS, from_hermes, is_hermes
 from memproto.errors import NotAProvider, TooLarge, Unavailable
-from memproto.provider import BackupProvider, MemoryProvider, Prewarming, ToolProvider
+from memproto.extensions import BackupProvider, Prewarming, ToolProvider
+from memproto.provider import MemoryProvider
 
 HOME = {"home": "/h/own", "protocol": {"version": "1.0"}, "deadlines": {}, "limits": {}}
 SESSION = {**HOME, "platform": "telegram"}

@@ -19,7 +19,8 @@ from memproto.errors import (
     Unavailable,
     WriteRefused,
 )
-from memproto.provider import BackupProvider, MemoryProvider, PromptProvider, ToolProvider
+from memproto.extensions import BackupProvider, PromptProvider, ToolProvider
+from memproto.provider import MemoryProvider
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 
 
