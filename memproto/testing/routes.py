@@ -203,9 +203,19 @@ def refused(answer: Any) -> bool:
         parsed = json.loads(answer)
     except (TypeError, ValueError):
         return False
-    if not isinstance(parsed, dict):
-        return False
-    return bool(parsed.get("error")) or parsed.get("success") is False or parsed.get("ok") is False
+    return isinstance(parsed, dict) and _is_refusal(parsed)
+
+
+#: A `status` that says that nothing was done, as in `$defs/refusal` of tool-result.schema.json.
+_FAILED = frozenset({"error", "failed", "failure"})
+
+
+def _is_refusal(parsed: dict[str, Any]) -> bool:
+    said_no = any(parsed.get(name) is False for name in ("success", "ok"))
+    marked = any(parsed.get(name) is True for name in ("isError", "is_error"))
+    status = parsed.get("status")
+    failed = isinstance(status, str) and status in _FAILED
+    return bool(parsed.get("error")) or said_no or marked or failed
 
 
 def brings_back(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> bool:
