@@ -19,6 +19,7 @@ from typing import Literal
 
 from memproto import spec
 from memproto.errors import KitUsageError
+from memproto.testing import settings
 from memproto.testing.judge import Order, judge
 from memproto.testing.outcomes import Outcome, Result, merge
 
@@ -43,6 +44,8 @@ GOOD = (
     "tests.good.configured:Configured",
     "tests.good.telling:Telling",
     "tests.good.private:Private",
+    "tests.good.remote:Remote",
+    "tests.good.ledger:Ledger",
 )
 
 #: Beside its own chapters each mutant meets these, in which most faults would show up by accident.
@@ -124,7 +127,9 @@ def row(target: str, reach: Reach = "near") -> Row:
 def _judged(target: str, mutant: Mutant | None, reach: Reach) -> dict[str, Result]:
     side: spec.Side = "host" if mutant and mutant.kills.startswith("MP-HOST-") else "provider"
     scale = mutant.scale if mutant else 1.0
-    order = Order(target, side=side, directory=ROOT, scale=scale)
+    order = Order(
+        target, side=side, settings=settings.read(target, ROOT), directory=ROOT, scale=scale
+    )
     wanted = spec.select([], side)
     if mutant is not None and reach != "all":
         wanted = [item for item in wanted if _is_reached(item, mutant, reach)]

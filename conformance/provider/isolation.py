@@ -1,9 +1,12 @@
 """Chapter 70: failure isolation."""
 
 import ast
+import contextlib
 import os
 import re
-from collections.abc import Iterator
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,9 @@ _NAMED = (
     "sys.excepthook",
     "threading.excepthook",
 )
+
+#: So much of what was printed is shown.
+_SHOWN_CHARS = 100
 
 #: Of a larger file only so many bytes are searched.
 _SEARCHED_BYTES = 50_000_000
@@ -112,6 +118,11 @@ def a_session_leaves_the_process_alone(run: Run) -> None:
             if forks:
                 observed = f"{run.hook(operation)} forked the process"
                 run.violated("no copy of the process", observed, operation=operation)
+            if signals := [event for event in events if event.startswith("signalled the host")]:
+                observed = f"{run.hook(operation)} {signals[0]}"
+                run.violated(
+                    "no signal to the process or its parent", observed, operation=operation
+                )
 
 
 @check("MP-ISO-007")
@@ -122,6 +133,41 @@ def a_session_replaces_no_functions(run: Run) -> None:
             expected = "the functions of the standard library as they were before the load"
             observed = f"replaced: {', '.join(taken[:4])}"
             run.violated(expected, observed, operation=operation)
+
+
+@check("MP-ISO-008")
+def a_session_prints_nothing(run: Run) -> None:
+    with _printed() as printed:
+        for operation in _session(run):
+            if text := printed():
+                shown = " ".join(text[:_SHOWN_CHARS].split())
+                observed = f"{len(text):,} characters on standard output: {shown}"
+                run.violated("nothing on standard output", observed, operation=operation)
+
+
+@contextlib.contextmanager
+def _printed() -> Iterator[Callable[[], str]]:
+    """In the body standard output goes to a file; what it gives tells what has come, so far."""
+    _flush()
+    kept = os.dup(1)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 1)
+        try:
+            yield lambda: _whole(file.fileno())
+        finally:
+            _flush()
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
+def _flush() -> None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stdout.flush()
+
+
+def _whole(descriptor: int) -> str:
+    _flush()
+    return os.pread(descriptor, _SEARCHED_BYTES, 0).decode("utf-8", "replace")
 
 
 # -- neighbours ------------------------------------------------------------------------------------

@@ -201,3 +201,9 @@ def a_second_initialize_leaves_no_thread(run: Run) -> None:
             "; ".join(left),
             operation="close",
         )
+
+
+@check("MP-RES-007")
+def a_session_takes_no_more_memory_than_is_allowed(run: Run) -> None:
+    # How much the process holds is seen from outside, in this check as in every other.
+    _session(run)

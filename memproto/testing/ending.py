@@ -14,8 +14,6 @@ from typing import Any
 from memproto.testing import locate, sandbox
 from memproto.testing.run import Run
 
-_MODULE = "memproto.testing.ending_process"
-
 #: From the call of shutdown to the end of the process, by the specification.
 EXIT_S = 15.0
 
@@ -88,6 +86,9 @@ class HostProcess:
         One caller at a time.
     """
 
+    #: Where the scripts are, of which each host runs one.
+    module = "memproto.testing.ending_process"
+
     def __init__(self, run: Run, script: str, texts: list[str], **told: Any) -> None:
         self._run = run
         self._pending = b""
@@ -118,7 +119,7 @@ class HostProcess:
     def _start(self, asked: dict[str, Any], *given: int) -> subprocess.Popen[bytes]:
         with self._errors.open("wb") as errors:
             return subprocess.Popen(
-                [sandbox.interpreter(), "-P", "-m", _MODULE, json.dumps(asked)],
+                [sandbox.interpreter(), "-P", "-m", self.module, json.dumps(asked)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,

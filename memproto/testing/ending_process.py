@@ -235,7 +235,7 @@ SCRIPTS: dict[str, Callable[[Host], None]] = {
 }
 
 
-def main() -> None:
+def main(scripts: dict[str, Callable[[Host], None]] = SCRIPTS) -> None:
     """Be the host that the argument describes."""
     told = json.loads(sys.argv[1])
     # What the provider looks up there is not for it.
@@ -244,7 +244,7 @@ def main() -> None:
     watchers.AuditLog()
     stacks = os.fdopen(told["stacks"], "w", encoding="utf-8", errors="replace")
     faulthandler.dump_traceback_later(told["stack_s"], repeat=True, file=stacks)
-    SCRIPTS[told["script"]](Host(told))
+    scripts[told["script"]](Host(told))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """From what became of a command to results, in the words that an author reads."""
 
+from memproto import spec
 from memproto.operations import Binding, hook_name
 from memproto.testing import incidents
 from memproto.testing.outcomes import Outcome, Result
@@ -32,6 +33,10 @@ def rule(answer: Answer, fallback: str) -> str:
         return incidents.DIED
     if answer.fate == "froze":
         return incidents.FROZE
+    if answer.fate == "grew":
+        return incidents.GREW
+    if incidents.makes_fail(fallback):
+        return fallback
     return incidents.LATE.get(answer.operation, fallback)
 
 
@@ -41,7 +46,7 @@ def finding(answer: Answer, binding: Binding | None, broken: str, seen_in: str) 
     stack = "; ".join(answer.stack[:4])
     return Result(
         broken,
-        Outcome.FAIL,
+        _outcome(answer, broken),
         _expected(answer, hook),
         described(answer, binding) + (f"; stopped at {stack}" if stack else ""),
         answer.stack[0] if answer.stack else hook,
@@ -49,6 +54,14 @@ def finding(answer: Answer, binding: Binding | None, broken: str, seen_in: str) 
         stack="\n".join(answer.stack),
         duration_s=answer.took_s,
     )
+
+
+def _outcome(answer: Answer, broken: str) -> Outcome:
+    """A hook that is late where it should not be is warned of; all else that happens fails."""
+    if answer.fate == "late" and incidents.makes_fail(broken):
+        is_duty = spec.requirement(broken).level == "MUST"
+        return Outcome.FAIL if is_duty else Outcome.WARN
+    return Outcome.FAIL
 
 
 def forked() -> Result:
@@ -66,6 +79,8 @@ def forked() -> Result:
 def _expected(answer: Answer, hook: str) -> str:
     if answer.fate == "died":
         return "the process goes on"
+    if answer.fate == "grew":
+        return "no more memory than the kit allows a process"
     if answer.fate == "froze":
         return "the other threads of the process go on running"
     return f"{hook or 'it'} returns within {answer.budget_s:g} s"
@@ -80,6 +95,9 @@ def described(answer: Answer, binding: Binding | None) -> str:
     if answer.fate == "froze":
         held = f"{hook} held the interpreter" if hook else "no thread ran between two hooks"
         return f"{held} for {answer.took_s:.1f} s, and the process was ended"
+    if answer.fate == "grew":
+        during = f"during {hook}" if hook else "between two hooks"
+        return f"the process held {answer.ending} {during}, and was ended"
     return f"{hook or 'it'} had not returned after {answer.took_s:.1f} s and was ended"
 
 

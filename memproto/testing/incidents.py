@@ -67,8 +67,18 @@ LATE: dict[str, str] = {
     "call_tool": "MP-TOOL-013",
 }
 
+#: While the kit makes the backend fail, lateness is judged by these rules and by no other.
+FAULTS: dict[str, frozenset[str]] = {
+    "MP-FAULT-001": frozenset({"recall"}),
+    "MP-FAULT-002": frozenset({"record", "mirror", "end"}),
+    "MP-FAULT-003": frozenset({"close"}),
+    "MP-FAULT-004": frozenset({"open"}),
+    "MP-FAULT-005": frozenset({"recall", "record", "mirror", "end"}),
+}
+
 FROZE = "MP-THR-002"
 DIED = "MP-ISO-003"
+GREW = "MP-RES-007"
 LOAD = "MP-LOAD-001"
 
 #: Seconds that a hook may take: the specification's bound, or the kit's patience without one.
@@ -108,6 +118,16 @@ OTHER_BUDGET_S = 15.0
 
 #: A hook that overran once is waited for this long afterwards.
 AGAIN_S = 1.0
+
+def makes_fail(requirement_id: str) -> bool:
+    """Whether the check of a requirement makes the backend fail."""
+    return requirement_id.startswith("MP-FAULT-")
+
+
+def books_late(requirement_id: str, operation: str) -> bool:
+    """Whether that a hook of `operation` was late in a check is a violation of some rule."""
+    return not makes_fail(requirement_id) or operation in FAULTS.get(requirement_id, ())
+
 
 #: After so many deaths or hangs of one hook it is not called any more.
 MOST_DEATHS = 3

@@ -28,7 +28,7 @@ _TICK_S = 0.05
 #: So much of what a child prints is kept.
 _KEPT_OUTPUT = 4_000
 
-Fate = Literal["answered", "died", "late", "froze", "overdue"]
+Fate = Literal["answered", "died", "late", "froze", "grew", "overdue"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,13 +38,14 @@ class Answer:
 
     Attributes:
         fate: answered; died (the process is gone); late (a hook passed its budget); froze (the
-            interpreter stood still); overdue (the command took too long, and no hook did).
+            interpreter stood still); grew (it held too much memory); overdue (the command took
+            too long, and no hook did).
         data: The child's answer, for `answered`.
         operation: The hook that was running, else "".
         budget_s: That hook's budget.
         took_s: How long the command, or the hook, had been running.
         stack: The author's frames at that moment, innermost first.
-        ending: How the process ended: "exit code 3", "signal SIGSEGV".
+        ending: How the process ended: "exit code 3", "signal SIGSEGV"; what it held, for `grew`.
         opened: The configs of the instances that were opened, where they are to be cleaned up.
         spent: How many hook calls were made, where there is a limit to them.
 
@@ -101,8 +102,10 @@ class ChildProcess:
         side: spec.Side = "provider",
         scale: float = 1.0,
         frozen_s: float = vitals.FROZEN_S,
+        memory_mb: int = vitals.MEMORY_MB,
     ) -> None:
         self._scale = scale
+        self._memory_mb = memory_mb
         self._frozen_s = frozen_s
         self._stacks = root / "stacks.txt"
         self._hooks: dict[int, _OpenHook] = {}
@@ -183,7 +186,7 @@ class ChildProcess:
             if self._is_cut_off or not self.alive or self._pulse.is_stopped(now):
                 return self._dead(began)
             end = began + budget_s * self._scale + self._excused_s
-            overrun = self._overrun(now, began, end)
+            overrun = self._overgrown(now) or self._overrun(now, began, end)
             if overrun is not None:
                 self.kill()
                 return overrun
@@ -252,6 +255,15 @@ class ChildProcess:
         if hook is None or hook.since > end:
             return self._stuck(now, began, end)
         return None
+
+    def _overgrown(self, now: float) -> Answer | None:
+        held_mb = self._pulse.holds_mb(now)
+        # What loading a model takes in a function of the user's is the provider's as well.
+        if held_mb <= self._memory_mb:
+            return None
+        running = min(self._hooks.values(), key=lambda item: item.since, default=None)
+        grown = self._ended("grew", running or _OpenHook("", 0.0, self._active), now)
+        return dataclasses.replace(grown, ending=f"{held_mb:,.0f} MB of memory")
 
     def _is_late(self, hook: _OpenHook, now: float) -> bool:
         took_s = now - hook.since - _MARGIN_S * self._scale

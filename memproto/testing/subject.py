@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from memproto.errors import ProviderError
 from memproto.operations import Binding, hook_name
 from memproto.testing import incidents, noise
-from memproto.testing.clauses import Untestable
+from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.extended import ExtensionHooks
 from memproto.testing.wire import Wire, show
 
@@ -33,6 +33,12 @@ _MAY_NEED_A_BACKEND = frozenset(
 
 #: Operations that the setting `max_hook_calls` counts: a backend may ask money for each.
 _METERED = _MAY_NEED_A_BACKEND
+
+#: A recall that is so many times as long as was asked for is met as such, in every check.
+_TIMES = 16
+
+#: What a host asks for that names no limit.
+_RECALL_CHARS = 1_000_000
 
 #: Why what needs another hook call is not tested.
 UNPAID = "all hook calls are made; needs: a higher `max_hook_calls`"
@@ -304,7 +310,17 @@ class Subject(ExtensionHooks):
 
     def recall(self, query: str, messages: Sequence[dict[str, Any]] | None = None) -> Any:
         """Recall for one turn; gives what the hook returned, of whatever type."""
-        return self._use("recall", query, [] if messages is None else messages)
+        found = self._use("recall", query, [] if messages is None else messages)
+        limit = int((self.config or {}).get("limits", {}).get("recall_chars") or _RECALL_CHARS)
+        if isinstance(found, str) and len(found) > _TIMES * limit:
+            # It is not searched, nor sent: that would take minutes, in each check anew.
+            raise Violation(
+                f"at most {limit:,} characters, which is limits.recall_chars",
+                f"{len(found):,} characters",
+                operation="recall",
+                requirement="MP-RECALL-007",
+            )
+        return found
 
     def record(self, user: str, assistant: str = "Noted.") -> None:
         """Record one finished turn."""

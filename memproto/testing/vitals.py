@@ -21,6 +21,12 @@ _TURN_S = 0.4
 #: After one freeze of a target the next is believed after so long.
 FROZEN_AGAIN_S = 1.5
 
+#: The memory of a process is looked at so often.
+_WEIGHING_S = 0.1
+
+#: A process that holds more is ended: it would take the machine with it.
+MEMORY_MB = 2_048
+
 #: Silent for so long without computing, it is stopped, or waits with the interpreter lock held.
 _SILENT_S = 20.0
 
@@ -38,6 +44,7 @@ class Pulse:
         self._process = process
         self._scale = scale
         self._mark: float | None = None
+        self._weighed = 0.0
 
     def beat(self) -> None:
         """Note that the interpreter ran Python code just now."""
@@ -64,6 +71,15 @@ class Pulse:
             return bool(self._process.status() == psutil.STATUS_STOPPED)
         return False
 
+    def holds_mb(self, now: float) -> float:
+        """How much memory the process holds; 0 where it was looked at a moment ago."""
+        if now - self._weighed < _WEIGHING_S:
+            return 0.0
+        self._weighed = now
+        with contextlib.suppress(psutil.Error):
+            return float(self._process.memory_info().rss) / (1 << 20)
+        return 0.0
+
     def _used_s(self) -> float:
         with contextlib.suppress(psutil.Error):
             times = self._process.cpu_times()
@@ -86,12 +102,13 @@ def end_group(process: psutil.Process) -> None:
 def end_strays(root: Path) -> None:
     """Kill every process whose home or working directory lies below `root`, orphans included."""
     for process in psutil.process_iter():
-        if process.pid != os.getpid() and _belongs(process, root):
+        if process.pid != os.getpid() and belongs(process, root):
             with contextlib.suppress(psutil.Error):
                 process.kill()
 
 
-def _belongs(process: psutil.Process, root: Path) -> bool:
+def belongs(process: psutil.Process, root: Path) -> bool:
+    """Whether the home or the working directory of a process lies below `root`."""
     places: list[str] = []
     with contextlib.suppress(psutil.Error, OSError):
         places.append(process.environ().get("HOME", ""))

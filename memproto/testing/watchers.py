@@ -21,6 +21,7 @@ import memproto
 from memproto.testing.wire import show
 
 _PROGRAMS = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.fork")
+_SIGNALS = ("os.kill", "os.killpg")
 _SOCKETS = (
     "socket.connect",
     "socket.bind",
@@ -48,12 +49,14 @@ class AuditLog:
 
     Attributes:
         forks: How often the process was forked.
+        connections: How often it looked a host up or began to connect to one.
         guard: Hears every event first, and may raise; None for none.
 
     """
 
     def __init__(self) -> None:
         self.forks = 0
+        self.connections = 0
         self.guard: Callable[[str, tuple[Any, ...]], None] | None = None
         self._recording: list[str] | None = None
         sys.addaudithook(self._hear)
@@ -72,6 +75,7 @@ class AuditLog:
         if self.guard is not None:
             self.guard(event, args)
         if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo"):
+            self.connections += _is_network(event, args)
             self._refuse_outside(event, args)
         self.forks += event == "os.fork"
         if self._recording is None:
@@ -86,6 +90,16 @@ class AuditLog:
             if self._recording is not None:
                 self._recording.append(f"{event} {address!r}")
             raise ConnectionRefusedError(f"memproto sends nothing to {address!r}: loopback only")
+
+
+def _is_network(event: str, args: tuple[Any, ...]) -> bool:
+    """Whether a socket event is about a host: not a socket file, nor a port of this process."""
+    host = args[0] if event == "socket.getaddrinfo" else args[-1]
+    return isinstance(host, tuple) or (isinstance(host, str | bytes) and not _is_path(host))
+
+
+def _is_path(address: str | bytes) -> bool:
+    return address[:1] in ("", "/", "\0", b"", b"/", b"\0")
 
 
 def is_loopback(address: object) -> bool:
@@ -109,6 +123,8 @@ def _describe(event: str, args: tuple[Any, ...]) -> str:
         return f"opened {path!r} for writing" if writes and path != os.devnull else ""
     if event in _PROGRAMS:
         return f"started a program: {event} {args[:1]!r}"
+    if event in _SIGNALS and args[1] and _is_of_the_host(event, args[0]):
+        return f"signalled the host: {event} {args!r}"
     if event in _SOCKETS:
         return f"used a socket: {event} {args[1:]!r}"
     if event in _WRITING:
@@ -116,6 +132,13 @@ def _describe(event: str, args: tuple[Any, ...]) -> str:
     if event == "sqlite3.connect" and args[0] != ":memory:":
         return f"opened the database {args[0]!r}"
     return ""
+
+
+def _is_of_the_host(event: str, number: int) -> bool:
+    """Whether a process or group is this one, the one that started it, or both and others."""
+    if event == "os.killpg":
+        return number in (0, os.getpgrp())
+    return number <= 0 or number in (os.getpid(), os.getppid())
 
 
 def process_globals() -> dict[str, Any]:

@@ -87,5 +87,11 @@ class ReplacesSleeping(Journal):
         time.sleep = _do_not_wait
 
 
+@mutant(kills="MP-ISO-008", says="Compressing", report="K3")
+class PrintsItsProgress(Journal):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        sys.stdout.write(f"Compressing {len(messages)} messages\n")
+
+
 def _do_not_wait(duration_s: float) -> None:
     """What a library for green threads puts in place of it."""

@@ -87,6 +87,7 @@ class KeepsItsLockAfterAnInterrupt(Journal):
 class WritesItsFileInPlace(Journal):
     def _save(self) -> None:
         assert self._path is not None
+        super()._save()
         with self._path.open("w", encoding="ascii") as file:
             for entry in reversed(self._entries):
                 file.write(json.dumps(entry) + "\n")

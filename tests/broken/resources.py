@@ -54,6 +54,13 @@ def _goodbye(home: Path) -> None:
     """Nothing is left to write."""
 
 
+@mutant(kills="MP-RES-007", says="MB of memory", report="C4", scale=0.2)
+class LoadsEverythingBeforeItSummarizes(Journal):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        pages = [b"-" * (64 << 20) for _ in range(40)]
+        _NEVER.wait(0.5 if pages else 0)
+
+
 @mutant(kills="MP-RES-006", says="thread in", report="C4")
 class ForgetsItsFirstWorker(Journal):
     stop: threading.Event | None = None

@@ -1,0 +1,106 @@
+"""Chapter 83: stores in files that are locked, full or damaged."""
+
+from memproto.testing import storefaults
+from memproto.testing.clauses import Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.run import Run
+
+#: Hosts in processes of their own: each loads, opens and stores.
+_BUDGET_S = 300.0
+
+_HELD = "while another process held a lock on its store"
+_NO_ROOM = "while no file took a byte"
+
+
+# -- locked ----------------------------------------------------------------------------------------
+
+
+@check("MP-STORE-001", budget_s=_BUDGET_S)
+def recall_does_not_wait_for_a_lock(run: Run) -> None:
+    seen = storefaults.locked(run)
+    took_s, scale = seen.took_s("recall"), run.context.scale
+    if not took_s:
+        raise Untestable(f"recall had not returned when its process ended: {seen.ended.ending}")
+    if took_s > (storefaults.RECALL_S + storefaults.MARGIN_S) * scale:
+        expected = f"recall returns within {storefaults.RECALL_S * scale:g} s {_HELD}"
+        run.violated(expected, f"it returned after {took_s:.1f} s", operation="recall")
+
+
+@check("MP-STORE-002", budget_s=_BUDGET_S)
+def what_a_locked_store_accepts_is_not_lost(run: Run) -> None:
+    _loses_nothing(run, storefaults.locked(run).accepted(1), _HELD)
+
+
+def _loses_nothing(run: Run, accepted: list[Fact], when: str) -> None:
+    """What a write hook accepted is recalled in a later session, once the store is well."""
+    lost = run.lost(accepted)
+    if lost and storefaults.comes_back_otherwise(run):
+        expected = f"what is accepted {when} is stored; what cannot be stored raises"
+        run.violated(expected, f"{lost[0].text!r} was accepted, and did not come back")
+
+
+@check("MP-STORE-003", budget_s=_BUDGET_S)
+def a_store_works_again_when_the_lock_is_gone(run: Run) -> None:
+    _works_again(run, storefaults.locked(run), 2, "the lock was gone")
+
+
+def _works_again(run: Run, seen: storefaults.Seen, number: int, when: str) -> None:
+    if f"storing {number}" not in seen.ended.marks:
+        reason = f"the host did not come to the time after it: {seen.ended.ending}"
+        raise Untestable(f"{reason}; {seen.ended.errors.strip()[-300:]}")
+    if "works again" not in seen.ended.marks:
+        stored, recalled = seen.said(f"store {number}"), seen.said("recall")
+        expected = f"a write and a recall work without a restart when {when}"
+        run.violated(expected, f"the last write: {stored}; the last recall: {recalled}")
+
+
+# -- full ------------------------------------------------------------------------------------------
+
+
+@check("MP-STORE-004", budget_s=_BUDGET_S)
+def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
+    _, seen = storefaults.full(run)
+    _loses_nothing(run, seen.accepted(1, 2, 3), _NO_ROOM)
+
+
+@check("MP-STORE-005", budget_s=_BUDGET_S)
+def a_full_disk_costs_nothing_that_was_stored(run: Run) -> None:
+    before, _ = storefaults.full(run)
+    lost = run.lost(before)
+    if lost and storefaults.comes_back_otherwise(run):
+        expected = f"what an earlier session had stored is recalled after writes {_NO_ROOM}"
+        observed = f"{len(lost)} of {len(before)} did not come back: {lost[0].text!r}"
+        run.violated(expected, observed)
+
+
+@check("MP-STORE-006", budget_s=_BUDGET_S)
+def a_store_works_again_when_there_is_room(run: Run) -> None:
+    _works_again(run, storefaults.full(run)[1], 4, "there was room")
+
+
+# -- damaged ---------------------------------------------------------------------------------------
+
+
+@check("MP-STORE-007", budget_s=_BUDGET_S)
+def a_damaged_store_neither_hangs_nor_ends_the_process(run: Run) -> None:
+    for what, _, seen in storefaults.damaged(run):
+        if "over" not in seen.ended.marks:
+            expected = "the provider starts or raises, and its hooks return or raise"
+            run.violated(expected, f"{what}: {_last_words(seen)}", operation="open")
+
+
+def _last_words(seen: storefaults.Seen) -> str:
+    trouble = seen.ended.trouble
+    return seen.ended.ending + (f"; {trouble}" if trouble else "")
+
+
+@check("MP-STORE-008", budget_s=_BUDGET_S)
+def a_damaged_file_is_kept(run: Run) -> None:
+    for what, survivors, seen in storefaults.damaged(run):
+        lived_on = "over" in seen.ended.marks
+        if survivors and lived_on and not storefaults.left(run, survivors):
+            run.violated(
+                "what a damaged file still holds stays below the home, in it or in a copy",
+                f"{what}, and of the {len(survivors)} texts in the rest of it none was left",
+                operation="open",
+            )

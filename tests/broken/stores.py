@@ -1,0 +1,109 @@
+"""Broken providers of the chapter on stores in files: locked, full, damaged."""
+
+import contextlib
+import fcntl
+import logging
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from memproto.errors import Unavailable
+from tests.broken.marks import mutant
+from tests.good.journal import Journal
+from tests.good.ledger import Ledger
+
+_LOG = logging.getLogger(__name__)
+
+
+@mutant(kills="MP-STORE-001", says="while another process held a lock", report="C1", scale=0.2)
+class TakesTheLockToRead(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        with self._changing():
+            return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-STORE-002", says="was accepted, and did not come back", report="C1", scale=0.2)
+class LogsThatItIsLocked(Ledger):
+    writing_s = 0.2
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        try:
+            super().on_turn_complete(user_message, assistant_response)
+        except Unavailable as error:
+            if "locked" not in str(error):
+                raise
+            _LOG.warning("turn not stored: %s", error)
+
+
+@mutant(kills="MP-STORE-003", says="gave up", report="C1", scale=0.2)
+class GivesUpWhenLocked(Journal):
+    has_given_up = False
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        assert self._path is not None
+        with self._path.with_suffix(".lock").open("ab") as gate:
+            try:
+                fcntl.flock(gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.has_given_up = True
+        if self.has_given_up:
+            raise Unavailable("gave up: the journal was locked")
+        with super()._changing():
+            yield
+
+
+@mutant(kills="MP-STORE-004", says="was accepted, and did not come back", report="D5", scale=0.2)
+class LogsThatTheDiskIsFull(Journal):
+    def _save(self) -> None:
+        try:
+            super()._save()
+        except OSError as error:
+            _LOG.warning("not saved: %s", error)
+
+
+@mutant(kills="MP-STORE-005", says="did not come back", report="D5", scale=0.2)
+class MakesRoom(Journal):
+    def _save(self) -> None:
+        try:
+            super()._save()
+        except OSError:
+            assert self._path is not None
+            self._path.unlink(missing_ok=True)
+            raise
+
+
+@mutant(kills="MP-STORE-006", says="disk I/O error", report="L2", scale=0.2)
+class KeepsItsFailedTransaction(Ledger):
+    failed: sqlite3.Error | None = None
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        if self.failed is not None:
+            raise Unavailable(str(self.failed)) from self.failed
+        try:
+            with super()._changing() as database:
+                yield database
+        except Unavailable as error:
+            if isinstance(error.__cause__, sqlite3.OperationalError) and "I/O" in str(error):
+                self.failed = error.__cause__
+            raise
+
+
+@mutant(kills="MP-STORE-007", says="it still ran", report="J2", scale=0.2)
+class ReadsUntilTheFileIsWhole(Journal):
+    def _load(self) -> list[dict[str, str]]:
+        while True:
+            with contextlib.suppress(ValueError):
+                return super()._load()
+
+
+@mutant(kills="MP-STORE-008", says="none was left", report="J2", scale=0.2)
+class BeginsAnew(Journal):
+    def _load(self) -> list[dict[str, str]]:
+        try:
+            return super()._load()
+        except ValueError:
+            assert self._path is not None
+            self._path.unlink()
+            return []

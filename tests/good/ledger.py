@@ -1,0 +1,121 @@
+"""A small good provider in SQLite that stores turns and writes, one row each, searched by words."""
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from memproto import fence
+from memproto.errors import Misconfigured, Unavailable
+from tests.good.journal import within, words
+
+_TABLE = "CREATE TABLE IF NOT EXISTS entries (number INTEGER PRIMARY KEY, kind TEXT, text TEXT)"
+
+
+class Ledger:
+    """Keeps `ledger.db` below the home, and no connection: each use opens one, and closes it."""
+
+    name = "ledger"
+    reading_s, writing_s = 1.0, 10.0
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+        self._recall_chars: int | None = None
+        self._is_kept = True
+
+    def is_available(self) -> bool:
+        return True
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        home = Path(config["home"])
+        home.mkdir(parents=True, exist_ok=True)
+        self._path = home / "ledger.db"
+        self._recall_chars = config.get("limits", {}).get("recall_chars")
+        kept = config.get("protocol", {}).get("contexts", ["primary"])
+        self._is_kept = config.get("agent_context", "primary") in kept
+        try:
+            self._create()
+        except sqlite3.OperationalError as error:
+            raise Unavailable(f"{self._path} cannot be opened: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise Misconfigured(f"{self._path} is damaged; bring a copy back: {error}") from error
+
+    def _create(self) -> None:
+        with self._opened(self.writing_s) as database:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute(_TABLE)
+
+    def capabilities(self) -> dict[str, Any]:
+        return {
+            "stores": ["turns", "writes"],
+            "recall_basis": "query",
+            "isolates": ["profile"],
+            "mirrors": {target: ["add", "replace", "remove"] for target in ("memory", "user")},
+            "spec_version": "1.0",
+        }
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        wanted = words(user_message)
+        ranked = [(len(wanted & words(text)), text) for text in self._texts()]
+        best = max((score for score, _ in ranked), default=0)
+        found = [text for score, text in ranked if score and score == best]
+        return "\n".join(within(found, self._recall_chars)) or None
+
+    def _texts(self) -> list[str]:
+        """Every stored text; none where the database cannot be read just now."""
+        with contextlib.suppress(sqlite3.Error), self._opened(self.reading_s) as database:
+            rows = database.execute("SELECT text FROM entries ORDER BY number").fetchall()
+            return [json.loads(text) for (text,) in rows]
+        return []
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        with self._changing() as database:
+            if action in ("replace", "remove"):
+                self._remove(database, target, old_text)
+            if action in ("add", "replace"):
+                self._add(database, target, content or "")
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        said = fence.strip_memory_context(user_message)
+        with self._changing() as database:
+            self._add(database, "turn", f"{said}\n{assistant_response}")
+
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        """Every turn is stored already."""
+
+    def shutdown(self) -> None:
+        """Every write is on disk already."""
+
+    @contextlib.contextmanager
+    def _opened(self, waits_s: float) -> Iterator[sqlite3.Connection]:
+        assert self._path is not None
+        found = sqlite3.connect(self._path, timeout=waits_s, isolation_level=None)
+        with contextlib.closing(found):
+            yield found
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction; what SQLite cannot do now is reported as such."""
+        try:
+            with self._opened(self.writing_s) as database:
+                database.execute("BEGIN IMMEDIATE")
+                yield database
+                database.execute("COMMIT" if self._is_kept else "ROLLBACK")
+        except sqlite3.Error as error:
+            raise Unavailable(f"{self._path}: {error}") from error
+
+    @staticmethod
+    def _add(database: sqlite3.Connection, kind: str, text: str) -> None:
+        # As JSON: SQLite takes no half surrogates.
+        row = (kind, json.dumps(text))
+        database.execute("INSERT INTO entries (kind, text) VALUES (?, ?)", row)
+
+    @staticmethod
+    def _remove(database: sqlite3.Connection, kind: str, old_text: str | None) -> None:
+        rows = database.execute("SELECT number, text FROM entries WHERE kind = ?", (kind,))
+        old = [(n,) for n, text in rows.fetchall() if old_text and old_text in json.loads(text)]
+        database.executemany("DELETE FROM entries WHERE number = ?", old)
