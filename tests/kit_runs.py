@@ -15,6 +15,13 @@ TIMEOUT_S = 240
 
 def kit(directory: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `pytest` with `words` in `directory`, where the shelves of providers are importable."""
+    return kit_process(directory, *words, timeout_s=TIMEOUT_S, **environment)
+
+
+def kit_process(
+    directory: Path, *words: str, timeout_s: float, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """As `kit`, for a run that may take longer, or is to end sooner."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     shelf = directory / "tests"
     if not shelf.exists():
@@ -25,7 +32,7 @@ def kit(directory: Path, *words: str, **environment: str) -> subprocess.Complete
         env={**kept, **environment},
         capture_output=True,
         text=True,
-        timeout=TIMEOUT_S,
+        timeout=timeout_s,
         check=False,
     )
 
@@ -34,6 +41,11 @@ def reported(directory: Path, *words: str, **environment: str) -> dict[str, Any]
     """Run the kit and give its JSON report, with the run itself under `run`."""
     file = directory / "report.json"
     done = kit(directory, *words, f"--memproto-report={file}", **environment)
+    return read_report(file, done)
+
+
+def read_report(file: Path, done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    """The JSON report of a run, with the run itself under `run`."""
     assert file.exists(), done.stdout + done.stderr
     document: dict[str, Any] = json.loads(file.read_text("utf-8"))
     return {**document, "run": done}

@@ -110,7 +110,14 @@ class Children:
         frozen_s = vitals.FROZEN_AGAIN_S if self._has_frozen else vitals.FROZEN_S
         scale = self._order.scale
         side = self._order.side
-        self.process = ChildProcess(root, environment, side=side, scale=scale, frozen_s=frozen_s)
+        self.process = ChildProcess(
+            root,
+            environment,
+            side=side,
+            scale=scale,
+            frozen_s=frozen_s,
+            memory_mb=settings.memory_mb,
+        )
         command = {
             "do": "load",
             "target": self._order.target,
@@ -227,6 +234,7 @@ class Children:
                 "deaths": self._deaths,
                 "declares": order.settings.declares,
                 "caches": self._caches.directories,
+                "backend": order.settings.backend,
                 "calls_left": self._calls_left(),
             },
         }

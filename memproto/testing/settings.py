@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.errors import InvalidSettings
-from memproto.testing import settings_keys
+from memproto.testing import settings_keys, vitals
 from memproto.testing.settings_lines import line_of
 
 
@@ -26,7 +26,10 @@ class Settings:
         cleanup: Removes what a check left in a remote store.
         caches: Variables and paths below HOME that all checks share.
         declares: What a Hermes provider cannot declare.
+        backend: Where the address of the backend stands: ("env", variable) or ("config", path of
+            keys); None where it was not said.
         max_hook_calls: How many hook calls a run may make, or None for any number.
+        memory_mb: How much memory a process that holds the target may hold.
         source: The files that it was read from.
         places: Key to "file:line: key", for messages.
 
@@ -42,7 +45,9 @@ class Settings:
     cleanup: str = ""
     caches: tuple[str, ...] = ()
     declares: dict[str, Any] = dataclasses.field(default_factory=dict)
+    backend: tuple[str, str] | None = None
     max_hook_calls: int | None = None
+    memory_mb: int = vitals.MEMORY_MB
     source: tuple[str, ...] = ()
     places: dict[str, str] = dataclasses.field(default_factory=dict)
 
@@ -55,7 +60,9 @@ class Settings:
             "env": sorted(self.env),
             "caches": list(self.caches),
             "declares": self.declares,
+            "backend": dict([self.backend] if self.backend else []),
             "max_hook_calls": self.max_hook_calls,
+            "memory_mb": self.memory_mb,
         }
 
     def functions(self) -> dict[str, list[str]]:

@@ -13,10 +13,16 @@ from memproto import spec
 FUNCTIONS = ("factory", "service", "warm", "read_back", "settle", "cleanup")
 
 #: Keys that the design lists and that this release of the kit does not serve.
-LATER = ("backend", "waivers")
+LATER = ("waivers",)
 
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+
+#: What `backend` may name: a variable, or keys of the config that lead to the address.
+_PLACES = {
+    "env": re.compile(r"[A-Za-z_][A-Za-z0-9_]*"),
+    "config": re.compile(r"[^.\s]+(\.[^.\s]+)*"),
+}
 
 #: Keys of `declares` that stand in a declaration under the same name.
 _DECLARED = ("retention", "stores", "recall_basis", "isolates", "mirrors", "extensions")
@@ -140,6 +146,18 @@ def _agrees_with_schema(key: str, given: Any) -> None:
         raise Wrong(fault.strip(), "see capabilities.schema.json for its values", key)
 
 
+def _backend(value: Any) -> tuple[str, str]:
+    """Where the address of the backend stands: ("env", variable) or ("config", path of keys)."""
+    fix = 'write {env = "X_URL"} or {config = "path.to.key"}'
+    if not isinstance(value, dict) or len(value) != 1 or not set(value) <= set(_PLACES):
+        raise Wrong(f"must name one place, by env or by config, not {value!r}", fix)
+    [(kind, place)] = value.items()
+    if not isinstance(place, str) or not _PLACES[kind].fullmatch(place):
+        what = "variable" if kind == "env" else "path of keys"
+        raise Wrong(f"must be a {what}, not {place!r}", fix, kind)
+    return kind, place
+
+
 def _limit(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise Wrong(f"must be a whole number from 1 on, not {value!r}", "write one such as 500")
@@ -153,5 +171,7 @@ KEYS: dict[str, Callable[[Any], Any]] = {
     "env": _env,
     "caches": _caches,
     "declares": _declares,
+    "backend": _backend,
     "max_hook_calls": _limit,
+    "memory_mb": _limit,
 }

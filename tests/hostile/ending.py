@@ -84,7 +84,7 @@ class RaisesBaseException(_EndsInRecall):
         raise _Unheard
 
 
-@hostile("MP-ISO-003")
+@hostile("MP-ISO-003", says="signalled the host")
 class KillsItsParent(_EndsInRecall):
     def end(self) -> None:
         os.kill(os.getppid(), signal.SIGKILL)

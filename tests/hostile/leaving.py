@@ -51,7 +51,7 @@ def _freeze_later() -> None:
     _NESTED.match("words that nobody said to anybody at all, ever, anywhere!")
 
 
-@hostile("MP-EXIT-001", says="exit")
+@hostile("MP-PROC-001", says="it still ran")
 class HangsAtExit(_Leaves):
     def leave(self) -> None:
         atexit.register(_NEVER.wait)
@@ -63,7 +63,7 @@ class LeavesAProcess(_Leaves):
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 
 
-@hostile("MP-ISO-007", says="output")
+@hostile("MP-ISO-008", says="standard output")
 class FloodsBothStreams(Journal):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         for stream in (1, 2):
@@ -72,7 +72,7 @@ class FloodsBothStreams(Journal):
         return super().enrich_turn(user_message, messages)
 
 
-@hostile("MP-ISO-003", says="memory")
+@hostile("MP-RES-007", says="of memory")
 class TakesAllMemory(Journal):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         self._held = [bytearray(os.urandom(_MEGABYTE)) * 64 for _ in range(1000)]

@@ -1,0 +1,138 @@
+"""
+One run over the whole gallery, beside a good provider: each is told by the rule that it breaks.
+
+It takes minutes: `tox -e hostile`. MEMPROTO_GALLERY narrows it to targets with such a word in their
+names, as in MEMPROTO_GALLERY=hanging,Floods.
+"""
+
+import dataclasses
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from memproto.testing import vitals
+from tests.hostile.marks import load_all
+from tests.kit_runs import kit_process, outcomes, read_report
+
+#: A wait for a provider that hangs is cut to a fifth; what is right does not depend on it.
+_SCALE = "0.2"
+
+#: The bound that docs/figures.md states, for one target on a machine of two cores that is quiet.
+_BOUND_S = 60
+
+#: A machine that is busy gets more.
+_TIMES = 6
+
+_WORDS = tuple(filter(None, os.environ.get("MEMPROTO_GALLERY", "").split(",")))
+
+GALLERY = {
+    target: hostile
+    for target, hostile in sorted(load_all().items())
+    if not _WORDS or any(word in target for word in _WORDS)
+}
+
+GOOD = "builtin"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Together:
+    reports: dict[str, dict]
+    run: subprocess.CompletedProcess[str]
+    took_s: float
+    places: Path
+    home: Path
+    work: Path
+    left: list[str]
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory):
+    """All of them in one run whose HOME, temporary and working directory can be looked at."""
+    at = tmp_path_factory.mktemp("gallery")
+    places, home, work = (at / name for name in ("places", "home", "work"))
+    for path in (places, home, work):
+        path.mkdir()
+    words = [f"--memproto={target}" for target in (GOOD, *GALLERY)]
+    report, began = at / "report.json", time.monotonic()
+    done = kit_process(
+        work,
+        *words,
+        *("-n", "2", f"--memproto-report={report}"),
+        timeout_s=_BOUND_S * _TIMES * (1 + len(GALLERY)),
+        HOME=str(home),
+        TMPDIR=str(places),
+        MEMPROTO_TIME_SCALE=_SCALE,
+    )
+    took_s = time.monotonic() - began
+    found = {item["target"]: item for item in read_report(report, done)["reports"]}
+    return _Together(found, done, took_s, places, home, work, _running_below(at))
+
+
+def _running_below(directory: Path) -> list[str]:
+    """Processes that the run has left, by their command line."""
+    return [
+        f"{process.pid} {process.name()}"
+        for process in psutil.process_iter()
+        if process.pid != os.getpid() and vitals.belongs(process, directory)
+    ]
+
+
+def _rows(report):
+    return {row["id"]: row for row in report["results"]}
+
+
+def test_the_gallery_is_as_large_as_was_asked_for():
+    assert len(load_all()) >= 30
+
+
+@pytest.mark.parametrize("target", GALLERY)
+def test_a_hostile_provider_is_told_by_the_rule_that_it_breaks(together, target):
+    hostile, rows = GALLERY[target], _rows(together.reports[target])
+    red = {key: row for key, row in rows.items() if row["outcome"] in ("fail", "warn")}
+    told = {key: f"{row['expected']}\n{row['observed']}" for key, row in red.items()}
+    assert any(hostile.says in text for key, text in told.items() if key in hostile.rules), told
+
+
+@pytest.mark.parametrize("target", [GOOD, *GALLERY])
+def test_no_provider_turns_into_an_error_of_the_kit(together, target):
+    rows = _rows(together.reports[target]).values()
+    assert [row["observed"] for row in rows if row["outcome"] == "kit_error"] == []
+
+
+@pytest.mark.parametrize("target", GALLERY)
+def test_no_hostile_provider_is_conformant(together, target):
+    # A rule that is a SHOULD is red without a verdict of its own.
+    should = {row["level"] for row in _ruled(together, target)} == {"SHOULD"}
+    assert should or together.reports[target]["verdict"] == "NON-CONFORMANT"
+
+
+def _ruled(together, target):
+    rows = _rows(together.reports[target])
+    return [rows[rule] for rule in GALLERY[target].rules]
+
+
+def test_a_good_provider_in_the_same_run_keeps_its_verdict(together):
+    report = together.reports[GOOD]
+    unsure = {k: v for k, v in outcomes(report).items() if v not in ("pass", "not_applicable")}
+    assert report["verdict"] == "CONFORMANT", unsure
+
+
+def test_nothing_is_left_running(together):
+    assert together.left == []
+
+
+def test_nothing_is_written_outside_of_the_sandbox_and_that_is_removed(together):
+    assert list(together.places.iterdir()) == []
+    assert list(together.home.iterdir()) == []
+    assert {path.name for path in together.work.iterdir()} <= {"tests", ".pytest_cache"}
+
+
+def test_it_ends_within_the_bound(together):
+    allowed_s = _BOUND_S * (1 + len(GALLERY)) * float(os.environ.get("MEMPROTO_PATIENCE", _TIMES))
+    sys.stderr.write(f"\n{len(GALLERY)} hostile providers in {together.took_s:.0f} s\n")
+    assert together.took_s < allowed_s
