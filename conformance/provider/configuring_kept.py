@@ -1,0 +1,230 @@
+"""Chapter 67: what saved answers leave as it was, and who can read them."""
+
+import codecs
+import locale
+import os
+
+from memproto.setup.questions import shown
+from memproto.testing.answers import (
+    Answers,
+    answered,
+    holding,
+    is_of_a_codec,
+    of_no_answer,
+    read_questions,
+    save_answers,
+    save_words,
+    saving,
+    worded,
+)
+from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
+from memproto.testing.run import Run
+from memproto.testing.subject import HookRaised
+from memproto.testing.wire import show
+
+
+@check("MP-CONF-007", budget_s=120.0)
+def a_session_starts_on_the_saved_defaults(run: Run) -> None:
+    _starts_on(run, _defaults(run), "as they stand in the schema")
+
+
+@check("MP-CONF-013", budget_s=120.0)
+def a_session_starts_on_defaults_that_are_text(run: Run) -> None:
+    values = _defaults(run)
+    typed = {key: shown(value) for key, value in values.items()}
+    if typed == values:
+        raise NotApplicable("every default is a text")
+    save_answers(run, values)
+    try:
+        with run.session():
+            pass
+    except HookRaised as failure:
+        raise Untestable(f"see MP-CONF-007: {show(failure.error)}") from None
+    _starts_on(run, typed, "as text")
+
+
+def _defaults(run: Run) -> Answers:
+    """The defaults, of a provider that starts without them."""
+    saving(run)
+    values = answered(read_questions(run), of_no_answer)
+    if not values:
+        raise NotApplicable("no question has a default")
+    with run.session():
+        pass
+    return values
+
+
+def _starts_on(run: Run, values: Answers, kind: str) -> None:
+    save_answers(run, values)
+    if run.provider().available() is not True:
+        raise NotApplicable("with the defaults alone the provider is not available")
+    try:
+        with run.session():
+            pass
+    except HookRaised as failure:
+        if failure.is_report:
+            raise
+        run.violated(
+            "a session that starts on the defaults of the schema, once they were saved",
+            f"they were saved {kind}, and then {run.hook(failure.operation)} raised "
+            f"{show(failure.error)}",
+            operation=failure.operation,
+        )
+
+
+#: What a Hermes home holds of others: the file that all share, and the variables.
+_OF_OTHERS = {"config.yaml": "display:\n  skin: velorica\n", ".env": "VELORICA_KEY=marrowgate\n"}
+
+
+@check("MP-CONF-008")
+def saving_keeps_what_is_there(run: Run) -> None:
+    saving(run)
+    owed: Untestable | NotApplicable | None = None
+    try:
+        _stored_is_kept(run)
+    except (Untestable, NotApplicable) as lack:
+        owed = lack
+    if run.binding == "hermes":
+        _others_are_kept(run)
+    if owed is not None:
+        raise owed
+
+
+def _stored_is_kept(run: Run) -> None:
+    route = run.needs_route("turns", "writes", "tools")
+    fact = run.facts.new()
+    with run.session() as subject:
+        run.plant(subject, fact, route)
+    if not run.reopened_brings_back(fact):
+        raise Untestable("a stored fact did not come back before anything was saved")
+    save_answers(run, answered(read_questions(run), of_no_answer))
+    try:
+        came_back = run.reopened_brings_back(fact)
+    except HookRaised as failure:
+        raise Untestable(f"see MP-CONF-007: {show(failure.error)}") from None
+    if not came_back:
+        run.violated(
+            "what was stored, recalled as before once the defaults were saved",
+            f"after {run.hook('save_config')} {fact.text!r} did not come back",
+        )
+
+
+def _others_are_kept(run: Run) -> None:
+    values = answered(read_questions(run), of_no_answer)
+    run.home.mkdir(parents=True, exist_ok=True)
+    for name, text in _OF_OTHERS.items():
+        (run.home / name).write_text(text, "utf-8")
+    save_answers(run, values)
+    for name, text in _OF_OTHERS.items():
+        word = text.split()[-1]
+        kept = run.home / name
+        if not kept.exists() or word not in kept.read_text("utf-8", "replace"):
+            run.violated(
+                f"what others wrote into {name} of the home",
+                f"after {run.hook('save_config')} {text!r} is gone",
+            )
+
+
+@check("MP-CONF-009")
+def saving_a_part_keeps_the_rest(run: Run) -> None:
+    subject = saving(run)
+    values, words = worded(run, read_questions(run))
+    if not words:
+        raise NotApplicable("no answer is an open text that can be looked for")
+    first, word = next(iter(words.items()))
+    save_words(run, values, subject)
+    others = {key: value for key, value in values.items() if key != first}
+    if not others:
+        raise NotApplicable("there is one question only")
+    if not holding(run, word):
+        raise Untestable("the answer was not kept in the first place, see MP-CONF-005")
+    save_words(run, others, subject)
+    if not holding(run, word):
+        run.violated(
+            f"the answer to {first!r}, after the others were saved without it",
+            "it is in no file any more",
+        )
+
+
+@check("MP-CONF-010")
+def a_secret_is_not_left_for_others_to_read(run: Run) -> None:
+    saving(run)
+    questions = read_questions(run)
+    secrets = {item.key: f"atk-{run.facts.name().lower()}" for item in questions if item.secret}
+    if not secrets:
+        raise NotApplicable("no answer is secret")
+    before = os.umask(0o022)
+    try:
+        save_answers(run, {**answered(questions, of_no_answer), **secrets})
+    except HookRaised as failure:
+        raise NotApplicable(f"a secret is refused: {show(failure.error)}") from None
+    finally:
+        os.umask(before)
+    for key, secret in secrets.items():
+        for path in holding(run, secret):
+            if path.stat().st_mode & 0o077:
+                run.violated(
+                    "a secret in no file that other users of the machine can read",
+                    f"the value of {key!r} is in {path.name}, mode {path.stat().st_mode & 0o777:o}",
+                )
+
+
+#: The C locale of a bare container or a cron job, without Python's own remedies for it.
+_LOCALE_C = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+#: Letters of three scripts, none of which an escape can write in two ways.
+_LETTERS = "\u043c\u043e\u0440\u0435\u6e2f\u03b8"
+
+
+@check("MP-CONF-011", environment=_LOCALE_C)
+def answers_are_kept_in_every_locale(run: Run) -> None:
+    encoding = locale.getpreferredencoding(False)
+    if codecs.lookup(encoding).name != "ascii":
+        raise Inconclusive(f"in the locale C this machine encodes as {encoding}, not as ASCII")
+    subject = saving(run)
+    questions = read_questions(run)
+    plain, words = worded(run, questions)
+    if not words:
+        raise NotApplicable("no answer is an open text that can be looked for")
+    save_words(run, plain, subject)
+    if not any(holding(run, word) for word in words.values()):
+        raise Untestable("a plain answer was not kept either, see MP-CONF-005")
+    odd, kept = worded(run, questions, _LETTERS)
+    try:
+        save_words(run, odd, subject)
+    except HookRaised as failure:
+        _judge_codec(run, failure)
+    for key, word in kept.items():
+        if not holding(run, word):
+            run.violated(
+                "an answer with letters of any script is kept, where the locale encodes as ASCII",
+                f"{odd[key]!r} was saved as the answer to {key!r}, and no file holds it",
+            )
+
+
+def _judge_codec(run: Run, failure: HookRaised) -> None:
+    if failure.is_report or not is_of_a_codec(failure.error):
+        raise failure
+    run.violated(
+        "an answer with letters of any script is kept, where the locale encodes as ASCII",
+        f"{run.hook('save_config')} raised {show(failure.error)}",
+    )
+
+
+@check("MP-CONF-012")
+def what_follows_the_answers_returns(run: Run) -> None:
+    subject = saving(run)
+    if not callable(getattr(subject.provider, "post_setup", None)):
+        raise NotApplicable("the provider has no post_setup")
+    values = answered(read_questions(run), of_no_answer)
+    save_answers(run, values)
+    try:
+        subject.post_setup(str(run.home), values)
+    except HookRaised as failure:
+        if failure.is_report or isinstance(failure.error, ConnectionError | TimeoutError):
+            raise Untestable(f"post_setup reported {show(failure.error)}") from None
+        run.violated(
+            "post_setup returns, or raises an error of memproto.errors",
+            f"it raised {show(failure.error)}",
+        )
