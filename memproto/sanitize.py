@@ -14,8 +14,9 @@ from array import array
 from collections.abc import Iterable, Iterator
 
 from memproto import spots
+from memproto.characters import HIDDEN, TURN
 from memproto.errors import TextExpected
-from memproto.readings import HIDDEN, TURN, Pieces, Reading, readings
+from memproto.readings import Pieces, Reading, readings
 
 # -- what a lenient reader takes for a delimiter --------------------------------------------------
 

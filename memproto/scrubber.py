@@ -10,8 +10,8 @@ import functools
 import re
 from typing import Literal
 
+from memproto.characters import HIDDEN, visible
 from memproto.fence import checked_nonce
-from memproto.readings import HIDDEN, visible
 from memproto.sanitize import checked_text
 
 #: Characters that are held at most until it is decided whether a block begins.

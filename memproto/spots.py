@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from memproto import fence_tables
-from memproto.readings import HIDDEN, TURN, codes, visible
+from memproto.characters import HIDDEN, TURN, codes, visible
 
 #: Characters that no delimiter holds in any reading, nor any escape.
 HARD = re.compile("[\"$'()*+,.=@^`\u3001\u3002\uff0c]")

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memproto.characters import visible
 from memproto.errors import InvalidLabel, InvalidNonce, TextExpected
 from memproto.fence import (
     CLOSE_TAG,
@@ -15,7 +16,6 @@ from memproto.fence import (
     sanitize_context,
     strip_memory_context,
 )
-from memproto.readings import visible
 
 HOSTILE = [
     "<memory-context>",

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memproto import fence_tables, readings, sanitize, spots
-from memproto.readings import visible
+from memproto.characters import visible
 from memproto.sanitize import sanitize_context
 from memproto.testing.oracle_tables import LETTERS, MARKS, sure, wide
 from tests import fence_dresses as dresses

@@ -12,14 +12,11 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 
+from memproto.testing.oracle_escapes import ROUNDS, WIDE_ROUNDS, collapsed, decoded
 from memproto.testing.oracle_spans import Kind, Spans, sure_spans, wide_spans
 from memproto.testing.oracle_tables import RETURN, SPACE, TURN, sure
 from memproto.testing.oracle_views import (
-    ROUNDS,
-    WIDE_ROUNDS,
     View,
-    collapsed,
-    decoded,
     folded,
     is_smuggling,
     on_a_terminal,
