@@ -27,6 +27,7 @@ settle = "mine:wait"
 cleanup = "mine:remove"
 caches = ["HF_HOME", ".cache/torch", "models"]
 max_hook_calls = 50
+backend = {env = "MINE_URL"}
 
 [config]
 bank = "general"
@@ -47,6 +48,7 @@ max_hook_calls = 7
 [target."mine:Provider"]
 warm = "mine:other"
 config = {size = 3}
+backend = {config = "server.url"}
 """
 
 
@@ -55,6 +57,7 @@ def test_every_key_is_read(tmp_path):
     assert found.factory == "mine:make"
     assert found.caches == ("HF_HOME", ".cache/torch", "models")
     assert found.max_hook_calls == 50
+    assert found.backend == ("env", "MINE_URL")
     assert found.functions() == {
         "warm": ["mine:model", "memproto.toml:4: warm"],
         "read_back": ["mine:count", "memproto.toml:5: read_back"],
@@ -66,10 +69,11 @@ def test_every_key_is_read(tmp_path):
 def test_a_table_of_the_target_overrides_key_by_key_and_is_the_one_that_is_named(tmp_path):
     found = read(tmp_path, FULL, "mine:Provider")
     assert found.config == {"bank": "general", "size": 3}
+    assert found.backend == ("config", "server.url")
     assert found.max_hook_calls == 50
     assert found.functions()["warm"] == [
         "mine:other",
-        'memproto.toml:28: target."mine:Provider".warm',
+        'memproto.toml:29: target."mine:Provider".warm',
     ]
 
 
@@ -100,7 +104,11 @@ def test_what_is_declared_is_in_the_words_of_a_declaration(tmp_path):
 
 BAD = {
     "an unknown key": ("warn = 'm:f'", "warn: is no key", "'warm'"),
-    "a key of later": ("backend = {env = 'X_URL'}", "backend: is a key of a later", "leave it"),
+    "a backend as text": ("backend = 'http://a'", "backend: must name one place", "X_URL"),
+    "two backends": ("backend = {env = 'A', config = 'b'}", "must name one place", "path.to.key"),
+    "a strange place": ("backend = {file = 'a'}", "backend: must name one place", "X_URL"),
+    "no variable": ("backend = {env = 'X-URL'}", "backend.env: must be a variable", "X_URL"),
+    "an empty path": ("[backend]\nconfig = 'a..b'", "backend.config: must be a path", "X_URL"),
     "waivers": ("waivers = 'waivers.toml'", "waivers: is a key of a later release", "leave it"),
     "a function as a number": ("warm = 3", "warm: must be text, not 3", "module:function"),
     "no colon": ("settle = 'mine.wait'", "settle: names no function", "module:function"),

@@ -117,7 +117,15 @@ def _met(requirement: spec.Requirement, failure: HookRaised | HookLate, run: Any
         if isinstance(failure.error, Misconfigured):
             reason += "; needs: the settings `config`, `env` or `service`"
         return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
+    if incidents.makes_fail(requirement.id) and _is_for_another(failure):
+        reason = f"while its backend failed, {failure}; see the chapter's rules on time"
+        return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
     return _with_own(requirement, _incident(failure, run, requirement.id))
+
+
+def _is_for_another(failure: HookRaised | HookLate) -> bool:
+    """Whether a rule of its own judges what happened while the backend failed."""
+    return isinstance(failure, HookLate) or failure.operation == "open"
 
 
 def _with_own(requirement: spec.Requirement, result: Result) -> list[Result]:

@@ -1,6 +1,7 @@
 """What the parent tells a child about the run, and how many examples each profile draws."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 #: How many generated examples a check draws in each profile.
@@ -23,6 +24,8 @@ class Context:
         deaths: Operation to the number of hangs and deaths so far.
         declares: What the settings declare for a provider that cannot.
         caches: Directories that all checks share, by the settings.
+        backend: Where the address of the backend stands: ["env", variable] or ["config", path of
+            keys]; None where the settings do not say.
         calls_left: How many hook calls the settings still allow, or None for any number.
 
     """
@@ -37,4 +40,5 @@ class Context:
     deaths: dict[str, int] = dataclasses.field(default_factory=dict)
     declares: dict[str, Any] = dataclasses.field(default_factory=dict)
     caches: list[str] = dataclasses.field(default_factory=list)
+    backend: Sequence[str] | None = None
     calls_left: int | None = None

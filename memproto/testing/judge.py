@@ -193,6 +193,10 @@ class Judge:
             hook = findings.hook_of(operation, self.contact.binding)
             reason = f"{hook} hung before in this run, and did again"
             return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason)]
+        if answer.fate == "late" and not incidents.books_late(requirement_id, operation):
+            said = findings.described(answer, self.contact.binding)
+            reason = f"{said}, while its backend failed; see the chapter's rules on time"
+            return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason)]
         rule = self._rule(answer, requirement_id)
         return _depending(requirement_id, self._finding(answer, rule, requirement_id))
 

@@ -1,0 +1,162 @@
+"""Chapter 82: what becomes of writes while a backend fails, and when it works again."""
+
+import contextlib
+from collections.abc import Callable
+from typing import NoReturn
+
+from memproto.testing import routes
+from memproto.testing.clauses import Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.faults import modes
+from memproto.testing.faults.bench import Bench, accepts, elapsed, relaying
+from memproto.testing.faults.server import Mode
+from memproto.testing.run import Run
+from memproto.testing.subject import HookLate, HookRaised, Subject
+
+_BUDGET_S = 600.0
+
+_REFUSING: dict[str, Mode] = {
+    "401": modes.status(401),
+    "402": modes.status(402),
+    "404": modes.status(404),
+    "422 with a list": modes.invalid_list(),
+    "429": modes.retry_after("2"),
+    "500": modes.status(500),
+    "503": modes.status(503),
+    "a reset": modes.reset,
+}
+
+#: How long a provider may take to find out that its backend works again, by the specification.
+_AGAIN_S = 60.0
+
+#: For the requests of one that stores in the background.
+_BEHIND_S = 2.0
+
+
+def _stores(run: Run) -> str:
+    return run.needs_route("turns", "writes", "tools")
+
+
+def _known(run: Run, route: str) -> Fact:
+    """A fact that was stored through the server, and that a new session brings back."""
+    fact = run.facts.new()
+    with run.session() as subject:
+        run.plant(subject, fact, route)
+    if not run.reopened_brings_back(fact):
+        raise Untestable(f"{fact.text!r}, stored while the backend works, did not come back")
+    return fact
+
+
+@check("MP-FAULT-006", budget_s=_BUDGET_S)
+def what_is_accepted_while_the_backend_fails_is_stored(run: Run) -> None:
+    with relaying(run) as bench:
+        route = _stores(run)
+        _known(run, route)
+        subject = bench.open()
+        accepted = [fact for said, fact in _written(bench, subject, route)]
+        run.close(subject)
+        lost = run.lost(accepted)
+        if lost:
+            run.violated(
+                f"the {len(accepted)} texts that were accepted while the backend refused them are"
+                " recalled when it works again",
+                f"{len(lost)} did not come back: {lost[0].text!r}",
+                operation=routes.OPERATIONS[route],
+            )
+
+
+def _written(bench: Bench, subject: Subject, route: str) -> list[tuple[str, Fact]]:
+    """What was accepted while the backend failed in each of the ways; it works again after each."""
+    accepted = []
+    for said, mode in _REFUSING.items():
+        fact = bench.run.facts.new()
+        bench.turn(mode)
+        seen = bench.server.pieces
+        if accepts(subject, fact, route):
+            accepted.append((said, fact))
+            bench.server.wait_for(lambda: bench.server.pieces > seen, _BEHIND_S)  # noqa: B023 - called at once
+        bench.turn(modes.forward)
+    return accepted
+
+
+@check("MP-FAULT-007", budget_s=_BUDGET_S)
+def a_late_answer_stores_nothing_twice(run: Run) -> None:
+    with relaying(run) as bench:
+        route = _stores(run)
+        usual = _times(run, _known(run, route))
+        if not usual:
+            reason = "recall does not show a stored text in its own words"
+            raise Untestable(f"{reason}; needs: the setting `read_back`")
+        fact, subject = run.facts.new(), bench.open()
+        _frozen(bench, subject, fact, route)
+        run.close(subject)
+        times = _times(run, fact)
+        if times > usual:
+            run.violated(
+                f"{fact.text!r} stored once, though the answer to it came late",
+                f"stored {times} times, where another text is stored {usual} times",
+                operation=routes.OPERATIONS[route],
+            )
+
+
+def _frozen(bench: Bench, subject: Subject, fact: Fact, route: str) -> None:
+    """Store a fact while the backend keeps its answers for longer than the provider waits."""
+    seen = bench.server.pieces
+    bench.server.freeze()
+    took_s, _ = elapsed(lambda: _stored(subject, fact, route))
+    if took_s < _BEHIND_S:
+        # It did not wait for the answer; a worker of its own may, and try again.
+        bench.server.wait_for(lambda: bench.server.pieces > seen + 1, 2 * _BEHIND_S)
+    bench.server.thaw()
+
+
+def _stored(subject: Subject, fact: Fact, route: str) -> None:
+    try:
+        accepts(subject, fact, route)
+    except HookLate as late:
+        raise Untestable(f"{late}; see MP-FAULT-002") from None
+
+
+def _times(run: Run, fact: Fact) -> int:
+    """How often the fact is stored, by `read_back`, else by how often a recall holds its text."""
+    with run.session() as again:
+        stored = run.stored(again, fact.text)
+        if stored is not None:
+            return stored
+        if not run.brings_back(again, fact):
+            return 0
+        shown = routes.recalled(again, fact.query) or ""
+        return " ".join(shown.split()).count(fact.text)
+
+
+@check("MP-FAULT-008", budget_s=_BUDGET_S)
+def a_backend_that_works_again_is_used_again(run: Run) -> None:
+    with relaying(run) as bench:
+        route = _stores(run)
+        known = _known(run, route)
+        subject = bench.open()
+        asks = run.declared("recall_basis", "query") != "session"
+        if asks and not run.brings_back(subject, known):
+            raise Untestable(f"{known.text!r} did not come back before the backend failed")
+        bench.turn(modes.status(503))
+        with contextlib.suppress(HookRaised):
+            subject.recall(run.facts.new().query)
+        accepts(subject, run.facts.new(), route)
+        bench.turn(modes.forward)
+        if asks:
+            _is_so_again(run, "recall", lambda: run.brings_back(subject, known))
+        fact = run.facts.new()
+        _is_so_again(run, routes.OPERATIONS[route], lambda: accepts(subject, fact, route))
+        run.close(subject)
+        if not run.reopened_brings_back(fact):
+            _is_not(run, routes.OPERATIONS[route], "what it accepted then did not come back")
+
+
+def _is_so_again(run: Run, operation: str, works: Callable[[], bool]) -> None:
+    if not run.wait_until(works, _AGAIN_S):
+        _is_not(run, operation, f"it did not within {_AGAIN_S:g} s")
+
+
+def _is_not(run: Run, operation: str, observed: str) -> NoReturn:
+    expected = f"{run.hook(operation)} works in the same session, once the backend works again"
+    run.violated(expected, observed, operation=operation)

@@ -1,0 +1,175 @@
+"""A provider before a backend that fails: who is concerned, and whether the server was reached."""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Any
+
+from memproto.testing import routes
+from memproto.testing.clauses import NotApplicable, Untestable
+from memproto.testing.facts import Fact
+from memproto.testing.faults import modes
+from memproto.testing.faults.address import Place
+from memproto.testing.faults.server import FaultServer, Mode
+from memproto.testing.run import Run
+from memproto.testing.subject import HookLate, HookRaised, HookWithdrawn, Subject
+
+_NEEDS = "needs: the setting `backend`"
+
+#: So that a provider which does not look at the setting is told from one that waits to connect.
+_UNREACHED = (
+    "the fault server saw no connection: what `backend` names is not where the provider reads its"
+    f" address; {_NEEDS}, with the right place"
+)
+
+
+def needs_backend(run: Run) -> Place:
+    """
+    The place of the backend's address.
+
+    Raises:
+        NotApplicable: It is not set, and a session of the provider connects to nothing.
+        Untestable: It is not set, and one does.
+
+    """
+    if run.context.backend is not None:
+        return Place(run.context.backend, run.context.config)
+    if _connects(run):
+        raise Untestable(f"the provider connects to a backend; {_NEEDS}")
+    raise NotApplicable("the provider opens no connection, and no `backend` is set")
+
+
+def _connects(run: Run) -> bool:
+    """Whether an ordinary session looks a host up or connects to one."""
+    if run.audit is None:
+        return False
+    before = run.audit.connections
+    with contextlib.suppress(HookRaised), run.session() as subject:
+        routes.live(subject, run.facts.new())
+    return run.audit.connections > before
+
+
+@dataclasses.dataclass(frozen=True)
+class Bench:
+    """
+    A run whose provider talks to a fault server.
+
+    Attributes:
+        run: The run.
+        server: The server.
+
+    """
+
+    run: Run
+    server: FaultServer
+
+    def open(self) -> Subject:
+        """A new instance, initialized."""
+        return self.run.open()
+
+    def turn(self, mode: Mode) -> None:
+        """Have the backend be so from now on."""
+        self.server.turn(mode)
+
+    def is_reached(self) -> bool:
+        """Whether a session connects to the server; those that connect late are given reason to."""
+        if not self.server.connections:
+            self.turn(modes.status(503))
+            with contextlib.suppress(HookRaised, HookLate), self.run.session() as subject:
+                routes.live(subject, self.run.facts.new())
+        return self.server.connections > 0
+
+
+@contextlib.contextmanager
+def failing(run: Run, mode: Mode, *, scheme: str = "") -> Iterator[Bench]:
+    """
+    A server that fails by `mode`, in the place of the provider's backend.
+
+    Raises:
+        NotApplicable: See `needs_backend`.
+        Untestable: See `needs_backend`; or the server saw no connection.
+
+    """
+    with _serving(run, needs_backend(run), mode, scheme) as bench:
+        yield bench
+        if not bench.is_reached():
+            raise Untestable(_UNREACHED)
+
+
+@contextlib.contextmanager
+def relaying(run: Run) -> Iterator[Bench]:
+    """
+    A server before the provider's real backend, which may be frozen and made to fail.
+
+    Raises:
+        NotApplicable: See `needs_backend`.
+        Untestable: See `needs_backend`; or there is no backend behind it; or it was not reached.
+
+    """
+    place = needs_backend(run)
+    if place.upstream is None:
+        what = f"`backend` names {place.today!r} today, which is no backend on this machine"
+        raise Untestable(f"{what}; needs: a backend there, by `service`, `env` or `config`")
+    with _serving(run, place, modes.forward) as bench:
+        yield bench
+        if not bench.server.connections:
+            raise Untestable(_UNREACHED)
+
+
+@contextlib.contextmanager
+def _serving(run: Run, place: Place, mode: Mode, scheme: str = "") -> Iterator[Bench]:
+    # What was stored before is settled with the backend as it is.
+    run.settle()
+    server, before = FaultServer(mode, place.upstream), run.context
+    try:
+        with place.holding(place.address(server.port, scheme)) as config:
+            run.context = dataclasses.replace(before, config=config)
+            yield Bench(run, server)
+            run.finish()
+    finally:
+        run.context = before
+        server.close()
+
+
+# -- steps of checks -------------------------------------------------------------------------------
+
+
+def timely(run: Run, during: str, step: Callable[[], Any]) -> None:
+    """Run a step that may raise, and may not be late; what it raised is another rule's affair."""
+    try:
+        step()
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+    except HookLate as late:
+        if late.excuse or run.watch.deaths.get(late.operation):
+            raise
+        run.violated(
+            f"{run.hook(late.operation)} returns or raises within {late.budget_s:g} s {during}",
+            f"it returned after {late.took_s:.1f} s",
+            operation=late.operation,
+        )
+
+
+def accepts(subject: Subject, fact: Fact, route: str) -> bool:
+    """Whether storing `fact` by `route` is accepted, or else refused by whatever it raises."""
+    try:
+        routes.plant(subject, fact, route)
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        return False
+    except HookWithdrawn:
+        raise
+    except Untestable:
+        # A tool that answered with an error.
+        return False
+    return True
+
+
+def elapsed(step: Callable[[], Any]) -> tuple[float, Any]:
+    """How many seconds a step took, and what it gave."""
+    began = monotonic()
+    given = step()
+    return monotonic() - began, given

@@ -1,0 +1,128 @@
+"""Broken in the face of a backend that fails; `memproto.toml` beside it starts one that works."""
+
+import contextlib
+import time
+import uuid
+from typing import Any
+
+from memproto.errors import Unavailable
+from tests.broken.marks import mutant
+from tests.good.remote import Remote, client, logger
+from tests.good.remote.client import Refused
+
+_AN_HOUR_S = 3_600.0
+
+
+@mutant(kills="MP-FAULT-001", says="enrich_turn had not returned", report="B2", scale=0.6)
+class RecallHasNoTimeout(Remote):
+    recall_s = _AN_HOUR_S
+
+
+@mutant(kills="MP-FAULT-001", says="enrich_turn had not returned", report="B3", scale=0.6)
+class RecallHasATimeoutForEachRead(Remote):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        left_s = client._left_s
+        client._left_s = lambda end: self.recall_s
+        try:
+            return super().enrich_turn(user_message, messages)
+        finally:
+            client._left_s = left_s
+
+
+@mutant(kills="MP-FAULT-002", says="had not returned", report="B1", scale=0.3)
+class WritesHaveNoTimeout(Remote):
+    write_s = _AN_HOUR_S
+
+
+@mutant(kills="MP-FAULT-003", says="shutdown had not returned", report="B5", scale=0.3)
+class ShutdownWaitsForTheServer(Remote):
+    def shutdown(self) -> None:
+        with contextlib.suppress(Unavailable, AttributeError):
+            self._ask("/entries", {"space": self._space}, _AN_HOUR_S)
+
+
+@mutant(kills="MP-FAULT-004", says="it raised", report="B9")
+class InitializeAsksTheServer(Remote):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._entries()
+
+
+@mutant(kills="MP-FAULT-005", says="enrich_turn had not returned", report="L1", scale=0.6)
+class RecallSleepsAsLongAsTheServerAsks(Remote):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        try:
+            self._entries()
+        except Refused as error:
+            time.sleep(float(error.waits or 0))
+        except Unavailable:
+            return None
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-FAULT-006", says="did not come back", report="H4")
+class WhatIsRefusedIsDropped(Remote):
+    def _send(self, change: dict[str, Any]) -> None:
+        try:
+            super()._send(change)
+        except Unavailable as error:
+            logger.warning("not stored: %s", error)
+
+
+@mutant(kills="MP-FAULT-007", says="stored 2 times", report="I3")
+class TriesAgainUnderAnotherId(Remote):
+    def _ask(self, path: str, asked: dict[str, Any], within_s: float) -> dict[str, Any]:
+        return super()._ask(path, {**asked, "id": uuid.uuid4().hex}, within_s)
+
+
+@mutant(kills="MP-FAULT-008", says="it did not within", report="L2", scale=0.2)
+class FailsOnceAndForEver(Remote):
+    _is_dead = False
+
+    def _ask(self, path: str, asked: dict[str, Any], within_s: float) -> dict[str, Any]:
+        if self._is_dead:
+            raise Unavailable("the server was gone")
+        try:
+            return super()._ask(path, asked, within_s)
+        except Unavailable:
+            self._is_dead = True
+            raise
+
+
+@mutant(kills="MP-FAULT-009", says="requests", report="L1")
+class ARefusedKeyIsTriedAgain(Remote):
+    def _ask(self, path: str, asked: dict[str, Any], within_s: float) -> dict[str, Any]:
+        for _ in range(9):
+            try:
+                return super()._ask(path, asked, within_s)
+            except Refused as error:
+                if error.code != 401:
+                    raise
+        return super()._ask(path, asked, within_s)
+
+
+@mutant(kills="MP-FAULT-010", says="nothing was said", report="H4")
+class KeepsWhatIsRefusedAndSaysNothing(Remote):
+    def _send(self, change: dict[str, Any]) -> None:
+        self._waiting = [*getattr(self, "_waiting", []), change]
+        with contextlib.suppress(Unavailable):
+            while self._waiting:
+                super()._send(self._waiting[0])
+                self._waiting.pop(0)
+
+    def shutdown(self) -> None:
+        for change in getattr(self, "_waiting", []):
+            with contextlib.suppress(Unavailable):
+                super()._send(change)
+
+
+@mutant(kills="MP-FAULT-011", says="overflow", report="D7")
+class TheErrorIsRecalled(Remote):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        try:
+            self._entries()
+        except Refused as error:
+            return error.body
+        except Unavailable:
+            return None
+        return super().enrich_turn(user_message, messages)
