@@ -37,9 +37,11 @@ def _is_path(item: Any) -> bool:
 @check("MP-BACKUP-001")
 def the_paths_are_listed_without_a_session(run: Run) -> None:
     assert run.audit is not None
+    # Whoever builds an instance, a `factory` of the settings too, may write a file.
+    subject = run.provider()
     before = tree(run.root)
     with run.audit.recording() as events:
-        _listed(run)
+        _listed(run, subject)
     used = [event for event in events if event.startswith(("used a socket", "socket.", "started"))]
     new = [f"created {Path(name).name}" for name in sorted(set(tree(run.root)) - set(before))]
     if used or new:
