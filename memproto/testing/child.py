@@ -127,7 +127,7 @@ class Child:
         if self._side == "host":
             return loader.load(target, factory)
         loader.import_ahead(target)
-        self._step = LoadStep(audit=self._audit)
+        self._step = LoadStep(audit=self._audit, by_factory=bool(factory))
         return self._step.take(lambda: loader.load(target, factory), Path(command["root"]))
 
     def _prepare(self, named: dict[str, list[str]], scale: float) -> None:

@@ -63,6 +63,7 @@ class LoadStep:
         threads: The ids of the threads that were started and still ran.
         loaded: The target, once it is loaded.
         sought_host: Whether the target tried to import from hermes-agent.
+        by_factory: Whether a function of the settings builds the instances.
 
     """
 
@@ -75,6 +76,7 @@ class LoadStep:
     loaded: Any = None
     sought_host: bool = False
     audit: watchers.AuditLog | None = None
+    by_factory: bool = False
 
     def take(self, load: Callable[[], T], root: Path) -> T:
         """Load the target once, and note what that does; whatever it raises comes through."""
