@@ -19,7 +19,7 @@ _NO_ROOM = "while no file took a byte"
 def recall_does_not_wait_for_a_lock(run: Run) -> None:
     seen = storefaults.locked(run)
     took_s, scale = seen.took_s("recall"), run.context.scale
-    if not took_s:
+    if took_s is None:
         raise Untestable(f"recall had not returned when its process ended: {seen.ended.ending}")
     if took_s > (storefaults.RECALL_S + storefaults.MARGIN_S) * scale:
         expected = f"recall returns within {storefaults.RECALL_S * scale:g} s {_HELD}"

@@ -17,7 +17,7 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any
 
-from memproto.testing import ending_process, noise, patience
+from memproto.testing import ending_process, noise, patience, routes
 from memproto.testing.ending_process import Host
 
 #: What a database of SQLite begins with.
@@ -30,6 +30,10 @@ _PAUSE_S = 0.05
 _WORKER_S = 0.3
 
 
+class _Refused(Exception):
+    """A tool answered with an error."""
+
+
 def _attempt(host: Host, what: str, act: Callable[[], Any]) -> bool:
     """Whether `act` returned; says so, or what it raised, and how long it took."""
     starved_s, began = noise.starved_s(), perf_counter()
@@ -38,7 +42,7 @@ def _attempt(host: Host, what: str, act: Callable[[], Any]) -> bool:
         outcome = "done"
     except Exception as error:
         outcome = f"raised {type(error).__name__}: {' '.join(str(error).split())[:200]}"
-    took_s = perf_counter() - began - (noise.starved_s() - starved_s)
+    took_s = max(0.0, perf_counter() - began - (noise.starved_s() - starved_s))
     host.say(f"{what} {took_s:.3f} {outcome}")
     host.say(f"{what} ended")
     return outcome == "done"
@@ -46,7 +50,18 @@ def _attempt(host: Host, what: str, act: Callable[[], Any]) -> bool:
 
 def _stores(host: Host, number: int) -> bool:
     host.say(f"storing {number}")
-    return _attempt(host, f"store {number}", lambda: host.store(host.told["texts"][number]))
+    return _attempt(host, f"store {number}", lambda: _store(host, host.told["texts"][number]))
+
+
+def _store(host: Host, text: str) -> None:
+    """Store a text by the route that the parent has chosen; raises what refuses it."""
+    if host.told["route"] != "tools":
+        host.store(text)
+        return
+    call = routes.storing_call(host.provider.get_tool_schemas(), text)
+    answer = host.provider.handle_tool_call(*call) if call else "no tool is offered"
+    if call is None or routes.refused(answer):
+        raise _Refused(str(answer))
 
 
 def _recalls(host: Host) -> bool:

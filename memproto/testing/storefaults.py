@@ -36,6 +36,9 @@ _PAGE = 4_096
 #: Of a larger file only so many bytes are searched.
 _SEARCHED_BYTES = 50_000_000
 
+#: What SQLite keeps beside a database.
+_BESIDE = ("-wal", "-shm", "-journal")
+
 _ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 
 
@@ -72,10 +75,10 @@ class Seen:
     ended: Ended
     facts: list[Fact]
 
-    def took_s(self, what: str) -> float:
-        """Seconds that the first call of that kind took; 0 where none was made."""
+    def took_s(self, what: str) -> float | None:
+        """Seconds that the first call of that kind took; None where none came back."""
         told = self._told(what)
-        return float(told[0].split()[0]) if told else 0.0
+        return float(told[0].split()[0]) if told else None
 
     def said(self, what: str) -> str:
         """What became of the last call of that kind: "done", or what it raised."""
@@ -96,7 +99,7 @@ class Seen:
 
 def route(run: Run) -> str:
     """The route by which hosts of other processes store."""
-    return run.needs_route("turns", "writes")
+    return run.needs_route("turns", "writes", "tools")
 
 
 def stored(run: Run) -> list[Fact]:
@@ -117,9 +120,19 @@ def stored(run: Run) -> list[Fact]:
 
 
 def files(run: Run, facts: list[Fact]) -> list[Path]:
-    """The files below the home in which some of the facts are found, the largest first."""
-    found = [path for path in _all(run) if found_in(path, facts)]
+    """
+    The files below the home in which some of the facts are found, the largest first.
+
+    What SQLite keeps beside a database belongs to it: it may be thrown away when it is damaged.
+    """
+    holding = [path for path in _all(run) if found_in(path, facts)]
+    found = {_database(path) if path.name.endswith(_BESIDE) else path for path in holding}
     return sorted(found, key=lambda path: path.stat().st_size, reverse=True)
+
+
+def _database(beside: Path) -> Path:
+    found = beside.with_name(beside.name.rpartition("-")[0])
+    return found if found.is_file() else beside
 
 
 def _all(run: Run) -> list[Path]:
@@ -178,8 +191,7 @@ def locked(run: Run) -> Seen:
 @contextlib.contextmanager
 def _held(run: Run) -> Iterator[None]:
     """Every file of the home is locked by another process in the body."""
-    # What SQLite keeps beside a database is its own affair.
-    names = [str(p) for p in _all(run) if not p.name.endswith(("-wal", "-shm", "-journal"))]
+    names = [str(path) for path in _all(run) if not path.name.endswith(_BESIDE)]
     holder = StoreHost(run, "hold", [], files=names)
     try:
         lived(holder, "held")

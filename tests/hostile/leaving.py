@@ -74,6 +74,6 @@ class FloodsBothStreams(Journal):
 
 @hostile("MP-RES-007", says="of memory")
 class TakesAllMemory(Journal):
-    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
-        self._held = [bytearray(os.urandom(_MEGABYTE)) * 64 for _ in range(1000)]
-        return super().enrich_turn(user_message, messages)
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        self._held = [b"-" * (64 * _MEGABYTE) for _ in range(1000)]
+        super().on_turn_complete(user_message, assistant_response)
