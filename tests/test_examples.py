@@ -3,6 +3,7 @@
 import json
 import shutil
 
+from tests import kit_runs
 from tests.kit_runs import ROOT, reported
 
 COMPLETE = ROOT / "examples" / "complete.py"
@@ -17,7 +18,8 @@ def test_the_complete_example_has_fewer_than_250_lines():
     assert len(COMPLETE.read_text("utf-8").splitlines()) < 250
 
 
-def test_the_complete_example_conforms_with_every_extension(tmp_path):
+def test_the_complete_example_conforms_with_every_extension(tmp_path, monkeypatch):
+    monkeypatch.setattr(kit_runs, "TIMEOUT_S", 600)  # every check of every extension, one run
     shutil.copy(COMPLETE, tmp_path)
     run = reported(tmp_path, "--memproto=complete", "--memproto-profile=quick")
     (report,) = run["reports"]
