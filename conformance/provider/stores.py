@@ -36,7 +36,8 @@ def _loses_nothing(run: Run, accepted: list[Fact], when: str) -> None:
     lost = run.lost(accepted)
     if lost and storefaults.comes_back_otherwise(run):
         expected = f"what is accepted {when} is stored; what cannot be stored raises"
-        run.violated(expected, f"{lost[0].text!r} was accepted, and did not come back")
+        observed = f"{lost[0].text!r} was accepted, and did not come back"
+        run.violated(expected, observed, operation=storefaults.storing(run))
 
 
 @check("MP-STORE-003", budget_s=_BUDGET_S)
@@ -51,7 +52,8 @@ def _works_again(run: Run, seen: storefaults.Seen, number: int, when: str) -> No
     if "works again" not in seen.ended.marks:
         stored, recalled = seen.said(f"store {number}"), seen.said("recall")
         expected = f"a write and a recall work without a restart when {when}"
-        run.violated(expected, f"the last write: {stored}; the last recall: {recalled}")
+        observed = f"the last write: {stored}; the last recall: {recalled}"
+        run.violated(expected, observed, operation=storefaults.storing(run))
 
 
 # -- full ------------------------------------------------------------------------------------------
@@ -70,7 +72,7 @@ def a_full_disk_costs_nothing_that_was_stored(run: Run) -> None:
     if lost and storefaults.comes_back_otherwise(run):
         expected = f"what an earlier session had stored is recalled after writes {_NO_ROOM}"
         observed = f"{len(lost)} of {len(before)} did not come back: {lost[0].text!r}"
-        run.violated(expected, observed)
+        run.violated(expected, observed, operation=storefaults.storing(run))
 
 
 @check("MP-STORE-006", budget_s=_BUDGET_S)

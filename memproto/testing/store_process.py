@@ -7,6 +7,7 @@ do. What a hook raises is told and goes no further, as with a host.
 
 import contextlib
 import fcntl
+import functools
 import os
 import resource
 import sqlite3
@@ -71,12 +72,19 @@ def _recalls(host: Host) -> bool:
 
 def _works_again(host: Host, number: int) -> None:
     """Store and recall, more than once where a provider waits a while before it tries again."""
-    waits_s = host.told["again_s"]
-    for act in (lambda: _stores(host, number), lambda: _recalls(host)):
-        if not patience.happens(lambda act=act: act() or bool(sleep(_PAUSE_S)), waits_s):
+    for act in (functools.partial(_stores, host, number), functools.partial(_recalls, host)):
+        if not patience.happens(functools.partial(_after_all, act), host.told["again_s"]):
             host.say("works not")
             return
     host.say("works again")
+
+
+def _after_all(act: Callable[[], bool]) -> bool:
+    """Whether `act` worked; where it did not, a moment later."""
+    worked = act()
+    if not worked:
+        sleep(_PAUSE_S)
+    return worked
 
 
 # -- the store is locked ---------------------------------------------------------------------------
@@ -172,7 +180,9 @@ def damaged(host: Host) -> None:
     host.say("over")
 
 
-SCRIPTS = {script.__name__: script for script in (locked, hold, full, damaged)}
+SCRIPTS: dict[str, Callable[[Host], None]] = {
+    script.__name__: script for script in (locked, hold, full, damaged)
+}
 
 
 if __name__ == "__main__":

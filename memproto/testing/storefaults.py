@@ -102,6 +102,11 @@ def route(run: Run) -> str:
     return run.needs_route("turns", "writes", "tools")
 
 
+def storing(run: Run) -> str:
+    """The operation that stores by it."""
+    return routes.OPERATIONS[route(run)]
+
+
 def stored(run: Run) -> list[Fact]:
     """
     Store facts in a session; those that were accepted.
