@@ -7,8 +7,9 @@ It runs in threads of the process that asks for it, and counts what reaches it.
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator
+from os import close, pipe, write
 from select import select
-from socket import SHUT_WR, socket, socketpair
+from socket import SHUT_WR, socket
 from threading import Condition, Event, Thread
 
 from memproto.testing.faults import wires
@@ -126,10 +127,11 @@ class FaultServer:
         self._mode = mode
         self._upstream = upstream
         self._changed = Condition()
+        self._is_closed = False
         self._served: list[_Served] = []
         self._listener = wires.listening()
         self.port: int = self._listener.getsockname()[1]
-        self._wake, self._woken = socketpair()
+        self._woken, self._wake = pipe()
         self._acceptor = wires.started(self._accept)
 
     # -- what it does ------------------------------------------------------------------------------
@@ -151,10 +153,14 @@ class FaultServer:
 
     def close(self) -> None:
         """End every connection and thread."""
-        self._wake.send(b"x")
+        if self._is_closed:
+            return
+        self._is_closed = True
+        write(self._wake, b"x")
         self._acceptor.join(_END_S)
-        for connection in (self._listener, self._wake, self._woken):
-            connection.close()
+        self._listener.close()
+        for descriptor in (self._wake, self._woken):
+            close(descriptor)
         with self._changed:
             served, self._served = self._served, []
         self._end(served)
@@ -196,9 +202,7 @@ class FaultServer:
     def _accept(self) -> None:
         while self._woken not in select([self._listener, self._woken], [], [])[0]:
             with contextlib.suppress(OSError):
-                connection, _ = self._listener.accept()
-                connection.settimeout(None)
-                self._take(Link(connection, self))
+                self._take(Link(wires.accepted(self._listener), self))
 
     def _take(self, link: Link) -> None:
         with self._changed:

@@ -24,6 +24,15 @@ def listening() -> socket:
     return listener
 
 
+def accepted(listener: socket) -> socket:
+    """The next connection that comes in; blocks until then."""
+    # `accept` would build one of whatever class the module `socket` names by now.
+    descriptor, _ = listener._accept()  # type: ignore[attr-defined]  # noqa: SLF001 - as above
+    connection = socket(fileno=descriptor)
+    connection.settimeout(None)
+    return connection
+
+
 def dialled(address: tuple[str, int], within_s: float) -> socket:
     """A connection to `address`; blocks, but no longer than `within_s` until it stands."""
     connection = socket(AF_INET, SOCK_STREAM)

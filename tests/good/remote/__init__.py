@@ -23,7 +23,7 @@ class Remote:
 
     #: For one request; a write that is not answered is sent once more, with the same id.
     recall_s = 2.0
-    write_s = 1.5
+    write_s = 1.0
     tries = 2
 
     def is_available(self) -> bool:
