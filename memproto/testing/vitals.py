@@ -14,9 +14,9 @@ _SILENCE_S = 0.4
 #: An interpreter that runs none of the kit's code for so long, while it computes, is frozen.
 FROZEN_S = 4.0
 
-#: Processor time after which the kit's thread must have had its turn, if it could have any:
-#: interpreters change threads every 5 ms of it.
-_TURN_S = 0.4
+#: Processor time after which the kit's thread must have had its turn, if it could have any. It is
+#: the second that MP-THR-002 leaves: a tenth of a processor makes 0.4 s of work 4 s of silence.
+_TURN_S = 1.0
 
 #: After one freeze of a target the next is believed after so long.
 FROZEN_AGAIN_S = 1.5
