@@ -232,7 +232,8 @@ class Run:
             raise NotApplicable(f"the provider does not declare that it stores {wanted}")
         reason = f"nothing stored through {wanted} came back at first contact"
         key = "`declares.stores`" if self.binding == "hermes" else "`stores` in capabilities()"
-        raise Untestable(f"{reason}; needs: {key}, or `settle` where the store is fresh later")
+        needs = "`service` or `env` where its backend is missing, `settle` where it is fresh later"
+        raise Untestable(f"{reason}; needs: {needs}, or {key}")
 
     def _withdrawn(self, route: str) -> bool:
         return self.watch.deaths.get(_ROUTE_OPERATIONS[route], 0) >= incidents.MOST_DEATHS
