@@ -6,23 +6,17 @@ do. What a hook raises is told and goes no further, as with a host.
 """
 
 import contextlib
-import fcntl
 import functools
 import os
 import resource
-import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any
 
-from memproto.testing import ending_process, noise, patience, routes
+from memproto.testing import ending_process, noise, patience
 from memproto.testing.ending_process import Host
-
-#: What a database of SQLite begins with.
-_MAGIC = b"SQLite format 3\0"
 
 #: Another attempt is made after so long.
 _PAUSE_S = 0.05
@@ -59,6 +53,9 @@ def _store(host: Host, text: str) -> None:
     if host.told["route"] != "tools":
         host.store(text)
         return
+    # It brings half of the kit, which most hosts have no use for.
+    from memproto.testing import routes
+
     call = routes.storing_call(host.provider.get_tool_schemas(), text)
     answer = host.provider.handle_tool_call(*call) if call else "no tool is offered"
     if call is None or routes.refused(answer):
@@ -101,34 +98,6 @@ def locked(host: Host) -> None:
     sys.stdin.readline()
     _works_again(host, 2)
     host.close()
-
-
-def hold(host: Host) -> None:
-    """Hold a lock on each of the files, as far as it can be had, until told to let go."""
-    with contextlib.ExitStack() as held:
-        count = 0
-        for name in host.told["files"]:
-            with contextlib.suppress(OSError, sqlite3.Error):
-                held.enter_context(_held(Path(name)))
-                count += 1
-        host.say(f"files {count}")
-        host.say("held")
-        sys.stdin.readline()
-
-
-@contextlib.contextmanager
-def _held(path: Path) -> Iterator[None]:
-    with path.open("rb+") as file:
-        if file.read(len(_MAGIC)) != _MAGIC:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
-            return
-    # Behind the file above: closing one gives up every lock that the process has on it.
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
-        database.execute("BEGIN EXCLUSIVE")
-        yield
-        database.execute("ROLLBACK")
 
 
 # -- there is no room ------------------------------------------------------------------------------
@@ -181,7 +150,7 @@ def damaged(host: Host) -> None:
 
 
 SCRIPTS: dict[str, Callable[[Host], None]] = {
-    script.__name__: script for script in (locked, hold, full, damaged)
+    script.__name__: script for script in (locked, full, damaged)
 }
 
 

@@ -2,13 +2,16 @@
 
 import contextlib
 import dataclasses
+import json
 import random
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
+from typing import Self
 
-from memproto.testing import noise, routes
+from memproto.testing import noise, routes, sandbox, store_holder
 from memproto.testing.clauses import NotApplicable, Untestable
 from memproto.testing.ending import Ended, HostProcess
 from memproto.testing.facts import Fact
@@ -43,9 +46,27 @@ _ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 
 
 class StoreHost(HostProcess):
-    """A host that runs one of the scripts of `store_process` with the target."""
+    """
+    A host that runs one of the scripts of `store_process` with the target.
+
+    As a context it does not outlive its body.
+    """
 
     module = "memproto.testing.store_process"
+    _seen: Ended | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._seen is None:
+            self._process.kill()
+            self.end()
+
+    def end(self) -> Ended:
+        """Wait for its end, once; gives what became of it."""
+        self._seen = self._seen or super().end()
+        return self._seen
 
     def comes(self, mark: str, within_s: float = 0.0) -> bool:
         """Whether it says `mark` in so many seconds; those that any host gets without a number."""
@@ -182,30 +203,33 @@ def locked(run: Run) -> Seen:
     """
     stored(run)
     facts = run.facts.several(3)
-    host = _host(run, "locked", facts)
-    lived(host, "ready")
-    with _held(run):
+    with _host(run, "locked", facts) as host:
+        lived(host, "ready")
+        with _held(run):
+            host.go()
+            host.comes("recall ended", _HELD_S * _pace(run))
+            if host.comes("storing 1", MARGIN_S * _pace(run)):
+                host.comes("store 1 ended", _WRITING_S * _pace(run))
         host.go()
-        host.comes("recall ended", _HELD_S * _pace(run))
-        if host.comes("storing 1", MARGIN_S * _pace(run)):
-            host.comes("store 1 ended", _WRITING_S * _pace(run))
-    host.go()
-    return Seen(host.end(), facts)
+        return Seen(host.end(), facts)
 
 
 @contextlib.contextmanager
 def _held(run: Run) -> Iterator[None]:
     """Every file of the home is locked by another process in the body."""
     names = [str(path) for path in _all(run) if not path.name.endswith(_BESIDE)]
-    holder = StoreHost(run, "hold", [], files=names)
-    try:
-        lived(holder, "held")
-        if "files 0" in holder.marks:
+    with subprocess.Popen(
+        [sandbox.interpreter(), "-I", "-S", store_holder.__file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        holder.stdin.write(f"{json.dumps(names)}\n".encode())
+        holder.stdin.flush()
+        if not int(holder.stdout.readline() or 0):
             raise NotApplicable("it keeps its files locked itself, as long as it is open")
         yield
-    finally:
-        holder.go()
-        holder.end()
 
 
 def _pace(run: Run) -> float:
@@ -219,9 +243,9 @@ def full(run: Run) -> tuple[list[Fact], Seen]:
     """Have a host store while no file takes a byte; what was stored before, and what it saw."""
     before = stored(run)
     facts = run.facts.several(5)
-    host = _host(run, "full", facts)
-    lived(host, "storing 0")
-    return before, Seen(host.end(), facts)
+    with _host(run, "full", facts) as host:
+        lived(host, "storing 0")
+        return before, Seen(host.end(), facts)
 
 
 # -- damaged ---------------------------------------------------------------------------------------
@@ -247,7 +271,9 @@ def damaged(run: Run) -> Iterator[tuple[str, list[Fact], Seen]]:
             spoil(run.home / name)
             survivors = found_in(run.home / name, facts)
             more = run.facts.several(1)
-            yield f"{name} was {how}", survivors, Seen(_host(run, "damaged", more).end(), more)
+            with _host(run, "damaged", more) as host:
+                seen = Seen(host.end(), more)
+            yield f"{name} was {how}", survivors, seen
 
 
 def _halve(path: Path) -> None:

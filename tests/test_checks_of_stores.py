@@ -1,0 +1,102 @@
+"""What the checks of stores leave alone, and what they take for a loss."""
+
+import fcntl
+import json
+from pathlib import Path
+
+import pytest
+
+from memproto.conformance.provider import stores
+from memproto.testing import storefaults
+from memproto.testing.clauses import NotApplicable, Violation
+from memproto.testing.context import Context
+from memproto.testing.run import Run
+from memproto.testing.subject import Watch
+from memproto.testing.wire import Wire
+from tests.good.journal import Journal
+
+ROOT = Path(__file__).parents[1]
+
+SCALE = 0.2
+
+
+class Remembers(Journal):
+    """Keeps everything in the process."""
+
+    kept: list[dict[str, str]] = []  # noqa: RUF012 - shared by its sessions
+
+    def _load(self):
+        return self.kept
+
+    def _save(self):
+        pass
+
+
+class HoldsItsFiles(Journal):
+    """One process at a time: its file, and the one that it locks, are held by an open session."""
+
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        self._gate = self._path.open("ab")
+        fcntl.flock(self._gate, fcntl.LOCK_EX)
+
+    def _changing(self):
+        return self._lock
+
+    def _save(self):
+        self._gate.truncate(0)
+        self._gate.write("".join(json.dumps(entry) + "\n" for entry in self._entries).encode())
+        self._gate.flush()
+
+    def shutdown(self):
+        if self._path is not None:
+            self._gate.close()
+
+
+@pytest.fixture
+def run_of(tmp_path):
+    """A function that gives a run of a provider of this file."""
+    with (tmp_path / "wire").open("wb") as file:
+
+        def begin(kind):
+            watch = Watch(Wire(file.fileno()), scale=SCALE)
+            home = tmp_path / "root" / "home"
+            home.parent.mkdir()
+            run = Run(kind, "native", home, watch, Context(scale=SCALE))
+            target = f"tests.test_checks_of_stores:{kind.__name__}"
+            run.loading = {"target": target, "factory": None, "path": [str(ROOT)]}
+            return run
+
+        yield begin
+
+
+def test_a_store_in_no_file_is_not_asked(run_of):
+    with pytest.raises(NotApplicable, match="in no file below its home"):
+        stores.what_a_locked_store_accepts_is_not_lost(run_of(Remembers))
+
+
+def test_a_provider_that_locks_its_files_itself_is_not_asked(run_of):
+    with pytest.raises(NotApplicable, match="locked itself"):
+        stores.recall_does_not_wait_for_a_lock(run_of(HoldsItsFiles))
+
+
+def test_what_lies_beside_a_database_stands_for_the_database(run_of):
+    run = run_of(Journal)
+    fact = run.facts.new()
+    run.home.mkdir()
+    (run.home / "store.db").write_bytes(b"nothing yet")
+    (run.home / "store.db-wal").write_text(fact.text)
+    assert storefaults.files(run, [fact]) == [run.home / "store.db"]
+
+
+class Truncates(Journal):
+    """Empties its file before it writes."""
+
+    def _save(self):
+        with self._path.open("w", encoding="ascii") as file:
+            file.writelines(json.dumps(entry) + "\n" for entry in self._entries)
+
+
+def test_a_file_that_is_emptied_before_the_disk_is_full_is_a_loss(run_of):
+    with pytest.raises(Violation, match="did not come back"):
+        stores.a_full_disk_costs_nothing_that_was_stored(run_of(Truncates))
