@@ -20,6 +20,7 @@ _ROUNDS = 8
 #: So often as the specification says that a reader decodes, each time to the letter.
 _EXACT_ROUNDS = 3
 _PIECES_AT_ONCE = 4096
+_MOST_OF_A_RUN = 255
 _SQUEEZED = re.compile(f"[{HIDDEN}]++")
 _UNSEEN_RUNS = re.compile(f"{UNSEEN}++")
 
@@ -110,31 +111,44 @@ class _Rewritten(Reading):
     """
     Another reading in which units were rewritten.
 
-    Keeps of each unit where it stands now, how long it is, and how much shorter than before the
-    text is behind it: nine bytes for a unit, since a hostile text is made of nothing else.
+    Keeps of each run of like units where it stands now, how long its units are and how many, and
+    how much shorter than before the text is behind it: ten bytes for a run, since a hostile text is
+    made of nothing else. Like units follow each other, and are as long before and as long now.
     """
 
     def __init__(self, before: Reading, pattern: re.Pattern[str], scribe: Scribe) -> None:
         self._before = before
         whole = "i" if len(before.text) < 1 << 31 else "q"
-        self._at, self._lost, self._long = array(whole), array(whole, [0]), array("B")
+        self._at, self._lost = array(whole), array(whole)
+        self._long, self._many = array("B"), array("B")
         super().__init__(self._rewritten(before.text, pattern, scribe))
 
     def _rewritten(self, text: str, pattern: re.Pattern[str], scribe: Scribe) -> str:
         pieces = Pieces()
         end = lost = 0
+        like = None
         for match in pattern.finditer(text):
             unit = scribe.written(match)
             if unit is None:
                 continue
             start, stop = match.span()
-            self._at.append(start - lost)
-            self._long.append(len(unit))
-            lost += stop - start - len(unit)
-            self._lost.append(lost)
+            size = stop - start, len(unit)
+            if start == end and size == like and self._many[-1] < _MOST_OF_A_RUN:
+                self._many[-1] += 1
+            else:
+                self._begin(start, lost, len(unit))
+            lost += size[0] - size[1]
             pieces.add(text[end:start], unit)
-            end = stop
+            end, like = stop, size
+        self._lost.append(lost)
         return pieces.joined(text[end:]) if end else text
+
+    def _begin(self, start: int, lost: int, long: int) -> None:
+        """A run whose first unit began at `start`, in a text that had lost so much before it."""
+        self._at.append(start - lost)
+        self._lost.append(lost)
+        self._long.append(long)
+        self._many.append(1)
 
     @property
     def changed(self) -> bool:
@@ -146,13 +160,15 @@ class _Rewritten(Reading):
 
     def _place(self, place: int) -> tuple[int, int]:
         """Where the unit begins and ends, before it was rewritten, that holds `place`."""
-        unit = bisect_right(self._at, place)
-        if unit:
-            begin = self._at[unit - 1]
-            end = begin + self._long[unit - 1]
-            if place < end:
-                return begin + self._lost[unit - 1], end + self._lost[unit]
-        shift = self._lost[unit]
+        behind = bisect_right(self._at, place)
+        shift = self._lost[behind]
+        if behind:
+            run = behind - 1
+            begin, long, many = self._at[run], self._long[run], self._many[run]
+            if place < begin + long * many:
+                before = long + (shift - self._lost[run]) // many
+                first = begin + self._lost[run] + (place - begin) // long * before
+                return first, first + before
         return place + shift, place + shift + 1
 
 
