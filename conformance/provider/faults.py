@@ -182,6 +182,7 @@ def a_failing_backend_is_reported(run: Run) -> None:
         seen = bench.server.pieces
         refused = not accepts(subject, run.facts.new(), route)
         if not refused and not _is_tried(bench, subject, seen):
+            bench.needs_reach()
             raise NotApplicable("nothing that was written was sent to the backend")
         if not refused and not run.wait_until(lambda: bool(records.found or _told(run, subject))):
             run.violated(

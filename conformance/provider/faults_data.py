@@ -37,11 +37,12 @@ def _stores(run: Run) -> str:
     return run.needs_route("turns", "writes", "tools")
 
 
-def _known(run: Run, route: str) -> Fact:
+def _known(bench: Bench, route: str) -> Fact:
     """A fact that was stored through the server, and that a new session brings back."""
-    fact = run.facts.new()
+    run, fact = bench.run, bench.run.facts.new()
     with run.session() as subject:
         run.plant(subject, fact, route)
+    bench.needs_reach()
     if not run.reopened_brings_back(fact):
         raise Untestable(f"{fact.text!r}, stored while the backend works, did not come back")
     return fact
@@ -51,7 +52,7 @@ def _known(run: Run, route: str) -> Fact:
 def what_is_accepted_while_the_backend_fails_is_stored(run: Run) -> None:
     with relaying(run) as bench:
         route = _stores(run)
-        _known(run, route)
+        _known(bench, route)
         subject = bench.open()
         accepted = [fact for said, fact in _written(bench, subject, route)]
         run.close(subject)
@@ -83,7 +84,7 @@ def _written(bench: Bench, subject: Subject, route: str) -> list[tuple[str, Fact
 def a_late_answer_stores_nothing_twice(run: Run) -> None:
     with relaying(run) as bench:
         route = _stores(run)
-        usual = _times(run, _known(run, route))
+        usual = _times(run, _known(bench, route))
         if not usual:
             reason = "recall does not show a stored text in its own words"
             raise Untestable(f"{reason}; needs: the setting `read_back`")
@@ -133,7 +134,7 @@ def _times(run: Run, fact: Fact) -> int:
 def a_backend_that_works_again_is_used_again(run: Run) -> None:
     with relaying(run) as bench:
         route = _stores(run)
-        known = _known(run, route)
+        known = _known(bench, route)
         subject = bench.open()
         asks = run.declared("recall_basis", "query") != "session"
         if asks and not run.brings_back(subject, known):

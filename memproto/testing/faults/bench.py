@@ -72,13 +72,20 @@ class Bench:
         """Have the backend be so from now on."""
         self.server.turn(mode)
 
-    def is_reached(self) -> bool:
-        """Whether a session connects to the server; those that connect late are given reason to."""
+    def needs_reach(self) -> None:
+        """
+        Go on only where a session connects to the server; one that connects late has reason to.
+
+        Raises:
+            Untestable: None did.
+
+        """
         if not self.server.connections:
             self.turn(modes.status(503))
             with contextlib.suppress(HookRaised, HookLate), self.run.session() as subject:
                 routes.live(subject, self.run.facts.new())
-        return self.server.connections > 0
+        if not self.server.connections:
+            raise Untestable(_UNREACHED)
 
 
 @contextlib.contextmanager
@@ -93,8 +100,7 @@ def failing(run: Run, mode: Mode, *, scheme: str = "") -> Iterator[Bench]:
     """
     with _serving(run, needs_backend(run), mode, scheme) as bench:
         yield bench
-        if not bench.is_reached():
-            raise Untestable(_UNREACHED)
+        bench.needs_reach()
 
 
 @contextlib.contextmanager
@@ -113,8 +119,7 @@ def relaying(run: Run) -> Iterator[Bench]:
         raise Untestable(f"{what}; needs: a backend there, by `service`, `env` or `config`")
     with _serving(run, place, modes.forward) as bench:
         yield bench
-        if not bench.server.connections:
-            raise Untestable(_UNREACHED)
+        bench.needs_reach()
 
 
 @contextlib.contextmanager

@@ -200,7 +200,8 @@ class FaultServer:
     # -- connections -------------------------------------------------------------------------------
 
     def _accept(self) -> None:
-        while self._woken not in select([self._listener, self._woken], [], [])[0]:
+        waited: list[int] = [self._listener.fileno(), self._woken]
+        while self._woken not in select(waited, [], [])[0]:
             with contextlib.suppress(OSError):
                 self._take(Link(wires.accepted(self._listener), self))
 

@@ -1,0 +1,198 @@
+"""The checks of backends that fail: who is concerned, what is reached, and kinds without mutant."""
+
+import contextlib
+import logging
+import socket
+import threading
+import warnings
+
+import pytest
+
+from memproto.conformance.provider import faults, faults_data
+from memproto.errors import Unavailable
+from memproto.testing.clauses import NotApplicable, Untestable, Violation
+from memproto.testing.context import Context
+from memproto.testing.run import Run
+from memproto.testing.subject import Watch
+from memproto.testing.watchers import AuditLog
+from tests.good.journal import Journal
+from tests.good.remote import Remote
+from tests.good.remote.server import running
+
+#: Factor on the budgets; the provider's own timeouts are shorter still.
+SCALE = 0.2
+
+CHECKS = {
+    name: check
+    for module in (faults, faults_data)
+    for name, check in vars(module).items()
+    if getattr(check, "__module__", "") == module.__name__ and "_" in name and name[0] != "_"
+}
+
+
+class NoWire:
+    def hook(self, operation, budget_s):
+        return contextlib.nullcontext()
+
+
+@pytest.fixture(scope="module")
+def audit():
+    return AuditLog()
+
+
+@pytest.fixture
+def server():
+    with running() as yielded:
+        yield yielded["config"]
+
+
+@pytest.fixture
+def run_of(tmp_path, audit):
+    before = set(threading.enumerate())
+
+    def build(factory, backend=None, **context):
+        capabilities = {"stores": ["turns", "writes"], **context.pop("capabilities", {})}
+        routes = {"turns": "declared", "writes": "declared", "tools": "absent"}
+        told = Context(
+            scale=SCALE, routes=routes, capabilities=capabilities, backend=backend, **context
+        )
+        run = Run(factory, "native", tmp_path / "memory", Watch(NoWire(), scale=SCALE), told)
+        run.audit = audit
+        return run
+
+    yield build
+    left = [thread for thread in threading.enumerate() if thread not in before]
+    assert not [thread.name for thread in left if thread.name == "kit-faults"]
+
+
+class Hasty(Remote):
+    recall_s = 0.3
+    write_s = 0.2
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_provider_that_connects_to_nothing_is_not_concerned(run_of, name):
+    with pytest.raises(NotApplicable, match="opens no connection"):
+        CHECKS[name](run_of(Journal))
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_one_that_connects_is_untestable_without_the_setting(run_of, server, name):
+    with pytest.raises(Untestable, match="needs: the setting `backend`"):
+        CHECKS[name](run_of(Hasty, config=server))
+
+
+class Elsewhere(Hasty):
+    """Reads its address where the setting does not say."""
+
+    def initialize(self, session_key, config):
+        super().initialize(session_key, {**config, "remote_url": config["other_url"]})
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_setting_that_does_not_reach_the_provider_is_no_pass(run_of, server, name):
+    told = {"other_url": server["remote_url"], **server}
+    with pytest.raises(Untestable, match="the fault server saw no connection"):
+        CHECKS[name](run_of(Elsewhere, ("config", "remote_url"), config=told))
+
+
+@pytest.mark.parametrize("name", [n for n in CHECKS if n in vars(faults_data)])
+def test_what_is_stored_is_untestable_without_a_backend_behind_the_server(run_of, name):
+    config = {"remote_url": "https://api.example.com/v1"}
+    with pytest.raises(Untestable, match=r"api\.example\.com.*needs: a backend there"):
+        CHECKS[name](run_of(Hasty, ("config", "remote_url"), config=config))
+
+
+def test_a_variable_of_the_environment_serves_as_well(run_of, monkeypatch):
+    class ByVariable(Hasty):
+        def initialize(self, session_key, config):
+            import os
+
+            super().initialize(session_key, {**config, "remote_url": os.environ["REMOTE_URL"]})
+
+    monkeypatch.delenv("REMOTE_URL", raising=False)
+    faults.an_error_is_no_memory(run_of(ByVariable, ("env", "REMOTE_URL")))
+
+
+# -- reports ---------------------------------------------------------------------------------------
+
+
+class Dropping(Hasty):
+    def _send(self, change):
+        with contextlib.suppress(Unavailable):
+            super()._send(change)
+
+
+class SaysItInTheLog(Dropping):
+    """Says it in the log, by a logger that hands nothing up."""
+
+    def _send(self, change):
+        try:
+            Hasty._send(self, change)
+        except Unavailable:
+            logging.getLogger("tests.apart").warning("the server is away")
+
+
+class SaysItInTheStatus(Dropping):
+    """Says it by the extension `status`."""
+
+    lost = 0
+
+    def _send(self, change):
+        try:
+            Hasty._send(self, change)
+        except Unavailable:
+            self.lost += 1
+
+    def recall_status(self):
+        return {"state": "degraded" if self.lost else "ok", "lost_writes": self.lost}
+
+    def unavailable_reason(self):
+        return ""
+
+
+@pytest.mark.parametrize("factory", [Hasty, SaysItInTheLog, SaysItInTheStatus])
+def test_a_report_is_an_error_a_warning_or_a_status(run_of, monkeypatch, factory):
+    monkeypatch.setattr(logging.getLogger("tests.apart"), "propagate", False)
+    told = {"extensions": ["status"] if factory is SaysItInTheStatus else []}
+    run = run_of(factory, ("config", "remote_url"), capabilities=told)
+    faults.a_failing_backend_is_reported(run)
+
+
+def test_silence_is_none(run_of):
+    with pytest.raises(Violation, match="nothing was said"):
+        faults.a_failing_backend_is_reported(run_of(Dropping, ("config", "remote_url")))
+
+
+class Batching(Hasty):
+    """Sends nothing before there is enough of it."""
+
+    def _send(self, change):
+        pass
+
+
+def test_a_provider_that_sent_nothing_has_nothing_to_report(run_of):
+    run = run_of(Batching, ("config", "remote_url"))
+    with pytest.raises(NotApplicable, match="nothing that was written was sent"):
+        faults.a_failing_backend_is_reported(run)
+
+
+# -- connections -----------------------------------------------------------------------------------
+
+
+def test_connections_and_lookups_of_hosts_are_counted(audit):
+    before = audit.connections
+    with socket.socket() as one, contextlib.suppress(OSError):
+        one.connect(("127.0.0.1", 9))
+    with contextlib.suppress(OSError):
+        socket.getaddrinfo("memory.example", 443)
+    assert audit.connections == before + 2
+
+
+def test_sockets_of_this_process_and_files_are_not_counted(audit, tmp_path):
+    before = audit.connections
+    with warnings.catch_warnings(), socket.create_server(("127.0.0.1", 0)):
+        warnings.simplefilter("error")
+    with socket.socket(socket.AF_UNIX) as one, contextlib.suppress(OSError):
+        one.connect(str(tmp_path / "none"))
+    assert audit.connections == before
