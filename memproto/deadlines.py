@@ -53,6 +53,11 @@ class Deadlines:
         enrich_s: For all recalls of one turn together.
         compress_s: For all providers of one compression together.
         shutdown_s: For everything that happens at the end together.
+        tool_s: For one tool call.
+        turn_start_s: For all providers together, to be told that a turn begins.
+        ask_s: For all answers together to a question that needs no backend: tool schemas, the
+            prompt block, the status, the paths of a backup; and for one preparation of a recall.
+        privacy_s: For all exports, or all that is to be forgotten, together.
 
     """
 
@@ -60,6 +65,10 @@ class Deadlines:
     enrich_s: float = 5.0
     compress_s: float = 120.0
     shutdown_s: float = 15.0
+    tool_s: float = 60.0
+    turn_start_s: float = 5.0
+    ask_s: float = 5.0
+    privacy_s: float = 60.0
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

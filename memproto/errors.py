@@ -66,6 +66,10 @@ class InvalidLabel(RegistrationError):
     """The name cannot stand as a label in the context block. It is refused, not repaired."""
 
 
+class SecondExternalProvider(RegistrationError):
+    """A provider beside the builtin one is registered already, and the policy allows one."""
+
+
 class InvalidNonce(MemprotoError, ValueError):
     """The text cannot stand as the nonce of a context block. It is refused, not repaired."""
 

@@ -1,5 +1,6 @@
 """The reference registry: threads, and a deadline on every call to a provider that has one."""
 
+from memproto.registry.policy import Policy
 from memproto.registry.registry import MemoryProviderRegistry
 
-__all__ = ["MemoryProviderRegistry"]
+__all__ = ["MemoryProviderRegistry", "Policy"]

@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from memproto.deadlines import Clock, Limits
@@ -16,6 +16,8 @@ from memproto.registry.workers import Worker
 from memproto.types import EventOutcome
 
 _NOTHING = -1
+_NO_KEYWORDS: Mapping[str, Any] = {}
+_SWITCH = "on_session_switch"
 
 
 class Flight(Protocol):
@@ -49,6 +51,8 @@ class Lane:
     Attributes:
         late: Hook to its calls that passed their deadline and have not returned.
         capabilities: What the provider declared, frozen.
+        extensions: Those of the declared extensions whose hooks the provider has.
+        switching: Numbers of the accepted switches of session that were not delivered yet.
 
     """
 
@@ -58,6 +62,8 @@ class Lane:
         self.label = label
         self.provider = provider
         self.capabilities: Mapping[str, Any] = {}
+        self.extensions: frozenset[str] = frozenset()
+        self.switching: set[int] = set()
         self.late: collections.defaultdict[str, set[Flight]] = collections.defaultdict(set)
         self._clock = clock
         self._sink = sink
@@ -66,6 +72,9 @@ class Lane:
         self._changed = threading.Condition(self._lock)
         self._flights: set[Flight] = set()
         self._accepted: dict[int, tuple[str, tuple[Any, ...]]] = {}
+        self._keywords: dict[int, Mapping[str, Any]] = {}
+        self._followers: dict[int, Callable[[], None]] = {}
+        self._waiting = 0
         self._numbers = itertools.count()
         self._in_hand = _NOTHING
         self._closing = self._cut = False
@@ -86,10 +95,22 @@ class Lane:
 
     # -- calls --------------------------------------------------------------------------------
 
-    def attempt(self, hook: str, *args: Any) -> tuple[Any, str]:
+    def attempt(
+        self, hook: str, *args: Any, keywords: Mapping[str, Any] = _NO_KEYWORDS
+    ) -> tuple[Any, str]:
         """Call one hook here and now; as `events.attempt`."""
         describe = operators_reason if hook == "initialize" else type_name
-        return attempt(_call, self.provider, hook, args, describe=describe)
+        return self.attempt_telling(describe, hook, args, keywords)
+
+    def attempt_telling(
+        self,
+        describe: Callable[[object], str],
+        hook: str,
+        args: tuple[Any, ...],
+        keywords: Mapping[str, Any],
+    ) -> tuple[Any, str]:
+        """As `attempt`, with what `describe` says of an error."""
+        return attempt(_call, self.provider, hook, args, keywords, describe=describe)
 
     def tell(
         self,
@@ -127,17 +148,34 @@ class Lane:
 
     # -- writes -------------------------------------------------------------------------------
 
-    def accept(self, hook: str, args: tuple[Any, ...]) -> None:
-        """Queue one write; after the end, or where too many wait, it is dropped, and said so."""
+    def accept(
+        self,
+        hook: str,
+        args: tuple[Any, ...],
+        keywords: Mapping[str, Any] = _NO_KEYWORDS,
+        then: Callable[[], None] | None = None,
+    ) -> None:
+        """
+        Queue one write; after the end, or where too many wait, it is dropped, and said so.
+
+        A switch of session always finds room: what came after it would be stored in the wrong one.
+        `then` runs on the writes' thread after the write, unless the provider is closing.
+        """
         if self._closing:
             self.tell(hook, "dropped", detail="closed", lost=1)
-        elif len(self._accepted) >= self._most_queued:
+        elif len(self._accepted) >= self._most_queued and hook != _SWITCH:
             self.tell(hook, "dropped", detail="full", lost=1)
         else:
-            self._queue(hook, args)
+            number = next(self._numbers)
+            if keywords:
+                self._keywords[number] = keywords
+            if then is not None:
+                self._followers[number] = then
+            if hook == _SWITCH:
+                self.switching.add(number)
+            self._queue(number, hook, args)
 
-    def _queue(self, hook: str, args: tuple[Any, ...]) -> None:
-        number = next(self._numbers)
+    def _queue(self, number: int, hook: str, args: tuple[Any, ...]) -> None:
         job = functools.partial(self._serve, number)  # made first: no signal comes between the next
         self._accepted[number] = hook, args
         self._writes.put(job)
@@ -152,12 +190,17 @@ class Lane:
             self._in_hand = number
         self._deliver(*write)
         self._in_hand = _NOTHING
-        if self._closing:
+        self.switching.discard(number)
+        if self._closing or self._waiting:
             self._tell_exit()
+        follower = self._followers.pop(number, None)
+        if follower is not None and not self._closing:
+            follower()
 
     def _deliver(self, hook: str, args: tuple[Any, ...]) -> None:
         began = self._clock.now()
-        _, error = self.attempt(hook, *args)
+        keywords = self._keywords.pop(self._in_hand, _NO_KEYWORDS)
+        _, error = self.attempt(hook, *args, keywords=keywords)
         took_s = self._clock.now() - began
         outcome: EventOutcome = "raised" if error else "ok"
         if self._accepted.pop(self._in_hand, None) is None:
@@ -174,6 +217,38 @@ class Lane:
         for hook, count in lost.items():
             self.tell(hook, "abandoned", lost=count)
 
+    # -- waiting for writes -------------------------------------------------------------------
+
+    @property
+    def queued(self) -> int:
+        """How many accepted writes were not delivered yet, the one in hand included."""
+        return len(self._accepted)
+
+    def await_switches(self) -> None:
+        """Wait until the provider is in the session that the host is in, or is closing."""
+        with self._lock:
+            self._waiting += 1
+            try:
+                while self.switching and not self._cut:
+                    self._clock.wait(self._changed, math.inf)
+            finally:
+                self._waiting -= 1
+
+    def await_writes(self, until: float) -> bool:
+        """Whether what was accepted before this call has met its fate; waits until `until`."""
+        limit = next(self._numbers)
+        with self._lock:
+            self._waiting += 1
+            try:
+                while self._oldest(limit) < limit and self._clock.now() < until:
+                    self._clock.wait(self._changed, until)
+            finally:
+                self._waiting -= 1
+        return self._oldest(limit) >= limit
+
+    def _oldest(self, default: int) -> int:
+        return min(tuple(self._accepted), default=default)
+
     # -- the end ------------------------------------------------------------------------------
 
     def run_close(self, drain_until: float, until: float) -> None:
@@ -187,6 +262,8 @@ class Lane:
         in_time: EventOutcome = "ok" if ended < until else "late_answer"
         self.tell("shutdown", "raised" if error else in_time, ended - began, error)
         self.give_up_writes()
+        if self._waiting:
+            self._tell_exit()
 
     def _drain(self, drain_until: float) -> None:
         with self._lock:
@@ -194,6 +271,7 @@ class Lane:
             while (limit := self._busy_until(drain_until)) > self._clock.now():
                 self._clock.wait(self._changed, limit)
             self._cut = True
+            self._changed.notify_all()
         self._writes.stop()
         self._recalls.stop()
 
@@ -216,5 +294,7 @@ class Lane:
         self._recalls.join_idle()
 
 
-def _call(provider: MemoryProvider, hook: str, args: tuple[Any, ...]) -> Any:
-    return getattr(provider, hook)(*args)
+def _call(
+    provider: MemoryProvider, hook: str, args: tuple[Any, ...], keywords: Mapping[str, Any]
+) -> Any:
+    return getattr(provider, hook)(*args, **keywords)

@@ -5,11 +5,12 @@ from types import MappingProxyType
 from typing import Any
 
 from memproto.deadlines import Clock, Deadlines
-from memproto.operations import CORE_HOOKS
+from memproto.operations import EXTENSION_HOOKS
 from memproto.registry.events import attempt, type_name
 from memproto.registry.exits import Ending
 from memproto.registry.lanes import Lane
 from memproto.registry.messages import copied
+from memproto.registry.policy import Policy
 from memproto.registry.recall import Gather, initialize
 from memproto.types import SPEC_VERSION
 
@@ -17,14 +18,14 @@ _DEEPEST = 32
 _PLATFORM = "library"
 
 
-def completed(config: Mapping[str, Any], deadlines: Deadlines) -> dict[str, Any]:
+def completed(config: Mapping[str, Any], deadlines: Deadlines, policy: Policy) -> dict[str, Any]:
     """Returns a copy of `config` with what providers are promised; `home` is the host's to give."""
     promised = {
         "protocol": {
             "version": SPEC_VERSION,
             "host": "memproto",
-            "hooks": list(CORE_HOOKS),
-            "contexts": ["primary"],
+            "hooks": policy.hooks(),
+            "contexts": list(policy.contexts),
         },
         "deadlines": {
             "initialize_s": deadlines.initialize_s,
@@ -54,6 +55,7 @@ def opened(
         initialized = _is_initialized(lane, session_key, config, clock, deadlines)
         if initialized:
             lane.capabilities = _declared(lane)
+            lane.extensions = _served(lane)
     except BaseException:  # the user's interrupt: nobody waits, and it goes on
         Ending([lane], clock, deadlines.shutdown_s).begin()
         raise
@@ -121,6 +123,26 @@ def _frozen_declaration(answer: object) -> Mapping[str, Any]:
     if not _is_suppression(declared.get("suppresses_local_writes", False)):
         raise TypeError("suppresses_local_writes is neither a bool nor bools by target")
     return declared
+
+
+def _served(lane: Lane) -> frozenset[str]:
+    """The declared extensions whose hooks the provider has; an event for each other one."""
+    declared = lane.capabilities.get("extensions", ())
+    known = [name for name in EXTENSION_HOOKS if _names(declared, name)]
+    served = frozenset(name for name in known if _has_hooks(lane, name))
+    for name in known:
+        if name not in served:
+            lane.tell("capabilities", "wrong_type", detail=f"{name} without its hooks")
+    return served
+
+
+def _names(declared: object, extension: str) -> bool:
+    return isinstance(declared, tuple | frozenset) and extension in declared
+
+
+def _has_hooks(lane: Lane, extension: str) -> bool:
+    found = (attempt(getattr, lane.provider, hook)[0] for hook in EXTENSION_HOOKS[extension])
+    return all(callable(hook) for hook in found)
 
 
 def _is_suppression(value: object) -> bool:

@@ -121,6 +121,8 @@ class Call:
     def __call__(self) -> None:
         """Run the hook, unless the deadline has passed, and hand in what it returned."""
         gather, lane = self.gather, self.lane
+        if lane.switching:
+            lane.await_switches()  # it would answer for the session that was left
         began = ended = gather.clock.now()
         if not gather.closed and began < gather.until and lane.may_start():
             self.started = True
@@ -170,9 +172,9 @@ def recall(
     """Returns (label, text) of each provider that had something to say in time, in order."""
     copy = copier(messages)
     calls = [
-        Call(lane, _RECALL, (user_message, copy()), gather) for lane in _not_stuck(lanes, _RECALL)
+        Call(lane, _RECALL, (user_message, copy()), gather) for lane in not_stuck(lanes, _RECALL)
     ]
-    _fly(calls, gather)
+    fly(calls, gather)
     return [
         (call.lane.label, call.answer)
         for call in calls
@@ -187,10 +189,10 @@ def compress(
     copy = copier(normalised(messages))
     calls = [
         Call(lane, _COMPRESS, (copy(), compression_count), gather, worker)
-        for lane in _not_stuck(lanes, _COMPRESS)
-        if (worker := _started_worker(lane)) is not None
+        for lane in not_stuck(lanes, _COMPRESS)
+        if (worker := started_worker(lane)) is not None
     ]
-    _fly(calls, gather)
+    fly(calls, gather)
     for call in calls:
         if call.done and call.worker is not None:
             call.worker.join()
@@ -198,22 +200,24 @@ def compress(
 
 def initialize(lane: Lane, session_key: str, config: dict[str, Any], gather: Gather) -> bool:
     """Whether `initialize`, on a thread of its own, returned in time."""
-    worker = _started_worker(lane, _INITIALIZE)
+    worker = started_worker(lane, _INITIALIZE)
     if worker is None:
         return False
     call = Call(lane, _INITIALIZE, (session_key, config), gather, worker)
-    _fly([call], gather)
+    fly([call], gather)
     return call.done and not call.error
 
 
-def _not_stuck(lanes: Sequence[Lane], hook: str) -> list[Lane]:
+def not_stuck(lanes: Sequence[Lane], hook: str) -> list[Lane]:
+    """Those of `lanes` that have returned from this hook; the others are told by an event."""
     for lane in lanes:
         if lane.late[hook]:
             lane.tell(hook, "stuck")
     return [lane for lane in lanes if not lane.late[hook]]
 
 
-def _started_worker(lane: Lane, hook: str = _COMPRESS) -> Worker | None:
+def started_worker(lane: Lane, hook: str = _COMPRESS) -> Worker | None:
+    """A running thread for one call, or None, and an event, where none can be started."""
     worker = Worker(f"memproto-{lane.label}-{hook}")
     try:
         worker.start()
@@ -223,7 +227,8 @@ def _started_worker(lane: Lane, hook: str = _COMPRESS) -> Worker | None:
     return worker
 
 
-def _fly(calls: list[Call], gather: Gather) -> None:
+def fly(calls: list[Call], gather: Gather) -> None:
+    """Start `calls`, wait for them, tell their events; what no thread took is removed."""
     gather.pending = len(calls)
     refused = [call for call in calls if not call.takes_off()]
     for call in refused:

@@ -17,21 +17,26 @@ from memproto.registry.exits import Ending, end_at_exit, forget_at_exit
 from memproto.registry.lanes import Lane
 from memproto.registry.messages import plain_text
 from memproto.registry.opening import completed, opened
+from memproto.registry.policy import Policy
 from memproto.registry.recall import Gather, compress, recall
+from memproto.registry.routing import Tool, ToolRouter, read_tools
 from memproto.types import LABEL, Event, Message, is_label
 
 _HOOKS = tuple(hook for hook in CORE_HOOKS if hook != "name")
 
 
 # Guarantees: no method raises what a provider raised, and none waits longer than its deadline,
-#   whatever the providers do; the order of `register` is the order of everything; after
-#   `shutdown_all`, or once nothing refers to the registry, no thread is left but those that a
+#   whatever the providers do; the builtin provider stands first, the others in the
+#   order of `register`, in everything; after `shutdown_all`, or once nothing refers to the
+#   registry, no thread is left but those that a
 #   provider does not give back; in a forked child every method does nothing.
 # Assumes: the injected clock is monotonic; hosts call `shutdown_all`, since the exit function is
 #   best effort. The user's KeyboardInterrupt on the main thread passes through.
-class MemoryProviderRegistry:
+class MemoryProviderRegistry(ToolRouter):
     """
     Holds the providers of one agent and calls them as the specification promises.
+
+    In an `agent_context` that is not among the policy's `contexts` no write hook is called.
 
     Every method may be called from any thread. Only `initialize_all`, `enrich_turn`, `on_compress`
     and `shutdown_all` block: the first as long as the providers' `initialize` does, the others up
@@ -41,6 +46,7 @@ class MemoryProviderRegistry:
         deadlines: The budgets in seconds; the specification's by default.
         limits: What may wait in its queues at most.
         clock: What all waiting goes through; the system's monotonic clock by default.
+        policy: What the operator allows, and what the host says of itself.
         on_event: Called with every `Event`, on the thread on which it happens, one that belongs to
             the registry included; what it raises is dropped.
 
@@ -52,19 +58,23 @@ class MemoryProviderRegistry:
         deadlines: Deadlines | None = None,
         limits: Limits | None = None,
         clock: Clock | None = None,
+        policy: Policy | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         self._deadlines = deadlines or Deadlines()
         self._limits = limits or Limits()
         self._clock = clock or MonotonicClock()
+        self._policy = policy or Policy()
         self._sink = EventSink(on_event)
         self._process = os.getpid()
         self._lock = threading.RLock()  # a signal handler may end what it interrupts
         self._registered: dict[str, Lane] = {}
         self._lanes: tuple[Lane, ...] = ()
+        self._tools: Mapping[str, Tool] = MappingProxyType({})
         self._ended: tuple[Lane, ...] = ()
         self._ending: Ending | None = None
         self._is_sealed = self._is_closed = False
+        self._writes_are_called = True
 
     def __del__(self) -> None:
         # An attribute may be missing if the construction failed; at exit modules may be gone.
@@ -80,6 +90,7 @@ class MemoryProviderRegistry:
             NotAProvider: A member is missing, or is a coroutine function.
             InvalidLabel: The name cannot label a section of the block.
             DuplicateProvider: Another provider has this name.
+            SecondExternalProvider: The policy allows one, and there is one.
             RegistryClosed: The registry was initialized or shut down already.
 
         """
@@ -92,11 +103,12 @@ class MemoryProviderRegistry:
                 raise RegistryClosed(f"{label!r} came after `initialize_all` or `shutdown_all`")
             if label in self._registered:
                 raise DuplicateProvider(f"another provider is registered as {label!r}")
+            self._policy.check_place(label, self._registered)
             self._registered[label] = Lane(label, provider, self._clock, self._sink, self._limits)
 
     @property
     def providers(self) -> tuple[str, ...]:
-        """The names of the active providers, in the order of registration."""
+        """The names of the active providers, in the order of registration, the builtin first."""
         return tuple(lane.label for lane in self._lanes)
 
     @property
@@ -108,7 +120,8 @@ class MemoryProviderRegistry:
 
     def initialize_all(self, session_key: str, config: Mapping[str, Any]) -> None:
         """
-        Open each provider, on this thread, in the order of registration; drop those that fail.
+        Open each provider, on this thread, the builtin one first and the others in the order of
+        registration; drop those that fail. Then read the tool schemas, once for the session.
 
         Each is handed a copy of `config`, completed by `protocol`, `deadlines`, `limits` and
         `platform` where it has none; `home` is the host's to give. Blocks as long as they do.
@@ -123,13 +136,15 @@ class MemoryProviderRegistry:
             if self._is_sealed or self._is_closed:
                 raise RegistryClosed("`initialize_all` was called already, or `shutdown_all` was")
             self._is_sealed = True
-            waiting = tuple(self._registered.values())
+            waiting = self._policy.in_order(tuple(self._registered.values()))
+            self._writes_are_called = self._policy.calls_writes(config)
         lanes: list[Lane] = []
         try:
             for lane in waiting:
-                handed = completed(config, self._deadlines)
+                handed = completed(config, self._deadlines, self._policy)
                 if opened(lane, session_key, handed, self._clock, self._deadlines):
                     lanes.append(lane)
+            self._tools = read_tools(lanes, self._policy, self._gather(self._deadlines.ask_s))
         finally:
             self._publish(tuple(lanes))
 
@@ -184,7 +199,7 @@ class MemoryProviderRegistry:
         self._queue("on_turn_complete", (original, plain_text(assistant_response)))
 
     def _queue(self, hook: str, args: tuple[Any, ...], but: str | None = None) -> None:
-        if self._is_elsewhere():
+        if self._is_elsewhere() or not self._writes_are_called:
             return
         for lane in self._lanes or self._ended:
             if lane.label != but:
@@ -236,10 +251,6 @@ class MemoryProviderRegistry:
         forget_at_exit(self)
         if self._lanes and not self._is_elsewhere():
             self._end_of(self._lanes).begin()
-
-    def _is_elsewhere(self) -> bool:
-        """Whether this is a copy in a forked process, which has none of the threads."""
-        return self._process != os.getpid()
 
 
 def _check_members(provider: object) -> None:

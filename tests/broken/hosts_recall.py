@@ -6,7 +6,7 @@ import time
 from memproto.deadlines import Deadlines
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.messages import copied_messages
-from memproto.registry.recall import Call, Gather, _fly, recall
+from memproto.registry.recall import Call, Gather, fly, recall
 from memproto.registry.workers import Worker
 from tests.broken.hosts_parts import Through, Wrapping
 from tests.broken.marks import mutant
@@ -65,7 +65,7 @@ class StartsAThreadForEachRecall(MemoryProviderRegistry):
             worker.start()
             args = (user_message, copied_messages(messages))
             calls.append(Call(lane, "enrich_turn", args, gather, worker))
-        _fly(calls, gather)
+        fly(calls, gather)
         return [(c.lane.label, c.answer) for c in calls if c.done and (c.answer or "").strip()]
 
 
@@ -86,7 +86,7 @@ class HandsOutTheAgentsOwnMessages(MemoryProviderRegistry):
         gather = Gather(self._clock, self._deadlines.enrich_s)
         asked = [lane for lane in self._lanes if not lane.late["enrich_turn"]]
         calls = [Call(lane, "enrich_turn", (user_message, messages), gather) for lane in asked]
-        _fly(calls, gather)
+        fly(calls, gather)
         return [(c.lane.label, c.answer) for c in calls if c.done and (c.answer or "").strip()]
 
 

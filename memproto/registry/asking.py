@@ -1,0 +1,124 @@
+"""Questions to several providers at once, each on a thread of its own, under one deadline."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from memproto.registry.events import attempt, type_name
+from memproto.registry.lanes import Lane
+from memproto.registry.recall import Call, Gather, fly, not_stuck, started_worker
+from memproto.registry.workers import Worker
+from memproto.types import EventOutcome
+
+_NO_KEYWORDS: Mapping[str, Any] = {}
+
+
+class UnfitAnswer(ValueError):
+    """An answer that the contract does not allow; the message says why, without its text."""
+
+
+class Asked(Call):
+    """
+    A call whose answer may be of any type that `fits` takes.
+
+    Attributes:
+        fits: Returns the answer as the host gets it; raises where the contract does not allow it.
+        keywords: What the hook is called with beside `args`.
+        after_writes: Whether what was accepted before is delivered first.
+        found: What `fits` returned; holds only where `outcome` is `ok`.
+
+    """
+
+    __slots__ = ("after_writes", "fits", "found", "keywords")
+
+    def __init__(
+        self,
+        lane: Lane,
+        hook: str,
+        args: tuple[Any, ...],
+        gather: Gather,
+        worker: Worker,
+        *,
+        fits: Callable[[Any], Any],
+        keywords: Mapping[str, Any] = _NO_KEYWORDS,
+        after_writes: bool = False,
+    ) -> None:
+        super().__init__(lane, hook, args, gather, worker)
+        self.fits = fits
+        self.keywords = keywords
+        self.after_writes = after_writes
+        self.found: Any = None
+
+    def __call__(self) -> None:
+        """Run the hook, after the writes where that is asked for, and hand in what it returned."""
+        if self.after_writes:
+            self.lane.await_writes(self.until)
+        super().__call__()
+
+    def describe(self, error: object) -> str:
+        """What is kept of an error that the hook raised."""
+        return type_name(error)
+
+    def _run(self) -> None:
+        answer, self.error = self.lane.attempt_telling(
+            self.describe, self.hook, self.args, self.keywords
+        )
+        if not self.error:
+            self.found, self.wrong = attempt(
+                self.fits, answer, describe=lambda error: _fault(error, answer)
+            )
+
+    @property
+    def outcome(self) -> EventOutcome:
+        """How the call ended, once `fly` has returned."""
+        if not self.done:
+            return "late" if self.started else "stuck"
+        if self.error:
+            return "raised"
+        return "wrong_type" if self.wrong else "ok"
+
+    def tell(self) -> None:
+        """Send the event of this call, once `Gather.wait` has returned."""
+        took_s = self.took_s if self.done else self.gather.budget_s
+        detail = self.error or self.wrong if self.done else ""
+        self.lane.tell(self.hook, self.outcome, took_s, detail)
+
+
+def _fault(error: object, answer: object) -> str:
+    return str(error) if type(error) is UnfitAnswer else type_name(answer)
+
+
+def ask(
+    lanes: Sequence[Lane],
+    hook: str,
+    gather: Gather,
+    fits: Callable[[Any], Any],
+    args: Callable[[], tuple[Any, ...]] = tuple,
+    *,
+    keywords: Mapping[str, Any] = _NO_KEYWORDS,
+    after_writes: bool = False,
+) -> list[Asked]:
+    """
+    Returns the calls of `hook` of all `lanes`, in order, once they returned or the time is over.
+
+    `args` is called for each provider, so that each gets copies of its own. A provider that has
+    not returned from an earlier call of the hook is not asked.
+    """
+    calls = [
+        Asked(
+            lane,
+            hook,
+            args(),
+            gather,
+            worker,
+            fits=fits,
+            keywords=keywords,
+            after_writes=after_writes,
+        )
+        for lane in not_stuck(lanes, hook)
+        if (worker := started_worker(lane, hook)) is not None
+    ]
+    fly(calls, gather)  # type: ignore[arg-type]  # it removes calls and adds none
+    for call in calls:
+        if call.done and call.worker is not None:
+            call.worker.join()
+    return calls
