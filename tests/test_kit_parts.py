@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 
 import pytest
@@ -9,8 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memproto.testing import incidents, locate, routes, sandbox, watchers, wire
+from memproto.testing.clauses import Violation
 from memproto.testing.facts import Facts
+from memproto.testing.subject import Subject, Watch
 from memproto.testing.survey import plain
+from memproto.testing.wire import Wire
+from tests.good.journal import Journal
 
 MEMORY_TOOL = {
     "name": "memory",
@@ -195,3 +200,27 @@ Thread 0x02 (most recent call first):
 def test_the_authors_frames_are_found_in_a_stack_dump():
     dump = DUMP.format(kit=locate._KIT)
     assert locate.frames(dump) == ["acme/store.py:12 in _match", "acme/store.py:40 in prefetch"]
+
+
+def test_a_signal_to_the_process_or_its_parent_is_named_and_no_other():
+    started = 1 << 22
+    for number in (os.getpid(), os.getppid(), 0, -1):
+        assert "signalled the host" in watchers._describe("os.kill", (number, signal.SIGTERM))
+    assert watchers._describe("os.kill", (started, signal.SIGTERM)) == ""
+    # Whether it runs: no signal is sent.
+    assert watchers._describe("os.kill", (os.getppid(), 0)) == ""
+
+
+def test_a_recall_of_many_times_its_limit_is_met_before_it_is_searched(tmp_path):
+    with (tmp_path / "wire").open("wb") as file:
+        subject = Subject(Long(), "native", Watch(Wire(file.fileno())))
+        subject.open("session", {"home": str(tmp_path), "limits": {"recall_chars": 10}})
+        assert len(subject.recall("a" * 160)) == 160
+        with pytest.raises(Violation, match="161 characters") as found:
+            subject.recall("a" * 161)
+    assert found.value.requirement == "MP-RECALL-007"
+
+
+class Long(Journal):
+    def enrich_turn(self, user_message, messages):
+        return user_message

@@ -20,8 +20,8 @@ def child(tmp_path):
     """A function that starts a child, and ends what it started."""
     started = []
 
-    def start(scale=1.0):
-        one = ChildProcess(tmp_path, sandbox.environment(tmp_path, {}), scale=scale)
+    def start(scale=1.0, **limits):
+        one = ChildProcess(tmp_path, sandbox.environment(tmp_path, {}), scale=scale, **limits)
         started.append(one)
         return one
 
@@ -193,3 +193,16 @@ def _is_over(pid):
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+def test_a_child_that_holds_more_memory_than_it_may_is_ended(child, tmp_path):
+    one = child(memory_mb=300)
+    source = """
+    import threading
+    held = b"-" * (400 << 20)
+    threading.Event().wait()
+    """
+    answer = load(one, tmp_path, source)
+    assert (answer.fate, answer.operation) == ("grew", "load")
+    assert answer.ending.endswith("MB of memory")
+    assert not one.alive
