@@ -5,6 +5,7 @@ from typing import Any
 
 from memproto.registry.events import attempt, type_name
 from memproto.registry.lanes import Lane
+from memproto.registry.messages import copied
 from memproto.registry.recall import Call, Gather, fly, not_stuck, started_worker
 from memproto.registry.workers import Worker
 from memproto.types import EventOutcome
@@ -83,6 +84,31 @@ class Asked(Call):
         self.lane.tell(self.hook, self.outcome, took_s, detail)
 
 
+class Unwaited(Asked):
+    """A call that nobody waits for; it is told when it has returned, and counts as late before."""
+
+    __slots__ = ("is_wanted",)
+
+    def send(self, is_wanted: Callable[[], bool]) -> None:
+        """Start it; it is not made where `is_wanted` says no at that moment."""
+        self.is_wanted = is_wanted
+        self.gather.pending = 1
+        self.lane.late[self.hook].add(self)  # no second one beside it
+        if not self.takes_off():
+            self.lane.late[self.hook].discard(self)
+
+    def __call__(self) -> None:
+        """As `Asked`, and tell how it ended."""
+        super().__call__()
+        self.lane.late[self.hook].discard(self)
+        if self.done and self.is_wanted():
+            self.tell()
+
+    def _run(self) -> None:
+        if self.is_wanted():
+            super()._run()
+
+
 def _fault(error: object, answer: object) -> str:
     return str(error) if type(error) is UnfitAnswer else type_name(answer)
 
@@ -111,7 +137,7 @@ def ask(
             gather,
             worker,
             fits=fits,
-            keywords=keywords,
+            keywords=copied(keywords),
             after_writes=after_writes,
         )
         for lane in not_stuck(lanes, hook)

@@ -2,12 +2,41 @@
 
 import os
 import threading
+from collections.abc import Iterator
+from typing import Any
 
 from memproto.deadlines import Clock, Deadlines, Limits
 from memproto.registry.events import EventSink
 from memproto.registry.lanes import Lane
 from memproto.registry.policy import Policy
 from memproto.registry.recall import Gather
+
+
+class Session:
+    """
+    One stretch of a session, from a start or a switch to the next one.
+
+    A rewind begins a new stretch of the same session: what was under way for the old one is
+    dropped, and the session ends once for both.
+
+    Attributes:
+        key: The session key.
+        is_left: Whether the next stretch has begun.
+        ends: Gives True once: to whoever ends the session first.
+
+    """
+
+    __slots__ = ("ends", "is_left", "key")
+
+    def __init__(self, key: str, before: "Session | None" = None) -> None:
+        self.key = key
+        self.is_left = False
+        goes_on = before is not None and before.key == key
+        self.ends: Iterator[bool] = before.ends if before and goes_on else iter((True,))
+
+    def claim_end(self) -> bool:
+        """Whether the session is ended by this call; True once, whoever asks."""
+        return next(self.ends, False)
 
 
 class Shared:
@@ -21,6 +50,9 @@ class Shared:
     _lock: threading.RLock
     _process: int
     _lanes: tuple[Lane, ...]
+    _ended: tuple[Lane, ...]
+    _session: Session
+    _writes_are_called: bool
 
     def _is_elsewhere(self) -> bool:
         """Whether this is a copy in a forked process, which has none of the threads."""
@@ -31,6 +63,17 @@ class Shared:
         if self._is_elsewhere():
             return ()
         return tuple(lane for lane in self._lanes if extension in lane.extensions)
+
+    def _queue(self, hook: str, args: tuple[Any, ...], but: str | None = None) -> None:
+        """Queue one write for each provider but one; the active ones, or those that have ended."""
+        if self._is_elsewhere() or not self._writes_are_called:
+            return
+        for lane in self._lanes or self._ended:
+            if lane.label != but:
+                self._hand_over(lane, hook, args)
+
+    def _hand_over(self, lane: Lane, hook: str, args: tuple[Any, ...]) -> None:
+        lane.accept(hook, args)
 
     def _gather(self, budget_s: float) -> Gather:
         return Gather(self._clock, budget_s)

@@ -12,6 +12,7 @@ from memproto.errors import DuplicateProvider, InvalidLabel, NotAProvider, Regis
 from memproto.fence import strip_memory_context
 from memproto.operations import CORE_HOOKS
 from memproto.provider import MemoryProvider
+from memproto.registry.base import Session
 from memproto.registry.events import EventSink, attempt
 from memproto.registry.exits import Ending, end_at_exit, forget_at_exit
 from memproto.registry.lanes import Lane
@@ -20,6 +21,8 @@ from memproto.registry.opening import completed, opened
 from memproto.registry.policy import Policy
 from memproto.registry.recall import Gather, compress, recall
 from memproto.registry.routing import Tool, ToolRouter, read_tools
+from memproto.registry.sessions import SessionHooks
+from memproto.registry.turns import TurnHooks
 from memproto.types import LABEL, Event, Message, is_label
 
 _HOOKS = tuple(hook for hook in CORE_HOOKS if hook != "name")
@@ -32,7 +35,7 @@ _HOOKS = tuple(hook for hook in CORE_HOOKS if hook != "name")
 #   provider does not give back; in a forked child every method does nothing.
 # Assumes: the injected clock is monotonic; hosts call `shutdown_all`, since the exit function is
 #   best effort. The user's KeyboardInterrupt on the main thread passes through.
-class MemoryProviderRegistry(ToolRouter):
+class MemoryProviderRegistry(TurnHooks, SessionHooks, ToolRouter):
     """
     Holds the providers of one agent and calls them as the specification promises.
 
@@ -75,6 +78,7 @@ class MemoryProviderRegistry(ToolRouter):
         self._ending: Ending | None = None
         self._is_sealed = self._is_closed = False
         self._writes_are_called = True
+        self._session = Session("")
 
     def __del__(self) -> None:
         # An attribute may be missing if the construction failed; at exit modules may be gone.
@@ -138,6 +142,7 @@ class MemoryProviderRegistry(ToolRouter):
             self._is_sealed = True
             waiting = self._policy.in_order(tuple(self._registered.values()))
             self._writes_are_called = self._policy.calls_writes(config)
+            self._session = Session(session_key)
         lanes: list[Lane] = []
         try:
             for lane in waiting:
@@ -164,13 +169,16 @@ class MemoryProviderRegistry(ToolRouter):
 
         All providers are asked at once; who has not answered after `Deadlines.enrich_s` is left
         out of this turn, and of the next ones until it has returned. Texts are as the providers
-        gave them: hand them to `inject_memory_context`. Each gets its own copy of `messages`.
+        gave them: hand them to `inject_memory_context`. What was asked before a switch of session
+        and answered after it is dropped. Each gets its own copy of `messages`.
         """
         lanes = self._lanes
         if not lanes or self._is_elsewhere():
             return []
+        session = self._session
         gather = Gather(self._clock, self._deadlines.enrich_s)
-        return recall(lanes, plain_text(user_message), messages, gather)
+        found = recall(lanes, plain_text(user_message), messages, gather)
+        return found if session is self._session else []
 
     def on_memory_write(
         self,
@@ -197,13 +205,6 @@ class MemoryProviderRegistry(ToolRouter):
         """
         original = strip_memory_context(plain_text(user_message))
         self._queue("on_turn_complete", (original, plain_text(assistant_response)))
-
-    def _queue(self, hook: str, args: tuple[Any, ...], but: str | None = None) -> None:
-        if self._is_elsewhere() or not self._writes_are_called:
-            return
-        for lane in self._lanes or self._ended:
-            if lane.label != but:
-                lane.accept(hook, args)
 
     def on_compress(self, messages: Sequence[Message], compression_count: int) -> None:
         """
@@ -237,6 +238,7 @@ class MemoryProviderRegistry(ToolRouter):
         with self._lock:
             self._is_closed = True
             if self._lanes:
+                self.on_session_end([])  # unless it was ended already
                 ending = self._end_of(self._lanes)
                 self._ending = self._ending or ending  # a signal handler may have come between
                 self._ending.begin()
