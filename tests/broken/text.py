@@ -39,7 +39,9 @@ class _InTheLocalesEncoding(Journal):
         assert self._path is not None
         lines = "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in self._entries)
         if self._is_kept:
-            self._path.write_text(lines.encode("utf-8", "replace").decode(), errors=self.errors)
+            fresh = self._path.with_suffix(".new")
+            fresh.write_text(lines.encode("utf-8", "replace").decode(), errors=self.errors)
+            fresh.replace(self._path)
 
 
 @mutant(kills="MP-TEXT-002", says="UnicodeEncodeError", report="J2")
