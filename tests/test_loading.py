@@ -203,6 +203,16 @@ def test_a_missing_package_that_an_author_raises_anew_is_still_a_missing_package
         loading.load("wanting")
 
 
+def test_a_plugin_without_a_provider_gives_way_to_the_next_entry_point_of_its_name(place):
+    plugin = "def register(ctx):\n    ctx.register_tool('a', 'b', {}, print)\n"
+    written(place, {"split/plugin.py": plugin, "split/__init__.py": ""})
+    written(place, {"split/memory.py": PROVIDER.format(name="Apart")})
+    groups = "[hermes_agent.plugins]\nsplit-one = split.plugin\n"
+    groups += "[hermes.memory_providers]\nsplit-one = split.memory:Apart\n"
+    installed(place, "split-one", modules=["split/__init__.py"], entry_points=groups)
+    assert loading.load("split-one").raw.__name__ == "Apart"
+
+
 def test_a_missing_host_is_called_by_the_name_under_which_it_is_installed(place):
     written(place, {"hosted.py": "from hermes_constants import get_hermes_home\n"})
     with pytest.raises(MissingPackage, match="install hermes-agent, which holds"):

@@ -15,7 +15,7 @@ from memproto.adapters.coroutines import is_async
 from memproto.errors import KitUsageError, NoProvider
 from memproto.loading import host
 from memproto.loading.faults import does_not_import, missing, no_provider
-from memproto.loading.finding import GROUPS, resolve
+from memproto.loading.finding import GROUPS, other_than_first, resolve
 from memproto.loading.host import import_ahead
 from memproto.loading.modules import Registering, takes_arguments
 from memproto.operations import CORE_HOOKS, Binding
@@ -60,8 +60,13 @@ def load(target: str, factory: str = "") -> Loaded:
         SeveralProviders: A module holds more than one.
 
     """
-    found, origin = resolve(factory or target)
-    return _as_loaded(target, found, origin)
+    try:
+        return _as_loaded(target, *resolve(factory or target))
+    except NoProvider:
+        other = None if factory else other_than_first(target)
+        if other is None:
+            raise
+    return _as_loaded(target, *other)
 
 
 def _as_loaded(target: str, found: Any, origin: str) -> Loaded:

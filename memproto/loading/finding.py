@@ -49,6 +49,21 @@ def resolve(target: str) -> tuple[Any, str]:
     return _by_name(target)
 
 
+def other_than_first(target: str) -> tuple[Any, str] | None:
+    """
+    What the next entry point of that name holds, another one than the first; None without one.
+
+    A package may register its tools as a plugin, and its provider apart, under one name.
+
+    Raises: as `resolve`.
+    """
+    points = packages.entry_points(target)
+    for point in points[1:]:
+        if point.value != points[0].value:
+            return _of_value(target, point.value), f"entry point {point.name} = {point.value}"
+    return None
+
+
 def _by_name(target: str) -> tuple[Any, str]:
     """A module, or what the distribution of that name holds."""
     found = packages.distribution(target)

@@ -10,15 +10,19 @@ GROUPS = (
     "hermes_agent.memory_providers",
     "hermes_agent.plugins",
     "hermes.memory_provider",
+    "hermes.memory_providers",
 )
 
 
 def entry_point(name: str) -> importlib.metadata.EntryPoint | None:
     """The entry point of that name, from the first of the groups that has one."""
-    for group in GROUPS:
-        for point in importlib.metadata.entry_points(group=group, name=name):
-            return point
-    return None
+    return next(iter(entry_points(name)), None)
+
+
+def entry_points(name: str) -> list[importlib.metadata.EntryPoint]:
+    """All entry points of that name, in the order of the groups."""
+    found = [importlib.metadata.entry_points(group=group, name=name) for group in GROUPS]
+    return [point for points in found for point in points]
 
 
 def entry_point_of(distribution: importlib.metadata.Distribution) -> str:
