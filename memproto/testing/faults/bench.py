@@ -115,8 +115,9 @@ def relaying(run: Run) -> Iterator[Bench]:
     """
     place = needs_backend(run)
     if place.upstream is None:
-        what = f"`backend` names {place.today!r} today, which is no backend on this machine"
-        raise Untestable(f"{what}; needs: a backend there, by `service`, `env` or `config`")
+        what = f"holds {place.today!r}" if place.today else "holds nothing"
+        reason = f"the place that `backend` names {what}, and no backend on this machine is there"
+        raise Untestable(f"{reason}; needs: a backend there, by `service`, `env` or `config`")
     with _serving(run, place, modes.forward) as bench:
         yield bench
         bench.needs_reach()

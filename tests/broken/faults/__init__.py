@@ -13,13 +13,20 @@ from tests.good.remote.client import Refused
 _AN_HOUR_S = 3_600.0
 
 
+class Hasty(Remote):
+    """The good one, which gives up earlier: each mutant meets every way to fail."""
+
+    recall_s = 1.0
+    write_s = 0.5
+
+
 @mutant(kills="MP-FAULT-001", says="enrich_turn had not returned", report="B2", scale=0.6)
-class RecallHasNoTimeout(Remote):
+class RecallHasNoTimeout(Hasty):
     recall_s = _AN_HOUR_S
 
 
 @mutant(kills="MP-FAULT-001", says="enrich_turn had not returned", report="B3", scale=0.6)
-class RecallHasATimeoutForEachRead(Remote):
+class RecallHasATimeoutForEachRead(Hasty):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         left_s = client._left_s
         client._left_s = lambda end: self.recall_s
@@ -30,26 +37,26 @@ class RecallHasATimeoutForEachRead(Remote):
 
 
 @mutant(kills="MP-FAULT-002", says="had not returned", report="B1", scale=0.3)
-class WritesHaveNoTimeout(Remote):
+class WritesHaveNoTimeout(Hasty):
     write_s = _AN_HOUR_S
 
 
 @mutant(kills="MP-FAULT-003", says="shutdown had not returned", report="B5", scale=0.3)
-class ShutdownWaitsForTheServer(Remote):
+class ShutdownWaitsForTheServer(Hasty):
     def shutdown(self) -> None:
         with contextlib.suppress(Unavailable, AttributeError):
             self._ask("/entries", {"space": self._space}, _AN_HOUR_S)
 
 
 @mutant(kills="MP-FAULT-004", says="it raised", report="B9")
-class InitializeAsksTheServer(Remote):
+class InitializeAsksTheServer(Hasty):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
         super().initialize(session_key, config)
         self._entries()
 
 
 @mutant(kills="MP-FAULT-005", says="enrich_turn had not returned", report="L1", scale=0.6)
-class RecallSleepsAsLongAsTheServerAsks(Remote):
+class RecallSleepsAsLongAsTheServerAsks(Hasty):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         try:
             self._entries()
@@ -61,7 +68,7 @@ class RecallSleepsAsLongAsTheServerAsks(Remote):
 
 
 @mutant(kills="MP-FAULT-006", says="did not come back", report="H4")
-class WhatIsRefusedIsDropped(Remote):
+class WhatIsRefusedIsDropped(Hasty):
     def _send(self, change: dict[str, Any]) -> None:
         try:
             super()._send(change)
@@ -70,13 +77,13 @@ class WhatIsRefusedIsDropped(Remote):
 
 
 @mutant(kills="MP-FAULT-007", says="stored 2 times", report="I3")
-class TriesAgainUnderAnotherId(Remote):
+class TriesAgainUnderAnotherId(Hasty):
     def _ask(self, path: str, asked: dict[str, Any], within_s: float) -> dict[str, Any]:
         return super()._ask(path, {**asked, "id": uuid.uuid4().hex}, within_s)
 
 
 @mutant(kills="MP-FAULT-008", says="it did not within", report="L2", scale=0.2)
-class FailsOnceAndForEver(Remote):
+class FailsOnceAndForEver(Hasty):
     _is_dead = False
 
     def _ask(self, path: str, asked: dict[str, Any], within_s: float) -> dict[str, Any]:
@@ -90,7 +97,7 @@ class FailsOnceAndForEver(Remote):
 
 
 @mutant(kills="MP-FAULT-009", says="requests", report="L1")
-class ARefusedKeyIsTriedAgain(Remote):
+class ARefusedKeyIsTriedAgain(Hasty):
     def _ask(self, path: str, asked: dict[str, Any], within_s: float) -> dict[str, Any]:
         for _ in range(9):
             try:
@@ -102,7 +109,7 @@ class ARefusedKeyIsTriedAgain(Remote):
 
 
 @mutant(kills="MP-FAULT-010", says="nothing was said", report="H4")
-class KeepsWhatIsRefusedAndSaysNothing(Remote):
+class KeepsWhatIsRefusedAndSaysNothing(Hasty):
     def _send(self, change: dict[str, Any]) -> None:
         self._waiting = [*getattr(self, "_waiting", []), change]
         with contextlib.suppress(Unavailable):
@@ -117,7 +124,7 @@ class KeepsWhatIsRefusedAndSaysNothing(Remote):
 
 
 @mutant(kills="MP-FAULT-011", says="overflow", report="D7")
-class TheErrorIsRecalled(Remote):
+class TheErrorIsRecalled(Hasty):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         try:
             self._entries()
