@@ -124,7 +124,10 @@ def select(patterns: list[str], side: Side) -> list[Requirement]:
 
 def _matches(requirement_id: str, pattern: str) -> bool:
     wanted = pattern.upper().rstrip("-")
-    return requirement_id == wanted or requirement_id.startswith(wanted + "-")
+    if wanted[-1:].isdigit():
+        # MP-TOOL-01 stands for MP-TOOL-010 to MP-TOOL-019; MP-REC is no part of MP-RECALL.
+        return requirement_id.startswith(wanted)
+    return requirement_id.startswith(wanted + "-")
 
 
 def _unknown(requirement_id: str) -> NoSuchRequirement:

@@ -223,3 +223,18 @@ def test_the_journal_is_conformant_as_well(tmp_path):
     found = reported(tmp_path, JOURNAL)
     assert found["exit_code"] == 0, found["run"].stdout
     assert json.dumps(found["reports"][0]["counts"])
+
+
+def test_one_fault_that_many_checks_meet_is_one_red_item(tmp_path):
+    write(
+        tmp_path,
+        odd__py="from tests.good.journal import Journal\n\n\n"
+        "class Odd(Journal):\n"
+        "    def on_turn_complete(self, user_message, assistant_response):\n"
+        "        raise KeyError(user_message[:1])\n",
+    )
+    words = ["--memproto=odd:Odd", "--memproto-clause=MP-TURN", "--memproto-clause=MP-SHUT-00"]
+    found = reported(tmp_path, *words)
+    assert found["reports"][0]["counts"]["fail"] == 1
+    assert "1 failed" in found["run"].stdout.splitlines()[-1]
+    assert found["run"].stdout.count("MP-TURN-002 (MUST) is violated") == 1

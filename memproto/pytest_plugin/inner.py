@@ -178,7 +178,7 @@ class Suite:
         for row in rows:
             for target in self.targets:
                 if target.order.target == row["target"] and target.order.side == row["side"]:
-                    book = target.results if is_shown else target.met
+                    book = target.results if is_shown and row["shown"] else target.met
                     book.append(Result.from_dict(row["result"]))
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:

@@ -29,6 +29,8 @@ class Target:
 
     Attributes:
         met: Those results that no item shows: of first contact, and of what came late.
+        told: The rules whose violation an item of this process has shown.
+        coming: The rules whose items this process has not run.
 
     """
 
@@ -37,6 +39,11 @@ class Target:
     wanted: list[spec.Requirement]
     results: list[Result] = dataclasses.field(default_factory=list)
     met: list[Result] = dataclasses.field(default_factory=list)
+    told: set[str] = dataclasses.field(default_factory=set)
+    coming: set[str] = dataclasses.field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.coming.update(item.id for item in self.wanted)
 
     @property
     def label(self) -> str:
@@ -91,13 +98,23 @@ class ClauseItem(pytest.Item):
             results = self.target.judge.run(self.requirement)
         except KitUsageError as error:
             self._stop(str(error))
-        self.user_properties.append((PROPERTY, json.dumps(rows(self.target.order, results))))
-        red = [item for item in results if item.outcome in (Outcome.FAIL, Outcome.KIT_ERROR)]
-        warned = [item for item in results if _counts_as_warning(item)]
+        shown = self._to_be_shown(results)
+        self.user_properties.append((PROPERTY, json.dumps(rows(self.target.order, results, shown))))
+        red = [item for item in shown if item.outcome in (Outcome.FAIL, Outcome.KIT_ERROR)]
+        warned = [item for item in shown if _counts_as_warning(item)]
         if red or (warned and self.config.option.memproto_strict):
             raise Red(red or warned, self.target)
         if results[0].outcome not in (Outcome.PASS, Outcome.WARN):
             pytest.skip(f"{results[0].outcome.replace('_', ' ')}: {results[0].reason}")
+
+    def _to_be_shown(self, results: list[Result]) -> list[Result]:
+        """Its own result; that of another rule only where the item of that has run without it."""
+        own, told = self.requirement.id, self.target.told
+        self.target.coming.discard(own)
+        hidden = told | self.target.coming
+        shown = [item for item in results if item.id == own or item.id not in hidden]
+        told.update(item.id for item in shown if item.outcome in SCORED_AT_CONTACT)
+        return shown
 
     def _stop(self, usage: str) -> NoReturn:
         """Have the run end after this item: what the user set does not work."""
@@ -129,9 +146,16 @@ class Red(Exception):
         super().__init__("\n\n".join(message.render(item, order) for item in results))
 
 
-def rows(order: Order, results: list[Result]) -> list[dict[str, Any]]:
-    """Results as plain values, with the target that they belong to."""
+def rows(
+    order: Order, results: list[Result], shown: list[Result] | None = None
+) -> list[dict[str, Any]]:
+    """Results as plain values, with their target, and whether the item that has them shows them."""
     return [
-        {"target": order.target, "side": order.side, "result": result.as_dict()}
+        {
+            "target": order.target,
+            "side": order.side,
+            "result": result.as_dict(),
+            "shown": shown is None or result in shown,
+        }
         for result in results
     ]

@@ -55,7 +55,7 @@ def header(targets: list[Any], noise: Noise) -> list[str]:
 
 def status(rows: list[dict[str, Any]]) -> tuple[str, str, str]:
     """The category, letter and word of an item's worst result."""
-    results = [Result.from_dict(row["result"]) for row in rows]
+    results = [Result.from_dict(row["result"]) for row in rows if row["shown"]]
     worst = results[0]
     for result in results[1:]:
         worst = worse(worst, result) if result.outcome is Outcome.FAIL else worst
