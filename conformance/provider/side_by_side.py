@@ -14,6 +14,9 @@ from memproto.testing.together import together
 #: How many facts each of two stores by turns, and how many at the same time as the other.
 _BY_TURNS, _AT_ONCE = 2, 6
 
+#: So often a loss is looked for with nothing beside it.
+_TRIES = 3
+
 
 @check("MP-TENANT-003", budget_s=180.0)
 def tenants_at_the_same_time_do_not_cross(run: Run) -> None:
@@ -136,7 +139,8 @@ class _Beside:
 
     def _is_lost(self, side: int, lost: list[Fact]) -> None:
         tenant, facts = self._pair[side], self._facts[side]
-        if self._fails_alone(tenant):
+        # Where rank decides what comes back, one try may lack some and the next one none.
+        if any(self._fails_alone(tenant) for _ in range(_TRIES)):
             raise Untestable(f"of {len(facts)} facts of one session alone some are lost as well")
         self._run.violated(
             f"what is stored for {tenant.called} while {self._pair[1 - side].called} is open, "
