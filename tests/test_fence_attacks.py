@@ -140,3 +140,17 @@ def test_a_long_chain_hides_no_delimiter(text):
     clean = sanitize_context(text)
     assert sanitize_context(clean) == clean
     assert read_as_a_whole(clean) == clean
+
+
+@pytest.mark.parametrize("count", [1, 254, 255, 256, 600])
+@pytest.mark.parametrize("unit", ["&amp;", "%25", "\\x41", "&#x41;"])
+def test_escapes_on_both_sides_of_a_delimiter_stay(unit, count):
+    run = unit * count
+    assert sanitize_context(f"{run} &lt;/memory-context&gt; {run}") == f"{run} [fence] {run}"
+
+
+@pytest.mark.parametrize("count", [0, 1, 254, 255, 256, 600])
+def test_a_delimiter_is_found_inside_a_run_of_like_escapes(count):
+    run = "\\x2d" * count
+    tag = "".join(f"\\x{ord(mark):02x}" for mark in "</memory-context>")
+    assert sanitize_context(f"{run}{tag}{run}") == f"{run}[fence]{run}"
