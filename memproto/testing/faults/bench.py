@@ -24,6 +24,10 @@ _UNREACHED = (
 )
 
 
+class Unreached(Untestable):
+    """The fault server saw no connection."""
+
+
 def needs_backend(run: Run) -> Place:
     """
     The place of the backend's address.
@@ -77,7 +81,7 @@ class Bench:
         Go on only where a session connects to the server; one that connects late has reason to.
 
         Raises:
-            Untestable: None did.
+            Unreached: None did.
 
         """
         if not self.server.connections:
@@ -85,7 +89,7 @@ class Bench:
             with contextlib.suppress(HookRaised, HookLate), self.run.session() as subject:
                 routes.live(subject, self.run.facts.new())
         if not self.server.connections:
-            raise Untestable(_UNREACHED)
+            raise Unreached(_UNREACHED)
 
 
 @contextlib.contextmanager
