@@ -84,18 +84,22 @@ class Deadlines:
 @dataclasses.dataclass(frozen=True, slots=True)
 class Limits:
     """
-    What may wait in the queues of one registry. Beyond it a write is dropped, with an event.
+    How much one registry takes; what is beyond is dropped or cut, with an event.
 
     Attributes:
         queued_writes: For each provider, the writes that it has not taken yet. A provider that
             hangs for a day would otherwise gather the texts of every turn.
+        prompt_chars: For each provider, what of its prompt block is taken.
+        notes_chars: For each provider, what of its notes for a summary is taken.
 
     """
 
     queued_writes: int = 10_000
+    prompt_chars: int = 32_000
+    notes_chars: int = 32_000
 
     def __post_init__(self) -> None:
-        if type(self.queued_writes) is not int or self.queued_writes < 1:
-            raise ValueError(
-                f"`queued_writes` must be a whole number above 0, not {self.queued_writes!r}"
-            )
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if type(value) is not int or value < 1:
+                raise ValueError(f"`{field.name}` must be a whole number above 0, not {value!r}")

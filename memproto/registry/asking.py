@@ -1,8 +1,10 @@
 """Questions to several providers at once, each on a thread of its own, under one deadline."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from memproto.errors import ProviderError
 from memproto.registry.events import attempt, type_name
 from memproto.registry.lanes import Lane
 from memproto.registry.messages import copied
@@ -10,6 +12,7 @@ from memproto.registry.recall import Call, Gather, fly, not_stuck, started_worke
 from memproto.registry.workers import Worker
 from memproto.types import EventOutcome
 
+_LONGEST_REPORT = 200
 _NO_KEYWORDS: Mapping[str, Any] = {}
 
 
@@ -26,10 +29,12 @@ class Asked(Call):
         keywords: What the hook is called with beside `args`.
         after_writes: Whether what was accepted before is delivered first.
         found: What `fits` returned; holds only where `outcome` is `ok`.
+        is_refused: Whether the hook raised a `ProviderError`, which reports a refusal.
+        report: What that error says, since it is written to be told; never for the log.
 
     """
 
-    __slots__ = ("after_writes", "fits", "found", "keywords")
+    __slots__ = ("after_writes", "fits", "found", "is_refused", "keywords", "report")
 
     def __init__(
         self,
@@ -48,6 +53,8 @@ class Asked(Call):
         self.keywords = keywords
         self.after_writes = after_writes
         self.found: Any = None
+        self.is_refused = False
+        self.report = ""
 
     def __call__(self) -> None:
         """Run the hook, after the writes where that is asked for, and hand in what it returned."""
@@ -55,13 +62,15 @@ class Asked(Call):
             self.lane.await_writes(self.until)
         super().__call__()
 
-    def describe(self, error: object) -> str:
-        """What is kept of an error that the hook raised."""
+    def _describe(self, error: object) -> str:
+        self.is_refused = issubclass(type(error), ProviderError)
+        message, failed = attempt(str, error) if self.is_refused else ("", "")
+        self.report = "" if failed else str.__str__(message)[:_LONGEST_REPORT]
         return type_name(error)
 
     def _run(self) -> None:
         answer, self.error = self.lane.attempt_telling(
-            self.describe, self.hook, self.args, self.keywords
+            self._describe, self.hook, self.args, self.keywords
         )
         if not self.error:
             self.found, self.wrong = attempt(
@@ -148,3 +157,25 @@ def ask(
         if call.done and call.worker is not None:
             call.worker.join()
     return calls
+
+
+# -- what answers look like -----------------------------------------------------------------------
+
+
+def as_text(answer: Any) -> str:
+    """The answer, if it is text; a subclass could answer differently when asked."""
+    if not issubclass(type(answer), str):
+        raise TypeError("text is expected")
+    return str.__str__(answer)
+
+
+def as_document(answer: Any) -> dict[str, Any]:
+    """A copy of the answer, if it is a JSON object."""
+    if not isinstance(answer, Mapping):
+        raise TypeError("a JSON object is expected")
+    document: dict[str, Any] = copied(answer)
+    try:
+        json.dumps(document, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise UnfitAnswer("what is no JSON") from None
+    return document

@@ -1,5 +1,6 @@
 """How the registry tells what happened: a callback and the log. Neither ever holds user text."""
 
+import collections
 import logging
 import threading
 from collections.abc import Callable
@@ -66,6 +67,9 @@ class EventSink:
 
     def __init__(self, on_event: Callable[[Event], None] | None) -> None:
         self._on_event = on_event
+        self._lock = threading.RLock()  # held for an addition only; a signal may come within
+        self._told: collections.Counter[tuple[str, str, str]] = collections.Counter()
+        self._lost: collections.Counter[str] = collections.Counter()
 
     def emit(
         self,
@@ -77,7 +81,10 @@ class EventSink:
         *,
         lost: int = 0,
     ) -> None:
-        """Send one event; never raises but for the user's interrupt."""
+        """Count and send one event; never raises but for the user's interrupt."""
+        with self._lock:
+            self._told[provider, hook, outcome] += 1
+            self._lost[provider] += lost
         try:
             level = logging.DEBUG if outcome == "ok" else logging.WARNING
             if self._on_event is None and not logger.isEnabledFor(level):
@@ -86,6 +93,20 @@ class EventSink:
         except BaseException as error:
             if is_users_interrupt(error):
                 raise
+
+    def counts(self, provider: str) -> dict[str, dict[str, int]]:
+        """Hook to outcome to how often that was told of `provider`."""
+        with self._lock:
+            told = dict(self._told)
+        found: dict[str, dict[str, int]] = {}
+        for (label, hook, outcome), count in told.items():
+            if label == provider:
+                found.setdefault(hook, {})[outcome] = count
+        return found
+
+    def lost(self, provider: str) -> int:
+        """How many accepted calls of `provider` were given up."""
+        return self._lost[provider]
 
     def _send(self, level: int, event: Event) -> None:
         try:

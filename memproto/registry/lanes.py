@@ -52,6 +52,7 @@ class Lane:
         late: Hook to its calls that passed their deadline and have not returned.
         capabilities: What the provider declared, frozen.
         extensions: Those of the declared extensions whose hooks the provider has.
+        dropped_for: Why the provider takes no part, for the operator; "" where it does.
         switching: Numbers of the accepted switches of session that were not delivered yet.
 
     """
@@ -64,6 +65,7 @@ class Lane:
         self.capabilities: Mapping[str, Any] = {}
         self.extensions: frozenset[str] = frozenset()
         self.switching: set[int] = set()
+        self.dropped_for = ""
         self.late: collections.defaultdict[str, set[Flight]] = collections.defaultdict(set)
         self._clock = clock
         self._sink = sink

@@ -6,6 +6,7 @@ from typing import Any
 
 from memproto.deadlines import Clock, Deadlines
 from memproto.operations import EXTENSION_HOOKS
+from memproto.registry.asking import as_text, ask
 from memproto.registry.events import attempt, type_name
 from memproto.registry.exits import Ending
 from memproto.registry.lanes import Lane
@@ -16,6 +17,7 @@ from memproto.types import SPEC_VERSION
 
 _DEEPEST = 32
 _PLATFORM = "library"
+_REASON = "unavailable_reason"
 
 
 def completed(config: Mapping[str, Any], deadlines: Deadlines, policy: Policy) -> dict[str, Any]:
@@ -48,7 +50,11 @@ def opened(
     Runs on the calling thread, `initialize` on another where `Deadlines.initialize_s` bounds it.
     After an `initialize` that failed, `shutdown` is called and waited for within its budget.
     """
-    if not _is_available(lane) or not _has_threads(lane):
+    if not _is_available(lane):
+        lane.dropped_for = _reason(lane, Gather(clock, deadlines.ask_s))
+        return False
+    if not _has_threads(lane):
+        lane.dropped_for = "no thread could be started"
         return False
     initialized = False
     try:
@@ -60,6 +66,7 @@ def opened(
         Ending([lane], clock, deadlines.shutdown_s).begin()
         raise
     if not initialized:
+        lane.dropped_for = lane.dropped_for or "initialize did not return in time"
         lane.tell("initialize", "dropped", detail="failed")
         Ending([lane], clock, deadlines.shutdown_s).begin().wait()
     return initialized
@@ -73,6 +80,14 @@ def _is_available(lane: Lane) -> bool:
         lane.tell("is_available", "wrong_type", detail=type_name(answer))
     lane.tell("is_available", "dropped", detail=error or "unavailable")
     return False
+
+
+def _reason(lane: Lane, gather: Gather) -> str:
+    """The provider's own words for why it is not available, or that it is not."""
+    if not callable(attempt(getattr, lane.provider, _REASON)[0]):
+        return "not available"
+    (call,) = ask([lane], _REASON, gather, as_text) or (None,)
+    return call.found if call and call.outcome == "ok" and call.found else "not available"
 
 
 def _has_threads(lane: Lane) -> bool:
@@ -92,6 +107,7 @@ def _is_initialized(
     began = clock.now()
     _, error = lane.attempt("initialize", session_key, config)
     lane.tell("initialize", "raised" if error else "ok", clock.now() - began, error)
+    lane.dropped_for = error
     return not error
 
 

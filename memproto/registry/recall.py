@@ -2,9 +2,11 @@
 
 import threading
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 from memproto.deadlines import Clock
+from memproto.registry.answers import CompressRefused
 from memproto.registry.events import type_name
 from memproto.registry.lanes import Lane
 from memproto.registry.messages import copier, normalised
@@ -184,8 +186,12 @@ def recall(
 
 def compress(
     lanes: Sequence[Lane], messages: Sequence[Message], compression_count: int, gather: Gather
-) -> None:
-    """Call `on_compress` of every provider, each on a thread of its own, and wait for them."""
+) -> CompressRefused | None:
+    """
+    Call `on_compress` of every provider, each on a thread of its own, and wait for them.
+
+    Returns who serves `checkpoint` and has not stored the messages; None where nobody objects.
+    """
     copy = copier(normalised(messages))
     calls = [
         Call(lane, _COMPRESS, (copy(), compression_count), gather, worker)
@@ -196,6 +202,25 @@ def compress(
     for call in calls:
         if call.done and call.worker is not None:
             call.worker.join()
+    return _refusal(lanes, calls)
+
+
+def _refusal(lanes: Sequence[Lane], calls: Sequence[Call]) -> CompressRefused | None:
+    made = {call.lane: call for call in calls}
+    reasons = {
+        lane.label: reason
+        for lane in lanes
+        if "checkpoint" in lane.extensions and (reason := _not_stored(made.get(lane)))
+    }
+    return CompressRefused(MappingProxyType(reasons)) if reasons else None
+
+
+def _not_stored(call: Call | None) -> str:
+    if call is None:
+        return "stuck"
+    if not call.done:
+        return "late" if call.started else "stuck"
+    return call.error
 
 
 def initialize(lane: Lane, session_key: str, config: dict[str, Any], gather: Gather) -> bool:

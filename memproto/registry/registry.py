@@ -12,16 +12,19 @@ from memproto.errors import DuplicateProvider, InvalidLabel, NotAProvider, Regis
 from memproto.fence import strip_memory_context
 from memproto.operations import CORE_HOOKS
 from memproto.provider import MemoryProvider
+from memproto.registry.answers import CompressRefused
 from memproto.registry.base import Session
 from memproto.registry.events import EventSink, attempt
 from memproto.registry.exits import Ending, end_at_exit, forget_at_exit
+from memproto.registry.gathering import Gathering
 from memproto.registry.lanes import Lane
 from memproto.registry.messages import plain_text
 from memproto.registry.opening import completed, opened
 from memproto.registry.policy import Policy
 from memproto.registry.recall import Gather, compress, recall
-from memproto.registry.routing import Tool, ToolRouter, read_tools
+from memproto.registry.routing import Tool, read_tools
 from memproto.registry.sessions import SessionHooks
+from memproto.registry.telling import Telling
 from memproto.registry.turns import TurnHooks
 from memproto.types import LABEL, Event, Message, is_label
 
@@ -35,7 +38,7 @@ _HOOKS = tuple(hook for hook in CORE_HOOKS if hook != "name")
 #   provider does not give back; in a forked child every method does nothing.
 # Assumes: the injected clock is monotonic; hosts call `shutdown_all`, since the exit function is
 #   best effort. The user's KeyboardInterrupt on the main thread passes through.
-class MemoryProviderRegistry(TurnHooks, SessionHooks, ToolRouter):
+class MemoryProviderRegistry(TurnHooks, SessionHooks, Gathering, Telling):
     """
     Holds the providers of one agent and calls them as the specification promises.
 
@@ -79,6 +82,8 @@ class MemoryProviderRegistry(TurnHooks, SessionHooks, ToolRouter):
         self._is_sealed = self._is_closed = False
         self._writes_are_called = True
         self._session = Session("")
+        self._prompt = None, ""
+        self._refused: dict[str, Lane] = {}
 
     def __del__(self) -> None:
         # An attribute may be missing if the construction failed; at exit modules may be gone.
@@ -149,6 +154,8 @@ class MemoryProviderRegistry(TurnHooks, SessionHooks, ToolRouter):
                 handed = completed(config, self._deadlines, self._policy)
                 if opened(lane, session_key, handed, self._clock, self._deadlines):
                     lanes.append(lane)
+                else:
+                    self._refused[lane.label] = lane
             self._tools = read_tools(lanes, self._policy, self._gather(self._deadlines.ask_s))
         finally:
             self._publish(tuple(lanes))
@@ -206,16 +213,21 @@ class MemoryProviderRegistry(TurnHooks, SessionHooks, ToolRouter):
         original = strip_memory_context(plain_text(user_message))
         self._queue("on_turn_complete", (original, plain_text(assistant_response)))
 
-    def on_compress(self, messages: Sequence[Message], compression_count: int) -> None:
+    def on_compress(
+        self, messages: Sequence[Message], compression_count: int
+    ) -> CompressRefused | None:
         """
         Show each provider the messages that are about to go, as role and plain text, and wait.
 
         All at once; returns when all have returned, after `Deadlines.compress_s` at the latest.
+        Gives None where the messages may go, and `CompressRefused` where a provider that serves
+        `checkpoint` raised or has not returned: the host keeps them then, and tells the user.
         """
         lanes = self._lanes
-        if lanes and not self._is_elsewhere():
-            gather = Gather(self._clock, self._deadlines.compress_s)
-            compress(lanes, messages, compression_count, gather)
+        if not lanes or self._is_elsewhere():
+            return None
+        gather = Gather(self._clock, self._deadlines.compress_s)
+        return compress(lanes, messages, compression_count, gather)
 
     # -- the end ------------------------------------------------------------------------------
 

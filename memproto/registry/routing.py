@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from memproto.errors import ProviderError
 from memproto.registry.asking import Asked, UnfitAnswer, ask
 from memproto.registry.base import Shared
-from memproto.registry.events import attempt, type_name
+from memproto.registry.events import attempt
 from memproto.registry.lanes import Lane
 from memproto.registry.messages import copied
 from memproto.registry.policy import Policy
@@ -17,7 +16,6 @@ from memproto.registry.toolschemas import fault_of, is_tool_name
 
 _SCHEMAS = "get_tool_schemas"
 _CALL = "handle_tool_call"
-_LONGEST_REPORT = 200
 _UNKNOWN_FATE = "whether it took effect is not known"
 
 
@@ -85,20 +83,6 @@ def _tell_missing(call: Asked) -> None:
 # -- calls ----------------------------------------------------------------------------------------
 
 
-class ToolCall(Asked):
-    """A tool call; keeps what a named error says, since it is written to be told."""
-
-    __slots__ = ("report",)
-
-    def describe(self, error: object) -> str:
-        """As `Asked.describe`; notes the report of a `ProviderError`."""
-        self.report = ""
-        if issubclass(type(error), ProviderError):
-            message, failed = attempt(str, error)
-            self.report = "" if failed else str.__str__(message)[:_LONGEST_REPORT]
-        return type_name(error)
-
-
 def refusal(reason: str) -> str:
     """A tool result that says why nothing was done."""
     return json.dumps({"success": False, "error": reason})
@@ -124,7 +108,7 @@ def _no_json(constant: str) -> None:
     raise ValueError(constant)
 
 
-def _told(call: ToolCall, name: str) -> str:
+def _told(call: Asked, name: str) -> str:
     """The result as the model gets it."""
     if call.outcome == "ok":
         return str(call.found)
@@ -180,7 +164,7 @@ class ToolRouter(Shared):
         if worker is None:
             return refusal(f"`{name}` was not called; the process is ending")
         gather = self._gather(self._deadlines.tool_s)
-        call = ToolCall(
+        call = Asked(
             lane, _CALL, (name, args), gather, worker, fits=_as_document, keywords=keywords
         )
         fly([call], gather)
