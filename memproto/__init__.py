@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memproto.errors import ProviderError as ProviderError
     from memproto.errors import RegistryClosed as RegistryClosed
     from memproto.errors import Rejected as Rejected
+    from memproto.errors import SecondExternalProvider as SecondExternalProvider
     from memproto.errors import TextExpected as TextExpected
     from memproto.errors import TooLarge as TooLarge
     from memproto.errors import Unavailable as Unavailable
@@ -31,13 +32,18 @@ if TYPE_CHECKING:
     from memproto.fence import sanitize_context as sanitize_context
     from memproto.provider import AsyncMemoryProvider as AsyncMemoryProvider
     from memproto.provider import MemoryProvider as MemoryProvider
+    from memproto.registry import Answer as Answer
+    from memproto.registry import CompressRefused as CompressRefused
     from memproto.registry import MemoryProviderRegistry as MemoryProviderRegistry
+    from memproto.registry import Policy as Policy
     from memproto.scrubber import StreamingContextScrubber as StreamingContextScrubber
     from memproto.types import Event as Event
 
 _HOME = {
+    "Answer": "registry",
     "AsyncMemoryProvider": "provider",
     "Clock": "deadlines",
+    "CompressRefused": "registry",
     "Deadlines": "deadlines",
     "DuplicateProvider": "errors",
     "Event": "types",
@@ -50,9 +56,11 @@ _HOME = {
     "Limits": "deadlines",
     "MonotonicClock": "deadlines",
     "NotAProvider": "errors",
+    "Policy": "registry",
     "ProviderError": "errors",
     "RegistryClosed": "errors",
     "Rejected": "errors",
+    "SecondExternalProvider": "errors",
     "StreamingContextScrubber": "scrubber",
     "TextExpected": "errors",
     "TooLarge": "errors",
