@@ -28,6 +28,9 @@ _CYCLES = 6
 #: What was told to end gets so long to do so.
 _ENDING_S = 2.0
 
+#: The thread by which the parent is told that the interpreter runs; see `child`.
+_KITS_OWN = "kit-beat"
+
 #: What each session is shown and is not to keep, and the part of it that makes a leak.
 _SHOWN_CHARS, _KEPT_PART = 400_000, 0.5
 
@@ -79,6 +82,9 @@ def _threads() -> Counter[str]:
     found: Counter[str] = Counter()
     for ident, frame in sys._current_frames().items():  # noqa: SLF001 - the only view of foreign threads
         thread = known.get(ident)
+        if thread is not None and thread.name == _KITS_OWN:
+            # It is in another frame at each look.
+            continue
         place = f"{Path(frame.f_code.co_filename).name}:{frame.f_code.co_name}"
         daemon = "" if thread is None else " (daemon)" if thread.daemon else " (no daemon)"
         found[f"thread in {place}{daemon}"] += 1
