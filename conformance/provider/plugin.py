@@ -60,7 +60,8 @@ def what_the_manifest_names_exists(run: Run) -> None:
         key = unmet[0][0]
         run.violated(
             f"a {_NAMES[key]} for each name below `{key}` of {locate.short(str(path))}",
-            f"{type(_own(run, subject)).__name__} has no {', '.join(name for _, name in unmet)}",
+            f"{type(_own(run, subject)).__name__} has no {', '.join(name for _, name in unmet)}, "
+            "and nothing of that name is registered beside it",
         )
 
 
