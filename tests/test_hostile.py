@@ -13,7 +13,7 @@ FATAL = {
 }
 
 
-#: Chapters that have something to say about each of them; `together` judges them by all.
+#: Chapters that have something to say about each of them; the gallery is judged by all.
 SOME = [f"--memproto-clause=MP-{area}" for area in ("CAP", "RECALL", "TURN", "THR", "ISO")]
 
 
@@ -21,7 +21,7 @@ SOME = [f"--memproto-clause=MP-{area}" for area in ("CAP", "RECALL", "TURN", "TH
 def together(tmp_path_factory):
     directory = tmp_path_factory.mktemp("hostile")
     words = [f"--memproto={target}" for target in ("builtin", *FATAL)]
-    return reported(directory, *words, "-n", "2")
+    return reported(directory, *words, *SOME, "-n", "2")
 
 
 def test_providers_that_end_or_freeze_the_process_are_red_under_the_rule_they_break(together):
@@ -38,7 +38,9 @@ def test_what_a_hostile_provider_breaks_is_one_rule_and_the_rest_is_open(togethe
 
 
 def test_a_good_provider_in_the_same_run_keeps_its_verdict(together):
-    assert together["reports"][0]["verdict"] == "CONFORMANT"
+    counts = together["reports"][0]["counts"]
+    assert counts["pass"] > counts["not_applicable"]
+    assert not counts["fail"] + counts["untestable"] + counts["inconclusive"]
     assert together["exit_code"] == 1
 
 

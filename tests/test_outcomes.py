@@ -84,5 +84,6 @@ def test_the_counts_add_up_to_all_results(outcomes):
 
 @given(st.sampled_from(Outcome), st.text(), st.floats(0, 100))
 def test_a_result_survives_the_wire(outcome, text, seconds):
-    result = Result("MP-X-001", outcome, text, text, duration_s=seconds, hooks={"open": [1, 0.5, 0.5]})
+    hooks = {"open": [1, 0.5, 0.5]}
+    result = Result("MP-X-001", outcome, text, text, duration_s=seconds, hooks=hooks)
     assert Result.from_dict(result.as_dict()) == result

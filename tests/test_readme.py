@@ -14,7 +14,7 @@ def blocks(language):
 
 def test_the_failing_example_is_what_the_kit_prints(tmp_path):
     shutil.copy(ROOT / "examples" / "batches.py", tmp_path)
-    done = kit(tmp_path, "--memproto=batches")
+    done = kit(tmp_path, "--memproto=batches", "--memproto-clause=MP-TURN")
     shown = next(text for text in blocks("text") if "MP-TURN-003" in text)
     assert done.returncode == 1
     assert shown in done.stdout
