@@ -57,7 +57,7 @@ def run_of(tmp_path, audit):
             scale=SCALE, routes=routes, capabilities=capabilities, backend=backend, **context
         )
         run = Run(factory, "native", tmp_path / "memory", Watch(NoWire(), scale=SCALE), told)
-        run.audit = audit
+        run.audit, audit.connects = audit, None
         return run
 
     yield build

@@ -276,6 +276,8 @@ def an_error_is_no_memory(run: Run) -> None:
     sign = run.facts.name()
     ways = {
         "500": modes.status(500, {"error": f"{sign} overflow"}),
+        "402": modes.status(402, {"error": f"{sign} is not paid"}),
+        "404": modes.status(404, {"detail": f"{sign} not found"}),
         "422 with a list": modes.invalid_list(f"{sign} required"),
         "a page of HTML with 200": modes.page(f"{sign} portal"),
         "a page of HTML with 502": modes.page(f"{sign} gateway", 502),

@@ -15,11 +15,9 @@ from memproto.testing.subject import HookLate, HookRaised, Subject
 
 _BUDGET_S = 600.0
 
+#: What passes by its own words. A text that is refused with 4xx is refused for good, and a queue
+#: that keeps such a one stands still.
 _REFUSING: dict[str, Mode] = {
-    "401": modes.status(401),
-    "402": modes.status(402),
-    "404": modes.status(404),
-    "422 with a list": modes.invalid_list(),
     "429": modes.retry_after("2"),
     "500": modes.status(500),
     "503": modes.status(503),

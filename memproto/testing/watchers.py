@@ -50,6 +50,7 @@ class AuditLog:
     Attributes:
         forks: How often the process was forked.
         connections: How often it looked a host up or began to connect to one.
+        connects: Whether a session of the target does; None before one was watched for it.
         guard: Hears every event first, and may raise; None for none.
 
     """
@@ -57,6 +58,7 @@ class AuditLog:
     def __init__(self) -> None:
         self.forks = 0
         self.connections = 0
+        self.connects: bool | None = None
         self.guard: Callable[[str, tuple[Any, ...]], None] | None = None
         self._recording: list[str] | None = None
         sys.addaudithook(self._hear)

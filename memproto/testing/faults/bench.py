@@ -46,12 +46,15 @@ def needs_backend(run: Run) -> Place:
 
 def _connects(run: Run) -> bool:
     """Whether an ordinary session looks a host up or connects to one."""
-    if run.audit is None:
+    audit = run.audit
+    if audit is None:
         return False
-    before = run.audit.connections
-    with contextlib.suppress(HookRaised), run.session() as subject:
-        routes.live(subject, run.facts.new())
-    return run.audit.connections > before
+    if audit.connects is None:
+        before = audit.connections
+        with contextlib.suppress(HookRaised), run.session() as subject:
+            routes.live(subject, run.facts.new())
+        audit.connects = audit.connections > before
+    return audit.connects
 
 
 @dataclasses.dataclass(frozen=True)
