@@ -269,6 +269,14 @@ def test_a_delegation_is_a_write_with_its_keywords():
     assert [hook for hook, _ in written(provider)] == ["on_turn_complete", "on_delegation"]
 
 
+def test_a_delegation_after_the_end_is_told_as_lost():
+    with opened(Extended("a", "delegation")) as (registry, events):
+        pass
+    registry.on_delegation("task", "result")
+    assert told(events, "on_delegation") == [("a", "dropped", "closed")]
+    assert registry.stats()["providers"]["a"]["lost"] == 1
+
+
 def test_a_flush_that_takes_too_long_says_so_and_ends():
     clock, entered, release = VirtualClock(), threading.Event(), threading.Event()
 

@@ -204,6 +204,19 @@ def test_a_preparation_that_raises_is_told_without_text():
     assert "mine" not in repr(events)
 
 
+def test_a_preparation_whose_thread_cannot_be_started_costs_no_write(monkeypatch):
+    def no_thread(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("memproto.registry.turns.started_worker", no_thread)
+    provider = Extended("a", "prewarm")
+    with opened(provider) as (registry, _):
+        registry.on_turn_complete("one", "")
+        registry.on_turn_complete("two", "")
+        assert registry.flush()
+    assert len(provider.named("on_turn_complete")) == 2
+
+
 def test_a_preparation_leaves_no_thread_behind():
     provider = Extended("a", "prewarm")
     with opened(provider) as (registry, events):

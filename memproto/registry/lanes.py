@@ -197,7 +197,7 @@ class Lane:
             self._tell_exit()
         follower = self._followers.pop(number, None)
         if follower is not None and not self._closing:
-            follower()
+            attempt(follower)  # whatever it is, it must not end the thread of the writes
 
     def _deliver(self, hook: str, args: tuple[Any, ...]) -> None:
         began = self._clock.now()

@@ -86,8 +86,10 @@ class SessionHooks(Shared):
         if self._is_elsewhere() or not self._writes_are_called:
             return
         told = plain_text(task), plain_text(result)
-        for lane in self._serving("delegation"):
-            lane.accept(_DELEGATION, told, {"child_session_id": child_session_id, **copied(kwargs)})
+        keywords = {"child_session_id": child_session_id, **kwargs}
+        for lane in self._lanes or self._ended:
+            if "delegation" in lane.extensions:
+                lane.accept(_DELEGATION, told, copied(keywords))
 
     def flush(self, timeout_s: float | None = None) -> bool:
         """
