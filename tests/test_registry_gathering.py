@@ -94,7 +94,7 @@ def test_the_prompt_ends_at_its_deadline_and_stays_as_it_was():
 
 
 @pytest.mark.parametrize("is_allowed", [True, False])
-def test_the_block_of_a_provider_whose_tools_are_all_forbidden_is_left_out(is_allowed):
+def test_the_block_of_a_provider_whose_tools_are_all_forbidden_says_so(is_allowed):
     parameters = {"type": "object", "properties": {}}
     schema = {"name": "one", "description": "Keeps.", "parameters": parameters}
     provider = prompting(
@@ -106,7 +106,9 @@ def test_the_block_of_a_provider_whose_tools_are_all_forbidden_is_left_out(is_al
     )
     policy = Policy(allows_tool=lambda *_: is_allowed)
     with opened(provider, policy=policy) as (registry, _):
-        assert bool(registry.system_prompt_block()) is is_allowed
+        block = registry.system_prompt_block()
+    note = "\n[None of the tools of this memory can be called in this session.]"
+    assert block == "### a memory\nUse `one`." + ("" if is_allowed else note)
 
 
 # -- compression ----------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """What providers say beside recall: for the prompt, a summary, a list, at a user's wish."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from memproto.fence import build_memory_context_block
@@ -16,6 +16,7 @@ from memproto.types import Message
 _PROMPT = "system_prompt_block"
 _NOTES = "compress_notes"
 _ITEMS = "recall_items"
+_NO_TOOLS = "\n[None of the tools of this memory can be called in this session.]"
 _STATUSES = ("ok", "partial", "unavailable")
 
 
@@ -31,25 +32,27 @@ class Gathering(ToolRouter):
         Asked once in a session, all at once, for `Deadlines.ask_s` at most; the text is the same,
         byte for byte, until a switch to another session. Each block is made harmless for the
         fence, cut to `Limits.prompt_chars`, and headed by its provider's name. A provider that
-        failed is left out for the session, and so is one none of whose tools is offered.
+        failed is left out for the session. Where none of a provider's tools is offered, its
+        section says so: the block may speak of them, and may hold what is remembered as well.
         """
         key, kept = self._session.key, self._prompt
         if kept[0] == key:
             return kept[1]
-        lanes = [lane for lane in self._serving("prompt") if self._may_say(lane)]
+        lanes = self._serving("prompt")
         if not lanes:
             return ""
         calls = ask(lanes, _PROMPT, self._gather(self._deadlines.ask_s), as_text)
-        block = _sections(_texts(calls, self._limits.prompt_chars))
+        texts = _texts(calls, self._limits.prompt_chars)
+        block = _sections(texts, {lane.label for lane in lanes if self._is_toolless(lane)})
         with self._lock:
             if self._prompt[0] != key:  # another thread may have been first
                 self._prompt = key, block
             return self._prompt[1]
 
-    def _may_say(self, lane: Lane) -> bool:
-        """Whether the prompt may speak of the provider's tools, if it has any."""
+    def _is_toolless(self, lane: Lane) -> bool:
+        """Whether the provider has tools, and the model is offered none of them."""
         named = lane.capabilities.get("tool_names") if "tools" in lane.extensions else ()
-        return not named or any(tool.lane is lane for tool in self._offered())
+        return bool(named) and not any(tool.lane is lane for tool in self._offered())
 
     def compress_notes(self, messages: Sequence[Message]) -> str:
         """
@@ -109,9 +112,13 @@ class Gathering(ToolRouter):
         return answers(lanes, "privacy", calls)
 
 
-def _sections(texts: Sequence[tuple[str, str]]) -> str:
+def _sections(texts: Sequence[tuple[str, str]], toolless: Container[str]) -> str:
     harmless = [(label, sanitize_context(text).strip()) for label, text in texts]
-    return "\n\n".join(f"### {label} memory\n{text}" for label, text in harmless if text)
+    return "\n\n".join(
+        f"### {label} memory\n{text}{_NO_TOOLS if label in toolless else ''}"
+        for label, text in harmless
+        if text
+    )
 
 
 def _texts(calls: Sequence[Asked], most: int) -> list[tuple[str, str]]:
