@@ -49,6 +49,9 @@ def _works_again(run: Run, seen: storefaults.Seen, number: int, when: str) -> No
     if f"storing {number}" not in seen.ended.marks:
         reason = f"the host did not come to the time after it: {seen.ended.ending}"
         raise Untestable(f"{reason}; {seen.ended.errors.strip()[-300:]}")
+    ended_early = "works not" not in seen.ended.marks and seen.ended.code is not None
+    if "works again" not in seen.ended.marks and ended_early:
+        raise Untestable(f"the host ended before it was seen to: {seen.ended.ending}")
     if "works again" not in seen.ended.marks:
         stored, recalled = seen.said(f"store {number}"), seen.said("recall")
         expected = f"a write and a recall work without a restart when {when}"

@@ -156,6 +156,9 @@ class Children:
                 f"{findings.described(answer, None)} while it was loaded",
                 "make it import and build in a plain interpreter first",
             )
+        if answer.fate == "overdue":
+            reason = f"a process had not come to the target after {answer.took_s:.0f} s"
+            raise CannotServe(Result(self._load_rule(), Outcome.INCONCLUSIVE, reason=reason))
         loading = dataclasses.replace(answer, operation="load")
         rule = self._load_rule()
         raise CannotServe(findings.finding(loading, binding, rule, rule))

@@ -115,6 +115,7 @@ class ChildProcess:
         self._pending = bytearray()
         self._printed = bytearray()
         self._active = 0.0
+        self._stuck_s = _STUCK_S
         self._has_started = False
         self._is_cut_off = False
         self._process, *ends = self._start(root, environment, side)
@@ -170,6 +171,8 @@ class ChildProcess:
         """
         self._hooks.clear()
         self._opened, self._spent, self._excused_s = [], 0, 0.0
+        # What a child imports before it comes to the target takes its time on any scale.
+        self._stuck_s = _STUCK_S * (1.0 if command.get("do") == "load" else self._scale)
         answer = self._follow(command, budget_s)
         return dataclasses.replace(answer, opened=tuple(self._opened), spent=self._spent)
 
@@ -276,7 +279,7 @@ class ChildProcess:
 
     def _stuck(self, now: float, began: float, end: float) -> Answer | None:
         idle_s = now - self._active
-        if now <= end and (self._hooks or idle_s < _STUCK_S * self._scale):
+        if now <= end and (self._hooks or idle_s < self._stuck_s):
             return None
         return Answer("overdue", took_s=now - began, stack=self._frames())
 
