@@ -55,27 +55,27 @@ def what_is_accepted_while_the_backend_fails_is_stored(run: Run) -> None:
         route = _stores(run)
         _known(bench, route)
         subject = bench.open()
-        accepted = [fact for said, fact in _written(bench, subject, route)]
+        accepted = _written(bench, subject, route)
         run.close(subject)
-        lost = run.lost(accepted)
+        lost = run.lost(list(accepted.values()))
         if lost:
+            ways = ", ".join(said for said, fact in accepted.items() if fact in lost)
             run.violated(
-                f"the {len(accepted)} texts that were accepted while the backend refused them are"
-                " recalled when it works again",
-                f"{len(lost)} did not come back: {lost[0].text!r}",
+                "what was accepted while the backend was away is recalled when it works again",
+                f"{len(lost)} of {len(accepted)} did not come back, under {ways}: {lost[0].text!r}",
                 operation=routes.OPERATIONS[route],
             )
 
 
-def _written(bench: Bench, subject: Subject, route: str) -> list[tuple[str, Fact]]:
+def _written(bench: Bench, subject: Subject, route: str) -> dict[str, Fact]:
     """What was accepted while the backend failed in each of the ways; it works again after each."""
-    accepted = []
+    accepted: dict[str, Fact] = {}
     for said, mode in _REFUSING.items():
         fact = bench.run.facts.new()
         bench.turn(mode)
         seen = bench.server.pieces
         if accepts(subject, fact, route):
-            accepted.append((said, fact))
+            accepted[said] = fact
             bench.server.wait_for(lambda: bench.server.pieces > seen, _BEHIND_S)  # noqa: B023 - called at once
         bench.turn(modes.forward)
     return accepted
