@@ -24,9 +24,9 @@ class Scripted:
     started: ClassVar[list["Scripted"]] = []
     answers: ClassVar[dict[str, list[Answer | Exception | None]]] = {}
 
-    def __init__(self, root, environment, *, side, scale, frozen_s):
+    def __init__(self, root, environment, *, side, scale, **told):
         self.alive = True
-        self.frozen_s = frozen_s
+        self.frozen_s = told["frozen_s"]
         self.root = root
         type(self).started.append(self)
 
