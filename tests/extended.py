@@ -1,6 +1,7 @@
 """A provider that notes every call and serves the extensions that it is told to."""
 
 import contextlib
+import json
 
 from memproto.operations import EXTENSION_HOOKS
 from memproto.registry import MemoryProviderRegistry
@@ -45,3 +46,22 @@ def opened(*providers, session="session", config=None, **kwargs):
 def told(events, hook):
     """(provider, outcome, detail) of each event of a hook, in order."""
     return [(e.provider, e.outcome, e.detail) for e in events if e.hook == hook]
+
+
+def schema(name, **changes):
+    parameters = {
+        "type": "object",
+        "properties": {"text": {"type": "string"}, "tags": {"type": "array", "items": {}}},
+        "required": ["text"],
+    }
+    return {"name": name, "description": "Keeps a note.", "parameters": parameters} | changes
+
+
+def offering(name, *schemas, names=None, **hooks):
+    """A provider of tools; `names` are those that it declares, by default all it has."""
+    names = [one["name"] for one in schemas] if names is None else names
+    hooks = {
+        "get_tool_schemas": lambda: list(schemas),
+        "handle_tool_call": lambda tool, *_: json.dumps({"by": name, "tool": tool}),
+    } | hooks
+    return Extended(name, "tools", declares={"tool_names": names}, **hooks)

@@ -4,8 +4,7 @@ import threading
 import pytest
 
 from memproto.registry import MemoryProviderRegistry
-from tests.extended import Extended, opened, told
-from tests.test_registry_tools import offering, schema
+from tests.extended import Extended, offering, opened, schema, told
 from tests.virtual import VirtualClock, eventually
 
 EVERYTHING = ("sessions", "prewarm", "turns", "delegation", "prompt", "status", "items", "privacy")
