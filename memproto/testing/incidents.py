@@ -119,6 +119,7 @@ OTHER_BUDGET_S = 15.0
 #: A hook that overran once is waited for this long afterwards.
 AGAIN_S = 1.0
 
+
 def makes_fail(requirement_id: str) -> bool:
     """Whether the check of a requirement makes the backend fail."""
     return requirement_id.startswith("MP-FAULT-")
