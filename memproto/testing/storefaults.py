@@ -130,7 +130,7 @@ def storing(run: Run) -> str:
 
 def stored(run: Run) -> list[Fact]:
     """
-    Store facts in a session; those that were accepted.
+    Store facts in a session; those that are found in a file below the home.
 
     Raises:
         NotApplicable: None of them is found in a file below the home.
@@ -140,9 +140,10 @@ def stored(run: Run) -> list[Fact]:
     with run.session() as subject:
         kept = [f for f in facts if routes.accepts(subject, by, f.text, routes.reply_to(f))]
     run.settle()
-    if not files(run, kept):
+    found = left(run, kept)
+    if not found:
         raise NotApplicable("what it stores is found in no file below its home")
-    return kept
+    return found
 
 
 def files(run: Run, facts: list[Fact]) -> list[Path]:
@@ -242,7 +243,7 @@ def _pace(run: Run) -> float:
 def full(run: Run) -> tuple[list[Fact], Seen]:
     """Have a host store while no file takes a byte; what was stored before, and what it saw."""
     before = stored(run)
-    facts = run.facts.several(5)
+    facts = run.facts.several(3)
     with _host(run, "full", facts) as host:
         lived(host, "storing 0")
         return before, Seen(host.end(), facts)
