@@ -17,6 +17,9 @@ _ENDS = {"quick": 2, "ci": 5, "deep": 50}
 #: Calls of Python functions in a hook after which the user interrupts.
 _POINTS = {"quick": [2, 9], "ci": [1, 3, 9, 25], "deep": [1, 2, 3, 4, 6, 9, 14, 25, 50, 100]}
 
+#: A call that no hook comes to: nobody interrupts.
+_NEVER = 1 << 40
+
 #: Parts of the way through storing one text at which the process is killed.
 _PARTS = {
     "quick": [0.3, 0.7],
@@ -128,6 +131,7 @@ def an_interrupt_loses_nothing_that_was_accepted(run: Run) -> None:
     _lived(ended, "opened")
     how = "after the user pressed Ctrl+C inside of hooks"
     if "closed" not in ended.marks:
+        _lived(_host(run, "interrupted", facts, route=_route(run), points=[_NEVER]).end(), "closed")
         expected = f"the hooks work and shutdown returns, {how}"
         run.violated(expected, ended.trouble or ended.ending, operation="close")
     lost = run.lost(facts)
