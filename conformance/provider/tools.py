@@ -175,7 +175,7 @@ def _is_always_needed(subject: Subject, tool: Tool, name: str) -> str:
     # Once more: what was refused is refused still, so that it was the argument.
     if not taken or not _complaint(subject, tool, _left_out(taken[0], name)):
         return ""
-    return f"every call without it is refused, as with {said[0][:160]}; with it one is not"
+    return f"every call without it is refused, as with {(said[0] or '')[:160]}; with it one is not"
 
 
 def _left_out(arguments: dict[str, Any], name: str) -> dict[str, Any]:
