@@ -171,7 +171,7 @@ def test_an_unavailable_provider_is_incomplete_and_names_what_it_needs(tmp_path)
     )
     found = reported(tmp_path, "--memproto=mine")
     assert found["run"].returncode == 6
-    assert "needs: the settings" in found["run"].stdout
+    assert "needs: the setting" in found["run"].stdout
     allowed = kit(tmp_path, "--memproto=mine", "--memproto-allow-incomplete")
     assert allowed.returncode == 0
 
@@ -241,4 +241,4 @@ def test_one_fault_that_many_checks_meet_is_one_red_item(tmp_path):
     found = reported(tmp_path, *words)
     assert found["reports"][0]["counts"]["fail"] == 1
     assert "1 failed" in found["run"].stdout.splitlines()[-1]
-    assert found["run"].stdout.count("MP-TURN-002 (MUST) is violated") == 1
+    assert found["run"].stdout.count("MP-TURN-002 (MUST) is violated by provider 'odd") == 1

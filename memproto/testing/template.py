@@ -211,6 +211,8 @@ class Template:
             "environment": wanted.environment,
             "cwd": wanted.cwd,
             "side": wanted.side,
+            # Of the thread that asks, which a copy would not have from the template.
+            "processors": sorted(os.sched_getaffinity(0)),
         }
         if _lasting(wanted.environment) != self.environment:
             told["words"] = list(wanted.words)

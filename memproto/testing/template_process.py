@@ -114,6 +114,7 @@ class _Template:
         os.dup2(output, 2)
         os.close(output)
         os.chdir(wanted["cwd"])
+        os.sched_setaffinity(0, wanted["processors"])
         words = [str(descriptor) for descriptor in given]
         if "words" in wanted:
             _replace(status, [*wanted["words"], *words], wanted["environment"], given)

@@ -2,11 +2,9 @@
 
 import atexit
 import concurrent.futures
-import contextlib
 import json
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -103,13 +101,10 @@ class KeepsItsOwnViewOfTheFile(Journal):
 
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
         super().initialize(session_key, config)
-        assert self._path is not None
-        self.opened.append(self._path)
+        self.opened.append(Path(config["home"], "journal.jsonl"))
 
     def shutdown(self) -> None:
-        if self._path is not None:
-            with contextlib.suppress(ValueError):
-                self.opened.remove(self._path)
+        self.opened[:] = [path for path in self.opened if path != self._path]
 
     def _load(self) -> list[dict[str, str]]:
         assert self._path is not None
@@ -117,9 +112,7 @@ class KeepsItsOwnViewOfTheFile(Journal):
             self.views[self._path] = super()._load()
         return self.views[self._path]
 
-    @contextlib.contextmanager
-    def _changing(self) -> Iterator[None]:
-        with super()._changing():
-            yield
+    def _save(self) -> None:
         assert self._path is not None
         self.views[self._path] = self._entries
+        super()._save()
