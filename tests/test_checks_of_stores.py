@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memproto.conformance.provider import stores
-from memproto.testing import storefaults
+from memproto.testing import storefiles
 from memproto.testing.clauses import NotApplicable, Violation
 from memproto.testing.context import Context
 from memproto.testing.run import Run
@@ -86,7 +86,7 @@ def test_what_lies_beside_a_database_stands_for_the_database(run_of):
     run.home.mkdir()
     (run.home / "store.db").write_bytes(b"nothing yet")
     (run.home / "store.db-wal").write_text(fact.text)
-    assert storefaults.files(run, [fact]) == [run.home / "store.db"]
+    assert storefiles.files(run, [fact]) == [run.home / "store.db"]
 
 
 class Truncates(Journal):

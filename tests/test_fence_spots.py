@@ -5,6 +5,7 @@ import html
 import inspect
 import re
 import string
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
@@ -178,6 +179,8 @@ def test_what_the_oracle_is_sure_of_the_fence_reads_alike():
 def test_what_the_fence_reads_as_a_letter_the_wide_reader_may_take_for_it():
     plain = LETTERS | MARKS
     letters = {chr(c): fold for c, fold in visible().items() if fold in plain and c > 0x7F}
+    # The wide reader asks this Python, which may know fewer characters than the tables.
+    letters = {c: fold for c, fold in letters.items() if unicodedata.category(c) != "Cn"}
     assert {
         c for c, fold in letters.items() if not any(fold in wide(one) for one in sure(c))
     } == set()

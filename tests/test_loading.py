@@ -50,7 +50,8 @@ def installed(root, name, *, modules, entry_points=""):
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"
     files = {"METADATA": metadata, "RECORD": record, "entry_points.txt": entry_points}
     written(info, files)
-    importlib.metadata.MetadataPathFinder.invalidate_caches()
+    # Of an instance: on Python 3.11 it is no method of the class.
+    importlib.metadata.MetadataPathFinder().invalidate_caches()
 
 
 def install_host(root):

@@ -1,6 +1,6 @@
 """Chapter 83: stores in files that are locked, full or damaged."""
 
-from memproto.testing import storefaults
+from memproto.testing import storefaults, storefiles
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -34,10 +34,10 @@ def what_a_locked_store_accepts_is_not_lost(run: Run) -> None:
 def _loses_nothing(run: Run, accepted: list[Fact], when: str) -> None:
     """What a write hook accepted is recalled in a later session, once the store is well."""
     lost = run.lost(accepted)
-    if lost and storefaults.comes_back_otherwise(run):
+    if lost and storefiles.comes_back_otherwise(run):
         expected = f"what is accepted {when} is stored; what cannot be stored raises"
         observed = f"{lost[0].text!r} was accepted, and did not come back"
-        run.violated(expected, observed, operation=storefaults.storing(run))
+        run.violated(expected, observed, operation=storefiles.storing(run))
 
 
 @check("MP-STORE-003", budget_s=_BUDGET_S)
@@ -56,7 +56,7 @@ def _works_again(run: Run, seen: storefaults.Seen, number: int, when: str) -> No
         stored, recalled = seen.said(f"store {number}"), seen.said("recall")
         expected = f"a write and a recall work without a restart when {when}"
         observed = f"the last write: {stored}; the last recall: {recalled}"
-        run.violated(expected, observed, operation=storefaults.storing(run))
+        run.violated(expected, observed, operation=storefiles.storing(run))
 
 
 # -- full ------------------------------------------------------------------------------------------
@@ -72,10 +72,10 @@ def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
 def a_full_disk_costs_nothing_that_was_stored(run: Run) -> None:
     before, _ = storefaults.full(run)
     lost = run.lost(before)
-    if lost and storefaults.comes_back_otherwise(run):
+    if lost and storefiles.comes_back_otherwise(run):
         expected = f"what an earlier session had stored is recalled after writes {_NO_ROOM}"
         observed = f"{len(lost)} of {len(before)} did not come back: {lost[0].text!r}"
-        run.violated(expected, observed, operation=storefaults.storing(run))
+        run.violated(expected, observed, operation=storefiles.storing(run))
 
 
 @check("MP-STORE-006", budget_s=_BUDGET_S)
@@ -88,10 +88,11 @@ def a_store_works_again_when_there_is_room(run: Run) -> None:
 
 @check("MP-STORE-007", budget_s=_BUDGET_S)
 def a_damaged_store_neither_hangs_nor_ends_the_process(run: Run) -> None:
-    for what, _, seen in storefaults.damaged(run):
-        if "over" not in seen.ended.marks:
+    for damage in storefaults.damaged(run):
+        if "over" not in damage.seen.ended.marks:
             expected = "the provider starts or raises, and its hooks return or raise"
-            run.violated(expected, f"{what}: {_last_words(seen)}", operation="open")
+            observed = f"{damage.what}: {_last_words(damage.seen)}"
+            run.violated(expected, observed, operation="open")
 
 
 def _last_words(seen: storefaults.Seen) -> str:
@@ -101,11 +102,12 @@ def _last_words(seen: storefaults.Seen) -> str:
 
 @check("MP-STORE-008", budget_s=_BUDGET_S)
 def a_damaged_file_is_kept(run: Run) -> None:
-    for what, survivors, seen in storefaults.damaged(run):
-        lived_on = "over" in seen.ended.marks
-        if survivors and lived_on and not storefaults.left(run, survivors):
+    for damage in storefaults.damaged(run):
+        lived_on = "over" in damage.seen.ended.marks
+        if damage.survivors and lived_on and not damage.is_kept:
             run.violated(
                 "what a damaged file still holds stays below the home, in it or in a copy",
-                f"{what}, and of the {len(survivors)} texts in the rest of it none was left",
+                f"{damage.what}, and of the {len(damage.survivors)} texts in the rest of it"
+                " none was left",
                 operation="open",
             )

@@ -19,11 +19,11 @@ from collections.abc import Callable, Iterator
 from os import _exit, getpid
 from pathlib import Path
 from time import monotonic, perf_counter, sleep
-from typing import Any, TextIO
+from typing import Any
 
 from memproto import spec
 from memproto.errors import InvalidSettings, KitUsageError
-from memproto.testing import clauses, locate, sandbox, survey, template_process, watchers
+from memproto.testing import clauses, locate, sandbox, stacks, survey, template_process, watchers
 from memproto.testing.booking import judge, not_loaded
 from memproto.testing.context import Context
 from memproto.testing.functions import Functions
@@ -37,9 +37,6 @@ from memproto.testing.wire import Wire, plain
 _BEAT_S = 0.2
 
 _LOADERS = {"provider": "memproto.loading", "host": "memproto.testing.hosts"}
-
-#: A stack is written at the latest after this time in a hook, so that a kill finds one.
-_STACK_S = 3.0
 
 
 _decode = json.JSONDecoder().decode
@@ -55,15 +52,15 @@ class Child:
         Commands come one at a time.
     """
 
-    def __init__(self, wire: Wire, stacks: TextIO) -> None:
+    def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._stacks = stacks
         self._audit = watchers.AuditLog()
         self._target: Any = None
         self._step = LoadStep(audit=self._audit)
         self._side: spec.Side = "provider"
         self._functions = Functions()
         self._loading: dict[str, Any] = {}
+        self._shared: dict[str, Any] = {}
         self._busy = threading.Event()
         threading.Thread(target=self._beat, name="kit-beat", daemon=True).start()
         self._threads = watchers.thread_ids()
@@ -139,11 +136,7 @@ class Child:
     @contextlib.contextmanager
     def _run_for_the_user(self, operation: str, budget_s: float) -> Iterator[None]:
         with self._wire.hook(operation, budget_s):
-            self._arm(budget_s, 1.0)
-            try:
-                yield
-            finally:
-                faulthandler.cancel_dump_traceback_later()
+            yield
 
     def _clean(self, command: dict[str, Any]) -> dict[str, Any]:
         self._functions.clean(command["configs"])
@@ -201,20 +194,11 @@ class Child:
         run.freshness.functions = self._functions
         run.root = root
         run.loading = self._loading
+        run.shared = self._shared
         return run
 
     def _watch(self, deaths: dict[str, int], scale: float = 1.0) -> Watch:
-        return Watch(
-            self._wire,
-            scale=scale,
-            deaths=deaths,
-            arm=lambda budget_s: self._arm(budget_s, scale),
-            disarm=faulthandler.cancel_dump_traceback_later,
-        )
-
-    def _arm(self, budget_s: float, scale: float) -> None:
-        first_s = max(0.05, min(budget_s, _STACK_S * scale))
-        faulthandler.dump_traceback_later(first_s, repeat=True, file=self._stacks)
+        return Watch(self._wire, scale=scale, deaths=deaths)
 
     def _leftover(self, grace_s: float) -> int:
         """How many threads and timers the check left; they get a moment to end by themselves."""
@@ -257,17 +241,18 @@ def main() -> None:
     With one descriptor be a template, and in each of its copies do the same with its three.
     """
     given = tuple(int(word) for word in sys.argv[1:])
-    commands, results, stacks = given if given[1:] else template_process.serve(*given)
-    for descriptor in (commands, results, stacks):
+    commands, results, dumps = given if given[1:] else template_process.serve(*given)
+    for descriptor in (commands, results, dumps):
         os.set_inheritable(descriptor, False)
     pid = getpid()
     # A parent that was started in the background hands down an interrupt that is ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
-    with os.fdopen(stacks, "a", encoding="utf-8", errors="replace") as file:
+    with os.fdopen(dumps, "a", encoding="utf-8", errors="replace") as file:
         faulthandler.enable(file=file)
-        child = Child(Wire(results), file)
+        stacks.write_on_demand(file)
+        child = Child(Wire(results))
         with os.fdopen(commands, encoding="utf-8") as source:
             for line in source:
                 child.obey(_decode(line))

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from memproto.testing import locate, sandbox
+from memproto.testing import locate, sandbox, stacks
 from memproto.testing.run import Run
 
 #: From the call of shutdown to the end of the process, by the specification.
@@ -19,9 +19,6 @@ EXIT_S = 15.0
 
 #: What a host may need before that: loading, opening, storing.
 _LIFE_S = 60.0
-
-#: So long before its time is over, a host writes down where it stands.
-_STACK_S = 1.5
 
 #: What the interpreter writes when a program has failed in a way that nobody caught.
 TROUBLE = (
@@ -95,7 +92,7 @@ class HostProcess:
         self.marks: list[str] = []
         self._stacks = run.root / f"stacks-{len(list(run.root.glob('stacks-*')))}.txt"
         self._marks_read, marks = os.pipe()
-        stacks = os.open(self._stacks, os.O_CREAT | os.O_RDWR, 0o600)
+        dumps = os.open(self._stacks, os.O_CREAT | os.O_RDWR, 0o600)
         self._errors = self._stacks.with_suffix(".errors")
         scale = run.context.scale * run.context.slowdown
         self._life_s, self._exit_s = _LIFE_S * scale, EXIT_S * scale
@@ -106,15 +103,14 @@ class HostProcess:
             "session_key": run.session_key(),
             "config": run.config(),
             "marks": marks,
-            "stacks": stacks,
-            "stack_s": max(0.5, self._exit_s - _STACK_S),
+            "stacks": dumps,
             **told,
         }
         try:
-            self._process = self._start(asked, marks, stacks)
+            self._process = self._start(asked, marks, dumps)
         finally:
             os.close(marks)
-            os.close(stacks)
+            os.close(dumps)
 
     def _start(self, asked: dict[str, Any], *given: int) -> subprocess.Popen[bytes]:
         with self._errors.open("wb") as errors:
@@ -167,6 +163,7 @@ class HostProcess:
 
     def _ended(self) -> Ended:
         code = self._process.poll()
+        dump = "" if code is not None else stacks.of(self._process.pid, self._stacks)
         self._process.kill()
         self._process.wait()
         while self._listen(0.0):
@@ -175,7 +172,7 @@ class HostProcess:
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
-        stack = () if code is not None else tuple(locate.frames(_text(self._stacks)))
+        stack = () if code is not None else tuple(locate.frames(dump))
         return Ended(code, self.marks, _text(self._errors), stack)
 
 

@@ -7,7 +7,6 @@ in lines on a descriptor; everything else is seen from outside.
 
 import atexit
 import contextlib
-import faulthandler
 import itertools
 import json
 import os
@@ -19,7 +18,7 @@ from types import FrameType
 from typing import Any
 
 from memproto import loading
-from memproto.testing import watchers
+from memproto.testing import stacks, watchers
 
 #: What the host raises, and its exit code where it names one.
 FAILURE, EXIT_CODE = "the host has failed", 7
@@ -242,9 +241,9 @@ def main(scripts: dict[str, Callable[[Host], None]] = SCRIPTS) -> None:
     del sys.argv[1:]
     signal.signal(signal.SIGINT, signal.default_int_handler)
     watchers.AuditLog()
-    stacks = os.fdopen(told["stacks"], "w", encoding="utf-8", errors="replace")
-    faulthandler.dump_traceback_later(told["stack_s"], repeat=True, file=stacks)
-    scripts[told["script"]](Host(told))
+    with os.fdopen(told["stacks"], "w", encoding="utf-8", errors="replace") as file:
+        stacks.write_on_demand(file)
+        scripts[told["script"]](Host(told))
 
 
 if __name__ == "__main__":

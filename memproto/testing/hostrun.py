@@ -180,11 +180,9 @@ class HostRun:
         parents_s = budget_s + 2 * SLACK_S * self.scale
         began = time.perf_counter()
         with self.watch.wire.hook(operation, parents_s):
-            self.watch.arm(parents_s)
             try:
                 yield
             finally:
-                self.watch.disarm()
                 self._count(operation, time.perf_counter() - began)
 
     def _count(self, operation: str, took_s: float) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memproto import spec
-from memproto.testing import functions, locate, noise, sandbox, template, vitals, wire
+from memproto.testing import functions, locate, noise, sandbox, stacks, template, vitals, wire
 
 _CHILD = "memproto.testing.child"
 
@@ -132,8 +132,8 @@ class ChildProcess:
         command_read, command_write = os.pipe()
         result_read, result_write = os.pipe()
         output_read, output_write = os.pipe()
-        stacks = os.open(self._stacks, os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o600)
-        given = (command_read, result_write, stacks)
+        dumps = os.open(self._stacks, os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o600)
+        given = (command_read, result_write, dumps)
         wanted = template.Start(words, environment, cwd, side, output_write, given)
         try:
             process = template.start(wanted)
@@ -324,10 +324,9 @@ class ChildProcess:
         return None
 
     def _frames(self) -> tuple[str, ...]:
-        with contextlib.suppress(OSError):
-            dump = self._stacks.read_bytes()[-60_000:].decode("utf-8", "replace")
-            return tuple(locate.frames(dump))
-        return ()
+        asked = self.alive and self._has_started
+        dump = stacks.of(self._process.pid, self._stacks) if asked else stacks.written(self._stacks)
+        return tuple(locate.frames(dump))
 
     def kill(self) -> None:
         """End the process, its group, and everything that it started; blocks until it is gone."""

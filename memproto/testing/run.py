@@ -43,6 +43,7 @@ class Run:
         context: See `Context`.
         freshness: When what was stored can be recalled.
         loading: What another process needs to load the same target.
+        shared: What checks of this process leave for those that come after them.
         observed: What a provider that cannot declare was seen to do, in the words of a declaration.
 
     """
@@ -67,6 +68,7 @@ class Run:
         self.load_step: LoadStep | None = None
         self.root = home.parent
         self.loading: dict[str, Any] = {}
+        self.shared: dict[str, Any] = {}
         self.observed: dict[str, Any] = {}
         self._routes = dict(context.routes)
         self._factory = factory

@@ -9,13 +9,16 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
-from typing import Self
+from typing import Self, TypeVar
 
-from memproto.testing import noise, routes, sandbox, store_holder
+from memproto.testing import noise, sandbox, store_holder
 from memproto.testing.clauses import NotApplicable, Untestable
 from memproto.testing.ending import Ended, HostProcess
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
+from memproto.testing.storefiles import BESIDE, all_files, files, found_in, left, route, stored
+
+T = TypeVar("T")
 
 #: What recall may take, and so much more before the kit speaks of it: what SQLite waits for a lock
 #: unless it is told otherwise is 5 s, and the host's limit is another one.
@@ -27,22 +30,11 @@ _HELD_S, _WRITING_S = RECALL_S + MARGIN_S + 0.5, 1.0
 #: A provider that waits before it tries again does so within this time.
 AGAIN_S = 15.0
 
-#: So many texts are in a store before it is damaged, so that a part of them is in each part of it.
-_STORED = 12
-
 #: So many files of a store are damaged, the largest first.
 _MOST_FILES = 3
 
 #: A page of SQLite's, and the beginning of any file.
 _PAGE = 4_096
-
-#: Of a larger file only so many bytes are searched.
-_SEARCHED_BYTES = 50_000_000
-
-#: What SQLite keeps beside a database.
-_BESIDE = ("-wal", "-shm", "-journal")
-
-_ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 
 
 class StoreHost(HostProcess):
@@ -115,85 +107,29 @@ class Seen:
         return [self.facts[number] for number in numbers if self.said(f"store {number}") == "done"]
 
 
-# -- which files -----------------------------------------------------------------------------------
-
-
-def route(run: Run) -> str:
-    """The route by which hosts of other processes store."""
-    return run.needs_route("turns", "writes", "tools")
-
-
-def storing(run: Run) -> str:
-    """The operation that stores by it."""
-    return routes.OPERATIONS[route(run)]
-
-
-def stored(run: Run) -> list[Fact]:
-    """
-    Store facts in a session; those that are found in a file below the home.
-
-    Raises:
-        NotApplicable: None of them is found in a file below the home.
-
-    """
-    facts, by = run.facts.several(_STORED), route(run)
-    with run.session() as subject:
-        kept = [f for f in facts if routes.accepts(subject, by, f.text, routes.reply_to(f))]
-    run.settle()
-    found = left(run, kept)
-    if not found:
-        raise NotApplicable("what it stores is found in no file below its home")
-    return found
-
-
-def files(run: Run, facts: list[Fact]) -> list[Path]:
-    """
-    The files below the home in which some of the facts are found, the largest first.
-
-    What SQLite keeps beside a database belongs to it: it may be thrown away when it is damaged.
-    """
-    holding = [path for path in _all(run) if found_in(path, facts)]
-    found = {_database(path) if path.name.endswith(_BESIDE) else path for path in holding}
-    return sorted(found, key=lambda path: path.stat().st_size, reverse=True)
-
-
-def _database(beside: Path) -> Path:
-    found = beside.with_name(beside.name.rpartition("-")[0])
-    return found if found.is_file() else beside
-
-
-def _all(run: Run) -> list[Path]:
-    return [path for path in run.home.rglob("*") if path.is_file() and not path.is_symlink()]
-
-
-def found_in(path: Path, facts: list[Fact]) -> list[Fact]:
-    """Those of the facts whose name stands in a file."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(_SEARCHED_BYTES).lower()
-    except OSError:
-        return []
-    return [f for f in facts if any(f.name.lower().encode(e) in data for e in _ENCODINGS)]
-
-
-def left(run: Run, facts: list[Fact]) -> list[Fact]:
-    """Those of the facts that are found in any file below the home."""
-    found = {fact.name for path in _all(run) for fact in found_in(path, facts)}
-    return [fact for fact in facts if fact.name in found]
-
-
-def comes_back_otherwise(run: Run) -> bool:
-    """Whether what is stored comes back while the store is well: else a loss proves nothing."""
-    fact = run.facts.new()
-    with run.session() as subject:
-        run.plant(subject, fact, route(run))
-    return run.reopened_brings_back(fact)
-
-
 # -- locked ----------------------------------------------------------------------------------------
 
 
 def locked(run: Run) -> Seen:
+    """What a host saw whose store was locked; see `_locked`."""
+    return _once(run, _locked)
+
+
+def _once(run: Run, observe: Callable[[Run], T]) -> T:
+    """
+    An observation that several rules judge, made once for all checks in one process.
+
+    It starts a process, or several; what comes after it has the home in which it was made.
+    """
+    name = observe.__name__
+    if name not in run.shared:
+        run.shared[name] = (observe(run), run.home)
+    seen: T
+    seen, run.home = run.shared[name]
+    return seen
+
+
+def _locked(run: Run) -> Seen:
     """
     Have a host recall and store while another process holds every file of the store.
 
@@ -218,7 +154,7 @@ def locked(run: Run) -> Seen:
 @contextlib.contextmanager
 def _held(run: Run) -> Iterator[None]:
     """Every file of the home is locked by another process in the body."""
-    names = [str(path) for path in _all(run) if not path.name.endswith(_BESIDE)]
+    names = [str(path) for path in all_files(run) if not path.name.endswith(BESIDE)]
     with subprocess.Popen(
         [sandbox.interpreter(), "-I", "-S", store_holder.__file__],
         stdin=subprocess.PIPE,
@@ -241,6 +177,11 @@ def _pace(run: Run) -> float:
 
 
 def full(run: Run) -> tuple[list[Fact], Seen]:
+    """What a host saw that had no room, and what was stored before."""
+    return _once(run, _full)
+
+
+def _full(run: Run) -> tuple[list[Fact], Seen]:
     """Have a host store while no file takes a byte; what was stored before, and what it saw."""
     before = stored(run)
     facts = run.facts.several(3)
@@ -252,29 +193,47 @@ def full(run: Run) -> tuple[list[Fact], Seen]:
 # -- damaged ---------------------------------------------------------------------------------------
 
 
-def damaged(run: Run) -> Iterator[tuple[str, list[Fact], Seen]]:
+@dataclasses.dataclass(frozen=True)
+class Damage:
     """
-    Have a host open the store with one file damaged, one after the other.
+    One file of a store that was damaged, and what came of it.
 
-    Yields:
-        What was done, which facts the damaged file still held, and what the host saw. The home is
-        as the host left it until the next one.
+    Attributes:
+        what: What was done to it.
+        survivors: The facts that it still held.
+        seen: What the host saw that opened the store then.
+        is_kept: Whether any of the survivors was left below the home afterwards.
 
     """
+
+    what: str
+    survivors: list[Fact]
+    seen: Seen
+    is_kept: bool
+
+
+def damaged(run: Run) -> list[Damage]:
+    """What hosts saw that opened the store with one file damaged, one after the other."""
+    return _once(run, _damaged)
+
+
+def _damaged(run: Run) -> list[Damage]:
     facts = stored(run)
     pristine = run.place("pristine")
     shutil.copytree(run.home, pristine, symlinks=True)
     names = [path.relative_to(run.home) for path in files(run, facts)[:_MOST_FILES]]
-    for name in names:
-        for how, spoil in _DAMAGES.items():
-            shutil.rmtree(run.home)
-            shutil.copytree(pristine, run.home, symlinks=True)
-            spoil(run.home / name)
-            survivors = found_in(run.home / name, facts)
-            more = run.facts.several(1)
-            with _host(run, "damaged", more) as host:
-                seen = Seen(host.end(), more)
-            yield f"{name} was {how}", survivors, seen
+    return [_damage(run, pristine, name, how, facts) for name in names for how in _DAMAGES]
+
+
+def _damage(run: Run, pristine: Path, name: Path, how: str, facts: list[Fact]) -> Damage:
+    shutil.rmtree(run.home)
+    shutil.copytree(pristine, run.home, symlinks=True)
+    _DAMAGES[how](run.home / name)
+    survivors = found_in(run.home / name, facts)
+    more = run.facts.several(1)
+    with _host(run, "damaged", more) as host:
+        seen = Seen(host.end(), more)
+    return Damage(f"{name} was {how}", survivors, seen, bool(left(run, survivors)))
 
 
 def _halve(path: Path) -> None:

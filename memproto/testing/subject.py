@@ -161,8 +161,6 @@ class Watch:
     stored_at: float | None = None
     announces: bool = False
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
-    arm: Callable[[float], None] = lambda budget_s: None
-    disarm: Callable[[], None] = lambda: None
 
     @contextlib.contextmanager
     def hook(self, operation: str) -> Iterator[None]:
@@ -174,13 +172,11 @@ class Watch:
             )
         budget_s = incidents.budget_s(operation, scale=self.scale, deaths=deaths)
         with self.wire.hook(operation, budget_s):
-            self.arm(budget_s)
             starved_s, begin = noise.starved_s(), perf_counter()
             try:
                 yield
             finally:
                 took_s = perf_counter() - begin
-                self.disarm()
                 self._count(operation, took_s)
         if took_s > budget_s:
             self._late(operation, took_s, budget_s, noise.starved_s() - starved_s)
