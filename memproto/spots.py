@@ -50,12 +50,13 @@ class _Looks:
 
     @functools.cached_property
     def no_letter(self) -> str:
-        """What a word of letters never holds, for a class: what may stand for other letters."""
+        """What a word of letters never holds, for a class: spaces, and what stands for others."""
         if self.ascii_only:
             return ""
+        spaces = [code for code in self._codes[" "] if code > _LAST_ASCII]
         several = [code for ranges in fence_tables.SEVERAL.values() for code in codes(ranges)]
         metas = [code for mark in _META for code in self._codes[mark] if code > _LAST_ASCII]
-        return "".join(_ranges(sorted({*several, *metas}))) + _BEYOND
+        return "".join(_ranges(sorted({*several, *metas, *spaces}))) + _BEYOND
 
     @functools.cached_property
     def any_letter(self) -> str:
