@@ -14,18 +14,23 @@ class Interrupted(VirtualClock):
     """Raises the user's interrupt in the next wait of the main thread, once it is armed."""
 
     armed = False
+    entered = None
 
     def wait(self, condition, until):
         if self.armed and threading.current_thread() is threading.main_thread():
             self.armed = False
+            # A call that has not begun is taken back, and none is late then.
+            assert self.entered is None or self.entered.wait(10)
             raise KeyboardInterrupt
         super().wait(condition, until)
 
 
 def test_the_users_interrupt_of_a_tool_call_passes_and_the_next_call_works():
     clock, release = Interrupted(), threading.Event()
+    clock.entered = threading.Event()
 
     def handle(tool, args, *_):
+        clock.entered.set()
         if args:
             release.wait(10)
         return "{}"
