@@ -44,6 +44,7 @@ class Run:
         freshness: When what was stored can be recalled.
         loading: What another process needs to load the same target.
         shared: What checks of this process leave for those that come after them.
+        tag: What the ids of this check's user, profile and sessions hold.
         observed: What a provider that cannot declare was seen to do, in the words of a declaration.
 
     """
@@ -74,7 +75,7 @@ class Run:
         self._factory = factory
         self._latest: Any = None
         self._numbers = itertools.count(1)
-        self._tag = f"{salt:04x}{context.seed % 65536:04x}"
+        self.tag = f"{salt:04x}{context.seed % 65536:04x}"
         self._open: list[Subject] = []
 
     # -- instances --------------------------------------------------------------------------------
@@ -114,8 +115,8 @@ class Run:
         be found again under the same id.
         """
         if "session" in self.declared("isolates", ["profile"]):
-            return f"session-{self._tag}"
-        return f"session-{self._tag}-{next(self._numbers)}"
+            return f"session-{self.tag}"
+        return f"session-{self.tag}-{next(self._numbers)}"
 
     def config(self, home: Path | None = None, **extra: Any) -> dict[str, Any]:
         """What a conforming host hands to initialize; an `extra` of None leaves its key out."""
@@ -133,8 +134,8 @@ class Run:
             "limits": {"recall_chars": _RECALL_CHARS},
             "platform": "cli",
             "agent_context": "primary",
-            "agent_identity": f"profile-{self._tag}",
-            "user_id": f"user-{self._tag}",
+            "agent_identity": f"profile-{self.tag}",
+            "user_id": f"user-{self.tag}",
         }
         asked = {**base, **self.context.config, **extra}
         # None leaves a key out, unless the operator set it: then it is there in every session.
@@ -200,7 +201,7 @@ class Run:
         """
         native = self.binding == "native"
         home = self.place(f"survey-{route}") if native else self.home
-        tag = f"session-{self._tag}-{next(self._numbers)}"
+        tag = f"session-{self.tag}-{next(self._numbers)}"
 
         def opened(which: str) -> contextlib.AbstractContextManager[Subject]:
             return self.session(home, session="" if native else f"{tag}-{which}")

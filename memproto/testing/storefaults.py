@@ -119,13 +119,14 @@ def _once(run: Run, observe: Callable[[Run], T]) -> T:
     """
     An observation that several rules judge, made once for all checks in one process.
 
-    It starts a process, or several; what comes after it has the home in which it was made.
+    It starts a process, or several; what comes after it has the home and the user for whom it was
+    made.
     """
     name = observe.__name__
     if name not in run.shared:
-        run.shared[name] = (observe(run), run.home)
+        run.shared[name] = (observe(run), run.home, run.tag)
     seen: T
-    seen, run.home = run.shared[name]
+    seen, run.home, run.tag = run.shared[name]
     return seen
 
 
