@@ -32,12 +32,6 @@ class APreparedNothingIsGivenToo(Switching):
         return super().enrich_turn(user_message, messages)
 
 
-@mutant(kills="MP-PREWARM-004", says="session key", report="hermes#17447")
-class WhatWasPreparedOutlivesTheSwitch(Switching):
-    def _drop_prepared(self) -> None:
-        """Keep the slot: it is filled anew after the next turn."""
-
-
 @mutant(kills="MP-PREWARM-004", says="session key", report="hermes#64745")
 class AWorkerOutlivesTheSwitch(Switching):
     def _prepare(self, query: str, generation: int) -> None:

@@ -16,7 +16,7 @@ class TheLastTurnWaitsForTheNext(Private):
         self.waiting = turn
 
 
-@mutant(kills="MP-REC-002", says="KeyError: 'author'", report="J1")
+@mutant(kills="MP-REC-002", says="author", report="J1")
 class RecordNeedsAnAuthor(Private):
     def record(self, turn: dict[str, Any]) -> None:
         super().record({**turn, "author": {"id": turn["author"]["id"]}})
