@@ -287,7 +287,7 @@ def test_a_hundred_registries_leave_nothing_behind():
         registry, _ = open_all(FakeProvider())
         registry.enrich_turn("hello", [])
         registry.shutdown_all()
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads  # a thread of an earlier test may end
     assert len([*Path("/proc/self/fd").iterdir()]) == files
 
 

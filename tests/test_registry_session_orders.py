@@ -124,4 +124,4 @@ def test_two_hundred_sessions_with_every_extension_leave_no_thread():
     before = threading.active_count()
     for _ in range(200):
         one()
-    eventually(lambda: threading.active_count() == before)
+    eventually(lambda: threading.active_count() <= before)  # one of an earlier test may end

@@ -209,8 +209,8 @@ def test_a_switch_that_hangs_costs_one_turn_its_time_and_no_more():
         began, found = clock.now(), []
         thread = threading.Thread(target=lambda: found.extend(registry.enrich_turn("x", [])))
         thread.start()
-        eventually(lambda: registry._lanes[0]._waiting and not registry._lanes[1]._flights)
-        eventually(lambda: good.named("enrich_turn"))
+        eventually(lambda: registry._lanes[0]._waiting and good.named("enrich_turn"))
+        eventually(lambda: not registry._lanes[1]._flights)  # its answer was handed in
         clock.advance(5.0, waits=2)
         thread.join(10)
         assert found == registry.enrich_turn("y", []) == [("b", "fine")]
@@ -298,14 +298,30 @@ def test_a_flush_that_takes_too_long_says_so_and_ends():
 
 
 def test_a_flush_does_not_wait_for_what_comes_after_it():
-    provider = FakeProvider()
-    with opened(provider) as (registry, _):
-        provider._hooks["on_turn_complete"] = lambda *_: registry.on_memory_write("add", "m", "x")
-        provider._hooks["on_memory_write"] = lambda *_: registry.flush(0.5) and None
+    provider, release = FakeProvider(), threading.Event()
+    with opened(provider, clock=VirtualClock()) as (registry, _):
+
+        def write_more(*_):
+            eventually(lambda: registry._lanes[0]._waiting)
+            registry.on_memory_write("add", "m", "x")
+
+        provider._hooks["on_turn_complete"] = write_more
+        provider._hooks["on_memory_write"] = lambda *_: release.wait(10) and None
         registry.on_turn_complete("one", "")
         assert registry.flush()
+        assert registry._lanes[0].queued == 1
+        release.set()
         assert registry.flush()
     assert len(provider.named("on_memory_write")) == 1
+
+
+def test_a_flush_by_a_hook_does_not_wait_for_the_write_that_the_hook_is():
+    provider, found = FakeProvider(), []
+    with opened(provider, clock=VirtualClock()) as (registry, _):
+        provider._hooks["on_turn_complete"] = lambda *_: found.append(registry.flush())
+        registry.on_turn_complete("one", "")
+        assert registry.flush()
+    assert found == [True]
 
 
 def test_without_providers_and_after_the_end_nothing_happens():

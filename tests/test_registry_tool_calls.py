@@ -135,7 +135,7 @@ def test_a_tool_call_leaves_no_thread_behind():
         before = threading.active_count()
         for _ in range(20):
             registry.handle_tool_call("one", {})
-        assert threading.active_count() == before
+        assert threading.active_count() <= before  # a thread of an earlier test may end
 
 
 # -- suppression ----------------------------------------------------------------------------------
