@@ -1,10 +1,7 @@
 """The example that serves every extension was written from the specification alone."""
 
 import json
-import os
 import shutil
-
-import pytest
 
 from tests import kit_runs
 from tests.kit_runs import ROOT, reported
@@ -35,9 +32,6 @@ def test_the_complete_example_keeps_what_newer_extensions_ask(tmp_path, monkeypa
     assert ran == {"pass"}, printed
 
 
-@pytest.mark.skipif(
-    os.environ.get("MEMPROTO_SHELF") == "sample", reason="the tox environment `shelf` runs it"
-)
 def test_the_complete_example_conforms_with_every_extension(tmp_path, monkeypatch):
     report, printed = judged(tmp_path, monkeypatch)
     assert report["verdict"] == "CONFORMANT", printed
