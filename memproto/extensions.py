@@ -18,7 +18,7 @@ class ToolProvider(Protocol):
         """
         Bare function schemas: `name`, `description`, `parameters`; within 5 s, without network.
 
-        Spec: MP-TOOL-002 to MP-TOOL-007.
+        Spec: MP-TOOL-002 to MP-TOOL-007, MP-TOOL-010, MP-TOOL-012, MP-TOOL-015.
         """
         ...
 
@@ -26,7 +26,8 @@ class ToolProvider(Protocol):
         """
         Serve one call within 60 s; the result is one JSON document, errors included.
 
-        May block. Raises nothing for arguments that a model can write. Spec: MP-TOOL-008 to 014.
+        May block. For what a model can write it raises nothing but `Unavailable`. Spec:
+        MP-TOOL-001, MP-TOOL-008, MP-TOOL-009, MP-TOOL-011, MP-TOOL-013, MP-TOOL-014.
         """
         ...
 
@@ -85,7 +86,7 @@ class Delegating(Protocol):
     def on_delegation(
         self, task: str, result: str, *, child_session_id: str = "", **kwargs: Any
     ) -> None:
-        """Take note of one delegated task; a write hook, it may block. Spec: MP-DELEG-001."""
+        """Take note of one delegated task; may block. Spec: MP-DELEG-001 to MP-DELEG-003."""
         ...
 
 
@@ -133,7 +134,11 @@ class Reporting(Protocol):
         ...
 
     def unavailable_reason(self) -> str:
-        """What is missing and what to do about it, in a sentence; "" where nothing is."""
+        """
+        What is missing and what to do about it, in a sentence; "" where nothing is.
+
+        Comes before `initialize` too, right after `is_available` answered False.
+        """
         ...
 
 
@@ -156,7 +161,7 @@ class Checkpointing(Protocol):
     """
 
     def on_compress(self, messages: list[Message], compression_count: int) -> None:
-        """Store what is needed of the messages, or raise: they are not discarded then."""
+        """Store all that the user said in `messages`, or raise a named error: they stay then."""
         ...
 
 

@@ -58,7 +58,7 @@ class Policy:
 
     def check_place(self, label: str, registered: Iterable[str]) -> None:
         """
-        Returns where a provider of this name may join those that are registered.
+        Let a provider of this name join those that are registered.
 
         Raises:
             SecondExternalProvider: It may not.

@@ -44,13 +44,14 @@ class MemoryProviderRegistry(TurnHooks, SessionHooks, Gathering, Telling):
 
     In an `agent_context` that is not among the policy's `contexts` no write hook is called.
 
-    Every method may be called from any thread. Only `initialize_all`, `enrich_turn`, `on_compress`
-    and `shutdown_all` block: the first as long as the providers' `initialize` does, the others up
-    to their deadline. Spec: `spec/v1/45-threads.md`.
+    Every method may be called from any thread. `initialize_all` blocks as long as the providers'
+    `initialize` does; what gives answers, `on_turn_start`, `on_compress`, `flush` and
+    `shutdown_all` block up to their deadline; write hooks return at once. Spec:
+    `spec/v1/45-threads.md`.
 
     Args:
         deadlines: The budgets in seconds; the specification's by default.
-        limits: What may wait in its queues at most.
+        limits: How much it takes: writes that wait, text for the prompt and for a summary.
         clock: What all waiting goes through; the system's monotonic clock by default.
         policy: What the operator allows, and what the host says of itself.
         on_event: Called with every `Event`, on the thread on which it happens, one that belongs to
