@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memproto.operations import OPERATIONS
 from memproto.testing import incidents, locate, routes, sandbox, watchers, wire
 from memproto.testing.clauses import Violation
 from memproto.testing.facts import Facts
@@ -182,8 +183,8 @@ def test_a_hook_that_hung_is_waited_for_one_second():
     assert incidents.budget_s("compress", scale=2.0, deaths=1) == 2
 
 
-def test_every_hook_of_the_core_has_its_rules():
-    assert set(incidents.RAISED) == set(incidents.LATE) == set(incidents.BUDGETS_S)
+def test_loading_and_every_operation_have_their_rules_and_their_time():
+    assert set(incidents.BUDGETS_S) == {"load", *OPERATIONS}
 
 
 DUMP = """Timeout (0:00:03)!
