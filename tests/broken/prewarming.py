@@ -1,7 +1,6 @@
 """Prepared recall that raises, blocks, or comes to the wrong question or session."""
 
 import threading
-import time
 from typing import Any, ClassVar
 
 from tests.broken.marks import mutant
@@ -34,20 +33,24 @@ class APreparedNothingIsGivenToo(Switching):
 
 @mutant(kills="MP-PREWARM-004", says="session key", report="hermes#64745")
 class AWorkerOutlivesTheSwitch(Switching):
-    def _prepare(self, query: str, generation: int) -> None:
+    _under_way: tuple[str, str | None] | None = None
+
+    def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
         with self._lock:
-            found = self._search(query)
-        time.sleep(0.1)
-        with self._lock:
-            self._prepared = (query, found)
+            self._under_way = (query, self._search(query))
+
+    def _enter(self, session_key: str) -> None:
+        super()._enter(session_key)
+        # The worker is done just now, whatever was dropped before.
+        self._prepared, self._under_way = self._under_way, None
 
 
 @mutant(kills="MP-PREWARM-004", says="user_id", report="D3")
 class OneSlotForAllUsers(Switching):
     slots: ClassVar[dict[str, str | None]] = {}
 
-    def _prepare(self, query: str, generation: int) -> None:
-        super()._prepare(query, generation)
+    def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
+        super().queue_prefetch(query, session_id=session_id)
         with self._lock:
             self.slots[query] = self._search(query)
 
