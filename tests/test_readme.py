@@ -3,6 +3,9 @@
 import re
 import shutil
 
+import pytest
+
+from memproto import pytest_plugin
 from tests.kit_runs import ROOT, kit
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -18,6 +21,13 @@ def test_the_failing_example_is_what_the_kit_prints(tmp_path):
     shown = next(text for text in blocks("text") if "MP-TURN-003" in text)
     assert done.returncode == 1
     assert shown in done.stdout
+
+
+def test_the_table_of_options_holds_every_option_of_the_plugin():
+    parser = pytest.Parser(_ispytest=True)
+    pytest_plugin.pytest_addoption(parser)
+    options = {option.names()[0] for option in parser.getgroup("memproto").options}
+    assert set(re.findall(r"^\| `(--memproto[a-z-]*)", README, re.MULTILINE)) == options
 
 
 def test_the_second_command_is_what_ci_runs():

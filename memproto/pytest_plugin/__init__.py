@@ -40,7 +40,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="ID",
-        help="run only this requirement, or all that begin with it (MP-RECALL); repeatable",
+        help="run only this requirement, an area (MP-RECALL), or the beginning of a number "
+        "(MP-TOOL-01); repeatable",
     )
     add(
         "--memproto-profile",
