@@ -1,27 +1,14 @@
-"""Set-up: which questions are asked, what the answers mean, where they go, and how it can end."""
+"""Set-up: which questions are asked, what the answers mean, and where they go."""
 
-import os
-import re
-import shlex
 import stat
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memproto import cli, setup
-from memproto.setup import dotenv
+from memproto import setup
 from memproto.setup.questions import NotAnAnswer, Question, questions_of, shown, walk
-
-ROOT = Path(__file__).parents[1]
-CONFIGURED = "tests.good.configured:Configured"
-
-#: What an environment variable can hold: any text without a NUL and without halves of characters.
-VALUES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
-NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
 
 MODE = {"key": "mode", "description": "Mode", "default": "near", "choices": ["near", "far"]}
 KEY = {"key": "key", "description": "Key", "secret": True, "env_var": "X_KEY"}
@@ -217,62 +204,6 @@ def test_a_provider_that_raises_is_one_sentence(tmp_path):
         saved(provider, tmp_path)
 
 
-# -- .env ------------------------------------------------------------------------------------------
-
-
-@given(st.dictionaries(NAMES, VALUES, max_size=4), st.dictionaries(NAMES, VALUES, max_size=4))
-def test_what_is_written_is_what_is_read(first, second):
-    text = dotenv.merged(dotenv.merged("", first), second)
-    assert dotenv.parsed(text) == first | second
-
-
-@given(st.dictionaries(NAMES, VALUES, min_size=1, max_size=4))
-def test_writing_twice_changes_nothing(values):
-    text = dotenv.merged("", values)
-    assert dotenv.merged(text, values) == text
-
-
-OTHERS = (
-    b"# X_KEY='not this one\n"
-    b'export OTHER="two\\nlines" # why\r\n'
-    b"LONG='one\nX_KEY=within\n'\n"
-    b"  X_KEY = old # kept\n"
-    b"\xff\xfe no text at all\n"
-    b"LAST=without an end"
-)
-
-
-def test_every_other_line_stays_as_it_was(tmp_path):
-    file = tmp_path / ".env"
-    file.write_bytes(OTHERS)
-    dotenv.write(file, {"X_KEY": "new one", "Y": "2"})
-    assert file.read_bytes() == OTHERS.replace(b"old #", b"'new one' #") + b"\nY=2\n"
-
-
-def test_a_file_that_others_could_read_is_closed_to_them(tmp_path):
-    file = tmp_path / ".env"
-    file.write_text("A=1\n")
-    file.chmod(0o644)
-    dotenv.write(file, {"B": "2"})
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-
-
-def test_a_link_stays_a_link(tmp_path):
-    (tmp_path / "real").write_text("A=1\n")
-    (tmp_path / ".env").symlink_to("real")
-    dotenv.write(tmp_path / ".env", {"B": "2"})
-    assert (tmp_path / ".env").is_symlink()
-    assert (tmp_path / "real").read_text() == "A=1\nB=2\n"
-
-
-def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
-    (tmp_path / ".env").write_text("A=1\n")
-    monkeypatch.setattr(os, "fsync", lambda number: (_ for _ in ()).throw(OSError("full")))
-    with pytest.raises(OSError, match="full"):
-        dotenv.write(tmp_path / ".env", {"A": "2"})
-    assert [(item.name, item.read_text()) for item in tmp_path.iterdir()] == [(".env", "A=1\n")]
-
-
 # -- status ----------------------------------------------------------------------------------------
 
 
@@ -289,82 +220,3 @@ def test_the_status_tells_what_hooks_raise():
     found = setup.examine(provider, {})
     assert not found.is_available
     assert "is_available of the provider raised ZeroDivisionError: division by zero" in found.faults
-
-
-# -- the command -----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def command(tmp_path, monkeypatch):
-    """Runs the command in this process, in an environment that is put back."""
-    monkeypatch.setattr(os, "environ", os.environ.copy())
-    monkeypatch.setattr(sys, "path", sys.path.copy())
-    monkeypatch.chdir(ROOT)
-
-    def run(name, *words, typed=()):
-        lines = iter(typed)
-
-        def read(prompt):
-            line = next(lines, None)
-            if line is None:
-                raise EOFError
-            if isinstance(line, BaseException):
-                raise line
-            return line
-
-        monkeypatch.setattr("builtins.input", read)
-        return cli.main([name, CONFIGURED, "--home", str(tmp_path / "home"), *words])
-
-    return run
-
-
-def test_a_dialogue_saves_what_was_typed(command, tmp_path):
-    assert command("setup", typed=["shared", "atk-1", "", "Harbour", ""]) == 0
-    assert (tmp_path / "home" / ".env").read_text() == "CONFIGURED_API_KEY=atk-1\n"
-    assert '"label": "Harbour"' in (tmp_path / "home" / "configured.json").read_text("utf-8")
-
-
-@pytest.mark.parametrize("end", [[], [KeyboardInterrupt()]])
-def test_a_dialogue_that_ends_early_saves_nothing(command, tmp_path, capsys, end):
-    assert command("setup", typed=["shared", "atk-1", *end]) == 1
-    assert "nothing was saved" in capsys.readouterr().err
-    assert not (tmp_path / "home").exists()
-
-
-@pytest.mark.parametrize("words", [["--set", "mode=west"], ["--set", "mode"], ["--set", "speed=1"]])
-def test_a_value_that_does_not_fit_is_bad_usage(command, words):
-    assert command("setup", "--no-input", *words) == 4
-
-
-def test_the_status_is_the_exit_code(command, capsys):
-    assert command("status") == 0
-    assert "extensions: config, backup" in capsys.readouterr().out
-
-
-def test_the_home_has_no_default(capsys):
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["setup", CONFIGURED])
-    assert ended.value.code == 4
-    assert "--home" in capsys.readouterr().err
-
-
-# -- the documentation -----------------------------------------------------------------------------
-
-TEXT = (ROOT / "docs" / "setup.md").read_text("utf-8")
-SHOWN = re.compile(r"```console\n\$ memproto (.+)\n((?:.*\n)*?)exit code (\d)\n```")
-
-
-def test_the_example_of_the_documentation_runs_as_it_is_shown(tmp_path):
-    source = re.search(r"`harbour.py`:\n\n```python\n(.*?)```", TEXT, re.DOTALL)[1]
-    (tmp_path / "harbour.py").write_text(source, "utf-8")
-    for words, told, code in SHOWN.findall(TEXT):
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "memproto.cli", *shlex.split(words)],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        said = (done.stdout + done.stderr).replace(f"{tmp_path}/", "")
-        assert (said, done.returncode) == (told, int(code))
-    assert len(SHOWN.findall(TEXT)) == 4
