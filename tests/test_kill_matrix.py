@@ -88,9 +88,12 @@ def results_of(**outcomes: Outcome) -> dict[str, Result]:
     return {item: Result(item, outcome, observed="seen") for item, outcome in ids.items()}
 
 
-def a_mutant(kills: str = AN_ID, says: str = "seen", **also: str) -> Mutant:
+A_TARGET = "tests.broken.shutdown:SecondShutdownRaises"
+
+
+def a_mutant(kills: str = AN_ID, says: str = "seen", target: str = A_TARGET, **also: str) -> Mutant:
     named = {key.replace("_", "-"): reason for key, reason in also.items()}
-    return Mutant("tests.broken.shutdown:SecondShutdownRaises", kills, says, "A8", named)
+    return Mutant(target, kills, says, "A8", named)
 
 
 def test_an_exact_row_has_no_fault() -> None:
@@ -132,6 +135,21 @@ def test_nothing_is_decided_behind_a_closed_gate() -> None:
 def test_a_requirement_without_a_mutant_is_a_fault_of_the_shelf() -> None:
     without = {t: m for t, m in MUTANTS.items() if m.kills != AN_ID}
     assert f"{AN_ID} has no mutant that fails it alone" in matrix.shelf_faults(without)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "fault"),
+    [
+        (a_mutant(target="tests.good.journal:Journal"), "lines"),
+        (a_mutant(**dict.fromkeys(["A_1", "B_1", "C_1", "D_1"], "entailed")), "names too many"),
+        (a_mutant(MP_SHUT_002=""), "gives no reason"),
+    ],
+)
+def test_a_long_mutant_or_one_that_names_too_much_is_a_fault_of_the_shelf(
+    mutant: Mutant, fault: str
+) -> None:
+    (told,) = matrix.shelf_faults({**MUTANTS, "another": mutant})
+    assert fault in told
 
 
 def a_row(target: str, *red: str) -> matrix.Row:
