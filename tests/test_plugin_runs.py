@@ -242,3 +242,23 @@ def test_one_fault_that_many_checks_meet_is_one_red_item(tmp_path):
     assert found["reports"][0]["counts"]["fail"] == 1
     assert "1 failed" in found["run"].stdout.splitlines()[-1]
     assert found["run"].stdout.count("\nMP-TURN-002 (MUST) is violated") == 1
+
+
+def test_what_only_the_check_of_another_rule_meets_turns_the_rules_own_item_red(tmp_path):
+    write(
+        tmp_path,
+        odd__py="from tests.good.journal import Journal\n\n\n"
+        "class Odd(Journal):\n"
+        "    def initialize(self, session_key, config):\n"
+        "        self.narrow = config['limits']['recall_chars'] < 100_000\n"
+        "        super().initialize(session_key, config)\n"
+        "    def shutdown(self):\n"
+        "        super().shutdown()\n"
+        "        if self.narrow: raise KeyError('narrow')\n",
+    )
+    words = ["--memproto-clause=MP-RECALL-007", "--memproto-clause=MP-SHUT-001"]
+    found = reported(tmp_path, "--memproto=odd:Odd", *words)
+    rows = outcomes(found["reports"][0])
+    assert (rows["MP-RECALL-007"], rows["MP-SHUT-001"]) == ("untestable", "fail")
+    assert "1 failed" in found["run"].stdout.splitlines()[-1]
+    assert found["run"].stdout.count("\nMP-SHUT-001 (MUST) is violated") == 1

@@ -15,7 +15,7 @@ import pytest
 from memproto import spec
 from memproto.errors import KitUsageError
 from memproto.pytest_plugin import terminal
-from memproto.pytest_plugin.items import PROPERTY, USAGE, SuiteDirectory, Target, rows
+from memproto.pytest_plugin.items import PROPERTY, USAGE, ClauseItem, SuiteDirectory, Target, rows
 from memproto.pytest_plugin.options import check_options, narrowed, time_scale
 from memproto.report import document
 from memproto.testing import noise, sandbox, settings, vitals
@@ -148,6 +148,12 @@ class Suite:
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> SuiteDirectory:
         """Collect the requirements in place of the suite's files."""
         return SuiteDirectory.from_parent(parent, path=path, targets=self.targets)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note which rules have an item that will run; others are shown where they are met."""
+        for item in session.items:
+            if isinstance(item, ClauseItem):
+                item.target.coming.add(item.requirement.id)
 
     def pytest_report_header(self) -> list[str]:
         """Say what is judged."""

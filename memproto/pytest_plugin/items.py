@@ -30,7 +30,8 @@ class Target:
     Attributes:
         met: Those results that no item shows: of first contact, and of what came late.
         told: The rules whose violation an item of this process has shown.
-        coming: The rules whose items this process has not run.
+        coming: The rules whose items were collected, and not run by this process.
+        kept: What another item has met of a rule whose own item is coming, to be shown by that.
 
     """
 
@@ -41,9 +42,7 @@ class Target:
     met: list[Result] = dataclasses.field(default_factory=list)
     told: set[str] = dataclasses.field(default_factory=set)
     coming: set[str] = dataclasses.field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.coming.update(item.id for item in self.wanted)
+    kept: dict[str, Result] = dataclasses.field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -99,7 +98,9 @@ class ClauseItem(pytest.Item):
         except KitUsageError as error:
             self._stop(str(error))
         shown = self._to_be_shown(results)
-        self.user_properties.append((PROPERTY, json.dumps(rows(self.target.order, results, shown))))
+        hidden = [item for item in results if item not in shown]
+        found = rows(self.target.order, shown, hidden)
+        self.user_properties.append((PROPERTY, json.dumps(found)))
         red = [item for item in shown if item.outcome in (Outcome.FAIL, Outcome.KIT_ERROR)]
         warned = [item for item in shown if _counts_as_warning(item)]
         if red or (warned and self.config.option.memproto_strict):
@@ -108,12 +109,16 @@ class ClauseItem(pytest.Item):
             pytest.skip(f"{results[0].outcome.replace('_', ' ')}: {results[0].reason}")
 
     def _to_be_shown(self, results: list[Result]) -> list[Result]:
-        """Its own result; that of another rule only where the item of that has run without it."""
-        own, told = self.requirement.id, self.target.told
-        self.target.coming.discard(own)
-        hidden = told | self.target.coming
+        """Its own result, what earlier ones met of its rule, and of others only what none shows."""
+        own, target = self.requirement.id, self.target
+        target.coming.discard(own)
+        red = [item for item in results if item.outcome in SCORED_AT_CONTACT]
+        target.kept.update((item.id, item) for item in red if item.id in target.coming)
+        hidden = target.told | target.coming
         shown = [item for item in results if item.id == own or item.id not in hidden]
-        told.update(item.id for item in shown if item.outcome in SCORED_AT_CONTACT)
+        if own in target.kept and not any(item.id == own for item in red):
+            shown.append(target.kept[own])
+        target.told.update(item.id for item in shown if item.outcome in SCORED_AT_CONTACT)
         return shown
 
     def _stop(self, usage: str) -> NoReturn:
@@ -147,7 +152,7 @@ class Red(Exception):
 
 
 def rows(
-    order: Order, results: list[Result], shown: list[Result] | None = None
+    order: Order, shown: list[Result], hidden: list[Result] | None = None
 ) -> list[dict[str, Any]]:
     """Results as plain values, with their target, and whether the item that has them shows them."""
     return [
@@ -155,7 +160,8 @@ def rows(
             "target": order.target,
             "side": order.side,
             "result": result.as_dict(),
-            "shown": shown is None or result in shown,
+            "shown": is_shown,
         }
-        for result in results
+        for found, is_shown in ((shown, True), (hidden or [], False))
+        for result in found
     ]
