@@ -1,4 +1,4 @@
-"""`from_hermes`: the signature shapes of published providers, and the truth about their hooks."""
+"""`from_hermes`: what a host's session, answers and compression become for a Hermes provider."""
 
 import gc
 import weakref
@@ -7,63 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memproto.adapters.hermes import HOST_CALLS, from_hermes, is_hermes
-from memproto.errors import NotAProvider, TooLarge, Unavailable
-from memproto.extensions import BackupProvider, Prewarming, ToolProvider
-from memproto.provider import MemoryProvider
+from memproto.adapters.hermes import HOST_CALLS, from_hermes
+from memproto.errors import TooLarge, Unavailable
+from tests.hermes_shapes import Bare, Full
 
 HOME = {"home": "/h/own", "protocol": {"version": "1.0"}, "deadlines": {}, "limits": {}}
 SESSION = {**HOME, "platform": "telegram"}
 MESSAGES = [{"role": "user", "content": "hi"}]
-
-
-class HermesBase:
-    """The shape of the Hermes base class: inherited hooks that do nothing."""
-
-    def handle_tool_call(self, tool_name, args, **kwargs):
-        raise NotImplementedError(tool_name)
-
-    def prefetch(self, query, *, session_id=""):
-        return ""
-
-    def system_prompt_block(self):
-        return ""
-
-    def queue_prefetch(self, query, *, session_id=""):
-        """Does nothing."""
-
-    def on_session_end(self, messages):
-        """Does nothing."""
-
-    def on_session_switch(self, new_session_id, *, parent_session_id="", reset=False, **kwargs):
-        """Does nothing."""
-
-    def on_pre_compress(self, messages):
-        return ""
-
-    def backup_paths(self):
-        return []
-
-
-HermesBase.__name__ = "MemoryProvider"
-
-
-class Bare:
-    """Duck-typed, with as little as a Hermes provider can have; notes what it is called with."""
-
-    name = "bare"
-
-    def __init__(self):
-        self.calls = []
-
-    def is_available(self):
-        return True
-
-    def initialize(self, session_id, **kwargs):
-        self.calls.append(("initialize", session_id, kwargs))
-
-    def prefetch(self, query, *, session_id=""):
-        return ""
 
 
 def opened(provider, config=SESSION):
@@ -285,105 +235,3 @@ def test_the_messages_are_handed_over_as_they_are_and_a_failure_is_not_kept():
     with pytest.raises(ValueError):
         adapter.compress_notes(messages)
     assert all(given is messages for given in adapter.wrapped.calls)
-
-
-# -- what the hooks show --------------------------------------------------------------------------
-
-
-class Full(HermesBase):
-    """Inherits the base class and has three hooks of its own beside the required ones."""
-
-    name = "full"
-    schemas = ()
-
-    def is_available(self):
-        return True
-
-    def initialize(self, session_id, **kwargs):
-        """Nothing to set up."""
-
-    def get_tool_schemas(self):
-        return list(self.schemas)
-
-    def on_session_end(self, messages):
-        """Its own, and does nothing."""
-
-    def backup_paths(self):
-        return ["/elsewhere"]
-
-    def on_pre_compress(self, messages):
-        return "notes"
-
-
-def test_inherited_hooks_are_there_and_only_own_ones_are_shown_as_extensions():
-    adapter = from_hermes(Full())
-    assert adapter.capabilities() == {
-        "tool_names": [],
-        "extensions": ["sessions", "backup", "compress_notes"],
-        "spec_version": "1.0",
-    }
-    assert adapter.system_prompt_block() == ""
-    assert adapter.backup_paths() == ["/elsewhere"]
-
-
-def test_a_hook_that_is_set_on_the_instance_is_its_own():
-    provider = Full()
-    provider.queue_prefetch = lambda query, *, session_id="": None
-    assert "prewarm" in from_hermes(provider).capabilities()["extensions"]
-
-
-def test_a_duck_typed_provider_shows_what_it_has_whole():
-    class Half(Bare):
-        def system_prompt_block(self):
-            return "block"
-
-        def on_session_end(self, messages):
-            """Without on_session_switch, which the host calls too."""
-
-    assert from_hermes(Half()).capabilities()["extensions"] == ["prompt"]
-
-
-def test_a_class_that_is_itself_called_like_the_base_class_owns_its_hooks():
-    Own = type("MemoryProvider", (Bare,), {"backup_paths": lambda self: []})  # noqa: N806 - a class
-    assert from_hermes(Own()).capabilities()["extensions"] == ["backup"]
-
-
-def test_wrapped_schemas_come_out_bare_and_odd_ones_as_they_are():
-    bare = {"name": "a", "description": "", "parameters": {}}
-    odd = [{"type": "function", "function": "b"}, "c", {"name": 3}, {"type": "function"}]
-    provider = Full()
-    provider.schemas = [bare, {"type": "function", "function": {**bare, "name": "b"}}, *odd]
-    adapter = from_hermes(provider)
-    assert adapter.get_tool_schemas() == [bare, {**bare, "name": "b"}, *odd]
-    assert adapter.capabilities()["tool_names"] == ["a", "b"]
-    assert "tools" in adapter.capabilities()["extensions"]
-
-
-@pytest.mark.parametrize("schemas", [None, "text", {"name": "a"}])
-def test_a_tool_list_of_a_wrong_type_is_let_through_and_names_no_tool(schemas):
-    provider = Full()
-    provider.get_tool_schemas = lambda: schemas
-    adapter = from_hermes(provider)
-    assert adapter.get_tool_schemas() is schemas
-    assert adapter.capabilities()["tool_names"] == []
-
-
-def test_the_adapter_fits_the_protocols_that_the_provider_serves():
-    adapter = from_hermes(Full())
-    assert isinstance(adapter, MemoryProvider)
-    assert isinstance(adapter, ToolProvider)
-    assert isinstance(adapter, BackupProvider)
-    assert not isinstance(from_hermes(Bare()), Prewarming)
-
-
-def test_the_result_of_an_adapter_is_native():
-    assert not is_hermes(from_hermes(Full()))
-
-
-@pytest.mark.parametrize(
-    ("obj", "fact"),
-    [(Bare, "Bare is a class"), (object(), "object lacks initialize and is_available")],
-)
-def test_what_cannot_be_adapted_is_refused_with_the_fact(obj, fact):
-    with pytest.raises(NotAProvider, match=fact):
-        from_hermes(obj)
