@@ -160,12 +160,18 @@ def _show(environment: dict[str, str]) -> None:
     Put the environment where other processes read it.
 
     That is the text which the process was started with, and what tells the kit whose a process is
-    that was forked off and disowned. Where it cannot be written, a working directory has to do.
+    that was forked off and disowned. This process has no more use for that text: what it set just
+    now lies elsewhere. To write through the file rather than to the address is to get an error, and
+    no crash, where the address is wrong. Where it cannot be written, or has no room for all of it,
+    a working directory has to do.
     """
     shown = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in environment.items())
     with contextlib.suppress(OSError, ValueError, IndexError):
         fields = Path("/proc/self/stat").read_text("ascii", "replace").rpartition(")")[2].split()
         start, end = int(fields[47]), int(fields[48])
+        if not 0 < start < end:
+            # A kernel that does not tell says 0.
+            return
         with Path("/proc/self/mem").open("r+b", buffering=0) as memory:
             memory.seek(start)
             memory.write(shown[: end - start - 1].ljust(end - start, b"\0"))
