@@ -3,6 +3,7 @@
 from memproto import spec
 from memproto.operations import Binding, hook_name
 from memproto.testing import incidents
+from memproto.testing.booking import failing
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.process import Answer
 
@@ -59,8 +60,7 @@ def finding(answer: Answer, binding: Binding | None, broken: str, seen_in: str) 
 def _outcome(answer: Answer, broken: str) -> Outcome:
     """A hook that is late where it should not be is warned of; all else that happens fails."""
     if answer.fate == "late" and incidents.makes_fail(broken):
-        is_duty = spec.requirement(broken).level == "MUST"
-        return Outcome.FAIL if is_duty else Outcome.WARN
+        return failing(spec.requirement(broken))
     return Outcome.FAIL
 
 
