@@ -247,11 +247,11 @@ def _extensions_shown(provider: Any, *, has_tools: bool) -> list[str]:
 
 
 def _serves(provider: Any, hooks: list[str]) -> bool:
-    return all(_has(provider, hook) for hook in hooks) and any(_owns(provider, h) for h in hooks)
+    return all(_has(provider, hook) for hook in hooks) and any(owns(provider, h) for h in hooks)
 
 
-def _owns(provider: Any, hook: str) -> bool:
-    """Whether `hook` comes from elsewhere than the Hermes base class or a stand-in for it."""
+def owns(provider: Any, hook: str) -> bool:
+    """Whether a hook it has is from elsewhere than the Hermes base class or a stand-in for it."""
     kind = type(provider)
     if hook in getattr(provider, "__dict__", ()):
         return True

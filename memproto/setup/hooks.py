@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from memproto.adapters.hermes import owns
 from memproto.errors import MemprotoError
 
 T = TypeVar("T")
-
-#: The base class of Hermes providers, whose hooks of set-up do nothing.
-_HERMES_BASE = "MemoryProvider"
 
 
 class ProviderFailed(MemprotoError):
@@ -44,8 +42,4 @@ def attempt(what: str, run: Callable[[], T]) -> T:
 def is_own(provider: Any, name: str) -> bool:
     """Whether a hook is more than the one that a Hermes provider inherits from its base class."""
     raw = getattr(provider, "wrapped", provider)
-    kind = type(raw)
-    if name in getattr(raw, "__dict__", ()):
-        return True
-    owner = next((base for base in kind.__mro__ if name in vars(base)), None)
-    return owner is not None and (owner is kind or owner.__name__ != _HERMES_BASE)
+    return hasattr(raw, name) and owns(raw, name)
