@@ -157,6 +157,7 @@ def test_a_required_question_is_asked_until_it_is_answered():
         ([MODE], {"speed": "1"}, "asked by no field"),
         ([MODE, PORT], {"port": "1"}, "not asked with these answers"),
         ([{**KEY, "required": True}], {}, "needs an answer"),
+        ([{**KEY, "required": True}], {"key": ""}, "needs an answer"),
         ([{**KEY, "env_var": ""}], {"key": "atk-1"}, "names no variable"),
         ([KEY], {"key": "a\0b"}, "no answer to it"),
     ],

@@ -137,6 +137,8 @@ def _answered(
 
 
 def _parsed(question: Question, text: str) -> Any:
+    if question.required and not text:
+        raise SetupError(f"{question.key!r} needs an answer: {question.description}")
     try:
         return _usable(question, text)
     except NotAnAnswer as error:
