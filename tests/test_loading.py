@@ -221,20 +221,14 @@ def test_a_missing_host_is_called_by_the_name_under_which_it_is_installed(place)
 
 
 def test_a_name_that_only_a_newer_host_has_is_told_with_the_host_that_lacks_it(place):
-    written(
-        place, {"agent/__init__.py": "", "agent/memory_provider.py": "class MemoryProvider: ..."}
-    )
-    installed(place, "hermes-agent", modules=["agent/__init__.py"])
+    install_host(place)
     written(place, {"newer.py": "from agent.memory_provider import RecallStatus\n"})
     with pytest.raises(MissingPackage, match=r"needs RecallStatus .* hermes-agent 1\.0 lacks"):
         loading.load("newer")
 
 
 def test_a_stand_in_where_the_host_is_installed_is_reported(place):
-    written(
-        place, {"agent/__init__.py": "", "agent/memory_provider.py": "class MemoryProvider: ..."}
-    )
-    installed(place, "hermes-agent", modules=["agent/__init__.py"])
+    install_host(place)
     base = PROVIDER.format(name="MemoryProvider")
     written(place, {"skewed.py": f"{base}\nclass Real(MemoryProvider):\n    name = 'real'\n"})
     loading.import_ahead("skewed")
