@@ -272,20 +272,18 @@ def _lost_in(run: Run, fact: Fact, *sessions: Tenant) -> bool:
 
 
 def _a_rewind_leaves_other_sessions(run: Run, route: str) -> None:
-    earlier, later = run.facts.several(2)
-    _stored(run, [earlier], route)
-    with run.session() as subject:
-        key = run.freshness.config["session_key"]
+    fact, earlier, rewound = run.facts.new(), *tenants.pair(run, "session", "-rewound")
+    tenants.store(run, earlier, [fact], route)
+    with rewound.opened(run) as subject:
         _talks(subject)
-        switches.REWIND.make(subject, key, key)
-        run.plant(subject, later, route)
-    for fact in run.lost([earlier, later]):
+        switches.REWIND.make(subject, rewound.session, rewound.session)
+    if _lost_in(run, fact, earlier):
         _comes_back_without(run, route)
         _is_lost(run, fact, switches.REWIND)
 
 
 def _is_lost(run: Run, fact: Fact, kind: Switch) -> None:
     run.violated(
-        f"what was accepted before or after {kind.called}, recalled after a new start",
+        f"what was accepted before {kind.called}, recalled after a new start",
         f"{fact.text!r} did not come back",
     )

@@ -98,13 +98,12 @@ class EachSwitchIsTakenForAReset(Switching):
 
 
 @mutant(kills="MP-SESS-007", says="a rewind", report="A11")
-class ARewindForgetsTheSession(Switching):
+class ARewindForgetsAllSessions(Switching):
     def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
         super().on_session_switch(new_session_id, **kwargs)
         if kwargs.get("rewound"):
-            with self._lock:
-                self._entries = []
-                self._save()
+            for document in (self._home / self._user).glob("*/journal.jsonl"):
+                document.write_text("", "ascii")
 
 
 @mutant(kills="MP-SESS-008", says="on_turn_complete of", report="A6")
