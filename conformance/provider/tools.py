@@ -171,6 +171,9 @@ def _is_always_needed(subject: Subject, tool: Tool, name: str) -> str:
     named = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     if not all(words and named.search(words) for words in said):
         return ""
+    # One of two that go together is needed only beside the other one.
+    if _complaint(subject, tool, _left_out(tool.typical(full=False), name)) == "":
+        return ""
     taken = [a for a in _variants(tool) if _complaint(subject, tool, a) == ""]
     # Once more: what was refused is refused still, so that it was the argument.
     if not taken or not _complaint(subject, tool, _left_out(taken[0], name)):
