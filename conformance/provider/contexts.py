@@ -92,5 +92,6 @@ def _stores(run: Run, context: str) -> bool:
     """Whether a turn that is handed over in the context is recalled in a conversation."""
     fact = run.facts.new()
     with _opened(run, context) as subject:
-        routes.tolerant(lambda: run.plant(subject, fact, "turns"))
+        # A refusal stores nothing, which is what is asked for.
+        routes.tolerant(lambda: routes.plant(subject, fact, "turns"))
     return _comes_back(run, fact, _PRIMARY)
