@@ -151,8 +151,10 @@ def _unportable_object(where: str, required: Any, properties: dict[str, Any]) ->
     if required is not None and not isinstance(required, list):
         yield f"`required`{of} is {show(required, 60)}"
     listed = required if isinstance(required, list) else []
-    yield from (f"`required`{of} names {n!r}, no property" for n in listed if n not in properties)
-    odd = [name for name in properties if not _ARGUMENT.fullmatch(name)]
+    # A list, since what is listed may have no hash.
+    lacking = [name for name in listed if name not in [*properties]]
+    yield from (f"`required`{of} names {name!r}, no property" for name in lacking)
+    odd = [name for name in properties if not _ARGUMENT.fullmatch(str(name))]
     yield from (f"the argument {name!r} is not of ASCII letters and digits" for name in odd)
 
 
@@ -268,12 +270,13 @@ def _whose(item: dict[str, Any]) -> Iterator[str]:
     for name, argument in (properties if isinstance(properties, dict) else {}).items():
         # Where the provider itself fixes the choices, the model cannot name a stranger.
         is_fixed = isinstance(argument, dict) and {"enum", "const"} & set(argument)
-        if name.replace("_", "").replace("-", "").lower() in _WHOSE and not is_fixed:
+        if str(name).replace("_", "").replace("-", "").lower() in _WHOSE and not is_fixed:
             yield name
 
 
 @check("MP-TOOL-015")
 def a_schema_is_not_wrapped(run: Run) -> None:
+    run.needs_hook("tools")
     with run.session() as subject:
         raw = getattr(subject.provider, "wrapped", subject.provider)
         schemas = subject.call("tools", raw.get_tool_schemas)

@@ -106,7 +106,8 @@ def _tool(schema: Any) -> Tool | None:
     properties = properties if isinstance(properties, dict) else {}
     required = parameters.get("required")
     required = required if isinstance(required, list) else []
-    return Tool(schema["name"], properties, tuple(name for name in required if name in properties))
+    known = tuple(name for name in required if isinstance(name, str) and name in properties)
+    return Tool(schema["name"], properties, known)
 
 
 # -- values of an argument -------------------------------------------------------------------------
@@ -232,7 +233,8 @@ def _text_draws(tool: Tool, seed: int, examples: int) -> Iterator[Draw]:
         yield f"{name} as {' and '.join(put)}", {**tool.typical(), **put}
 
 
-def _fits(item: dict[str, Any], text: str) -> bool:
+def _fits(item: Any, text: str) -> bool:
+    item = item if isinstance(item, dict) else {}
     shortest, longest = item.get("minLength", 0), item.get("maxLength", len(text))
     return bool(shortest <= len(text) <= longest)
 
