@@ -170,8 +170,9 @@ def _backslash(symbols: str, at: int, *, is_wide: bool) -> tuple[str, int]:
 def _backslash_of_few(symbols: str, at: int) -> tuple[str, int]:
     """Escapes that few read: `x` in braces, two digits of a style sheet, up to three octal ones."""
     stop = symbols.find("}", at + 3, at + 12)
-    if symbols.startswith("x{", at + 1) and _is_hex(symbols[at + 3 : stop], stop - at - 3):
-        return _character(symbols[at + 3 : stop], 16), stop + 1
+    digits = symbols[at + 3 : stop] if stop > 0 else ""
+    if symbols.startswith("x{", at + 1) and _is_hex(digits, len(digits)):
+        return _character(digits, 16), stop + 1
     first = at + 1
     while first < at + 5 and symbols[first : first + 1] == "0":
         first += 1
