@@ -13,7 +13,6 @@ from memproto.testing import findings, wire
 from memproto.testing.contact import Order
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.process import Answer
-from memproto.testing.subject import Disguised, honest
 
 #: Of what `plain` gives: no value of a provider can make an answer longer than a line may be.
 BOUND = 5_000
@@ -109,7 +108,7 @@ def test_bytes_without_a_line_end_are_not_kept_for_ever(monkeypatch):
 
 
 def test_a_text_of_a_class_of_its_own_is_taken_as_a_bare_text():
-    found = honest(OddText("x"))
+    found = wire.honest(OddText("x"))
     assert type(found) is str
     assert found == "x"
 
@@ -126,12 +125,12 @@ class Claims:
 
 @pytest.mark.parametrize("kind", [Raises, Claims])
 def test_an_object_that_lies_about_its_class_is_replaced(kind):
-    assert isinstance(honest(kind()), Disguised)
+    assert isinstance(wire.honest(kind()), wire.Disguised)
 
 
 @pytest.mark.parametrize("value", [None, True, 3, {"a": 1}, ["x"], object])
 def test_an_honest_value_is_passed_through(value):
-    assert honest(value) is value
+    assert wire.honest(value) is value
 
 
 # -- what the author reads -------------------------------------------------------------------------

@@ -138,10 +138,10 @@ class ChildProcess:
         try:
             process = template.start(wanted)
         except OSError as error:
-            _close(command_write, result_read, output_read)
+            template.close(command_write, result_read, output_read)
             raise ChildDidNotStart(f"{sandbox.interpreter()} cannot be run: {error}") from None
         finally:
-            _close(output_write, *given)
+            template.close(output_write, *given)
         return process, command_write, result_read, output_read
 
     @property
@@ -332,7 +332,7 @@ class ChildProcess:
         """End the process, its group, and everything that it started; blocks until it is gone."""
         vitals.end_group(self._seen)
         self._process.wait()
-        _close(self._commands, self._results, self._output)
+        template.close(self._commands, self._results, self._output)
         self._commands = self._results = self._output = -1
 
 
@@ -346,9 +346,3 @@ def _ending(code: int) -> str:
     with contextlib.suppress(ValueError):
         return f"signal {signal.Signals(-code).name}"
     return f"signal {-code}"
-
-
-def _close(*descriptors: int) -> None:
-    for descriptor in descriptors:
-        with contextlib.suppress(OSError):
-            os.close(descriptor)

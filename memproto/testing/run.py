@@ -13,7 +13,8 @@ from memproto.testing.context import EXAMPLES, Context
 from memproto.testing.facts import Fact, Facts
 from memproto.testing.freshness import Freshness
 from memproto.testing.load_step import LoadStep
-from memproto.testing.subject import HookRaised, Subject, Watch, naming_home
+from memproto.testing.sandbox import naming_home
+from memproto.testing.subject import HookRaised, Subject, Watch
 from memproto.testing.watchers import AuditLog
 from memproto.testing.wire import show
 from memproto.types import SPEC_VERSION

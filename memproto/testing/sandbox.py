@@ -11,6 +11,7 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from memproto.errors import InvalidSettings
@@ -140,6 +141,21 @@ def enter(root: Path, extra: dict[str, str]) -> None:
     os.environ.update(wanted)
     tempfile.tempdir = None
     os.chdir(places(root)["work"])
+
+
+@contextlib.contextmanager
+def naming_home(home: str) -> Iterator[None]:
+    """Have HERMES_HOME name a directory; what a hook makes of the variable stays."""
+    before = os.environ.get("HERMES_HOME")
+    if home in ("", before):
+        yield
+        return
+    os.environ["HERMES_HOME"] = home
+    try:
+        yield
+    finally:
+        if before is not None and os.environ.get("HERMES_HOME") == home:
+            os.environ["HERMES_HOME"] = before
 
 
 def search_path(directory: Path) -> list[str]:

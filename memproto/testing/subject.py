@@ -8,7 +8,6 @@ check can never mistake the provider's exception for its own.
 import contextlib
 import dataclasses
 import json
-import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,8 @@ from memproto.operations import Binding, hook_name
 from memproto.testing import incidents, noise
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.extended import ExtensionHooks
-from memproto.testing.wire import Wire, show
+from memproto.testing.sandbox import naming_home
+from memproto.testing.wire import Wire, honest, show
 
 #: Operations that may fail with their backend. To start, to answer whether it is available and to
 #: end, a provider needs none.
@@ -335,39 +335,3 @@ class Subject(ExtensionHooks):
     def close(self) -> None:
         """Shut the provider down."""
         self._use("close")
-
-
-@contextlib.contextmanager
-def naming_home(home: str) -> Iterator[None]:
-    """Have HERMES_HOME name a directory; what a hook makes of the variable stays."""
-    before = os.environ.get("HERMES_HOME")
-    if home in ("", before):
-        yield
-        return
-    os.environ["HERMES_HOME"] = home
-    try:
-        yield
-    finally:
-        if before is not None and os.environ.get("HERMES_HOME") == home:
-            os.environ["HERMES_HOME"] = before
-
-
-class Disguised:
-    """Stands for an object that says it is of another class than it is: nothing can rely on it."""
-
-    def __init__(self, value: object) -> None:
-        self._name = type(value).__name__
-
-    def __repr__(self) -> str:
-        return f"<{self._name} that claims another class>"
-
-
-def honest(value: Any) -> Any:
-    """`value` where it can be examined safely: a text as a bare str, no object in disguise."""
-    kind = type(value)
-    if issubclass(kind, str):
-        return str.__str__(value)
-    try:
-        return value if value.__class__ is kind else Disguised(value)
-    except BaseException:
-        return Disguised(value)

@@ -87,7 +87,7 @@ class Copy:
 
     def _close(self) -> None:
         if self._status >= 0:
-            _close(self._status)
+            close(self._status)
             self._status = -1
 
     def _first_words(self) -> int:
@@ -183,7 +183,7 @@ class Template:
             )
         finally:
             theirs.close()
-            _close(unread, output)
+            close(unread, output)
 
     @property
     def is_mine(self) -> bool:
@@ -230,10 +230,10 @@ class Template:
         try:
             socket.send_fds(self._socket, [json.dumps(told).encode("ascii")], [*descriptors, write])
         except OSError:
-            _close(read)
+            close(read)
             raise
         finally:
-            _close(write)
+            close(write)
         return read
 
     def end(self) -> None:
@@ -317,7 +317,8 @@ def end() -> None:
         _current.clear()
 
 
-def _close(*descriptors: int) -> None:
+def close(*descriptors: int) -> None:
+    """Close descriptors, of which some may be closed."""
     for descriptor in descriptors:
         with contextlib.suppress(OSError):
             os.close(descriptor)

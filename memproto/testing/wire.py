@@ -79,6 +79,27 @@ def _plain(value: Any, depth: int) -> Any:
     return show(value)
 
 
+class Disguised:
+    """Stands for an object that says it is of another class than it is: nothing can rely on it."""
+
+    def __init__(self, value: object) -> None:
+        self._name = type(value).__name__
+
+    def __repr__(self) -> str:
+        return f"<{self._name} that claims another class>"
+
+
+def honest(value: Any) -> Any:
+    """`value` where it can be examined safely: a text as a bare str, no object in disguise."""
+    kind = type(value)
+    if issubclass(kind, str):
+        return str.__str__(value)
+    try:
+        return value if value.__class__ is kind else Disguised(value)
+    except BaseException:
+        return Disguised(value)
+
+
 def printable(text: str) -> str:
     """`text` with every character escaped that does not print; line ends stay."""
     if text.isprintable():
