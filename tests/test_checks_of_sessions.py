@@ -6,6 +6,7 @@ import pytest
 
 from memproto.adapters.hermes import from_hermes
 from memproto.conformance.provider import contexts, prewarming, switching, switching_apart
+from memproto.errors import Rejected
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import Context
 from memproto.testing.run import Run
@@ -121,6 +122,42 @@ def test_a_hermes_provider_without_an_end_may_still_switch(run_of):
         switching.an_end_costs_nothing(run)
 
 
+def test_a_hermes_provider_may_keep_mirrored_writes_for_all_sessions(run_of):
+    class WritesForAll(InHermes):
+        def initialize(self, session_id, **kwargs):
+            super().initialize(session_id, **kwargs)
+            self.shared = Journal()
+            self.shared.initialize(session_id, {"home": kwargs["hermes_home"]})
+
+        def on_memory_write(self, action, target, content, metadata=None):
+            self.shared.on_memory_write(action, target, content, (metadata or {}).get("old_text"))
+
+        def prefetch(self, query, *, session_id=""):
+            found = (super().prefetch(query), self.shared.enrich_turn(query, []))
+            return "\n".join(filter(None, found))
+
+    run = run_of(hermes(WritesForAll), "hermes", {"extensions": []})
+    switching_apart.what_came_before_stays_in_the_old_session(run)
+    switching_apart.what_comes_after_is_in_the_new_session(run)
+
+
+def test_a_rewind_may_take_back_all_of_the_session(run_of):
+    class TakesBack(Switching):
+        def on_session_switch(self, new_session_id, **kwargs):
+            super().on_session_switch(new_session_id, **kwargs)
+            if kwargs.get("rewound"):
+                self._entries = []
+                self._save()
+
+    switching.a_switch_costs_nothing(run_of(TakesBack))
+
+
+def test_users_are_not_judged_side_by_side_where_one_instance_writes(run_of):
+    single = {**ISOLATING, "isolates": ["profile", "user"], "single_writer": True}
+    with pytest.raises(NotApplicable, match="side by side"):
+        prewarming.what_was_prepared_stays_apart(run_of(Switching, capabilities=single))
+
+
 def test_where_sessions_share_a_memory_no_check_asks_whose_a_text_is(run_of):
     class Shared(Journal):
         def on_session_switch(self, new_session_id, **kwargs):
@@ -156,6 +193,20 @@ def test_a_context_that_the_host_writes_in_may_be_stored(run_of):
     contexts.other_contexts_store_no_turns(
         run_of(Journal, config={"protocol": protocol}, capabilities=stores)
     )
+
+
+def test_a_turn_that_is_refused_outside_of_a_conversation_is_not_stored(run_of):
+    class Refusing(Journal):
+        def initialize(self, session_key, config):
+            super().initialize(session_key, config)
+            self.context = config["agent_context"]
+
+        def on_turn_complete(self, user_message, assistant_response):
+            if self.context != "primary":
+                raise Rejected("no turns of a job")
+            super().on_turn_complete(user_message, assistant_response)
+
+    contexts.other_contexts_store_no_turns(run_of(Refusing, capabilities={"stores": ["turns"]}))
 
 
 def test_a_context_that_the_host_does_not_name_is_told(run_of):

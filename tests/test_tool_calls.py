@@ -1,11 +1,13 @@
 """Calls that the kit makes up from a provider's own tool schemas."""
 
+import contextlib
 import json
 import types
 
 import jsonschema
 import pytest
 
+from memproto.conformance.provider import tools as tool_checks
 from memproto.conformance.provider import tools_schemas
 from memproto.testing import toolcalls, toolmemory
 from memproto.testing.facts import Facts
@@ -165,3 +167,48 @@ def test_a_schema_inside_the_portable_subset_has_no_fault():
 def test_what_some_services_refuse_is_told(change, told):
     schema = {**named("lamp_add", text={"type": "string"}), **change}
     assert told in " ".join(tools_schemas._narrow(schema))
+
+
+def judged_by(call_tool):
+    """A run of a provider with one tool, whose `start` and `end` may be left out."""
+    schema = {
+        "name": "lamp_search",
+        "description": "Finds lamps.",
+        "parameters": {
+            "type": "object",
+            "properties": {name: {"type": "string"} for name in ("query", "start", "end")},
+            "required": ["query"],
+        },
+    }
+    subject = types.SimpleNamespace(tools=lambda: [schema], call_tool=call_tool)
+    return types.SimpleNamespace(
+        binding="hermes",
+        declared=lambda key, default: ["tools"],
+        needs_hook=lambda operation: None,
+        session=lambda: contextlib.nullcontext(subject),
+        violated=pytest.fail,
+    )
+
+
+def test_of_two_arguments_that_go_together_none_is_always_needed():
+    def answer(name, args):
+        both = ("start" in args) == ("end" in args)
+        return json.dumps({"lamps": []} if both else {"error": "start and end go together"})
+
+    tool_checks.what_every_call_needs_is_required(judged_by(answer))
+
+
+def test_an_argument_without_which_all_is_refused_is_told():
+    def answer(name, args):
+        return json.dumps({"lamps": []} if "start" in args else {"error": "start is missing"})
+
+    with pytest.raises(pytest.fail.Exception, match="'start' in the `required` of lamp_search"):
+        tool_checks.what_every_call_needs_is_required(judged_by(answer))
+
+
+def test_a_schema_with_odd_names_and_no_shape_inside_stops_no_check():
+    parameters = {"type": "object", "properties": {7: True}, "required": [["text"]]}
+    odd = {"name": "lamp_add", "description": "Keeps a lamp.", "parameters": parameters}
+    assert len(list(tools_schemas._unportable(odd))) == 2
+    assert list(tools_schemas._whose(odd)) == []
+    assert [tool.required for tool in tools(odd)] == [()]
