@@ -146,6 +146,10 @@ def test_several_targets_keep_their_own_verdicts(tmp_path):
     found = reported(tmp_path, BUILTIN, broken, "--memproto-clause=MP-NAME")
     verdicts = [report["verdict"] for report in found["reports"]]
     assert verdicts == ["INCOMPLETE", "NON-CONFORMANT"]
+    first, second = map(outcomes, found["reports"])
+    names = [item.id for item in spec.select(["MP-NAME"], "provider")]
+    assert {first[name] for name in names} == {"pass"}
+    assert "fail" in {second[name] for name in names}
     assert found["exit_code"] == 1
 
 
@@ -171,7 +175,7 @@ def test_an_unavailable_provider_is_incomplete_and_names_what_it_needs(tmp_path)
     )
     found = reported(tmp_path, "--memproto=mine")
     assert found["run"].returncode == 6
-    assert "needs: the setting" in found["run"].stdout
+    assert "needs: the setting `env`, or a `factory`" in found["run"].stdout
     allowed = kit(tmp_path, "--memproto=mine", "--memproto-allow-incomplete")
     assert allowed.returncode == 0
 
