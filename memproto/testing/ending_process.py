@@ -14,11 +14,19 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from time import sleep
 from types import FrameType
 from typing import Any
 
 from memproto import loading
-from memproto.testing import stacks, watchers
+from memproto.testing import locate, stacks, watchers
+
+#: Between two calls of a thread that makes them until the process ends: a host has pauses too, and
+#: a queue that is filled at full speed takes longer than any end.
+_PAUSE_S = 0.001
+
+#: What gives a lock back: an interrupt at its first line is one that nobody can guard against.
+_GIVING_BACK = ("__exit__", "__aexit__", "release")
 
 #: What the host raises, and its exit code where it names one.
 FAILURE, EXIT_CODE = "the host has failed", 7
@@ -119,7 +127,6 @@ def busy(host: Host) -> None:
     store = lambda: host.store(host.told["texts"][0])  # noqa: E731 - two of a kind
     for event, call in zip(inside, (recall, store), strict=True):
         threading.Thread(target=_for_ever, args=(event, call), daemon=True).start()
-    for event in inside:
         event.wait()
     host.say("ending")
 
@@ -129,6 +136,7 @@ def _for_ever(event: threading.Event, call: Callable[[], Any]) -> None:
         with contextlib.suppress(Exception):
             call()
         event.set()
+        sleep(_PAUSE_S)
 
 
 def killed(host: Host) -> None:
@@ -146,7 +154,7 @@ def _counted(store: Callable[[], None]) -> int:
 
     def see(frame: FrameType, event: str, function: Any) -> None:
         nonlocal count
-        count += _is_writing(event, function)
+        count += _is_writing(frame, event, function)
 
     sys.setprofile(see)
     store()
@@ -163,12 +171,15 @@ _WRITING = frozenset(
 )
 
 
-def _is_writing(event: str, function: Any) -> bool:
+def _is_writing(_: FrameType, event: str, function: Any) -> bool:
     return event == "c_return" and getattr(function, "__name__", "") in _WRITING
 
 
-def _is_call(event: str, _: Any) -> bool:
-    return event == "call"
+def _is_call(frame: FrameType, event: str, _: Any) -> bool:
+    """Whether a function outside of Python's own library begins, which gives no lock back."""
+    code = frame.f_code
+    ours = event == "call" and code.co_name not in _GIVING_BACK
+    return ours and locate.is_authors(code.co_filename)
 
 
 def _kill() -> None:
@@ -207,13 +218,15 @@ def _interrupt() -> None:
 
 
 @contextlib.contextmanager
-def _at(counts: Callable[[str, Any], bool], number: int, act: Callable[[], None]) -> Iterator[None]:
+def _at(
+    counts: Callable[[FrameType, str, Any], bool], number: int, act: Callable[[], None]
+) -> Iterator[None]:
     """Act once when the body comes to the event of that number, of those that count."""
     left = number
 
     def count(frame: FrameType, event: str, function: Any) -> None:
         nonlocal left
-        left -= counts(event, function)
+        left -= counts(frame, event, function)
         if not left:
             sys.setprofile(None)
             act()
