@@ -54,6 +54,23 @@ def test_the_prompt_is_asked_for_once_in_a_session_and_again_in_the_next():
         assert registry.system_prompt_block() == "### a memory\ntwo"
 
 
+def test_a_block_of_the_session_that_was_left_does_not_replace_that_of_the_next():
+    found, texts = [], iter(["two", "three"])
+
+    def leave():
+        if not found:
+            found.append("begun")
+            registry.on_session_switch("next", reset=True)
+            found.append(registry.system_prompt_block())
+            return "one"
+        return next(texts)
+
+    provider = Extended("a", "prompt", "sessions", system_prompt_block=leave)
+    with opened(provider) as (registry, _):
+        assert registry.system_prompt_block() == "### a memory\none"
+        assert registry.system_prompt_block() == found[1] == "### a memory\ntwo"
+
+
 @pytest.mark.parametrize("block", [None, 7, b"x", ["x"]])
 def test_a_block_that_is_no_text_is_left_out(block):
     with opened(prompting("a", block), prompting("b", "fine")) as (registry, events):

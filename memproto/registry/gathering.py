@@ -44,10 +44,10 @@ class Gathering(ToolRouter):
         calls = ask(lanes, _PROMPT, self._gather(self._deadlines.ask_s), as_text)
         texts = _texts(calls, self._limits.prompt_chars)
         block = _sections(texts, {lane.label for lane in lanes if self._is_toolless(lane)})
-        with self._lock:
-            if self._prompt[0] != key:  # another thread may have been first
+        with self._lock:  # another thread may have been first, or in the next session meanwhile
+            if self._session.key == key != self._prompt[0]:
                 self._prompt = key, block
-            return self._prompt[1]
+            return self._prompt[1] if self._prompt[0] == key else block
 
     def _is_toolless(self, lane: Lane) -> bool:
         """Whether the provider has tools, and the model is offered none of them."""
