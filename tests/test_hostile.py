@@ -7,9 +7,9 @@ import pytest
 from tests.kit_runs import kit, outcomes, reported, write
 
 FATAL = {
-    "tests.hostile.freezes:Freezes": "MP-THR-002",
-    "tests.hostile.exits:Exits": "MP-ISO-003",
-    "tests.hostile.leaves_thread:LeavesThread": "MP-ISO-003",
+    "tests.hostile.hanging:HoldsTheInterpreter": "MP-THR-002",
+    "tests.hostile.ending:Exits": "MP-ISO-003",
+    "tests.hostile.ending:EndsTheProcessLater": "MP-ISO-003",
 }
 
 
@@ -59,7 +59,9 @@ def test_a_provider_that_does_nothing_is_not_conformant_and_is_told_what_to_do(t
 
 
 def test_a_provider_that_hangs_at_first_contact_ends_under_its_gate(tmp_path):
-    found = reported(tmp_path, "--memproto=tests.hostile.hangs:Hangs", MEMPROTO_TIME_SCALE="0.1")
+    found = reported(
+        tmp_path, "--memproto=tests.hostile.hanging:HangsInInitialize", MEMPROTO_TIME_SCALE="0.1"
+    )
     report = found["reports"][0]
     assert report["verdict"] == "NON-CONFORMANT"
     assert outcomes(report)["MP-INIT-001"] == "fail"
