@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memproto.testing import routes, switches, tenants, texts
+from memproto.testing import routes, snapshots, switches, tenants
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.extended import needs_extension
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
+from memproto.testing.snapshots import Messages
 from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.switches import EXTENSION, Switch, transcript
 from memproto.testing.tenants import Reader, Tenant
 from memproto.testing.wire import show
-
-Messages = list[dict[str, Any]]
 
 #: Fewer than most batches hold, and more than one.
 _TURNS = 2
@@ -34,8 +33,6 @@ _ODD_KEYS = (
 )
 _PLAIN_KEYS = ("20260314_092653_5f8a1c2e", "0b9d7c52-3c1e-4a6e-9f57-8f2d2f0a7e11")
 
-_IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0K"}}
-
 
 # -- the end ---------------------------------------------------------------------------------------
 
@@ -43,7 +40,7 @@ _IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBOR
 @check("MP-SESS-001")
 def an_end_takes_any_messages(run: Run) -> None:
     switches.needs_hook(run, "end")
-    for name, messages in _histories(run).items():
+    for name, messages in snapshots.of(run).items():
         with run.session() as subject:
             _talks(subject)
             # Twice: a session that was ended may be used on, and ended again.
@@ -66,36 +63,6 @@ def _ends(run: Run, subject: Subject, name: str, messages: Messages) -> None:
             f"{run.hook('end')} returns for every list of messages",
             f"it raised {show(failure.error)} for {name}",
         )
-
-
-def _histories(run: Run) -> dict[str, Messages]:
-    """Lists of messages as a host of the binding hands them over."""
-    found: dict[str, Messages] = {
-        "no messages": [],
-        "a single message of the user": [{"role": "user", "content": "Which berth is free?"}],
-        "nothing but a system message": [{"role": "system", "content": "You help."}],
-        "messages without text": [
-            {"role": role, "content": ""} for role in ("user", "assistant", "tool")
-        ],
-        "odd texts": [{"role": "user", "content": text} for text in texts.NAMED.values()],
-    }
-    return {**found, **_hermes_histories()} if run.binding == "hermes" else found
-
-
-def _hermes_histories() -> dict[str, Messages]:
-    """What a Hermes host hands over as it is."""
-    function = {"name": "look_up", "arguments": "{}"}
-    calls = [{"id": "call_1", "type": "function", "function": function}]
-    return {
-        "calls of tools": [
-            {"role": "user", "content": "Look it up."},
-            {"role": "assistant", "content": None, "tool_calls": calls},
-            {"role": "tool", "content": "found", "tool_call_id": "call_1"},
-        ],
-        "a message of parts": [
-            {"role": "user", "content": [{"type": "text", "text": "What is this?"}, _IMAGE]}
-        ],
-    }
 
 
 @check("MP-SESS-002", budget_s=120.0)

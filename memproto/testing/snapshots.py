@@ -1,4 +1,4 @@
-"""Lists of messages that a host hands over for compression, and how two of them differ."""
+"""Lists of messages as a host hands them over, and how two of them differ."""
 
 from typing import Any, Protocol
 
