@@ -8,6 +8,7 @@ from memproto.setup.questions import Question, shown
 from memproto.testing.answers import (
     Answers,
     answered,
+    as_the_host_leaves_it,
     holding,
     is_of_a_codec,
     of_no_answer,
@@ -113,9 +114,10 @@ def _others_are_kept(run: Run) -> None:
     values = answered(read_questions(run), of_no_answer)
     # A `factory` of the settings may write these files itself where it builds an instance.
     subject = saving(run)
-    run.home.mkdir(parents=True, exist_ok=True)
+    as_the_host_leaves_it(run)
     for name, text in _OF_OTHERS.items():
-        (run.home / name).write_text(text, "utf-8")
+        with (run.home / name).open("a", encoding="utf-8") as file:
+            file.write(text)
     save_answers(run, values, subject)
     for name, text in _OF_OTHERS.items():
         word = text.split()[-1]

@@ -52,7 +52,7 @@ def saving(run: Run) -> Subject:
 
 def save_answers(run: Run, values: Answers, subject: Subject | None = None) -> None:
     """Save with an instance that no session was opened with, a new one unless it is given."""
-    _as_the_host_leaves_it(run)
+    as_the_host_leaves_it(run)
     (subject or saving(run)).save_config(values, str(run.home))
 
 
@@ -79,7 +79,7 @@ def is_of_a_codec(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _as_the_host_leaves_it(run: Run) -> None:
+def as_the_host_leaves_it(run: Run) -> None:
     """A Hermes host writes its own file, with the provider's name, before it saves the answers."""
     run.home.mkdir(parents=True, exist_ok=True)
     file = run.home / "config.yaml"
