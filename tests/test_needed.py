@@ -2,7 +2,7 @@
 
 import pytest
 
-from memproto.testing import needed
+from memproto.testing import manifest, needed
 
 
 class Asking:
@@ -38,3 +38,22 @@ def test_what_is_saved_and_has_no_variable_is_named_by_its_key():
     said = needed.settings(Asking({"key": "vault_path", "required": True}))
     assert "`factory`" in said
     assert said.endswith("vault_path")
+
+
+@pytest.mark.parametrize(
+    ("written", "named"),
+    [
+        ('["HARBOUR_KEY", {"name": "HARBOUR_URL"}, 3]', ["HARBOUR_KEY", "HARBOUR_URL"]),
+        ('"HARBOUR_KEY"', []),
+        ("3", []),
+    ],
+)
+def test_variables_are_read_off_the_manifest_where_it_lists_them(
+    tmp_path, monkeypatch, written, named
+):
+    path = tmp_path / "plugin.yaml"
+    path.write_text(f'{{"requires_env": {written}}}')
+    monkeypatch.setattr(manifest, "beside", lambda provider: path)
+    said = needed.settings(Asking())
+    assert [name for name in ("HARBOUR_KEY", "HARBOUR_URL") if f'"{name}"' in said] == named
+    assert named or said == needed._ANY

@@ -4,7 +4,7 @@ import dataclasses
 
 from memproto.testing import routes, switches, tenants, texts
 from memproto.testing.clauses import NotApplicable, Untestable, check
-from memproto.testing.extended import needs_extension
+from memproto.testing.extended import needs_extension, needs_recall_by_query
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 from memproto.testing.subject import Subject
@@ -58,7 +58,8 @@ def preparing_keeps_its_time(run: Run) -> None:
 
 @check("MP-PREWARM-003", budget_s=120.0)
 def another_question_is_answered(run: Run) -> None:
-    _recalls_by_query(run)
+    needs_extension(run, _EXTENSION)
+    needs_recall_by_query(run)
     route = run.needs_route(*routes.ROUTES)
     fact = run.facts.new()
     with run.session() as subject:
@@ -76,15 +77,6 @@ def another_question_is_answered(run: Run) -> None:
                 f"{run.hook('prewarm')} had been called with {_GREETING!r}",
                 operation="recall",
             )
-
-
-def _recalls_by_query(run: Run) -> None:
-    needs_extension(run, _EXTENSION)
-    if run.binding == "hermes" and "recall_basis" not in run.context.declares:
-        raise NotApplicable("`declares.recall_basis` does not say that recall goes by the query")
-    basis = run.declared("recall_basis", "query")
-    if basis != "query":
-        raise NotApplicable(f"recall_basis is {basis}: answers do not depend on the question")
 
 
 def _at_once(run: Run, subject: Subject, fact: Fact) -> bool:

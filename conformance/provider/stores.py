@@ -11,6 +11,9 @@ _BUDGET_S = 300.0
 _HELD = "while another process held a lock on its store"
 _NO_ROOM = "while no file took a byte"
 
+#: What a write hook that returned has promised, for each of these times.
+_ACCEPTED = "what is accepted {} is stored; what cannot be stored raises"
+
 
 # -- locked ----------------------------------------------------------------------------------------
 
@@ -28,15 +31,14 @@ def recall_does_not_wait_for_a_lock(run: Run) -> None:
 
 @check("MP-STORE-002", budget_s=_BUDGET_S)
 def what_a_locked_store_accepts_is_not_lost(run: Run) -> None:
-    _loses_nothing(run, storefaults.locked(run).accepted(1), _HELD)
+    _is_kept(run, storefaults.locked(run).accepted(1), _ACCEPTED.format(_HELD))
 
 
-def _loses_nothing(run: Run, accepted: list[Fact], when: str) -> None:
-    """What a write hook accepted is recalled in a later session, once the store is well."""
-    lost = run.lost(accepted)
-    if lost and storefiles.comes_back_otherwise(run):
-        expected = f"what is accepted {when} is stored; what cannot be stored raises"
-        observed = f"{lost[0].text!r} was accepted, and did not come back"
+def _is_kept(run: Run, facts: list[Fact], expected: str) -> None:
+    """What is owed is recalled in a later session, once the store is well."""
+    if lost := run.lost(facts):
+        storefiles.needs_return(run)
+        observed = f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}"
         run.violated(expected, observed, operation=storefiles.storing(run))
 
 
@@ -49,6 +51,8 @@ def _works_again(run: Run, seen: storefaults.Seen, number: int, when: str) -> No
     if f"storing {number}" not in seen.ended.marks:
         reason = f"the host did not come to the time after it: {seen.ended.ending}"
         raise Untestable(f"{reason}; {seen.ended.errors.strip()[-300:]}")
+    if seen.said("store 0") != "done":
+        raise Untestable(f"the host could not store before either: {seen.said('store 0')}")
     ended_early = "works not" not in seen.ended.marks and seen.ended.code is not None
     if "works again" not in seen.ended.marks and ended_early:
         raise Untestable(f"the host ended before it was seen to: {seen.ended.ending}")
@@ -65,17 +69,14 @@ def _works_again(run: Run, seen: storefaults.Seen, number: int, when: str) -> No
 @check("MP-STORE-004", budget_s=_BUDGET_S)
 def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
     _, seen = storefaults.full(run)
-    _loses_nothing(run, seen.accepted(1), _NO_ROOM)
+    _is_kept(run, seen.accepted(1), _ACCEPTED.format(_NO_ROOM))
 
 
 @check("MP-STORE-005", budget_s=_BUDGET_S)
 def a_full_disk_costs_nothing_that_was_stored(run: Run) -> None:
     before, _ = storefaults.full(run)
-    lost = run.lost(before)
-    if lost and storefiles.comes_back_otherwise(run):
-        expected = f"what an earlier session had stored is recalled after writes {_NO_ROOM}"
-        observed = f"{len(lost)} of {len(before)} did not come back: {lost[0].text!r}"
-        run.violated(expected, observed, operation=storefiles.storing(run))
+    expected = f"what an earlier session had stored is recalled after writes {_NO_ROOM}"
+    _is_kept(run, before, expected)
 
 
 @check("MP-STORE-006", budget_s=_BUDGET_S)
@@ -90,6 +91,7 @@ def a_store_works_again_when_there_is_room(run: Run) -> None:
 def a_damaged_store_neither_hangs_nor_ends_the_process(run: Run) -> None:
     for damage in storefaults.damaged(run):
         if "over" not in damage.seen.ended.marks:
+            storefaults.lives_undamaged(run)
             expected = "the provider starts or raises, and its hooks return or raise"
             observed = f"{damage.what}: {_last_words(damage.seen)}"
             run.violated(expected, observed, operation="open")

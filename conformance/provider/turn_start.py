@@ -6,7 +6,7 @@ from typing import Any
 
 from memproto.testing import routes, texts
 from memproto.testing.clauses import NotApplicable, Untestable, check
-from memproto.testing.extended import needs_extension
+from memproto.testing.extended import needs_extension, needs_recall_by_query
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 from memproto.testing.subject import BackendAway, HookRaised, Subject
@@ -88,7 +88,8 @@ def a_turn_that_only_began_is_not_stored(run: Run) -> None:
 
 @check("MP-TSTART-004")
 def every_turn_gets_its_recall(run: Run) -> None:
-    _recalls_by_query(run)
+    needs_extension(run, _EXTENSION)
+    needs_recall_by_query(run)
     route = run.needs_route(*routes.ROUTES)
     fact = run.facts.new()
     with run.session() as subject:
@@ -103,14 +104,6 @@ def every_turn_gets_its_recall(run: Run) -> None:
             f"it did not come back in turn {_listed(lacking)}",
             operation="recall",
         )
-
-
-def _recalls_by_query(run: Run) -> None:
-    needs_extension(run, _EXTENSION)
-    if run.binding == "hermes" and "recall_basis" not in run.context.declares:
-        raise NotApplicable("`declares.recall_basis` does not say that recall goes by the query")
-    if (basis := run.declared("recall_basis", "query")) != "query":
-        raise NotApplicable(f"recall_basis is {basis}: answers do not depend on the turn")
 
 
 def _recalls_in(run: Run, subject: Subject, number: int, fact: Fact) -> bool:

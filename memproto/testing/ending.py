@@ -96,12 +96,14 @@ class HostProcess:
         self._errors = self._stacks.with_suffix(".errors")
         scale = run.context.scale * run.context.slowdown
         self._life_s, self._exit_s = _LIFE_S * scale, EXIT_S * scale
+        key, config = run.session_key(), run.config()
+        run.freshness.config = {**config, "session_key": key}
         asked = {
             **run.loading,
             "script": script,
             "texts": texts,
-            "session_key": run.session_key(),
-            "config": run.config(),
+            "session_key": key,
+            "config": config,
             "marks": marks,
             "stacks": dumps,
             **told,
@@ -166,6 +168,8 @@ class HostProcess:
         dump = "" if code is not None else stacks.of(self._process.pid, self._stacks)
         self._process.kill()
         self._process.wait()
+        # What it stored is waited for like what this process stores.
+        self._run.watch.stored_at = monotonic()
         while self._listen(0.0):
             pass
         os.close(self._marks_read)

@@ -142,3 +142,18 @@ def needs_promise(run: _Declaring, name: str) -> None:
     if run.binding == "hermes" and name not in run.context.declares.get("extensions", []):
         reason = f"a Hermes provider cannot declare the extension `{name}`"
         raise Untestable(f'{reason}; needs: `declares.extensions = ["{name}"]`')
+
+
+def needs_recall_by_query(run: _Declaring) -> None:
+    """
+    Go on only where recall answers the question that is asked, so that a missing answer is a fault.
+
+    Raises:
+        NotApplicable: It does not, or the provider, a Hermes one, was not declared so.
+
+    """
+    if run.binding == "hermes" and "recall_basis" not in run.context.declares:
+        raise NotApplicable("`declares.recall_basis` does not say that recall goes by the query")
+    basis = run.declared("recall_basis", "query")
+    if basis != "query":
+        raise NotApplicable(f"recall_basis is {basis}: answers do not depend on the question")

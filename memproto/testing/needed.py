@@ -57,7 +57,9 @@ def _required(subject: Subject) -> list[str]:
     except (Untestable, ValueError):
         return []
     listed = content.get("requires_env") if isinstance(content, dict) else None
-    named = [item.get("name") if isinstance(item, dict) else item for item in listed or ()]
+    if not _is_list(listed):
+        return []
+    named = [item.get("name") if isinstance(item, dict) else item for item in listed]
     return [name for name in named if isinstance(name, str)]
 
 

@@ -46,6 +46,7 @@ class Run:
         loading: What another process needs to load the same target.
         shared: What checks of this process leave for those that come after them.
         tag: What the ids of this check's user, profile and sessions hold.
+        numbers: What tells its sessions apart, where the provider does not keep them apart.
         observed: What a provider that cannot declare was seen to do, in the words of a declaration.
 
     """
@@ -75,7 +76,7 @@ class Run:
         self._routes = dict(context.routes)
         self._factory = factory
         self._latest: Any = None
-        self._numbers = itertools.count(1)
+        self.numbers = itertools.count(1)
         self.tag = f"{salt:04x}{context.seed % 65536:04x}"
         self._open: list[Subject] = []
 
@@ -117,7 +118,7 @@ class Run:
         """
         if "session" in self.declared("isolates", ["profile"]):
             return f"session-{self.tag}"
-        return f"session-{self.tag}-{next(self._numbers)}"
+        return f"session-{self.tag}-{next(self.numbers)}"
 
     def config(self, home: Path | None = None, **extra: Any) -> dict[str, Any]:
         """What a conforming host hands to initialize; an `extra` of None leaves its key out."""
@@ -202,7 +203,7 @@ class Run:
         """
         native = self.binding == "native"
         home = self.place(f"survey-{route}") if native else self.home
-        tag = f"session-{self.tag}-{next(self._numbers)}"
+        tag = f"session-{self.tag}-{next(self.numbers)}"
 
         def opened(which: str) -> contextlib.AbstractContextManager[Subject]:
             return self.session(home, session="" if native else f"{tag}-{which}")

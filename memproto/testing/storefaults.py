@@ -119,14 +119,17 @@ def _once(run: Run, observe: Callable[[Run], T]) -> T:
     """
     An observation that several rules judge, made once for all checks in one process.
 
-    It starts a process, or several; what comes after it has the home and the user for whom it was
-    made.
+    It starts a process, or several; what comes after it has the home, the user and the sessions for
+    whom it was made, and waits for what was stored then.
     """
     name = observe.__name__
     if name not in run.shared:
-        run.shared[name] = (observe(run), run.home, run.tag)
+        run.shared[name] = (observe(run), run)
     seen: T
-    seen, run.home, run.tag = run.shared[name]
+    first: Run
+    seen, first = run.shared[name]
+    run.home, run.tag, run.numbers = first.home, first.tag, first.numbers
+    run.freshness.config, run.watch.stored_at = first.freshness.config, first.watch.stored_at
     return seen
 
 
@@ -211,6 +214,20 @@ class Damage:
     survivors: list[Fact]
     seen: Seen
     is_kept: bool
+
+
+def lives_undamaged(run: Run) -> None:
+    """
+    Go on only where a host lives through the same with the store as it was before the damage.
+
+    Raises:
+        Untestable: It does not.
+
+    """
+    shutil.rmtree(run.home)
+    shutil.copytree(run.place("pristine"), run.home, symlinks=True)
+    with _host(run, "damaged", run.facts.several(1)) as host:
+        lived(host, "over")
 
 
 def damaged(run: Run) -> list[Damage]:

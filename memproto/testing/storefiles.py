@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from memproto.testing import routes
-from memproto.testing.clauses import NotApplicable
+from memproto.testing.clauses import NotApplicable, Untestable
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 
@@ -84,9 +84,17 @@ def left(run: Run, facts: list[Fact]) -> list[Fact]:
     return [fact for fact in facts if fact.name in found]
 
 
-def comes_back_otherwise(run: Run) -> bool:
-    """Whether what is stored comes back while the store is well: else a loss proves nothing."""
+def needs_return(run: Run) -> None:
+    """
+    Go on only where what is stored comes back while the store is well.
+
+    Raises:
+        Untestable: It does not: a loss proves nothing.
+
+    """
     fact = run.facts.new()
     with run.session() as subject:
         run.plant(subject, fact, route(run))
-    return run.reopened_brings_back(fact)
+    if not run.reopened_brings_back(fact):
+        reason = "what is stored while the store is well does not come back either"
+        raise Untestable(f"{reason}; see MP-TURN-001 and MP-WRITE-001")

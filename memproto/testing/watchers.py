@@ -29,6 +29,8 @@ _SOCKETS = (
     "socket.getaddrinfo",
     "socket.__new__",
 )
+#: What leaves the machine, where its address is not on it.
+_REACHING = ("socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo")
 _WRITING = (
     "os.mkdir",
     "os.rename",
@@ -76,7 +78,7 @@ class AuditLog:
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
         if self.guard is not None:
             self.guard(event, args)
-        if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo"):
+        if event in _REACHING:
             self.connections += _is_network(event, args)
             self._refuse_outside(event, args)
         self.forks += event == "os.fork"

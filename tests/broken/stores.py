@@ -22,7 +22,7 @@ class TakesTheLockToRead(Journal):
             return super().enrich_turn(user_message, messages)
 
 
-@mutant(kills="MP-STORE-002", says="was accepted, and did not come back", report="C1", scale=0.2)
+@mutant(kills="MP-STORE-002", says="did not come back", report="C1", scale=0.2)
 class LogsThatItIsLocked(Ledger):
     writing_s = 0.2
 
@@ -53,7 +53,7 @@ class GivesUpWhenLocked(Journal):
             yield
 
 
-@mutant(kills="MP-STORE-004", says="was accepted, and did not come back", report="D5", scale=0.2)
+@mutant(kills="MP-STORE-004", says="did not come back", report="D5", scale=0.2)
 class LogsThatTheDiskIsFull(Journal):
     def _save(self) -> None:
         try:
