@@ -5,7 +5,7 @@ from typing import ClassVar
 import pytest
 
 from memproto import spec
-from memproto.testing import aftermath, children, clauses, sandbox
+from memproto.testing import aftermath, children, clauses, roots
 from memproto.testing.contact import Contact, Order
 from memproto.testing.judge import Judge
 from memproto.testing.outcomes import Outcome
@@ -297,7 +297,7 @@ def judged(tmp_path, source):
     """All results of first contact, of two checks and of the end, for a module of that source."""
     (tmp_path / "tests").symlink_to(ROOT / "tests")
     write(tmp_path, hostile__py=f"from tests.good.journal import Journal\n{source}")
-    root = sandbox.new_root()
+    root = roots.new_root()
     wanted = [spec.requirement(item) for item in ("MP-NAME-002", "MP-RECALL-001")]
     mine = Judge(Order("hostile", directory=tmp_path), root)
     try:
@@ -305,7 +305,7 @@ def judged(tmp_path, source):
         return found + mine.finish()
     finally:
         mine.close()
-        sandbox.remove(root)
+        roots.remove(root)
         assert not root.exists()
 
 

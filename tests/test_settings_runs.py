@@ -6,7 +6,7 @@ import pytest
 
 from memproto import spec
 from memproto.errors import InvalidSettings
-from memproto.testing import children, sandbox
+from memproto.testing import children
 from memproto.testing.caches import Caches
 from memproto.testing.contact import Contact, Order
 from memproto.testing.judge import Judge, judge
@@ -125,7 +125,7 @@ def test_without_them_it_is_untestable_and_the_key_is_named():
 
 def test_what_a_service_yields_reaches_the_provider_below_the_users_own(tmp_path):
     asked = order("stores:Account", service="services:sleeper", config={"bank": "mine"})
-    judging = Judge(asked, sandbox.new_root())
+    judging = Judge(asked, tmp_path)
     try:
         judging.contact.service = judging._service.start()
         place = judging._children.place("MP-WRITE-001")

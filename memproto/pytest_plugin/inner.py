@@ -8,6 +8,7 @@ from the first contact that the controller made.
 import json
 import signal
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from memproto.pytest_plugin import terminal
 from memproto.pytest_plugin.items import PROPERTY, USAGE, ClauseItem, SuiteDirectory, Target, rows
 from memproto.pytest_plugin.options import check_options, narrowed, time_scale
 from memproto.report import document
-from memproto.testing import noise, sandbox, settings, vitals
+from memproto.testing import noise, roots, settings, vitals
 from memproto.testing.contact import Contact, Order
 from memproto.testing.judge import SCORED_AT_CONTACT, Judge
 from memproto.testing.noise import Noise
@@ -33,6 +34,7 @@ def configure(config: pytest.Config) -> None:
         pytest.UsageError: Something that was asked for cannot be; exit code 4.
 
     """
+    _end_as_interrupted()
     try:
         suite = Suite(config)
         if not (suite.is_worker or config.option.collectonly):
@@ -42,20 +44,33 @@ def configure(config: pytest.Config) -> None:
     config.pluginmanager.register(suite, "memproto-suite")
 
 
+def _end_as_interrupted() -> None:
+    """Have a run that is cancelled, or whose terminal goes, clean up as one that is interrupted."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # What was started with `nohup` is not to hear of it.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt_once)
+
+
+def _interrupt_once(number: int, _: FrameType | None) -> None:
+    # Who ends a whole group of processes is heard twice: by itself, and from the outer run.
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 class Suite:
     """The plugin object of one inner run, in the controller or in a worker."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
-        self.root = self._root()
-        self.noise = self._noise()
-        self.targets = self._targets()
         self.document: dict[str, Any] | None = None
         self.usage = ""
         self._is_interrupted = False
-        # A job that is cancelled cleans up as one that is interrupted.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        self.targets: list[Target] = []
+        self.root = self._root()
+        self.noise = self._noise()
+        self.targets = self._targets()
 
     @property
     def is_worker(self) -> bool:
@@ -65,7 +80,10 @@ class Suite:
     def _root(self) -> Path:
         if self.worker_input is not None:
             return Path(self.worker_input["memproto_root"])
-        return sandbox.new_root()
+        root = roots.new_root()
+        # However the run ends, pytest does this last; workers have gone by then.
+        self.config.add_cleanup(self._sweep)
+        return root
 
     def _noise(self) -> Noise:
         if self.worker_input is not None:
@@ -105,24 +123,25 @@ class Suite:
 
     def meet_all(self) -> None:
         """Make first contact with every target before anything else runs."""
-        try:
-            for target in self.targets:
-                target.judge.meet()
-                # What was met before the checks counts as well, whatever is selected afterwards.
-                gates = {item.id for item in target.wanted if item.gate}
-                found = [item for item in target.judge.contact.results if item.id not in gates]
-                target.met += [item for item in found if item.outcome in SCORED_AT_CONTACT]
-        except BaseException:
-            self._close()
-            raise
+        for target in self.targets:
+            target.judge.meet()
+            # What was met before the checks counts as well, whatever is selected afterwards.
+            gates = {item.id for item in target.wanted if item.gate}
+            found = [item for item in target.judge.contact.results if item.id not in gates]
+            target.met += [item for item in found if item.outcome in SCORED_AT_CONTACT]
 
     def _close(self) -> None:
         for target in self.targets:
             target.judge.close()
-        if not self.is_worker:
-            # Those of a worker that was lost included.
-            vitals.end_strays(self.root)
-            sandbox.remove(self.root)
+
+    def _sweep(self) -> None:
+        """Leave nothing of the run behind; a second Ctrl+C does not keep it from that."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._close()
+        # Those of a worker that was lost included.
+        vitals.end_strays(self.root)
+        roots.remove(self.root)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
     # -- pytest-xdist -----------------------------------------------------------------------------
 

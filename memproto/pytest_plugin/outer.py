@@ -39,6 +39,8 @@ def run(early_config: pytest.Config) -> int:
     command = _command(early_config, [*typed, *_from_settings(early_config, typed)])
     process = subprocess.Popen(command, env=_environment())
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: process.send_signal(signal.SIGHUP))
     while True:
         try:
             return _passed_on(process.wait())
@@ -50,7 +52,7 @@ def run(early_config: pytest.Config) -> int:
 def _passed_on(code: int) -> int:
     if code >= 0:
         return code
-    if -code in (signal.SIGINT, signal.SIGTERM):
+    if -code in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         return int(pytest.ExitCode.INTERRUPTED)
     sys.stderr.write(f"ERROR: the run of the kit was ended by signal {-code}\n")
     return int(pytest.ExitCode.INTERNAL_ERROR)

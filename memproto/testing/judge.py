@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memproto import spec
-from memproto.testing import aftermath, clauses, findings, incidents, sandbox, service, vitals
+from memproto.testing import aftermath, clauses, findings, incidents, roots, service, vitals
 from memproto.testing.children import OTHER_COMMANDS_S, CannotServe, Children
 from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import Outcome, Result
@@ -277,13 +277,13 @@ def _depending(requirement_id: str, result: Result) -> list[Result]:
 
 @contextlib.contextmanager
 def _judging(order: Order) -> Iterator[Judge]:
-    root = sandbox.new_root()
+    root = roots.new_root()
     judging = Judge(order, root)
     try:
         yield judging
     finally:
         judging.close()
-        sandbox.remove(root)
+        roots.remove(root)
 
 
 def judge(order: Order, requirements: list[spec.Requirement] | None = None) -> list[Result]:

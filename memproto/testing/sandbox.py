@@ -7,14 +7,10 @@ nothing of the environment goes through but what a program needs to run at all.
 
 import contextlib
 import os
-import shutil
-import stat
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-
-from memproto.errors import InvalidSettings
 
 #: Variables without which an interpreter or its native libraries may not start.
 _KEPT = (
@@ -46,48 +42,6 @@ PLACES = frozenset(
 
 #: Nothing listens there: a request that respects proxies fails at once instead of leaving.
 _DEAD_PROXY = "http://127.0.0.1:9"
-
-
-def new_root() -> Path:
-    """
-    A new directory for one run of the kit.
-
-    Raises:
-        InvalidSettings: The temporary directory lies inside an agent's real home.
-
-    """
-    root = Path(tempfile.mkdtemp(prefix="memproto-")).resolve()
-    for home in _agent_homes():
-        if root.is_relative_to(home):
-            shutil.rmtree(root, ignore_errors=True)
-            raise InvalidSettings(
-                f"TMPDIR={tempfile.gettempdir()}",
-                f"lies inside the agent's home {home}, which the kit must not touch",
-                "set TMPDIR to a directory outside of it",
-            )
-    return root
-
-
-def _agent_homes() -> list[Path]:
-    named = os.environ.get("HERMES_HOME")
-    homes = [Path.home() / ".hermes"]
-    return [path.resolve() for path in ([Path(named)] if named else []) + homes]
-
-
-def remove(root: Path) -> None:
-    """Remove a run's directory, whatever a provider did to its permissions."""
-    shutil.rmtree(root, ignore_errors=True)
-    _open_up(root)
-    for folder, names, _ in os.walk(root):
-        for name in names:
-            _open_up(Path(folder, name))
-    shutil.rmtree(root, ignore_errors=True)
-
-
-def _open_up(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        if not folder.is_symlink():
-            folder.chmod(stat.S_IRWXU)
 
 
 def places(root: Path) -> dict[str, Path]:
