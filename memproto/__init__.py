@@ -36,12 +36,16 @@ if TYPE_CHECKING:
     from memproto.registry import CompressRefused as CompressRefused
     from memproto.registry import MemoryProviderRegistry as MemoryProviderRegistry
     from memproto.registry import Policy as Policy
+    from memproto.registry.aio import (
+        AsyncMemoryProviderRegistry as AsyncMemoryProviderRegistry,
+    )
     from memproto.scrubber import StreamingContextScrubber as StreamingContextScrubber
     from memproto.types import Event as Event
 
 _HOME = {
     "Answer": "registry",
     "AsyncMemoryProvider": "provider",
+    "AsyncMemoryProviderRegistry": "registry.aio",
     "Clock": "deadlines",
     "CompressRefused": "registry",
     "Deadlines": "deadlines",

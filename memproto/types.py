@@ -27,6 +27,7 @@ EventOutcome = Literal[
     "stuck",  # the hook was not called because an earlier call has not returned
     "wrong_type",  # the hook returned something that the contract does not allow
     "late_answer",  # a hook returned after its deadline; the answer was thrown away
+    "cancelled",  # the host stopped waiting before the hook had returned, or begun
     "abandoned",  # accepted work was not delivered before the end
 ]
 

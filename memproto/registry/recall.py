@@ -41,10 +41,18 @@ class Gather:
                 while self.pending and self.clock.now() < self.until:
                     self.clock.wait(self.condition, self.until)
             finally:
-                self.closed = True
-                for call in calls:
-                    if call.expected:
-                        call.lane.late[call.hook].add(call)
+                self.close(calls)
+
+    def close(self, calls: "Sequence[Call]") -> None:
+        """Take no answer any more; who has not returned is late. With the condition held."""
+        self.closed = True
+        for call in calls:
+            if call.expected:
+                call.lane.late[call.hook].add(call)
+
+    def all_in(self) -> None:
+        """Tell whoever waits that every call has returned; with the condition held."""
+        self.condition.notify()
 
     def no_longer_expects(self, call: "Call") -> None:
         """Count `call` out, once, with the condition held."""
@@ -52,7 +60,7 @@ class Gather:
             call.expected = False
             self.pending -= 1
             if not self.pending:
-                self.condition.notify()
+                self.all_in()
 
 
 class Call:
@@ -172,11 +180,23 @@ def recall(
     lanes: Sequence[Lane], user_message: str, messages: Sequence[Message], gather: Gather
 ) -> list[tuple[str, str]]:
     """Returns (label, text) of each provider that had something to say in time, in order."""
+    calls = recalls(lanes, user_message, messages, gather)
+    fly(calls, gather)
+    return recalled(calls)
+
+
+def recalls(
+    lanes: Sequence[Lane], user_message: str, messages: Sequence[Message], gather: Gather
+) -> list[Call]:
+    """Returns a call for each provider that is not stuck; none was started."""
     copy = copier(messages)
-    calls = [
+    return [
         Call(lane, _RECALL, (user_message, copy()), gather) for lane in not_stuck(lanes, _RECALL)
     ]
-    fly(calls, gather)
+
+
+def recalled(calls: Sequence[Call]) -> list[tuple[str, str]]:
+    """Returns (label, text) of each call that brought one in time."""
     return [
         (call.lane.label, call.answer)
         for call in calls
@@ -254,11 +274,16 @@ def started_worker(lane: Lane, hook: str = _COMPRESS) -> Worker | None:
 
 def fly(calls: list[Call], gather: Gather) -> None:
     """Start `calls`, wait for them, tell their events; what no thread took is removed."""
+    take_off(calls, gather)
+    gather.wait(calls)
+    for call in calls:
+        call.tell()
+
+
+def take_off(calls: list[Call], gather: Gather) -> None:
+    """Start `calls`; what no thread took is removed."""
     gather.pending = len(calls)
     refused = [call for call in calls if not call.takes_off()]
     for call in refused:
         call.withdraw()
         calls.remove(call)
-    gather.wait(calls)
-    for call in calls:
-        call.tell()

@@ -1,6 +1,5 @@
 """The host's side of the protocol, to be embedded as it is: one registry for one agent."""
 
-import inspect
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -8,10 +7,10 @@ from types import MappingProxyType
 from typing import Any
 
 from memproto.deadlines import Clock, Deadlines, Limits, MonotonicClock
-from memproto.errors import DuplicateProvider, InvalidLabel, NotAProvider, RegistryClosed
+from memproto.errors import DuplicateProvider, RegistryClosed
 from memproto.fence import strip_memory_context
-from memproto.operations import CORE_HOOKS
 from memproto.provider import MemoryProvider
+from memproto.registry.admission import label_of
 from memproto.registry.answers import CompressRefused
 from memproto.registry.base import Session
 from memproto.registry.events import EventSink, attempt
@@ -21,14 +20,12 @@ from memproto.registry.lanes import Lane
 from memproto.registry.messages import plain_text
 from memproto.registry.opening import completed, opened
 from memproto.registry.policy import Policy
-from memproto.registry.recall import Gather, compress, recall
+from memproto.registry.recall import compress, recall
 from memproto.registry.routing import Tool, read_tools
 from memproto.registry.sessions import SessionHooks
 from memproto.registry.telling import Telling
 from memproto.registry.turns import TurnHooks
-from memproto.types import LABEL, Event, Message, is_label
-
-_HOOKS = tuple(hook for hook in CORE_HOOKS if hook != "name")
+from memproto.types import Event, Message
 
 
 # Guarantees: no method raises what a provider raised, and none waits longer than its deadline,
@@ -97,15 +94,14 @@ class MemoryProviderRegistry(TurnHooks, SessionHooks, Gathering, Telling):
         Take a provider in, before `initialize_all`; reads its name, calls nothing else.
 
         Raises:
-            NotAProvider: A member is missing, or is a coroutine function.
+            NotAProvider: A member is missing, or a hook is a coroutine function.
             InvalidLabel: The name cannot label a section of the block.
             DuplicateProvider: Another provider has this name.
             SecondExternalProvider: The policy allows one, and there is one.
             RegistryClosed: The registry was initialized or shut down already.
 
         """
-        _check_members(provider)
-        label = _label_of(provider)
+        label = label_of(provider)
         if self._is_elsewhere():
             return
         with self._lock:
@@ -184,7 +180,7 @@ class MemoryProviderRegistry(TurnHooks, SessionHooks, Gathering, Telling):
         if not lanes or self._is_elsewhere():
             return []
         session = self._session
-        gather = Gather(self._clock, self._deadlines.enrich_s)
+        gather = self._gather(self._deadlines.enrich_s)
         found = recall(lanes, plain_text(user_message), messages, gather)
         return found if session is self._session else []
 
@@ -227,7 +223,7 @@ class MemoryProviderRegistry(TurnHooks, SessionHooks, Gathering, Telling):
         lanes = self._lanes
         if not lanes or self._is_elsewhere():
             return None
-        gather = Gather(self._clock, self._deadlines.compress_s)
+        gather = self._gather(self._deadlines.compress_s)
         return compress(lanes, messages, compression_count, gather)
 
     # -- the end ------------------------------------------------------------------------------
@@ -266,22 +262,3 @@ class MemoryProviderRegistry(TurnHooks, SessionHooks, Gathering, Telling):
         forget_at_exit(self)
         if self._lanes and not self._is_elsewhere():
             self._end_of(self._lanes).begin()
-
-
-def _check_members(provider: object) -> None:
-    members = {hook: attempt(getattr, provider, hook)[0] for hook in _HOOKS}
-    missing = [hook for hook, member in members.items() if not callable(member)]
-    kind = type(provider).__name__
-    if missing:
-        raise NotAProvider(f"{kind} has no callable {', '.join(missing)}")
-    if any(inspect.iscoroutinefunction(member) for member in members.values()):
-        raise NotAProvider(f"{kind} has coroutine hooks; wrap it with memproto.adapters.aio")
-
-
-def _label_of(provider: MemoryProvider) -> str:
-    name, error = attempt(getattr, provider, "name")
-    if error:
-        raise NotAProvider(f"reading the name of {type(provider).__name__} raised {error}")
-    if not is_label(name):
-        raise InvalidLabel(f"{name!r} cannot label a section: it must match {LABEL.pattern}")
-    return str.__str__(name)

@@ -52,6 +52,10 @@ class Worker:
         """Whether the caller runs on this thread."""
         return self._thread is threading.current_thread()
 
+    def is_alive(self) -> bool:
+        """Whether the thread was started and has not ended."""
+        return self._thread.is_alive()
+
     def join_idle(self) -> None:
         """Wait until a stopped thread has ended, unless it is inside a job."""
         for _ in range(_LOOKS):

@@ -1,0 +1,44 @@
+"""What is refused at registration, each with an error of its own name."""
+
+import inspect
+
+from memproto.adapters.coroutines import is_async
+from memproto.errors import InvalidLabel, NotAProvider
+from memproto.operations import CORE_HOOKS
+from memproto.registry.events import attempt
+from memproto.types import LABEL, is_label
+
+_HOOKS = tuple(hook for hook in CORE_HOOKS if hook != "name")
+
+
+def label_of(provider: object) -> str:
+    """
+    Returns the name of a provider that can be registered; reads its members, calls none.
+
+    Raises:
+        NotAProvider: A member is missing, a hook is a coroutine function, or the name raised.
+        InvalidLabel: The name cannot label a section of the block.
+
+    """
+    _check_members(provider)
+    name, error = attempt(getattr, provider, "name")
+    if error:
+        raise NotAProvider(f"reading the name of {type(provider).__name__} raised {error}")
+    if not is_label(name):
+        raise InvalidLabel(f"{name!r} cannot label a section: it must match {LABEL.pattern}")
+    return str.__str__(name)
+
+
+def _check_members(provider: object) -> None:
+    # An adapter of coroutines has all the members, whatever the provider under it has.
+    under = attempt(getattr, provider, "wrapped")[0]
+    subject = under if under is not None and is_async(under) else provider
+    members = {hook: attempt(getattr, subject, hook)[0] for hook in _HOOKS}
+    missing = [hook for hook, member in members.items() if not callable(member)]
+    kind = type(subject).__name__
+    if missing:
+        raise NotAProvider(f"{kind} has no callable {', '.join(missing)}")
+    if subject is not provider:
+        return
+    if is_async(provider) or any(map(inspect.iscoroutinefunction, members.values())):
+        raise NotAProvider(f"{kind} has coroutine hooks; wrap it with memproto.adapters.aio")

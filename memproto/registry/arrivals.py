@@ -1,0 +1,87 @@
+"""One recall of all providers for which a coroutine waits, and no thread."""
+
+import asyncio
+import functools
+from collections.abc import Sequence
+
+from memproto.deadlines import Clock
+from memproto.registry.crew import wake
+from memproto.registry.lanes import Lane
+from memproto.registry.recall import Call, Gather, recalled, recalls, take_off
+from memproto.registry.timekeeper import Timekeeper
+from memproto.types import Message
+
+
+class Arrival(Gather):
+    """
+    A gather that wakes an event loop.
+
+    Attributes:
+        future: Done when every call has returned, and at the deadline.
+
+    """
+
+    __slots__ = ("_wake", "calls", "future")
+
+    def __init__(self, clock: Clock, budget_s: float) -> None:
+        super().__init__(clock, budget_s)
+        loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[None] = loop.create_future()
+        self.calls: list[Call] = []
+        self._wake = functools.partial(wake, loop, self.future)
+
+    def all_in(self) -> None:
+        """Wake the loop; the last one that returned does this."""
+        self._wake()
+
+    def ring(self) -> None:
+        """The deadline: who has not returned is late from now on, whatever the loop does."""
+        self._close_for(self.calls)
+        self._wake()
+
+    def finish(self) -> None:
+        """Take no answer any more, and tell what came of the calls."""
+        self._close_for(self.calls)
+        for call in self.calls:
+            call.tell()
+
+    def abandon(self) -> None:
+        """
+        Nobody waits any more: what did not begin is not made, what runs is not looked at.
+
+        Nobody is late for it: the time was not over, and the next turn asks everybody again.
+        """
+        self._close_for(())
+        for call in self.calls:
+            if call.done:
+                call.tell()
+            else:
+                call.lane.tell(call.hook, "cancelled")
+
+    def _close_for(self, calls: Sequence[Call]) -> None:
+        with self.condition:
+            if not self.closed:
+                self.close(calls)
+
+
+async def recall_on_loop(
+    lanes: Sequence[Lane],
+    user_message: str,
+    messages: Sequence[Message],
+    arrival: Arrival,
+    timekeeper: Timekeeper,
+) -> list[tuple[str, str]]:
+    """As `recall.recall`; cancelled, it leaves nothing that a later turn could see."""
+    arrival.calls = recalls(lanes, user_message, messages, arrival)
+    alarm = timekeeper.at(arrival.until, arrival.ring)
+    try:
+        take_off(arrival.calls, arrival)
+        if arrival.calls:
+            await arrival.future
+    except BaseException:  # the caller was cancelled, or the loop is torn down
+        arrival.abandon()
+        raise
+    finally:
+        alarm.cancel()
+    arrival.finish()
+    return recalled(arrival.calls)

@@ -1,0 +1,123 @@
+"""Threads that block in the place of an event loop, and tell the loop when they are done."""
+
+import asyncio
+import contextlib
+import functools
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from memproto.registry.events import type_name
+from memproto.registry.workers import Worker
+
+_MOST_IDLE = 4
+_STEP_S = 0.001
+_STEPS = 1000
+
+
+def wake(
+    loop: asyncio.AbstractEventLoop,
+    future: "asyncio.Future[Any]",
+    answer: Any = None,
+    error: BaseException | None = None,
+) -> None:
+    """Settle a future from any thread; nothing happens where its loop was closed meanwhile."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(_settle, future, answer, error)
+
+
+def _settle(future: "asyncio.Future[Any]", answer: Any, error: BaseException | None) -> None:
+    if future.done():
+        return  # its caller was cancelled, and nobody looks at it
+    if error is None:
+        future.set_result(answer)
+    elif isinstance(error, Exception):
+        future.set_exception(error)
+    else:  # it would end the loop, and was of another thread
+        future.set_exception(RuntimeError(f"{type_name(error)} on a thread of the registry"))
+
+
+# Guarantees: a function runs on a daemon thread and never on the loop's, unless no thread can be
+#   started; where its caller is cancelled it runs on, and nobody sees its result; after `close` no
+#   thread outlives its function; a crew that nobody holds leaves no idle thread.
+# Assumes: the functions have deadlines of their own.
+class Crew:
+    """Threads that wait for work, as many as functions run at once."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._process = os.getpid()
+        self._lock = threading.RLock()  # held for a step of a list only
+        self._idle: list[Worker] = []
+        self._ending: list[Worker] = []
+        self._is_closed = False
+
+    def __del__(self) -> None:
+        for worker in self.__dict__.get("_idle", ()):
+            worker.stop()
+
+    async def run(self, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
+        """Returns what `function` returns, or raises what it raises; the loop goes on meanwhile."""
+        job = functools.partial(function, *args, **keywords)
+        worker = self._ready()
+        if worker is None:
+            return job()  # at the end of the process, or in a fork of it, there is no thread
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        worker.put(functools.partial(self._serve, worker, job, loop, future))
+        return await future
+
+    def close(self) -> None:
+        """Let the idle threads end now, and each other one after what it runs."""
+        with self._lock:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+            self._ending += idle
+        for worker in idle:
+            worker.stop()
+
+    async def ended(self, others: Callable[[], bool]) -> None:
+        """Wait for the end of the threads that run nothing any more, and until `others` is True."""
+        for _ in range(_STEPS):
+            with self._lock:
+                self._ending = [worker for worker in self._ending if worker.is_alive()]
+            if others() and not self._ending:
+                return
+            await asyncio.sleep(_STEP_S)
+
+    def _ready(self) -> Worker | None:
+        if self._process != os.getpid():
+            return None
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        worker = Worker(self._name)
+        try:
+            worker.start()
+        except RuntimeError:  # the interpreter is at its end, or out of threads
+            return None
+        return worker
+
+    def _serve(
+        self,
+        worker: Worker,
+        job: Callable[[], Any],
+        loop: asyncio.AbstractEventLoop,
+        future: "asyncio.Future[Any]",
+    ) -> None:
+        answer, error = _outcome(job)
+        with self._lock:
+            if self._is_closed or len(self._idle) >= _MOST_IDLE:
+                worker.stop()
+                self._ending.append(worker)
+            else:
+                self._idle.append(worker)
+        wake(loop, future, answer, error)
+
+
+def _outcome(job: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    try:
+        return job(), None
+    except BaseException as error:
+        return None, error

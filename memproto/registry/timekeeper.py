@@ -1,0 +1,101 @@
+"""Moments on the registry's clock, for those who cannot wait for them on a thread of their own."""
+
+import heapq
+import itertools
+import threading
+from collections.abc import Callable
+
+from memproto.deadlines import Clock
+from memproto.registry.workers import Worker
+
+
+class Alarm:
+    """
+    What happens at a moment, until it is cancelled.
+
+    Attributes:
+        until: The moment, on the registry's clock.
+
+    """
+
+    __slots__ = ("_act", "_number", "until")
+
+    def __init__(self, until: float, number: int, act: Callable[[], None]) -> None:
+        self.until = until
+        self._number = number
+        self._act: Callable[[], None] | None = act
+
+    def __lt__(self, other: "Alarm") -> bool:
+        return (self.until, self._number) < (other.until, other._number)
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it is still to ring."""
+        return self._act is not None
+
+    def cancel(self) -> None:
+        """Forget what was to happen; the moment stays, since to take it out would cost more."""
+        self._act = None
+
+    def ring(self) -> None:
+        """Let it happen, unless it was cancelled."""
+        act, self._act = self._act, None
+        if act is not None:
+            act()
+
+
+# Guarantees: an alarm rings once, at its moment or soon after it, on a daemon thread; there is one
+#   thread at a time, and none once the last moment has come; an alarm that was cancelled keeps
+#   nothing alive but that thread.
+# Assumes: what rings does not block and does not raise.
+class Timekeeper:
+    """Rings alarms."""
+
+    def __init__(self, clock: Clock, name: str) -> None:
+        self._clock = clock
+        self._name = name
+        self._changed = threading.Condition()
+        self._alarms: list[Alarm] = []
+        self._numbers = itertools.count()
+        self._worker: Worker | None = None
+        self._is_serving = False
+
+    def at(self, until: float, act: Callable[[], None]) -> Alarm:
+        """Returns the alarm; raises RuntimeError where no thread can be started for it."""
+        alarm = Alarm(until, next(self._numbers), act)
+        with self._changed:
+            if not self._is_serving:
+                self._start()
+            heapq.heappush(self._alarms, alarm)
+            if self._alarms[0] is alarm:
+                self._changed.notify()
+        return alarm
+
+    def tidy(self) -> bool:
+        """Forget the moments of cancelled alarms; whether the thread has ended."""
+        with self._changed:
+            self._alarms = [alarm for alarm in self._alarms if alarm.is_set]
+            heapq.heapify(self._alarms)
+            self._changed.notify()
+            return self._worker is None or not self._worker.is_alive()
+
+    def _start(self) -> None:
+        self._worker = Worker(self._name)
+        self._worker.start()
+        self._is_serving = True
+        self._worker.put(self._serve)
+        self._worker.stop()
+
+    def _serve(self) -> None:
+        while (alarm := self._next()) is not None:
+            alarm.ring()
+
+    def _next(self) -> Alarm | None:
+        """The next alarm, at its moment; None where there is none to wait for."""
+        with self._changed:
+            while self._alarms:
+                if self._alarms[0].until <= self._clock.now():
+                    return heapq.heappop(self._alarms)
+                self._clock.wait(self._changed, self._alarms[0].until)
+            self._is_serving = False
+            return None
