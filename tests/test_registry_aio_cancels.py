@@ -1,0 +1,249 @@
+"""What is cancelled on the loop: a recall leaves nothing, and what has effects goes on unseen."""
+
+import asyncio
+import threading
+
+import pytest
+
+from memproto import AsyncMemoryProviderRegistry
+from memproto.deadlines import Deadlines
+from tests.coroutine_providers import Remembers
+from tests.extended import Extended, offering, schema
+from tests.virtual import FakeProvider, eventually
+
+pytestmark = pytest.mark.usefixtures("no_thread_is_left")
+CONFIG = {"home": "/nowhere"}
+
+
+class Gated:
+    """A function that is held until it is let go, and that notes who entered."""
+
+    def __init__(self, answer=lambda *args: f"known of {args[0]}") -> None:
+        self.entered, self.may_go = threading.Semaphore(0), threading.Event()
+        self.answer, self.calls = answer, []
+
+    def __call__(self, *args):
+        self.calls.append(args)
+        self.entered.release()
+        assert self.may_go.wait(20)
+        return self.answer(*args)
+
+
+async def reached(gated):
+    """Waits until the function is entered, without a hold of the loop."""
+    await asyncio.to_thread(gated.entered.acquire, timeout=10)
+
+
+async def cancelled(task):
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def on_loop(work, *providers, **parts):
+    events = []
+
+    async def run():
+        async with AsyncMemoryProviderRegistry(on_event=events.append, **parts) as registry:
+            for provider in providers:
+                await registry.register(provider)
+            await registry.initialize_all("session", CONFIG)
+            await work(registry)
+
+    asyncio.run(run())
+    return events
+
+
+def outcomes(events, hook):
+    return [event.outcome for event in events if event.hook == hook]
+
+
+def test_a_cancelled_recall_is_never_shown_and_the_next_turn_has_its_own():
+    gated = Gated()
+
+    async def work(registry):
+        first = asyncio.ensure_future(registry.enrich_turn("first", []))
+        await reached(gated)
+        await cancelled(first)
+        second = asyncio.ensure_future(registry.enrich_turn("second", []))
+        await asyncio.sleep(0)
+        gated.may_go.set()
+        assert await second == [("a", "known of second")]
+        assert await registry.enrich_turn("third", []) == [("a", "known of third")]
+        stats = await registry.stats()
+        assert stats["providers"]["a"]["stuck"] == []
+
+    events = on_loop(work, FakeProvider("a", enrich_turn=gated))
+    assert outcomes(events, "enrich_turn") == ["cancelled", "late_answer", "ok", "ok"]
+
+
+def test_recalls_that_were_cancelled_before_they_began_are_not_made():
+    gated = Gated()
+
+    async def work(registry):
+        held = asyncio.ensure_future(registry.enrich_turn("held", []))
+        await reached(gated)
+        for number in range(20):
+            turn = asyncio.ensure_future(registry.enrich_turn(f"{number}", []))
+            await asyncio.sleep(0)
+            await cancelled(turn)
+        gated.may_go.set()
+        await held
+        await registry.enrich_turn("next", [])
+
+    on_loop(work, FakeProvider("a", enrich_turn=gated))
+    assert [message for message, _ in gated.calls] == ["held", "next"]
+
+
+def test_of_the_providers_of_a_cancelled_recall_each_is_told_once():
+    gated = Gated()
+    quick = FakeProvider("quick", enrich_turn=lambda *_: "known")
+
+    async def work(registry):
+        turn = asyncio.ensure_future(registry.enrich_turn("u", []))
+        await reached(gated)
+        await asyncio.to_thread(eventually, lambda: quick.named("enrich_turn"))
+        await cancelled(turn)
+        gated.may_go.set()
+
+    events = on_loop(work, quick, FakeProvider("held", enrich_turn=gated))
+    told = [(e.provider, e.outcome) for e in events if e.hook == "enrich_turn"]
+    assert sorted(told)[:2] == [("held", "cancelled"), ("held", "late_answer")]
+    assert [who for who, _ in told].count("quick") == 1
+
+
+def test_a_recall_that_is_late_is_left_out_until_it_has_returned():
+    gated = Gated()
+
+    async def work(registry):
+        assert await registry.enrich_turn("first", []) == []
+        assert await registry.enrich_turn("second", []) == []
+        gated.may_go.set()
+        await registry.flush()
+        await asyncio.to_thread(eventually, lambda: late(events) == ["late_answer"])
+        assert await registry.enrich_turn("third", []) == [("a", "known of third")]
+
+    events = []
+
+    def late(events):
+        return [e.outcome for e in events if e.outcome == "late_answer"]
+
+    async def run():
+        deadlines = Deadlines(enrich_s=0.05)
+        registry = AsyncMemoryProviderRegistry(deadlines=deadlines, on_event=events.append)
+        async with registry:
+            await registry.register(FakeProvider("a", enrich_turn=gated))
+            await registry.initialize_all("session", CONFIG)
+            await work(registry)
+
+    asyncio.run(run())
+    assert outcomes(events, "enrich_turn") == ["late", "stuck", "late_answer", "ok"]
+
+
+@pytest.mark.parametrize("swallows", [False, True])
+def test_a_coroutine_that_ignores_its_cancellation_changes_no_later_turn(swallows):
+    entered, may_go = threading.Event(), threading.Event()
+
+    class Slow(Remembers):
+        async def enrich_turn(self, user_message, messages):
+            entered.set()
+            while not may_go.is_set():
+                try:
+                    await asyncio.sleep(0.001)
+                except asyncio.CancelledError:
+                    if not swallows:
+                        raise
+            return f"known of {user_message}"
+
+    async def work(registry):
+        first = asyncio.ensure_future(registry.enrich_turn("first", []))
+        await asyncio.to_thread(entered.wait, 10)
+        await cancelled(first)
+        may_go.set()
+        assert await registry.enrich_turn("second", []) == [("remembers", "known of second")]
+
+    on_loop(work, Slow())
+
+
+def test_a_tool_call_that_was_cancelled_goes_on_and_its_answer_is_seen_by_nobody():
+    gated = Gated(lambda *_: '{"n": 1}')
+    tools = offering("tools", schema("note"), handle_tool_call=gated)
+
+    async def work(registry):
+        call = asyncio.ensure_future(registry.handle_tool_call("note", {"text": "first"}))
+        await reached(gated)
+        await cancelled(call)
+        gated.may_go.set()
+        assert await registry.handle_tool_call("note", {"text": "second"}) == '{"n": 1}'
+
+    events = on_loop(work, tools)
+    assert outcomes(events, "handle_tool_call") == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("method", ["export", "forget", "on_compress", "flush"])
+def test_what_was_cancelled_while_it_waits_leaves_the_loop_and_the_next_call_whole(method):
+    gated = Gated(lambda *_: {"items": [], "removed": 0, "pending": 0})
+    hook = "on_turn_complete" if method == "flush" else method
+    args = {"export": ({},), "forget": ({},), "on_compress": ([], 1), "flush": ()}[method]
+
+    async def work(registry):
+        await registry.on_turn_complete("u", "a")
+        call = asyncio.ensure_future(getattr(registry, method)(*args))
+        await reached(gated)
+        await cancelled(call)
+        gated.may_go.set()
+        assert await registry.flush()
+        await getattr(registry, method)(*args)
+
+    on_loop(work, Extended("a", "privacy", **{hook: gated}))
+
+
+def test_an_initialize_that_was_cancelled_goes_on_and_shutdown_closes_what_it_opens():
+    gated = Gated()
+    provider = FakeProvider("a", initialize=gated)
+
+    async def run():
+        registry = AsyncMemoryProviderRegistry()
+        await registry.register(provider)
+        opening = asyncio.ensure_future(registry.initialize_all("s", CONFIG))
+        await reached(gated)
+        await cancelled(opening)
+        await registry.shutdown_all()
+        assert await registry.enrich_turn("u", []) == []
+        gated.may_go.set()
+
+    asyncio.run(run())
+    eventually(lambda: provider.named("shutdown") == [()])
+    eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("memproto-")])
+
+
+def test_a_shutdown_that_was_cancelled_goes_on_and_may_be_awaited_again():
+    gated = Gated()
+    provider = FakeProvider("a", on_turn_complete=gated)
+
+    async def run():
+        registry = AsyncMemoryProviderRegistry()
+        await registry.register(provider)
+        await registry.initialize_all("s", CONFIG)
+        await registry.on_turn_complete("u", "a")
+        ending = asyncio.ensure_future(registry.shutdown_all())
+        await reached(gated)
+        await cancelled(ending)
+        gated.may_go.set()
+        await registry.shutdown_all()
+        assert provider.named("shutdown") == [()]
+
+    asyncio.run(run())
+
+
+def test_a_timeout_around_a_recall_is_the_hosts_and_leaves_nothing():
+    gated = Gated()
+
+    async def work(registry):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.02):
+                await registry.enrich_turn("first", [])
+        gated.may_go.set()
+        assert await registry.enrich_turn("second", []) == [("a", "known of second")]
+
+    on_loop(work, FakeProvider("a", enrich_turn=gated))
