@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from memproto.adapters.hermes_base import RESERVED_TOOLS
 from memproto.adapters.hermes_hooks import bare_schemas
 from memproto.testing import toolcalls
 from memproto.testing.clauses import NotApplicable, check
@@ -31,21 +32,6 @@ _WHOSE |= {"orgid", "organizationid", "organisationid", "customerid"}
 
 #: What moves memories from or to another service names an account there.
 _MOVES = frozenset({"import", "export", "migrate", "sync"})
-
-#: Those that every release of the Hermes host from 0.13 to 0.19 has; see the chapter.
-RESERVED = frozenset(
-    {
-        *("web_search", "web_extract", "terminal", "process", "read_file", "write_file", "patch"),
-        *("search_files", "vision_analyze", "image_generate", "text_to_speech", "todo", "memory"),
-        *("skills_list", "skill_view", "skill_manage", "session_search", "clarify", "cronjob"),
-        *("execute_code", "delegate_task", "browser_navigate", "browser_snapshot"),
-        *("browser_click", "browser_type", "browser_scroll", "browser_back", "browser_press"),
-        *("browser_get_images", "browser_vision", "browser_console", "browser_cdp"),
-        *("browser_dialog", "ha_list_entities", "ha_get_state", "ha_list_services"),
-        *("ha_call_service", "kanban_show", "kanban_list", "kanban_complete", "kanban_block"),
-        *("kanban_heartbeat", "kanban_comment", "kanban_create", "kanban_link"),
-    }
-)
 
 
 def _schemas(run: Run) -> list[Any]:
@@ -216,7 +202,7 @@ def no_two_tools_have_one_name(run: Run) -> None:
 
 @check("MP-TOOL-006")
 def no_tool_has_a_name_of_the_host(run: Run) -> None:
-    if taken := sorted(RESERVED.intersection(item["name"] for item in _sound(run))):
+    if taken := sorted(RESERVED_TOOLS.intersection(item["name"] for item in _sound(run))):
         told = f"{', '.join(taken)}: the host leaves it out and calls its own"
         run.violated("tool names that are not among those of the host", told)
 

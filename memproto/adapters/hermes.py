@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from memproto.adapters.hermes_base import NATIVE_CONFIG, RENAMED_CONFIG
 from memproto.adapters.hermes_hooks import (
     Compression,
     Extensions,
@@ -44,9 +45,18 @@ HOST_CALLS = (
     "shutdown",
 )
 
-_NATIVE_CONFIG = frozenset({"home", "host_home", "protocol", "deadlines", "limits"})
-_RENAMED_CONFIG = {"workspace": "agent_workspace"}
 _ABSENT = object()
+
+
+def to_hermes(provider: Any, *, name: str = "") -> Any:
+    """
+    Returns the native `provider`, an instance, as a provider of Hermes Agent.
+
+    As `memproto.adapters.hermes_export.to_hermes`, which says more.
+    """
+    from memproto.adapters import hermes_export  # what only exports need stays out of every run
+
+    return hermes_export.to_hermes(provider, name=name)
 
 
 def is_hermes(obj: object) -> bool:
@@ -158,7 +168,7 @@ class HermesAdapter:
         schemas = bare_schemas(self._session.call("get_tool_schemas"))
         tool_names = [_tool_name(s) for s in schemas] if isinstance(schemas, list) else []
         names = [name for name in tool_names if name]
-        extensions = _extensions_shown(self.wrapped, has_tools=bool(names))
+        extensions = extensions_shown(self.wrapped, has_tools=bool(names))
         return {"tool_names": names, "extensions": extensions, "spec_version": SPEC_VERSION}
 
     def enrich_turn(self, user_message: str, messages: list[Message]) -> str | None:
@@ -219,9 +229,9 @@ class HermesAdapter:
 
 def _initialize_keywords(config: Mapping[Any, Any]) -> dict[str, Any]:
     keywords = {
-        _RENAMED_CONFIG.get(key, key): value
+        RENAMED_CONFIG.get(key, key): value
         for key, value in config.items()
-        if isinstance(key, str) and key not in _NATIVE_CONFIG and value is not None
+        if isinstance(key, str) and key not in NATIVE_CONFIG and value is not None
     }
     keywords["hermes_home"] = str(config.get("host_home") or config["home"])
     keywords.setdefault("platform", "cli")
@@ -234,7 +244,8 @@ def _tool_name(schema: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _extensions_shown(provider: Any, *, has_tools: bool) -> list[str]:
+def extensions_shown(provider: Any, *, has_tools: bool = False) -> list[str]:
+    """The extensions that the hooks of a Hermes `provider` show; nothing is called."""
     hooks: dict[str, list[str]] = {}
     for row in OPERATIONS.values():
         if row.extension and row.hermes:

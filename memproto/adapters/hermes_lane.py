@@ -1,0 +1,176 @@
+"""
+What a host owes a provider that Hermes does not give: deadlines, and one write at a time, in order.
+
+Nothing here knows a dialect; threads exist only while a call runs.
+"""
+
+import collections
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from memproto.deadlines import Limits
+from memproto.errors import Unavailable
+
+_log = logging.getLogger(__name__)
+
+
+class Late(Exception):
+    """A hook did not return in time, or an earlier call of it has not returned yet."""
+
+
+class _Job:
+    """One call, made on another thread than the one that waits for it."""
+
+    def __init__(self, what: str, function: Callable[[], Any]) -> None:
+        self.what = what
+        self.is_left = False
+        self.done = threading.Event()
+        self._function = function
+        self._answer: Any = None
+        self._error: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            self._answer = self._function()
+        except Exception as error:
+            self._error = error
+        except BaseException as error:  # a provider's exit is no exit of the host
+            self._error = RuntimeError(f"{self.what} raised {type(error).__name__}")
+        self.done.set()
+
+    def outcome(self) -> Any:
+        """What it returned; raises what it raised."""
+        if self._error is not None:
+            raise self._error
+        return self._answer
+
+    def tell_error(self) -> None:
+        """Say what nobody waited for. No text of the user's is in the line."""
+        if self._error is not None:
+            _log.warning("%s failed: %s", self.what, type(self._error).__name__)
+
+
+class Asking:
+    """Hooks that answer: each on a thread of its own, under a deadline, none beside itself."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, _Job] = {}
+
+    def ask(self, what: str, function: Callable[[], Any], within_s: float) -> Any:
+        """
+        Returns what `function` returns, or raises what it raises.
+
+        Raises:
+            Late: It did not return within `within_s`, or the call before it did not return yet.
+
+        """
+        earlier = self._running.get(what)
+        if earlier is not None and not earlier.done.is_set():
+            raise Late(f"{what} is still running")
+        job = self._running[what] = _Job(what, function)
+        return beside(job, within_s)
+
+
+def call_beside(what: str, function: Callable[[], Any], within_s: float) -> Any:
+    """As `Asking.ask`, for a hook that may run beside itself."""
+    return beside(_Job(what, function), within_s)
+
+
+def beside(job: _Job, within_s: float) -> Any:
+    """Run `job` on a thread of its own; raises `Late` where it is not done in time."""
+    threading.Thread(target=job.run, name=f"memproto-{job.what}", daemon=True).start()
+    if not job.done.wait(within_s):
+        raise Late(f"{job.what} did not return within {within_s:g} s")
+    return job.outcome()
+
+
+class Lane:
+    """
+    Writes, one at a time and in order, on a thread that ends when there are none.
+
+    A caller waits for its write, so that it hears of a failure, but for `patience_s` at most;
+    behind a write that is late nobody waits at all. Failures that nobody waited for are logged.
+    """
+
+    def __init__(self, patience_s: float) -> None:
+        self._patience_s = patience_s
+        self._most = Limits().queued_writes
+        self._condition = threading.Condition()
+        self._waiting: collections.deque[_Job] = collections.deque()
+        self._switches = 0
+        self._is_working = self._is_late = self._is_closed = False
+
+    def write(self, what: str, function: Callable[[], Any], *, is_switch: bool = False) -> None:
+        """
+        Queue one write, and wait for it as long as that is short.
+
+        Raises:
+            Unavailable: The lane is closed, or too many writes wait.
+            Exception: Whatever the write raised in that time.
+
+        """
+        job = _Job(what, self._counted(function) if is_switch else function)
+        if self._queued(job, is_switch) or not job.done.wait(self._patience_s):
+            with self._condition:
+                job.is_left = not job.done.is_set()
+                self._is_late |= job.is_left
+        if not job.is_left:
+            job.outcome()
+
+    def _counted(self, function: Callable[[], Any]) -> Callable[[], Any]:
+        def switch() -> None:
+            try:
+                function()
+            finally:
+                with self._condition:
+                    self._switches -= 1
+                    self._condition.notify_all()
+
+        return switch
+
+    def _queued(self, job: _Job, is_switch: bool) -> bool:
+        """Queue `job`; gives whether it stands behind one that is late."""
+        with self._condition:
+            if self._is_closed:
+                raise Unavailable("the session has ended")
+            if len(self._waiting) >= self._most:
+                raise Unavailable(f"{self._most} writes wait already")
+            self._switches += is_switch
+            self._waiting.append(job)
+            if not self._is_working:
+                self._is_working = True
+                threading.Thread(target=self._work, name="memproto-writes", daemon=True).start()
+            return self._is_late
+
+    def _work(self) -> None:
+        while (job := self._next()) is not None:
+            job.run()
+            with self._condition:
+                is_left = job.is_left
+            if is_left:
+                job.tell_error()
+
+    def _next(self) -> _Job | None:
+        with self._condition:
+            if self._waiting:
+                return self._waiting.popleft()
+            self._is_working = self._is_late = False
+            self._condition.notify_all()
+            return None
+
+    def await_switches(self, within_s: float) -> bool:
+        """Whether every switch of session that was queued has been made, in time."""
+        with self._condition:
+            return self._condition.wait_for(lambda: not self._switches, within_s)
+
+    def close(self, within_s: float) -> None:
+        """Take no more writes; what is not made `within_s` is given up, and logged as a number."""
+        with self._condition:
+            self._is_closed = True
+            if self._condition.wait_for(lambda: not self._is_working, within_s):
+                return
+            lost = len(self._waiting)
+            self._waiting.clear()
+        _log.warning("a write did not end in time; %d behind it are lost", lost)
