@@ -37,7 +37,7 @@ _BEHIND_S = 2.0
 
 @check("MP-FAULT-001", budget_s=_BUDGET_S)
 def recall_is_in_time_while_the_backend_is_stuck(run: Run) -> None:
-    with failing(run, _AWAY) as bench:
+    with failing(run, _AWAY, stands_in=True) as bench:
         subject, fact = bench.open(), run.facts.new()
         for said, mode in _STUCK.items():
             bench.turn(mode)
@@ -50,7 +50,7 @@ def recall_is_in_time_while_the_backend_is_stuck(run: Run) -> None:
 def _is_in_time_while_hands_are_shaken(run: Run) -> None:
     # One client for the whole process keeps the address that it had first.
     known = contextlib.suppress(HookRaised, Unreached)
-    with known, failing(run, _AWAY, scheme="https") as bench:
+    with known, failing(run, _AWAY, scheme="https", stands_in=True) as bench:
         subject = bench.open()
         bench.turn(modes.slow_tls)
         during = "while the backend shakes hands a byte at a time"
@@ -61,7 +61,7 @@ def _is_in_time_while_hands_are_shaken(run: Run) -> None:
 
 @check("MP-FAULT-002", budget_s=_BUDGET_S)
 def writes_are_in_time_while_the_backend_is_stuck(run: Run) -> None:
-    with failing(run, _AWAY) as bench:
+    with failing(run, _AWAY, stands_in=True) as bench:
         subject = bench.open()
         for said, mode in _STUCK.items():
             bench.turn(mode)
@@ -98,7 +98,7 @@ def _calls(run: Run, subject: Subject, fact: Fact) -> list[Callable[[], Any]]:
 
 @check("MP-FAULT-003", budget_s=_BUDGET_S)
 def shutdown_is_in_time_while_the_backend_is_silent(run: Run) -> None:
-    with failing(run, _AWAY) as bench:
+    with failing(run, _AWAY, stands_in=True) as bench:
         subject = bench.open()
         bench.turn(modes.silent)
         for call in _calls(run, subject, run.facts.new()):
@@ -124,7 +124,10 @@ def initialize_starts_without_its_backend(run: Run) -> None:
         "resets connections": modes.reset,
         "does not answer": modes.silent,
     }
-    with failing(run, _AWAY) as bench:
+    with failing(run, _AWAY, stands_in=True) as bench:
+        if not bench.is_set:
+            # A status is one only where HTTP is spoken, and not TLS.
+            del ways["answers 503"]
         for said, mode in ways.items():
             bench.turn(mode)
             _opens(bench, said)

@@ -12,10 +12,13 @@ from memproto.testing.facts import Fact
 from memproto.testing.faults import modes
 from memproto.testing.faults.address import Place
 from memproto.testing.faults.server import FaultServer, Mode
+from memproto.testing.faults.standin import StandIn
 from memproto.testing.run import Run
 from memproto.testing.subject import HookLate, HookRaised, HookWithdrawn, Subject
 
 _NEEDS = "needs: the setting `backend`"
+
+_CONNECTS = f"the provider connects to a backend; {_NEEDS}"
 
 #: So that a provider which does not look at the setting is told from one that waits to connect.
 _UNREACHED = (
@@ -40,8 +43,15 @@ def needs_backend(run: Run) -> Place:
     if run.context.backend is not None:
         return Place(run.context.backend, run.context.config)
     if _connects(run):
-        raise Untestable(f"the provider connects to a backend; {_NEEDS}")
+        raise Untestable(_CONNECTS)
     raise NotApplicable("the provider opens no connection, and no `backend` is set")
+
+
+def _place(run: Run, *, stands_in: bool) -> Place | StandIn:
+    """As `needs_backend`, or every address at which nobody answers where `stands_in` says so."""
+    if stands_in and run.context.backend is None and _connects(run):
+        return StandIn(run.context.config)
+    return needs_backend(run)
 
 
 def _connects(run: Run) -> bool:
@@ -65,11 +75,14 @@ class Bench:
     Attributes:
         run: The run.
         server: The server.
+        is_set: Whether it stands where the setting `backend` says; else it stands in wherever
+            nobody answers, and whether HTTP or TLS is spoken there is up to the provider.
 
     """
 
     run: Run
     server: FaultServer
+    is_set: bool = True
 
     def open(self) -> Subject:
         """A new instance, initialized."""
@@ -92,20 +105,23 @@ class Bench:
             with contextlib.suppress(HookRaised, HookLate), self.run.session() as subject:
                 routes.live(subject, self.run.facts.new())
         if not self.server.connections:
-            raise Unreached(_UNREACHED)
+            raise Unreached(_UNREACHED if self.is_set else _CONNECTS)
 
 
 @contextlib.contextmanager
-def failing(run: Run, mode: Mode, *, scheme: str = "") -> Iterator[Bench]:
+def failing(run: Run, mode: Mode, *, scheme: str = "", stands_in: bool = False) -> Iterator[Bench]:
     """
     A server that fails by `mode`, in the place of the provider's backend.
+
+    With `stands_in`, and no `backend` set, it stands in for every address at which nobody answers;
+    for checks of what is the same in any protocol.
 
     Raises:
         NotApplicable: See `needs_backend`.
         Untestable: See `needs_backend`; or the server saw no connection.
 
     """
-    with _serving(run, needs_backend(run), mode, scheme) as bench:
+    with _serving(run, _place(run, stands_in=stands_in), mode, scheme) as bench:
         yield bench
         bench.needs_reach()
 
@@ -131,14 +147,14 @@ def relaying(run: Run) -> Iterator[Bench]:
 
 
 @contextlib.contextmanager
-def _serving(run: Run, place: Place, mode: Mode, scheme: str = "") -> Iterator[Bench]:
+def _serving(run: Run, place: Place | StandIn, mode: Mode, scheme: str = "") -> Iterator[Bench]:
     # What was stored before is settled with the backend as it is.
     run.settle()
     server, before = FaultServer(mode, place.upstream), run.context
     try:
         with place.holding(place.address(server.port, scheme)) as config:
             run.context = dataclasses.replace(before, config=config)
-            yield Bench(run, server)
+            yield Bench(run, server, isinstance(place, Place))
             run.finish()
     finally:
         run.context = before

@@ -21,7 +21,9 @@ def silent(link: Link) -> None:
 
 
 def drip(link: Link) -> None:
-    """Answer a byte at a time, without an end."""
+    """Answer a byte at a time, without an end, be it HTTP or TLS that is spoken."""
+    if link.is_tls():
+        slow_tls(link)
     for _ in link.requests():
         start = b"HTTP/1.1 200 OK\r\nX-Filler: "
         link.trickle(_bytes(start), _PAUSE_S)
@@ -38,10 +40,10 @@ def _bytes(start: bytes) -> Iterator[bytes]:
 
 
 def reset(link: Link) -> None:
-    """Read a request and reset the connection."""
+    """Read a request, or the begin of a TLS handshake, and reset the connection."""
     for _ in link.requests():
-        link.reset()
-        return
+        break
+    link.reset()
 
 
 def truncate(link: Link) -> None:

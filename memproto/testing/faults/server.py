@@ -20,6 +20,9 @@ _END_S = 5.0
 
 _DIAL_S = 5.0
 
+#: What the first record of a TLS connection begins with.
+_HANDSHAKE = b"\x16"
+
 
 class Link:
     """
@@ -36,8 +39,16 @@ class Link:
         self.gone = Event()
         self._server = server
 
+    def is_tls(self) -> bool:
+        """Whether the client begins with a TLS handshake; blocks until it begins or ends."""
+        return wires.first(self.socket) == _HANDSHAKE
+
     def requests(self) -> Iterator[Request]:
         """The HTTP requests that come, each counted, until the client or the server ends."""
+        if self.is_tls():
+            # No line of it may ever end; a client that is cut off knows at once.
+            self._server.note(None)
+            return
         for request in Requests(self.socket):
             self._server.note(request)
             yield request

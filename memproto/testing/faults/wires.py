@@ -4,7 +4,16 @@ import contextlib
 from collections.abc import Callable
 
 # By name, and so as they were before the provider was loaded.
-from socket import AF_INET, SHUT_RDWR, SO_LINGER, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, socket
+from socket import (
+    AF_INET,
+    MSG_PEEK,
+    SHUT_RDWR,
+    SO_LINGER,
+    SO_REUSEADDR,
+    SOCK_STREAM,
+    SOL_SOCKET,
+    socket,
+)
 from struct import pack
 from threading import Thread
 
@@ -57,6 +66,14 @@ def received(connection: socket) -> bytes:
     """What comes next; empty once the other side is done, or the connection is gone."""
     try:
         return connection.recv(65_536)
+    except OSError:
+        return b""
+
+
+def first(connection: socket) -> bytes:
+    """The byte that comes next, which stays to be received; empty as with `received`."""
+    try:
+        return connection.recv(1, MSG_PEEK)
     except OSError:
         return b""
 
