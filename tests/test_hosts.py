@@ -98,7 +98,8 @@ def run_of():
 
 def test_the_reference_registry_is_loaded_with_its_fence_and_its_keywords():
     loaded = hosts.load(REFERENCE)
-    assert loaded.accepts == {"deadlines", "on_event"}
+    assert loaded.accepts == {"deadlines", "on_event", "policy"}
+    assert not loaded.is_driver
     assert loaded.fence["sanitize_context"] is fence.sanitize_context
     assert set(loaded.fence) == set(hosts.FENCE)
     assert isinstance(loaded.build(), MemoryProviderRegistry)

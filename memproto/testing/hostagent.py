@@ -1,10 +1,10 @@
-"""One registry under the kit's hand: called as an agent does, each method under a budget."""
+"""One host under the kit's hand: its driver's steps, each under a budget."""
 
 import sys
 import sysconfig
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import AbstractContextManager
@@ -13,22 +13,12 @@ from typing import Any, Protocol
 
 from memproto.deadlines import Deadlines
 from memproto.testing import locate
-from memproto.testing.clauses import Violation
-from memproto.testing.hostprobes import Reports
+from memproto.testing.clauses import NotApplicable, Untestable, Violation
+from memproto.testing.driver import Compressed, Start, SwitchKind, Turn, has_step
+from memproto.testing.hostmodel import ScriptedModel
+from memproto.testing.hostprobes import Probe, Reports
+from memproto.testing.hoststeps import METHODS, STEPS
 from memproto.testing.wire import show
-
-#: Operation to the method of a registry that serves it.
-METHODS = {
-    "name": "register",
-    "available": "initialize_all",
-    "open": "initialize_all",
-    "declare": "initialize_all",
-    "recall": "enrich_turn",
-    "record": "on_turn_complete",
-    "mirror": "on_memory_write",
-    "compress": "on_compress",
-    "close": "shutdown_all",
-}
 
 #: The rule that a method breaks which does not return, whatever is being checked.
 _LATE = {
@@ -36,6 +26,9 @@ _LATE = {
     "record": "MP-HOST-TURN-002",
     "mirror": "MP-HOST-TURN-002",
     "close": "MP-HOST-SHUT-003",
+    "end": "MP-HOST-SESS-004",
+    "switch": "MP-HOST-SESS-004",
+    "call_tool": "MP-HOST-TOOL-006",
 }
 
 #: Beyond its deadline a method gets this long: more than a loaded machine takes, less than a hang.
@@ -68,48 +61,114 @@ class HostLate(Violation):
 
 class Host:
     """
-    One registry, called as an agent does: one method after the other, on one thread of its own.
+    One host, whose driver's steps are taken one after the other, on one thread of its own.
 
-    What a method raises, or that it does not return, is a violation.
+    What a step raises, or that it does not return, is a violation; one that the driver lacks makes
+    the requirement untestable.
 
     Attributes:
-        registry: The registry itself.
-        deadlines: Those that it has, as far as the kit knows.
+        driver: The driver.
+        deadlines: Those that the host has, as far as the kit knows.
         reports: What it said so far.
+        model: The model that it speaks with.
 
     """
 
-    def __init__(self, run: Session, registry: Any, deadlines: Deadlines, reports: Reports) -> None:
-        self.registry = registry
+    def __init__(
+        self,
+        run: Session,
+        driver: Any,
+        deadlines: Deadlines,
+        reports: Reports,
+        *,
+        is_registry: bool = True,
+    ) -> None:
+        self.driver = driver
         self.deadlines = deadlines
         self.reports = reports
+        self.model = ScriptedModel()
         self.is_closed = False
+        self.names = METHODS if is_registry else STEPS
         self._run = run
+        self._providers: list[Any] = []
         self._agent = ThreadPoolExecutor(1, "kit-agent")
         self._thread = self._agent.submit(threading.get_ident).result()
+
+    def needs(self, *steps: str) -> None:
+        """
+        Go on only where the driver has these steps.
+
+        Raises:
+            NotApplicable: The framework has no such thing.
+            Untestable: The driver lacks one.
+
+        """
+        for step in steps:
+            if step in getattr(self.driver, "without", {}):
+                raise NotApplicable(f"no step `{step}`: {self.driver.without[step]}")
+            if not has_step(self.driver, step):
+                raise Untestable(f"needs the step `{step}`, which the driver lacks")
 
     def register(self, *providers: Any) -> None:
         """Register providers, in order."""
         for provider in providers:
             self._call("name", 0.0, provider)
+            self._providers.append(provider)
 
     def refusal(self, provider: Any) -> BaseException | None:
         """What `register` raises for a provider, or None."""
-        return self._future("name", 0.0, provider).exception()
+        return self._future("register", "name", 0.0, provider).exception()
 
-    def open(self, session_key: str = "") -> None:
-        """Initialize all providers."""
-        self._call("open", 7.0, session_key or self._run.session_key(), self._run.config())
+    def open(
+        self, session_key: str = "", *, denied: frozenset[str] = frozenset(), **config: Any
+    ) -> None:
+        """Initialize all providers, with these keys of the config beside the usual ones."""
+        handed = {**self._run.config(), **config}
+        key = session_key or self._run.session_key()
+        start = Start(key, handed["home"], handed, self.model, denied)
+        self._call("open", 7.0, start)
+
+    # -- turns ------------------------------------------------------------------------------------
+
+    def turn(self, user: str, *, step: str = "turn") -> str:
+        """One turn, by `turn` or a step like it; what the user saw."""
+        answer = self._step(step, "recall", self.deadlines.enrich_s + self._begin_s(), user)
+        if not isinstance(answer, Turn) or not isinstance(answer.shown, str):
+            raise Violation("a Turn with the text that was shown", show(answer))
+        return answer.shown
+
+    def try_turn(self, user: str) -> None:
+        """A turn that cannot succeed; whatever the host makes of it."""
+        self.needs("turn")
+        budget_s = self.deadlines.enrich_s + self._begin_s()
+        self._future("turn", "recall", budget_s, user)
+
+    def _begin_s(self) -> float:
+        """What the beginning of a turn may take before its recall, prompt block included."""
+        return self.deadlines.turn_start_s + self.deadlines.ask_s
 
     def recall(self, query: str, messages: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
         """Recall for one turn; label to text, in the order given."""
         history = messages if isinstance(messages, list) else list(messages)
         answer = self._call("recall", self.deadlines.enrich_s, query, history)
+        if isinstance(answer, str) and self.names is STEPS:
+            return self._by_provider(answer)
         try:
             return {label: text for label, text in answer}  # noqa: C416 - pairs are what is checked
         except (TypeError, ValueError):
             expected = "a list of (label, text)"
             raise Violation(expected, show(answer), operation="recall") from None
+
+    def _by_provider(self, merged: str) -> dict[str, Any]:
+        """Name to text where the host keeps no names: who of the providers said what is there."""
+        found, rest = {}, merged
+        for probe in self._providers:
+            for text in reversed(probe.said if isinstance(probe, Probe) else []):
+                if text and text in rest:
+                    found[probe.name] = text
+                    rest = rest.replace(text, "", 1)
+                    break
+        return found
 
     def record(self, user: str, assistant: str = "Noted.") -> None:
         """Record one turn."""
@@ -121,9 +180,62 @@ class Host:
         """Mirror one write of the memory tool."""
         self._call("mirror", 0.0, action, target, content, old_text)
 
-    def compress(self, messages: list[dict[str, Any]], count: int = 1) -> None:
+    def refuse_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        """Have the memory tool refuse a write."""
+        self._step("refuse_write", "mirror", 0.0, action, target, content, old_text)
+
+    def record_turn(self, turn: dict[str, Any]) -> None:
+        """Record a turn with all that is known of it."""
+        self._call("record_turn", 0.0, turn)
+
+    # -- what has no session ----------------------------------------------------------------------
+
+    def backup_paths(self) -> list[str]:
+        """The paths for a backup."""
+        return list(self._call("backup", self.deadlines.ask_s))
+
+    def forget(self, scope: dict[str, Any]) -> None:
+        """Have the providers forget."""
+        self._call("forget", self.deadlines.privacy_s, scope)
+
+    # -- tools and the prompt ---------------------------------------------------------------------
+
+    def tools(self) -> list[dict[str, Any]]:
+        """The schemas that the model is offered, unwrapped."""
+        schemas = self._call("tools", self.deadlines.ask_s)
+        if not isinstance(schemas, list) or not all(isinstance(item, dict) for item in schemas):
+            raise Violation("a list of schemas", show(schemas), operation="tools")
+        return [item.get("function", item) for item in schemas]
+
+    def call_tool(self, name: str, args: Any) -> Any:
+        """What the model gets for a call."""
+        return self._call("call_tool", self.deadlines.tool_s, name, args)
+
+    def prompt(self) -> str:
+        """What providers add to the prompt."""
+        return str(self._call("prompt", self.deadlines.ask_s))
+
+    # -- boundaries -------------------------------------------------------------------------------
+
+    def compress(self, messages: list[dict[str, Any]], count: int = 1) -> Compressed:
         """Offer messages that are about to be discarded."""
-        self._call("compress", self.deadlines.compress_s, messages, count)
+        budget_s = self.deadlines.compress_s
+        ended = self._call("compress", budget_s, messages, count)
+        return ended if isinstance(ended, Compressed) else Compressed()
+
+    def end(self) -> None:
+        """End the session."""
+        self._call("end", 0.0)
+
+    def switch(self, kind: SwitchKind, session_key: str) -> None:
+        """Go on in another session."""
+        self._call("switch", 0.0, kind, session_key)
+
+    def delegate(self, task: str, result: str, child: str) -> None:
+        """Tell of a delegation."""
+        self._call("delegation", 0.0, task, result, child)
 
     def close(self) -> None:
         """Shut everything down."""
@@ -138,7 +250,7 @@ class Host:
 
         def close() -> None:
             ready.wait(budget_s)
-            self.registry.shutdown_all()
+            self.driver.exit()
 
         pool = ThreadPoolExecutor(callers, "kit-closer")
         with self._run.watched("close", budget_s):
@@ -151,17 +263,23 @@ class Host:
             self._outcome("close", future)
 
     def dismiss(self) -> None:
-        """Let the agent's thread go."""
+        """Let the agent's thread go, and what the driver has of its own."""
         self._agent.shutdown(wait=False)
+        if callable(dismiss := getattr(self.driver, "dismiss", None)):
+            dismiss()
 
     # -- one call ---------------------------------------------------------------------------------
 
     def _call(self, operation: str, deadline_s: float, *args: Any) -> Any:
-        return self._outcome(operation, self._future(operation, deadline_s, *args))
+        return self._step(STEPS[operation], operation, deadline_s, *args)
 
-    def _future(self, operation: str, deadline_s: float, *args: Any) -> "Future[Any]":
-        """The call, done; the method runs on the agent's thread, so that a hang holds nobody."""
-        method = getattr(self.registry, METHODS[operation])
+    def _step(self, step: str, operation: str, deadline_s: float, *args: Any) -> Any:
+        self.needs(step)
+        return self._outcome(operation, self._future(step, operation, deadline_s, *args), step)
+
+    def _future(self, step: str, operation: str, deadline_s: float, *args: Any) -> "Future[Any]":
+        """The call, done; the step runs on the agent's thread, so that a hang holds nobody."""
+        method: Callable[..., Any] = getattr(self.driver, step)
         budget_s = self._budget_s(deadline_s)
         with self._run.watched(operation, budget_s):
             future = self._agent.submit(method, *args)
@@ -173,20 +291,21 @@ class Host:
     def _budget_s(self, deadline_s: float) -> float:
         return deadline_s + SLACK_S * self._run.scale
 
-    @staticmethod
-    def _outcome(operation: str, future: "Future[Any]") -> Any:
+    def _outcome(self, operation: str, future: "Future[Any]", step: str = "exit") -> Any:
         error = future.exception()
         if error is None:
             return future.result()
+        if isinstance(error, NotImplementedError) and self.names is STEPS:
+            raise Untestable(f"needs the step `{step}`, which the driver lacks")
         place = locate.raised(error)
         observed = f"it raised {show(error)}" + (f" at {place}" if place else "")
-        raise Violation(f"{METHODS[operation]} returns", observed, operation=operation)
+        raise Violation(f"{self.names[operation]} returns", observed, operation=operation)
 
     def _late(self, operation: str, deadline_s: float) -> HostLate:
         place = _place_of(self._thread)
         when = f"within its deadline, {deadline_s:g} s" if deadline_s else "at once"
         return HostLate(
-            f"{METHODS[operation]} returns {when}",
+            f"{self.names[operation]} returns {when}",
             f"it had not returned after {self._budget_s(deadline_s):g} s; it is at {place}",
             operation=operation,
             requirement=_LATE.get(operation, ""),

@@ -4,7 +4,8 @@ import copy
 import dataclasses
 import logging
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
 #: A hook hangs at most so long, should the end of its check never come.
@@ -20,12 +21,16 @@ class Call:
         hook: The member that was called.
         args: Deep copies of its arguments, made at entry.
         thread: The calling thread's identity.
+        keywords: As `args`, those that came by name.
+        at_s: When it came, on the clock of `time.perf_counter`.
 
     """
 
     hook: str
     args: tuple[Any, ...]
     thread: int
+    keywords: dict[str, Any] = dataclasses.field(default_factory=dict)
+    at_s: float = 0.0
 
 
 class Probe:
@@ -38,16 +43,21 @@ class Probe:
     Attributes:
         name: The provider's name.
         calls: Every call in the order of entry.
+        said: Every text that its recall returned.
 
     """
 
     def __init__(self, name: Any, **hooks: Callable[..., Any]) -> None:
         self.name = name
         self.calls: list[Call] = []
+        self.said: list[str] = []
         self._hooks = hooks
 
-    def _called(self, hook: str, *args: Any, default: Any = None) -> Any:
-        self.calls.append(Call(hook, copy.deepcopy(args), threading.get_ident()))
+    def _called(self, hook: str, *args: Any, default: Any = None, **keywords: Any) -> Any:
+        given = copy.deepcopy((args, keywords))
+        self.calls.append(
+            Call(hook, given[0], threading.get_ident(), given[1], time.perf_counter())
+        )
         return self._hooks[hook](*args) if hook in self._hooks else default
 
     def named(self, *hooks: str) -> list[Call]:
@@ -78,7 +88,10 @@ class Probe:
 
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> Any:
         """Recall what `enrich_turn` was given for, or None."""
-        return self._called("enrich_turn", user_message, messages)
+        answer = self._called("enrich_turn", user_message, messages)
+        if isinstance(answer, str):
+            self.said.append(answer)
+        return answer
 
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
@@ -93,6 +106,103 @@ class Probe:
     def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
         """Note what is about to be discarded."""
         self._called("on_compress", messages, compression_count)
+
+
+class Extended(Probe):
+    """
+    A provider that serves extensions, and notes their hooks as well.
+
+    Attributes:
+        serves: The extensions that it declares.
+        schemas: The schemas of its tools, which it declares by name.
+
+    """
+
+    def __init__(
+        self,
+        name: Any,
+        serves: Iterable[str],
+        schemas: Iterable[Any] = (),
+        **hooks: Callable[..., Any],
+    ) -> None:
+        super().__init__(name, **hooks)
+        self.serves = tuple(serves)
+        self.schemas = list(schemas)
+
+    def capabilities(self) -> Any:
+        """Declare the extensions, and the tools that have a name."""
+        names = [schema["name"] for schema in self.schemas if _is_named(schema)]
+        declared = {"extensions": list(self.serves), "tool_names": list(dict.fromkeys(names))}
+        return self._called("capabilities", default=declared)
+
+    def get_tool_schemas(self) -> Any:
+        """The schemas."""
+        return self._called("get_tool_schemas", default=copy.deepcopy(self.schemas))
+
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> Any:
+        """Note the call and answer with JSON."""
+        default = '{"success": true}'
+        return self._called("handle_tool_call", tool_name, args, default=default, **kwargs)
+
+    def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
+        """Note what is to be prepared."""
+        self._called("queue_prefetch", query, session_id=session_id)
+
+    def on_turn_start(self, turn_number: int, message: str, **kwargs: Any) -> None:
+        """Note a beginning."""
+        self._called("on_turn_start", turn_number, message, **kwargs)
+
+    def on_session_end(self, messages: list[dict[str, Any]]) -> None:
+        """Note an end."""
+        self._called("on_session_end", messages)
+
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        """Note a switch."""
+        self._called("on_session_switch", new_session_id, **kwargs)
+
+    def on_delegation(self, task: str, result: str, **kwargs: Any) -> None:
+        """Note a delegation."""
+        self._called("on_delegation", task, result, **kwargs)
+
+    def backup_paths(self) -> Any:
+        """Nothing lies outside."""
+        return self._called("backup_paths", default=[])
+
+    def system_prompt_block(self) -> Any:
+        """Add nothing."""
+        return self._called("system_prompt_block", default="")
+
+    def recall_status(self) -> Any:
+        """All is well."""
+        return self._called("recall_status", default={"state": "ok"})
+
+    def unavailable_reason(self) -> Any:
+        """Nothing is missing."""
+        return self._called("unavailable_reason", default="")
+
+    def compress_notes(self, messages: list[dict[str, Any]]) -> Any:
+        """No notes."""
+        return self._called("compress_notes", messages, default="")
+
+    def record(self, turn: dict[str, Any]) -> None:
+        """Note a whole turn."""
+        self._called("record", turn)
+
+    def recall_items(self, request: dict[str, Any]) -> Any:
+        """No items."""
+        return self._called("recall_items", request, default={"items": [], "status": "ok"})
+
+    def export(self, scope: dict[str, Any]) -> Any:
+        """Nothing is stored."""
+        return self._called("export", scope, default={"items": []})
+
+    def forget(self, scope: dict[str, Any]) -> Any:
+        """Nothing is removed."""
+        return self._called("forget", scope, default={"removed": 0, "pending": 0})
+
+
+def _is_named(schema: Any) -> bool:
+    return isinstance(schema, dict) and isinstance(schema.get("name"), str)
 
 
 def answering(text: str) -> Callable[..., str]:

@@ -1,22 +1,24 @@
-"""What a host-side check works with: registries under budgets, providers to hold, the fence."""
+"""What a host-side check works with: hosts under budgets, providers to hold, the fence."""
 
 import contextlib
 import inspect
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 from memproto.deadlines import Deadlines
 from memproto.testing import locate, patience
-from memproto.testing.clauses import Untestable, Violation
+from memproto.testing.agent import RegistryDriver, Rules
+from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import EXAMPLES, Context
 from memproto.testing.facts import Facts
-from memproto.testing.hostagent import METHODS, SLACK_S, Host, HostLate
-from memproto.testing.hostprobes import Gate, Probe, Reports
+from memproto.testing.hostagent import SLACK_S, Host, HostLate
+from memproto.testing.hostprobes import Extended, Gate, Probe, Reports
 from memproto.testing.hosts import LoadedHost
+from memproto.testing.hoststeps import METHODS, STEPS
 from memproto.testing.subject import Watch
 from memproto.testing.wire import show
 
@@ -56,23 +58,42 @@ class HostRun:
     # -- hosts and providers ----------------------------------------------------------------------
 
     def host(self, *providers: Any, deadlines: Deadlines = _PATIENT) -> Host:
-        """A new registry that holds `providers`, with those deadlines where it takes any."""
+        """A new host that holds `providers`, with those deadlines where it takes any."""
         takes = self.loaded.accepts
         reports = Reports(takes_events="on_event" in takes)
+        rules = Rules()
         given: dict[str, Any] = {"deadlines": deadlines, "on_event": reports.hear}
-        registry = self.loaded.build(**{key: given[key] for key in given if key in takes})
+        given["policy"] = rules.policy() if "policy" in takes else None
+        made = self.loaded.build(**{key: given[key] for key in given if key in takes})
         logging.getLogger().addHandler(reports)
-        own = deadlines if "deadlines" in takes else Deadlines()
-        host = Host(self, registry, own, reports)
+        if not self.loaded.is_driver:
+            made = RegistryDriver(made, rules if "policy" in takes else None)
+        own = deadlines if "deadlines" in takes else getattr(made, "deadlines", None)
+        is_registry = not self.loaded.is_driver
+        host = Host(self, made, own or Deadlines(), reports, is_registry=is_registry)
         self._hosts.append(host)
         host.register(*providers)
         return host
 
-    def opened(self, *providers: Any, deadlines: Deadlines = _PATIENT) -> Host:
-        """As `host`, initialized."""
+    def opened(
+        self, *providers: Any, deadlines: Deadlines = _PATIENT, steps: tuple[str, ...] = ()
+    ) -> Host:
+        """As `host`, initialized; only where its driver has these steps."""
         host = self.host(*providers, deadlines=deadlines)
+        host.needs(*steps)
         host.open()
         return host
+
+    def needs_agent(self) -> None:
+        """
+        Go on only where a whole agent is judged, and not a registry in the kit's own.
+
+        Raises:
+            NotApplicable: It is a registry.
+
+        """
+        if not self.loaded.is_driver:
+            raise NotApplicable("an agent decides this, and no registry: judge its driver")
 
     def takes(self, keyword: str) -> bool:
         """Whether the host takes `deadlines` or `on_event` from its caller."""
@@ -81,6 +102,12 @@ class HostRun:
     def probe(self, **hooks: Callable[..., Any]) -> Probe:
         """A provider that notes its calls, under a name of its own."""
         return Probe(self.label(), **hooks)
+
+    def serving(
+        self, *extensions: str, schemas: Iterable[Any] = (), **hooks: Callable[..., Any]
+    ) -> Extended:
+        """As `probe`; it serves these extensions, and these tools."""
+        return Extended(self.label(), extensions, schemas, **hooks)
 
     def gate(self, answer: Any = None) -> Gate:
         """A hook that hangs until it is opened, at the latest when the check ends."""
@@ -230,8 +257,9 @@ class HostRun:
         return patience.stays_silent(condition, for_s * self.scale)
 
     def hook(self, operation: str) -> str:
-        """The host's method, or function of its fence, that serves `operation`."""
-        return METHODS.get(operation, operation)
+        """The step of the driver, method of the registry, or function of the fence for it."""
+        names = STEPS if self.loaded.is_driver else METHODS
+        return names.get(operation, operation)
 
     def where(self, operation: str) -> str:
         """File, line and name of what `hook` names."""
@@ -240,7 +268,8 @@ class HostRun:
             return _place(self.loaded.fence[name], name)
         if not self._hosts:
             return name
-        kind = type(self._hosts[-1].registry)
+        driver = self._hosts[-1].driver
+        kind = type(driver if self.loaded.is_driver else driver.registry)
         return _place(inspect.getattr_static(kind, name, None), f"{kind.__name__}.{name}")
 
 

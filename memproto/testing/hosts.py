@@ -1,7 +1,8 @@
 """
-From the TARGET of a host, as the user typed it, to a factory of registries and the host's fence.
+From the TARGET of a host, as the user typed it, to a factory of hosts and the host's fence.
 
-`module:attribute` names a registry's class, or a function without arguments that builds one.
+`module:attribute` names the class of a registry or of a driver, or a function without arguments
+that builds one; `hermes` is the driver of the installed hermes-agent.
 """
 
 import dataclasses
@@ -16,6 +17,7 @@ from typing import Any
 
 from memproto.errors import MissingPackage, NoSuchTarget, TargetDoesNotImport
 from memproto.operations import Binding
+from memproto.testing.driver import NEEDED, HostDriver, has_step
 
 #: What a registry has, in the order of a session's life.
 METHODS = (
@@ -37,6 +39,9 @@ FENCE = (
     "StreamingContextScrubber",
 )
 
+#: A driver of the kit's own by the name of its framework.
+SHIPPED = {"hermes": "memproto.testing.hermes_host:Driver"}
+
 _FORM = "give module:attribute, as in --memproto-host=mypkg:make_registry"
 
 
@@ -47,11 +52,13 @@ class LoadedHost:
 
     Attributes:
         target: As it was typed.
-        build: Gives a new registry; takes those of `accepts` as keyword arguments.
+        build: Gives a new registry or driver; takes those of `accepts` as keyword arguments.
         binding: Always native: the binding of the providers that a host is judged with.
         origin: Where it came from, for a reader.
         fence: Name to function, for those of `FENCE` that were found.
-        accepts: Which of `deadlines` and `on_event` the factory takes.
+        accepts: Which of `deadlines` and `on_event` the factory takes, and `policy` where it
+            builds a registry of ours.
+        is_driver: Whether it gives drivers.
 
     """
 
@@ -61,6 +68,7 @@ class LoadedHost:
     origin: str
     fence: dict[str, Callable[..., Any]]
     accepts: frozenset[str]
+    is_driver: bool = False
 
 
 def load(target: str, factory: str = "") -> LoadedHost:
@@ -75,16 +83,35 @@ def load(target: str, factory: str = "") -> LoadedHost:
         MissingPackage: It needs a package that is not installed.
 
     """
-    name = factory or target
+    name = factory or SHIPPED.get(target, target)
     build = _attribute(target, name)
     if not callable(build):
         raise _nothing(target, f"is {type(build).__name__}, and neither a class nor a factory")
     accepts = _accepted(build)
     first = _run(target, build)
+    is_driver = _is_driver(target, first)
+    if is_driver or not _takes_our_policy(first):
+        accepts -= {"policy"}
+    fence = _fence_of(build, first)
+    return LoadedHost(target, build, "native", name, fence, accepts, is_driver)
+
+
+def _is_driver(target: str, first: Any) -> bool:
+    """Whether it is a driver; a registry has the methods of one, and maybe more."""
     missing = [method for method in METHODS if not callable(getattr(first, method, None))]
-    if missing:
-        raise _nothing(target, f"{type(first).__name__} lacks {', '.join(missing)} of a registry")
-    return LoadedHost(target, build, "native", name, _fence_of(build, first), accepts)
+    if not missing:
+        return False
+    steps = [step for step in NEEDED if not has_step(first, step)]
+    if not steps:
+        return True
+    fault = f"{type(first).__name__} lacks {', '.join(missing)} of a registry"
+    if isinstance(first, HostDriver) or len(steps) < len(NEEDED):
+        fault = f"{type(first).__name__} lacks the steps {', '.join(steps)} of a driver"
+    raise _nothing(target, fault)
+
+
+def _takes_our_policy(registry: Any) -> bool:
+    return any(kind.__module__.startswith("memproto.") for kind in type(registry).__mro__)
 
 
 # -- finding --------------------------------------------------------------------------------------
@@ -152,7 +179,7 @@ def _accepted(build: Callable[..., Any]) -> frozenset[str]:
     except (TypeError, ValueError):
         return frozenset()
     names = {item.name for item in parameters if item.kind is not item.POSITIONAL_ONLY}
-    return frozenset({"deadlines", "on_event"} & names)
+    return frozenset({"deadlines", "on_event", "policy"} & names)
 
 
 def _fence_of(build: Callable[..., Any], registry: Any) -> dict[str, Callable[..., Any]]:

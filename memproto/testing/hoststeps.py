@@ -1,0 +1,51 @@
+"""What serves an operation: a step of a driver, or a method of a registry."""
+
+#: Operation to the step of a driver that has it carried out.
+STEPS = {
+    "name": "register",
+    "available": "start",
+    "open": "start",
+    "declare": "start",
+    "recall": "recall",
+    "record": "record",
+    "mirror": "write_memory",
+    "compress": "compress",
+    "close": "exit",
+    "turn_start": "turn",
+    "prewarm": "turn",
+    "end": "end",
+    "switch": "switch",
+    "delegation": "delegate",
+    "tools": "tools",
+    "call_tool": "call_tool",
+    "prompt": "prompt",
+    "backup": "backup_paths",
+    "compress_notes": "compress",
+    "record_turn": "record_turn",
+    "forget": "forget",
+}
+
+#: Operation to the method of a registry that serves it.
+METHODS = {
+    "name": "register",
+    "available": "initialize_all",
+    "open": "initialize_all",
+    "declare": "initialize_all",
+    "recall": "enrich_turn",
+    "record": "on_turn_complete",
+    "mirror": "on_memory_write",
+    "compress": "on_compress",
+    "close": "shutdown_all",
+    "turn_start": "on_turn_start",
+    "prewarm": "on_turn_complete",
+    "end": "on_session_end",
+    "switch": "on_session_switch",
+    "delegation": "on_delegation",
+    "tools": "get_tool_schemas",
+    "call_tool": "handle_tool_call",
+    "prompt": "system_prompt_block",
+    "backup": "backup_paths",
+    "compress_notes": "compress_notes",
+    "record_turn": "record",
+    "forget": "forget",
+}
