@@ -83,7 +83,9 @@ def _built(provider: Any, name: str) -> Any:
 @functools.cache
 def _class(served: tuple[type, ...], base: Any) -> type:
     """The class for providers that have these extensions, so that its shape tells the truth."""
-    return type("Exported", (*served, Exported, base), {"__doc__": Exported.__doc__})
+    return type(
+        "Exported", (*served, Exported, base), {"__doc__": Exported.__doc__, "__module__": __name__}
+    )
 
 
 class Exported:
