@@ -6,10 +6,10 @@ returns: so any thread and any process may call, and nothing is left for `shutdo
 question reads all entries of its user; a store of very many would keep an index of their words.
 """
 
-import contextlib
 import json
 import re
 import sqlite3
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -109,10 +109,10 @@ class Complete:
             "mirrors": {"memory": actions, "user": actions},
         }
 
-    @contextlib.contextmanager
+    @contextmanager
     def _opened(self, begin="BEGIN IMMEDIATE"):
         try:
-            with contextlib.closing(sqlite3.connect(self.path, 4, isolation_level=None)) as db:
+            with closing(sqlite3.connect(self.path, timeout=4, isolation_level=None)) as db:
                 db.execute("PRAGMA secure_delete = ON")
                 db.execute(begin)
                 yield db  # an exception in here closes the file, and nothing is committed
