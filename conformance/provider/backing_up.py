@@ -34,7 +34,7 @@ def _is_path(item: Any) -> bool:
     return isinstance(item, str) and bool(item) and "\0" not in item
 
 
-@check("MP-BACKUP-001")
+@check("MP-BACKUP-001", session=False)
 def the_paths_are_listed_without_a_session(run: Run) -> None:
     assert run.audit is not None
     # Whoever builds an instance, a `factory` of the settings too, may write a file.

@@ -24,7 +24,7 @@ from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.wire import show
 
 
-@check("MP-CONF-001")
+@check("MP-CONF-001", session=False)
 def the_schema_is_a_list_of_fields(run: Run) -> None:
     # Few children need it, and it takes long to import.
     from jsonschema import Draft202012Validator
@@ -47,7 +47,7 @@ def _key(field: Any) -> Any:
     return field.get("key") if isinstance(field, dict) else field
 
 
-@check("MP-CONF-002")
+@check("MP-CONF-002", session=False)
 def every_question_can_be_asked_and_its_answer_kept(run: Run) -> None:
     earlier: list[Question] = []
     for question in read_questions(run):
@@ -82,7 +82,7 @@ def _unmet(question: Question, earlier: list[Question]) -> str:
     return ""
 
 
-@check("MP-CONF-003")
+@check("MP-CONF-003", session=False)
 def the_schema_is_read_without_a_session(run: Run) -> None:
     assert run.audit is not None
     subject = run.provider()

@@ -32,7 +32,7 @@ def the_name_is_a_str(run: Run) -> None:
         run.violated("a non-empty str", show(name))
 
 
-@check("MP-NAME-002")
+@check("MP-NAME-002", session=False)
 def the_name_can_be_a_label(run: Run) -> None:
     name = run.provider().name()
     if not is_label(name):
@@ -55,7 +55,7 @@ def availability_is_answered(run: Run) -> None:
     run.provider().available()
 
 
-@check("MP-AVAIL-002")
+@check("MP-AVAIL-002", session=False)
 def availability_is_one_bool(run: Run) -> None:
     subject = run.provider()
     answers = [subject.available(), subject.available(), run.provider().available()]
@@ -66,7 +66,7 @@ def availability_is_one_bool(run: Run) -> None:
         run.violated("the same answer each time", f"{answers}")
 
 
-@check("MP-AVAIL-003")
+@check("MP-AVAIL-003", session=False)
 def availability_does_no_input_or_output(run: Run) -> None:
     subject = run.provider()
     assert run.audit is not None

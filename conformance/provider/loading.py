@@ -20,21 +20,21 @@ def _step(run: Run) -> LoadStep:
     return run.load_step
 
 
-@check(CONNECTS)
+@check(CONNECTS, session=False)
 def loading_opens_no_connection(run: Run) -> None:
     connections = _step(run).connections
     if connections:
         run.violated("no connection and no look-up of a host", f"{connections[0]}; it was refused")
 
 
-@check(STARTS)
+@check(STARTS, session=False)
 def loading_starts_no_program(run: Run) -> None:
     programs = _step(run).programs
     if programs:
         run.violated("no program is started", f"{programs[0]}; it was refused")
 
 
-@check("MP-LOAD-004")
+@check("MP-LOAD-004", session=False)
 def loading_writes_no_file(run: Run) -> None:
     exempt = (_EXEMPT, *(f"~/{name}" for name in run.context.caches))
     seen = [line for line in _step(run).files if not line.split(" ", 1)[1].startswith(exempt)]
@@ -44,21 +44,21 @@ def loading_writes_no_file(run: Run) -> None:
         run.violated("files and directories as they were", "; ".join(seen[:4]))
 
 
-@check("MP-LOAD-005")
+@check("MP-LOAD-005", session=False)
 def loading_prints_nothing(run: Run) -> None:
     printed = _step(run).printed
     if printed:
         run.violated("nothing on the standard output", show(printed, 200))
 
 
-@check("MP-LOAD-006")
+@check("MP-LOAD-006", session=False)
 def loading_leaves_the_process_as_it_was(run: Run) -> None:
     changed = _step(run).changed
     if changed:
         run.violated("the process as it was before the import", changed[0])
 
 
-@check("MP-LOAD-007")
+@check("MP-LOAD-007", session=False)
 def loading_leaves_no_thread(run: Run) -> None:
     started = _step(run).threads
     if started and not run.wait_until(lambda: not started & watchers.thread_ids(), 1.0):
@@ -70,7 +70,7 @@ def loading_leaves_no_thread(run: Run) -> None:
         )
 
 
-@check("MP-LOAD-008")
+@check("MP-LOAD-008", session=False)
 def the_hooks_that_the_host_calls_exist(run: Run) -> None:
     known = host.hooks_of_base()
     called = [hook for hook in HOST_CALLS if known is None or hook in known]

@@ -6,7 +6,8 @@ from typing import Any
 from memproto import spec
 from memproto.loading.modules import Registering
 from memproto.testing import locate, manifest, routes
-from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.needed import settings
 from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.watchers import tree
@@ -15,7 +16,7 @@ from memproto.testing.watchers import tree
 _NAMES = {"hooks": "hook", "provides_hooks": "hook", "provides_tools": "tool"}
 
 
-@check("MP-PLUG-001")
+@check("MP-PLUG-001", session=False)
 def the_manifest_fits_its_schema(run: Run) -> None:
     from jsonschema import Draft202012Validator
 
@@ -47,7 +48,7 @@ def _own(run: Run, subject: Subject) -> Any:
     return subject.provider.wrapped if run.binding == "hermes" else subject.provider
 
 
-@check("MP-PLUG-002")
+@check("MP-PLUG-002", session=False)
 def what_the_manifest_names_exists(run: Run) -> None:
     subject = run.provider()
     path = _manifest(run, subject)
@@ -56,6 +57,8 @@ def what_the_manifest_names_exists(run: Run) -> None:
         raise NotApplicable("plugin.yaml names no hooks and no tools")
     known = {"hook": _hooks(run, subject), "tool": _tools(run, subject) if _tools_in(named) else []}
     unmet = [(key, name) for key, name in named if not _exists(known[_NAMES[key]], name)]
+    if unmet and all(_NAMES[key] == "tool" for key, _ in unmet) and not subject.available():
+        raise Untestable(f"it may offer {unmet[0][1]} in a session; needs: {settings(subject)}")
     if unmet:
         key = unmet[0][0]
         run.violated(
@@ -100,6 +103,8 @@ def _tools(run: Run, subject: Subject) -> list[Any]:
     """None for the provider, and the names of all tools that it offers or its plugin registers."""
     context = _context(run)
     found = [None, *(context.tools if context else []), *_offered(subject)]
+    if not subject.available():
+        return found
     with run.session() as opened:
         return [*found, *_offered(opened)]
 

@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from memproto import spec
+from memproto.setup.hooks import is_own
 from memproto.testing import routes
-from memproto.testing.clauses import check
+from memproto.testing.clauses import NotApplicable, check
 from memproto.testing.extended import needs_extension
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 from memproto.testing.subject import Subject
 from memproto.testing.wire import plain, show
+
+#: The keys of recall-status.schema.json.
+_KNOWN = ("state", "recalled", "pending_writes", "lost_writes", "since", "message")
 
 #: A key that no provider knows, which says what it holds.
 _KEY = "x_access_token"
@@ -45,10 +49,21 @@ def _fits(run: Run, status: Any) -> None:
         run.violated("a dict as in recall-status.schema.json", show(status))
     validator = Draft202012Validator(spec.schema("recall-status"))
     faults = sorted(validator.iter_errors(plain(status)), key=lambda fault: fault.json_path)
-    if faults:
-        at = f"recall_status(){faults[0].json_path.removeprefix('$')}"
-        observed = f"{at}: {faults[0].message[:300]}"
-        run.violated("a dict as in recall-status.schema.json", observed)
+    if not faults:
+        return
+    if faults[0].validator == "additionalProperties":
+        unknown = sorted(key for key in status if not _is_known(key))
+        run.violated(
+            f"the keys {', '.join(_KNOWN)}, and further ones that begin with x_",
+            f"recall_status() holds {', '.join(map(show, unknown))}",
+        )
+    at = f"recall_status(){faults[0].json_path.removeprefix('$')}"
+    observed = f"{at}: {faults[0].message[:300]}"
+    run.violated("a dict as in recall-status.schema.json", observed)
+
+
+def _is_known(key: Any) -> bool:
+    return key in _KNOWN or str(key).startswith("x_")
 
 
 @check("MP-STATUS-002")
@@ -91,3 +106,15 @@ def the_reason_is_a_text(run: Run) -> None:
         reason = subject.unavailable_reason()
     if not isinstance(reason, str):
         run.violated("a str", show(reason))
+
+
+@check("MP-STATUS-004", session=False)
+def the_reason_is_there_where_the_provider_is_not_available(run: Run) -> None:
+    subject = run.provider()
+    if not (subject.has("unavailable_reason") and is_own(subject.provider, "unavailable_reason")):
+        raise NotApplicable("the provider has no unavailable_reason of its own")
+    if subject.available() is not False:
+        raise NotApplicable("the provider is available")
+    reason = subject.unavailable_reason()
+    if not (isinstance(reason, str) and reason.strip()):
+        run.violated("what is missing, in words, where is_available() is False", show(reason))

@@ -171,7 +171,8 @@ class Child:
         run = self._run(command)
         found: dict[str, Any] = {}
         requirement = spec.requirement("MP-CAP-003")
-        results = judge(requirement, lambda: found.update(survey.survey(run)), run)
+        look = survey.survey if command["session"] else survey.without_session
+        results = judge(requirement, lambda: found.update(look(run)), run)
         run.finish()
         return {"survey": found} if found else {"results": [item.as_dict() for item in results]}
 

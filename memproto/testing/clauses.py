@@ -63,6 +63,7 @@ class Check:
         budget_s: How long the whole check may take before its process is ended.
         linger_s: How long its process is watched after the check, for what comes late.
         environment: Variables that its process is started with; one that has some is its own.
+        session: Whether it opens one; without, it is decided for an unavailable provider too.
 
     """
 
@@ -71,6 +72,7 @@ class Check:
     budget_s: float
     linger_s: float
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    session: bool = True
 
 
 _CHECKS: dict[str, Check] = {}
@@ -82,6 +84,7 @@ def check(
     budget_s: float = 60.0,
     linger_s: float = 0.0,
     environment: Mapping[str, str] | None = None,
+    session: bool = True,
 ) -> Callable[[F], F]:
     """
     Register the decorated function as the check of `requirement`.
@@ -97,7 +100,8 @@ def check(
         known = _CHECKS.get(requirement)
         if known and known.function.__qualname__ != function.__qualname__:
             raise ValueError(f"{requirement} has two checks: {known.function} and {function}")
-        _CHECKS[requirement] = Check(requirement, function, budget_s, linger_s, environment or {})
+        told = environment or {}
+        _CHECKS[requirement] = Check(requirement, function, budget_s, linger_s, told, session)
         return function
 
     return register

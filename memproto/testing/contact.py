@@ -49,6 +49,7 @@ class Contact:
         origin: Where the target was found.
         results: Those of the gates, and of what was met on the way.
         blocked: Why nothing else can be tested, or "".
+        unavailable: Whether that is because the provider is not available, and for no fault.
         capabilities: What the provider declared.
         routes: Route to declared, observed or absent; a missing one is not known.
         deaths: Operation to the number of its hangs and deaths; "" stands for between two hooks.
@@ -61,6 +62,7 @@ class Contact:
     origin: str = ""
     results: list[Result] = dataclasses.field(default_factory=list)
     blocked: str = ""
+    unavailable: bool = False
     capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
     routes: dict[str, str] = dataclasses.field(default_factory=dict)
     deaths: dict[str, int] = dataclasses.field(default_factory=dict)

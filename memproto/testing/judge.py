@@ -21,6 +21,9 @@ from memproto.testing.process import Answer
 #: How long threads of a check may take to end by themselves; less, once some did not.
 _GRACE_S, _GRACE_AGAIN_S = 0.2, 0.05
 
+#: What a gate is for a provider that says that it is not available.
+_LACKING = Outcome.UNTESTABLE
+
 #: First contact has a process of its own, as each chapter has.
 _FIRST = "first contact"
 
@@ -91,7 +94,7 @@ class Judge:
                 self.contact.results.append(open_result)
             elif requirement.gate:
                 self._book_gate(self._decide(requirement, _FIRST))
-        if not self.contact.blocked:
+        if not self.contact.blocked or self.contact.unavailable:
             self._survey()
 
     def _book_gate(self, results: list[Result]) -> None:
@@ -101,12 +104,15 @@ class Judge:
                 said = result.reason or result.observed
                 name = result.outcome.replace("_", " ")
                 self.contact.blocked = f"needs {result.id} ({name}): {said}"
+                # Where a fault is what stands in the way, the fault is among the results.
+                self.contact.unavailable = results == [result] and result.outcome is _LACKING
                 return
 
     def _survey(self) -> None:
         self._children.serve(_FIRST)
         place = self._children.place("survey")
-        answer = self._children.ask({"do": "survey", **place}, OTHER_COMMANDS_S)
+        command = {"do": "survey", "session": not self.contact.unavailable, **place}
+        answer = self._children.ask(command, OTHER_COMMANDS_S)
         self._children.clean()
         found = answer.data.get("survey")
         if found is not None:
@@ -136,12 +142,17 @@ class Judge:
         if binding and requirement.side == "provider" and not requirement.applies_to(binding):
             reason = f"speaks about {requirement.binding} providers; this one is {binding}"
             return Result(requirement.id, Outcome.NOT_APPLICABLE, reason=reason)
-        if self.contact.blocked:
+        if self.contact.blocked and not self._needs_no_session(requirement):
             return Result(requirement.id, Outcome.UNTESTABLE, reason=self.contact.blocked)
         if self.deaths.get("", 0) >= incidents.MOST_DEATHS:
             reason = "the process was lost between two hooks too often, and is not started any more"
             return Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
         return None
+
+    def _needs_no_session(self, requirement: spec.Requirement) -> bool:
+        """Whether it is decided although the provider is not available."""
+        check = clauses.checks(requirement.side).get(requirement.id)
+        return self.contact.unavailable and bool(check and not check.session)
 
     def _decide(self, requirement: spec.Requirement, chapter: str) -> list[Result]:
         check = clauses.checks(requirement.side).get(requirement.id)

@@ -57,7 +57,7 @@ def _required(subject: Subject) -> list[str]:
     except (Untestable, ValueError):
         return []
     listed = content.get("requires_env") if isinstance(content, dict) else None
-    if not _is_list(listed):
+    if not isinstance(listed, list | tuple):
         return []
     named = [item.get("name") if isinstance(item, dict) else item for item in listed]
     return [name for name in named if isinstance(name, str)]

@@ -1,7 +1,10 @@
 """What a provider declares, and which routes bring a fact back: found at first contact."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from memproto.adapters.hermes import extensions_shown
+from memproto.operations import CORE_HOOKS, EXTENSION_HOOKS
 from memproto.testing import routes
 from memproto.testing.run import Run
 from memproto.testing.settings_keys import as_capabilities
@@ -28,6 +31,25 @@ def survey(run: Run) -> dict[str, Any]:
     else:
         found = {route: run.find_out(route) for route in routes.ROUTES}
     return {"capabilities": {**capabilities, **run.observed}, "routes": found}
+
+
+def without_session(run: Run) -> dict[str, Any]:
+    """
+    What the hooks of a provider show that is not available.
+
+    A native one declares in a session only; until then a host goes by the hooks that it has. Which
+    of them are an extension's own: `on_compress` is every provider's.
+    """
+    provider = run.provider().provider
+    if run.binding == "hermes":
+        return {"capabilities": {"extensions": extensions_shown(provider.wrapped)}, "routes": {}}
+    named = {name: {*hooks} - {*CORE_HOOKS} for name, hooks in EXTENSION_HOOKS.items()}
+    shown = [name for name, hooks in named.items() if hooks and _has(provider, hooks)]
+    return {"capabilities": {"extensions": shown}, "routes": {}}
+
+
+def _has(provider: Any, hooks: Iterable[str]) -> bool:
+    return all(callable(getattr(provider, hook, None)) for hook in hooks)
 
 
 def _capabilities(run: Run) -> dict[str, Any]:

@@ -37,3 +37,15 @@ class TheStatusShowsTheNewestEntry(Telling):
 class NoReasonIsNone(Telling):
     def unavailable_reason(self) -> str:
         return super().unavailable_reason() or None  # type: ignore[return-value]
+
+
+@mutant(kills="MP-STATUS-001", says="recall_status() holds 'backend_url'", report="H4")
+class TheStatusHasAKeyOfItsOwn(Telling):
+    def recall_status(self) -> dict[str, Any]:
+        return {**super().recall_status(), "backend_url": ""}
+
+
+@mutant(kills="MP-STATUS-004", says="''", report="K2")
+class NotAvailableWithoutAWord(Telling):
+    def is_available(self) -> bool:
+        return False
