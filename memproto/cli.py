@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from memproto import __version__, loading, spec
+from memproto import __version__, export, loading, spec
 from memproto.errors import KitUsageError, NoSuchRequirement
 from memproto.setup import dialogue, dotenv, status
 from memproto.setup.dialogue import SetupError
 from memproto.setup.hooks import ProviderFailed, attempt
 from memproto.setup.questions import UnusableSchema, shown
+from memproto.tracing import command as check_trace
 
 #: Exit codes: what was asked for cannot be done as it stands, or was asked for wrongly.
 _FAILED, _USAGE = 1, 4
@@ -63,6 +64,10 @@ def _parser() -> argparse.ArgumentParser:
     listed.set_defaults(run=lambda options: _printed(_listed(options.side)))
     _add_setup(commands.add_parser("setup", help="ask what a provider needs to know, and save it"))
     _add_status(commands.add_parser("status", help="say whether a provider can start, or why not"))
+    export.add_command(commands.add_parser("export-hermes", help="make a plugin of Hermes Agent"))
+    checked = commands.add_parser("check-trace", help="judge what a host did from its trace")
+    check_trace.add(checked)
+    checked.set_defaults(run=_check_trace)
     return parser
 
 
@@ -116,6 +121,15 @@ def _explained(requirement_id: str) -> str:
         "\n" + textwrap.fill(text, 96, initial_indent=f"  {name:<9} ", subsequent_indent=" " * 12)
         for name, text in rows.items()
     )
+
+
+def _check_trace(options: argparse.Namespace) -> int:
+    try:
+        return check_trace.run(options, sys.stdout.write)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        fix = "name files that a recording wrote, as in memproto check-trace trace.jsonl"
+        raise KitUsageError(str(error.filename), reason, fix) from None
 
 
 # -- set-up ----------------------------------------------------------------------------------------

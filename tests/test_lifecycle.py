@@ -13,15 +13,18 @@ import pytest
 from memproto import operations, spec
 from memproto.conformance.provider import sessions
 from memproto.errors import WriteRefused
-from memproto.testing import incidents, trace
+from memproto.lifecycle import PICTURES, life, marked
+from memproto.recording import Recording
+from memproto.testing import incidents
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.context import Context
-from memproto.testing.lifecycle import PICTURES, life, marked
 from memproto.testing.machine import Machine, vocabulary
 from memproto.testing.run import Run
 from memproto.testing.sequences import Search
 from memproto.testing.subject import HookLate, HookRaised, Watch
 from memproto.testing.wire import Wire
+from memproto.tracing import read
+from memproto.tracing.order import Told, seen
 from tests.broken.turns import LastTurnStaysInTheBatch
 from tests.good.journal import Journal
 
@@ -126,19 +129,25 @@ def test_the_machine_leaves_out_what_the_provider_does_not_declare(
 
 
 def test_whatever_the_machine_does_is_in_order_and_loses_nothing_of_a_good_provider(
-    runs: Callable[..., Run],
+    runs: Callable[..., Run], tmp_path: Path
 ) -> None:
-    recorder, numbers = trace.Recorder(), iter(range(10_000))
-    run = runs(lambda: recorder.around(Journal()))
+    file = tmp_path / "trace.jsonl"
+    recording, numbers = Recording(file), iter(range(10_000))
+    run = runs(lambda: recording.around(Journal()))
     steps = vocabulary(run)
     source = random.Random(7)
     for _ in range(30):
         machine = Machine(run, run.place(f"life-{next(numbers)}"))
         assert machine.live(tuple(source.choices(steps, k=12))) is None
-    machines = [e for e in recorder.events() if e["operation"] != "load"]
+    recording.close()
+    (trace,), damages = read(file)
+    assert not damages
     # Where the machine asks what came back it is a kit, which need not ask for availability.
-    asked = {e["instance"] for e in machines if e["operation"] == "available"}
-    assert trace.faults([e for e in machines if e["instance"] in asked]) == []
+    asked = [call.instance for call in trace.calls if call.operation == "available"]
+    for number in asked:
+        calls = [call for call in trace.calls if call.instance == number]
+        assert [*seen(Told(trace.providers[number], calls, trace.ended_s, is_over=True))] == []
+    assert len(asked) > 30
 
 
 class RecallTakesThePendingTurns(Journal):

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from memproto.lifecycle import life
 from memproto.operations import OPERATIONS
 from memproto.testing import mirrored, routes
 from memproto.testing.clauses import Untestable
 from memproto.testing.facts import Fact
-from memproto.testing.lifecycle import life
 from memproto.testing.run import Run
 from memproto.testing.subject import BackendAway, HookRaised, Subject
 

@@ -1,7 +1,7 @@
 """
 The life of a provider instance: `spec/v1/lifecycle.toml` as values, and the chapter's pictures.
 
-`python -m memproto.testing.lifecycle` prints what stands between the marks in
+`python -m memproto.lifecycle` prints what stands between the marks in
 `spec/v1/25-lifecycle.md`.
 """
 
@@ -205,7 +205,7 @@ PICTURES = {
 
 def marked(name: str) -> str:
     """One picture between its marks, as it stands in the chapter."""
-    opening = f"<!-- {name}: made by python -m memproto.testing.lifecycle -->"
+    opening = f"<!-- {name}: made by python -m memproto.lifecycle -->"
     return f"{opening}\n\n{PICTURES[name]()}\n\n<!-- end of {name} -->"
 
 

@@ -1,0 +1,103 @@
+"""What may be known of a value that nobody may read: its type, its size, and a salted digest."""
+
+import hashlib
+import hmac
+import os
+from collections.abc import Callable
+from typing import Any
+
+#: Of a value, so many characters go into its digest at most, so many members, and so deep.
+_MOST_CHARS = 1 << 20
+_MOST_MEMBERS = 1 << 16
+_DEEPEST = 32
+
+_KINDS: dict[type, str] = {
+    str: "str",
+    bool: "bool",
+    int: "int",
+    float: "float",
+    bytes: "bytes",
+    type(None): "null",
+    list: "list",
+    tuple: "list",
+    set: "list",
+    frozenset: "list",
+    dict: "object",
+}
+
+
+def kind_of(value: object) -> str:
+    """The JSON-like type of `value`; `other` for everything else. Runs no code of its type."""
+    kinds = (kind for known, kind in _KINDS.items() if issubclass(type(value), known))
+    return _KINDS.get(type(value)) or next(kinds, "other")
+
+
+class Salt:
+    """
+    Digests that are equal for equal values, as far as one recording goes.
+
+    The key is drawn at random, kept in this object and written nowhere: whoever has the trace can
+    see that two texts are equal, and cannot try a list of texts to find out which.
+    """
+
+    def __init__(self) -> None:
+        self._key = os.urandom(32)
+
+    def digest(self, value: object) -> str:
+        """32 hexadecimal digits; of a very large value its beginning and its size count."""
+        mac = hmac.new(self._key, digestmod=hashlib.sha256)
+        _Feed(mac.update).feed(value)
+        return mac.hexdigest()[:32]
+
+    def shape(self, value: object) -> dict[str, Any]:
+        """Type, size and digest: characters of a text, members of a list or an object."""
+        kind = kind_of(value)
+        shape: dict[str, Any] = {"type": kind}
+        if kind in ("str", "bytes", "list", "object"):
+            shape["size"] = len(value)  # type: ignore[arg-type]
+        if kind not in ("null", "other"):
+            shape["digest"] = self.digest(value)
+        return shape
+
+
+class _Feed:
+    """Feeds a value into a digest, within bounds."""
+
+    def __init__(self, update: Callable[[bytes], object]) -> None:
+        self._update = update
+        self._chars = _MOST_CHARS
+        self._members = _MOST_MEMBERS
+
+    def feed(self, value: Any, depth: int = 0) -> None:
+        kind = kind_of(value)
+        if kind in ("str", "bytes"):
+            self._text(value)
+        elif kind in ("list", "object") and depth < _DEEPEST:
+            self._open(kind, len(value))
+            parts = _members(value)
+            for part in parts:
+                if self._members <= 0 or self._chars <= 0:
+                    return
+                self._members -= 1
+                self.feed(part, depth + 1)
+        elif kind in ("list", "object", "other"):
+            self._open(kind, 0)
+        else:
+            self._open(kind, 0)
+            self._update(repr(value).encode("ascii", "backslashreplace"))
+
+    def _open(self, kind: str, size: int) -> None:
+        self._update(f"{kind}:{size};".encode())
+
+    def _text(self, value: str | bytes) -> None:
+        self._open("text", len(value))
+        part = value[: max(self._chars, 0)]
+        self._chars -= len(part)
+        self._update(part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part)
+
+
+def _members(value: Any) -> Any:
+    """The members, in an order that is the same for equal values."""
+    if isinstance(value, dict):
+        return [part for key in sorted(value, key=str) for part in (key, value[key])]
+    return sorted(value, key=str) if isinstance(value, set | frozenset) else value

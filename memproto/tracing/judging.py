@@ -1,0 +1,22 @@
+"""All that a trace shows against its host and its providers."""
+
+from memproto.tracing import hosts, order, providers
+from memproto.tracing.findings import Finding, rule
+from memproto.tracing.reading import Trace
+
+
+def judge(trace: Trace, *, still_running: bool = False) -> list[Finding]:
+    """
+    What the calls of a trace violate, in the order of the file.
+
+    What a trace does not show is not held against anybody: where a line is missing, or with
+    `still_running`, nothing is concluded from what did not happen.
+    """
+    found = []
+    is_over = trace.is_whole and (trace.is_ended or not still_running)
+    for provider in trace.providers.values():
+        calls = [call for call in trace.calls if call.instance == provider.number]
+        told = order.Told(provider, calls, trace.ended_s, is_over)
+        seen = [*order.seen(told), *hosts.seen(told), *providers.seen(told)]
+        found += [Finding(line, provider.name, rule(name), what) for line, name, what in seen]
+    return sorted(found, key=lambda finding: finding.line)
