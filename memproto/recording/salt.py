@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 #: Of a value, so many characters go into its digest at most, so many members, and so deep.
@@ -53,10 +53,13 @@ class Salt:
         """Type, size and digest: characters of a text, members of a list or an object."""
         kind = kind_of(value)
         shape: dict[str, Any] = {"type": kind}
-        if kind in ("str", "bytes", "list", "object"):
-            shape["size"] = len(value)  # type: ignore[arg-type]
-        if kind not in ("null", "other"):
-            shape["digest"] = self.digest(value)
+        try:
+            if kind in ("str", "bytes", "list", "object"):
+                shape["size"] = len(value)  # type: ignore[arg-type]
+            if kind not in ("null", "other"):
+                shape["digest"] = self.digest(value)
+        except Exception:  # a subclass that answers as it likes, or another thread changes it
+            return {"type": kind}
         return shape
 
 
@@ -97,7 +100,11 @@ class _Feed:
 
 
 def _members(value: Any) -> Any:
-    """The members, in an order that is the same for equal values."""
+    """The members, in an order that is the same for equal values; of an object, under text keys."""
     if isinstance(value, dict):
-        return [part for key in sorted(value, key=str) for part in (key, value[key])]
-    return sorted(value, key=str) if isinstance(value, set | frozenset) else value
+        return [part for key in _texts(value) for part in (key, value[key])]
+    return _texts(value) if isinstance(value, set | frozenset) else value
+
+
+def _texts(values: Iterable[object]) -> list[str]:
+    return sorted(value for value in values if isinstance(value, str))
