@@ -189,10 +189,10 @@ _LETTERS = "\u043c\u043e\u0440\u0435\u6e2f\u03b8"
 
 @check("MP-CONF-011", environment=_LOCALE_C)
 def answers_are_kept_in_every_locale(run: Run) -> None:
+    subject = saving(run)
     encoding = locale.getpreferredencoding(False)
     if codecs.lookup(encoding).name != "ascii":
         raise Inconclusive(f"in the locale C this machine encodes as {encoding}, not as ASCII")
-    subject = saving(run)
     questions = read_questions(run)
     plain, words = worded(run, questions)
     if not words:

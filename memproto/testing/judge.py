@@ -12,7 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memproto import spec
-from memproto.testing import aftermath, clauses, findings, incidents, roots, service, vitals
+from memproto.testing import (
+    aftermath,
+    clauses,
+    findings,
+    foreseen,
+    incidents,
+    roots,
+    service,
+    vitals,
+)
 from memproto.testing.children import OTHER_COMMANDS_S, CannotServe, Children
 from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import Outcome, Result
@@ -130,7 +139,7 @@ class Judge:
             return [result for result in self.contact.results if result.id == requirement.id] or [
                 Result(requirement.id, Outcome.UNTESTABLE, reason=self.contact.blocked)
             ]
-        undecidable = self._undecidable(requirement)
+        undecidable = self._undecidable(requirement) or self._foreseen(requirement)
         chapter = requirement.anchor.partition("#")[0]
         results = [undecidable] if undecidable else self._decide(requirement, chapter)
         return results + self._collect_late()
@@ -153,6 +162,12 @@ class Judge:
         """Whether it is decided although the provider is not available."""
         check = clauses.checks(requirement.side).get(requirement.id)
         return self.contact.unavailable and bool(check and not check.session)
+
+    def _foreseen(self, requirement: spec.Requirement) -> Result | None:
+        check = clauses.checks(requirement.side).get(requirement.id)
+        if check is None or requirement.side != "provider":
+            return None
+        return foreseen.not_applicable(check, self.order, self.contact)
 
     def _decide(self, requirement: spec.Requirement, chapter: str) -> list[Result]:
         check = clauses.checks(requirement.side).get(requirement.id)
