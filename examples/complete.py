@@ -228,7 +228,7 @@ class Complete:
     def handle_tool_call(self, tool_name, args, **kwargs):
         argument = TOOLS.get(tool_name, [None])[0]
         if not isinstance(value := args.get(argument), str):
-            return json.dumps({"success": False, "error": f"{tool_name}: {argument} is missing"})
+            return json.dumps({"error": f"{tool_name}: no {argument or 'such tool'}"})
         with self._opened() as db:
             if tool_name == "complete_note_add":
                 return json.dumps({"success": True, "id": self._add(db, "tools", value)})

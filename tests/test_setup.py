@@ -167,6 +167,21 @@ def test_a_given_answer_that_does_not_fit_ends_set_up(fields, answers, says):
         collected(*fields, given=answers)
 
 
+ODD = {"key": "mark", "description": "Mark", "default": "a\0b", "env_var": "X_MARK"}
+
+
+def test_a_default_that_no_variable_can_hold_is_one_sentence_without_a_terminal():
+    says = "'mark': its default in the schema is of no use: the value holds a NUL, which the"
+    with pytest.raises(setup.SetupError, match=f"^{says} variable X_MARK cannot hold$"):
+        collected(ODD)
+
+
+def test_a_default_that_no_variable_can_hold_is_not_offered_and_the_prompt_says_why():
+    asked = Asked(mark="plain")
+    assert collected(ODD, ask=asked).variables == {"X_MARK": "plain"}
+    assert (asked.prompts[0].default, "NUL" in asked.prompts[0].fault) == ("", True)
+
+
 def test_the_walk_gives_each_question_with_its_answer():
     pairs = walk(questions_of([MODE, PORT]), lambda question, default: default)
     assert [(question.key, value) for question, value in pairs] == [("mode", "near")]

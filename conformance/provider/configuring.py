@@ -3,7 +3,8 @@
 from typing import Any
 
 from memproto import spec
-from memproto.setup.questions import Question
+from memproto.setup import dotenv
+from memproto.setup.questions import Question, shown
 from memproto.testing.answers import (
     answered,
     choosing,
@@ -67,6 +68,9 @@ def _fault(question: Question, earlier: list[Question]) -> str:
         return f"the default {question.default!r} is none of the choices {known}"
     if question.secret and not question.env_var:
         return "the answer is secret, and no `env_var` says where it is to be kept"
+    default = "" if question.default is None else shown(question.default)
+    if fault := dotenv.unfit(question.env_var, default):
+        return f"the default cannot be kept: {fault}"
     if any(question.key == other.key and question.when == other.when for other in earlier):
         return "the key stands twice under the same condition"
     return _unmet(question, earlier)

@@ -95,7 +95,8 @@ def collect(
     already. Without `ask` an open question takes its default.
 
     Raises:
-        SetupError: A given answer fits no question, or none is given where one is required.
+        SetupError: A given answer fits no question, none is given where one is required, or a
+            default cannot be kept in its variable.
 
     """
     keys = {question.key for question in questions}
@@ -129,8 +130,12 @@ def _answered(
     if question.key in given:
         return _parsed(question, given[question.key])
     fallback = None if question.secret or is_set or default in (None, "") else default
+    fault = "" if fallback is None else dotenv.unfit(question.env_var, shown(fallback))
     if ask is not None:
-        return _asked(question, fallback, ask, is_set=is_set)
+        # A default that cannot be kept is none, and the prompt says why.
+        return _asked(question, None if fault else fallback, ask, is_set=is_set, fault=fault)
+    if fault:
+        raise SetupError(f"{question.key!r}: its default in the schema is of no use: {fault}")
     if fallback is None and question.required and not is_set:
         raise SetupError(f"{question.key!r} needs an answer: {question.description}")
     return fallback
@@ -148,17 +153,13 @@ def _parsed(question: Question, text: str) -> Any:
 
 def _usable(question: Question, text: str) -> Any:
     """The value of a text, which fits into a variable where it has to."""
-    if question.env_var:
-        try:
-            dotenv.quoted(text)
-        except dotenv.NotForAVariable as error:
-            raise NotAnAnswer(str(error)) from None
+    if fault := dotenv.unfit(question.env_var, text):
+        raise NotAnAnswer(fault)
     return text if question.secret else question.parse(text)
 
 
-def _asked(question: Question, fallback: Any, ask: Ask, *, is_set: bool) -> Any:
-    """Ask until the answer fits."""
-    fault = ""
+def _asked(question: Question, fallback: Any, ask: Ask, *, is_set: bool, fault: str) -> Any:
+    """Ask until the answer fits; `fault` is what the first prompt says."""
     while True:
         default = "" if fallback is None else shown(fallback)
         text = ask(Prompt(question, default, is_set, fault))

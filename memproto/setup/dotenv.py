@@ -50,6 +50,15 @@ def quoted(value: str) -> str:
     return f'"{inner}"'
 
 
+def unfit(variable: str, value: str) -> str:
+    """Why the variable cannot hold the value, in words; "" where it can, or `variable` is ""."""
+    try:
+        _check(value if variable else "")
+    except NotForAVariable as error:
+        return f"{error}, which the variable {variable} cannot hold"
+    return ""
+
+
 def _check(value: str) -> None:
     try:
         value.encode("utf-8", "surrogateescape")

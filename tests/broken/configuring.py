@@ -39,6 +39,13 @@ class ASecretHasNoVariable(Configured):
         return fields
 
 
+@mutant(kills="MP-CONF-002", says="the value holds a NUL", report="K4")
+class TheDefaultFitsIntoNoVariable(Configured):
+    def get_config_schema(self) -> list[dict[str, Any]]:
+        odd = {"key": "mark", "description": "Mark", "env_var": "JOURNAL_MARK", "default": "\0"}
+        return [*super().get_config_schema(), odd]
+
+
 @mutant(kills="MP-CONF-002", says="which is not asked before it", report="K4")
 class TheConditionIsAskedLater(Configured):
     def get_config_schema(self) -> list[dict[str, Any]]:
