@@ -72,12 +72,12 @@ class Timekeeper:
         return alarm
 
     def tidy(self) -> bool:
-        """Forget the moments of cancelled alarms; whether the thread has ended."""
+        """Forget the moments of cancelled alarms; False while the thread, with no other, ends."""
         with self._changed:
             self._alarms = [alarm for alarm in self._alarms if alarm.is_set]
             heapq.heapify(self._alarms)
             self._changed.notify()
-            return self._worker is None or not self._worker.is_alive()
+            return bool(self._alarms) or self._worker is None or not self._worker.is_alive()
 
     def _start(self) -> None:
         self._worker = Worker(self._name)
