@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from memproto.testing import routes
+from memproto.testing import locate, routes
 from memproto.testing.clauses import NotApplicable, check
 from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised
@@ -50,7 +50,7 @@ def _session(run: Run, said: str = "") -> None:
 
 def _left(
     run: Run, seen: Callable[[], Counter[str]], live: Callable[[Run], None] = _session
-) -> list[str]:
+) -> Counter[str]:
     """
     What there is more of by one, or several, for each session; waits for what is ending.
 
@@ -62,7 +62,7 @@ def _left(
     return _grown(run, seen, live) and _grown(run, seen, live)
 
 
-def _grown(run: Run, seen: Callable[[], Counter[str]], live: Callable[[Run], None]) -> list[str]:
+def _grown(run: Run, seen: Callable[[], Counter[str]], live: Callable[[Run], None]) -> Counter[str]:
     gc.collect()
     before = seen()
     for _ in range(_CYCLES):
@@ -74,15 +74,21 @@ def _grown(run: Run, seen: Callable[[], Counter[str]], live: Callable[[Run], Non
 
     run.wait_until(lambda: grown().total() < _CYCLES, _ENDING_S)
     more = grown()
-    if more.total() < _CYCLES:
-        return []
-    return [f"{name}: {count} more" for name, count in more.most_common(3)]
+    return more if more.total() >= _CYCLES else Counter()
 
 
-def _judge(run: Run, what: str, left: list[str]) -> None:
+def _judge(
+    run: Run, what: str, left: Counter[str], shown: Callable[[str], str] = lambda name: name
+) -> None:
     if left:
         after = f"after {_CYCLES} more sessions that were shut down"
-        run.violated(f"as many {what} as before, {after}", "; ".join(left), operation="close")
+        told = [f"{_counted(count)}: {shown(name)}" for name, count in left.most_common(3)]
+        run.violated(f"as many {what} as before, {after}", "; ".join(told), operation="close")
+
+
+def _counted(more: int) -> str:
+    each = f"{more / _CYCLES:.1f}".removesuffix(".0")
+    return f"{more} more, {each} for each session"
 
 
 @check("MP-RES-001")
@@ -101,7 +107,7 @@ def _threads() -> Counter[str]:
             continue
         place = f"{Path(frame.f_code.co_filename).name}:{frame.f_code.co_name}"
         daemon = "" if thread is None else " (daemon)" if thread.daemon else " (no daemon)"
-        found[f"thread in {place}{daemon}"] += 1
+        found[f"a thread in {place}{daemon}"] += 1
     return found
 
 
@@ -109,18 +115,41 @@ def _threads() -> Counter[str]:
 def sessions_leave_no_open_files_and_sockets(run: Run) -> None:
     if not Path("/proc/self/fd").is_dir():
         raise NotApplicable("this system does not say what a process has open")
-    _judge(run, "open files and sockets", _left(run, _descriptors))
+    _judge(run, "open files and sockets", _left(run, _descriptors), _open_now)
+
+
+#: What the kernel calls what has no name, and what it is.
+_NAMELESS = {"socket": "a socket", "pipe": "a pipe"}
 
 
 def _descriptors() -> Counter[str]:
-    found: Counter[str] = Counter()
+    """What is open by its kind, or by the folder that it is in."""
+    # Each socket has a number of its own, and each temporary file a name.
+    return Counter(_kind(target) for target in _targets())
+
+
+def _targets() -> list[str]:
+    found = []
     for entry in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):
-            target = str(entry.readlink())
-            # Each socket has a number of its own, and each temporary file a name.
-            kind, _, _ = target.partition(":[")
-            found[kind if kind != target else str(Path(target).parent)] += 1
+            found.append(str(entry.readlink()))
     return found
+
+
+def _kind(target: str) -> str:
+    if target.startswith("/"):
+        return str(Path(target).parent)
+    kind, _, number = target.partition(":")
+    return _NAMELESS.get(kind, number if kind == "anon_inode" else kind)
+
+
+def _open_now(kind: str) -> str:
+    """The kind as a reader knows it, with the names of the open files that are in a folder."""
+    if not kind.startswith("/"):
+        return kind
+    names = Counter(Path(target).name for target in _targets() if _kind(target) == kind)
+    told = [f"{name} {count} times" for name, count in names.most_common(3)]
+    return f"open files in {Path(kind).name}/, where there are {', '.join(told)}"
 
 
 @check("MP-RES-003")
@@ -165,7 +194,7 @@ def sessions_leave_no_conversation_in_memory(run: Run) -> None:
         run.violated(
             "the memory of a session is given back when it has ended",
             f"each of {_CYCLES} sessions was shown {_SHOWN_CHARS:,} characters at recall, and kept"
-            f" {min(kept):,} bytes or more, most at {place}",
+            f" {min(kept[1:]):,} bytes or more, most of it allocated at {place}",
             operation="recall",
         )
 
@@ -189,7 +218,7 @@ def _all_grow(kept: list[int]) -> bool:
 
 def _place() -> str:
     top = tracemalloc.take_snapshot().statistics("lineno")[0].traceback[0]
-    return f"{top.filename}:{top.lineno}"
+    return f"{locate.short(top.filename)}:{top.lineno}"
 
 
 @check("MP-RES-005")
@@ -199,10 +228,10 @@ def sessions_leave_no_handlers(run: Run) -> None:
 
 def _handlers() -> Counter[str]:
     loggers: list[Any] = [logging.getLogger(), *logging.root.manager.loggerDict.values()]
-    found: Counter[str] = Counter({"functions of atexit": atexit._ncallbacks()})  # noqa: SLF001 - there is no other count
+    found: Counter[str] = Counter({"a function of atexit": atexit._ncallbacks()})  # noqa: SLF001 - there is no other count
     for logger in loggers:
         if isinstance(logger, logging.Logger) and logger.handlers:
-            found[f"handlers of the logger {logger.name}"] = len(logger.handlers)
+            found[f"a handler of the logger {logger.name}"] = len(logger.handlers)
     return found
 
 
@@ -211,7 +240,7 @@ def a_second_initialize_leaves_no_thread(run: Run) -> None:
     if left := _left(run, _threads, _twice):
         run.violated(
             f"as many threads as before, after {_CYCLES} times initialize, initialize, shutdown",
-            "; ".join(left),
+            "; ".join(f"{_counted(count)}: {name}" for name, count in left.most_common(3)),
             operation="close",
         )
 

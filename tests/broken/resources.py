@@ -13,13 +13,13 @@ from tests.good.journal import Journal
 _NEVER = threading.Event()
 
 
-@mutant(kills="MP-RES-001", says="more", report="C4")
+@mutant(kills="MP-RES-001", says="6 more, 1 for each session: a thread in", report="C4")
 class LeavesItsWriterWaiting(Journal):
     def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
         threading.Thread(target=_NEVER.wait, name="summary", daemon=True).start()
 
 
-@mutant(kills="MP-RES-002", says="more", report="C4")
+@mutant(kills="MP-RES-002", says="where there are journal.lock", report="C4")
 class LeavesItsFileOpen(Journal):
     opened: list[int] = []  # noqa: RUF012 - shared on purpose
 
