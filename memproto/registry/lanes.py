@@ -12,12 +12,14 @@ from typing import Any, Protocol
 from memproto.deadlines import Clock, Limits
 from memproto.provider import MemoryProvider
 from memproto.registry.events import EventSink, attempt, operators_reason, type_name
+from memproto.registry.once import Once
 from memproto.registry.workers import Worker
 from memproto.types import EventOutcome
 
 _NOTHING = -1
 _NO_KEYWORDS: Mapping[str, Any] = {}
 _SWITCH = "on_session_switch"
+_REMEMBERED = 1000
 
 
 class Flight(Protocol):
@@ -76,6 +78,7 @@ class Lane:
         self._accepted: dict[int, tuple[str, tuple[Any, ...]]] = {}
         self._keywords: dict[int, Mapping[str, Any]] = {}
         self._followers: dict[int, Callable[[], None]] = {}
+        self._once = Once(_REMEMBERED)
         self._waiting = 0
         self._numbers = itertools.count()
         self._in_hand = _NOTHING
@@ -156,12 +159,14 @@ class Lane:
         args: tuple[Any, ...],
         keywords: Mapping[str, Any] = _NO_KEYWORDS,
         then: Callable[[], None] | None = None,
+        once: str = "",
     ) -> None:
         """
         Queue one write; after the end, or where too many wait, it is dropped, and said so.
 
         A switch of session always finds room: what came after it would be stored in the wrong one.
-        `then` runs on the writes' thread after the write, unless the provider is closing.
+        `then` runs on the writes' thread after the write, unless the provider is closing. A write
+        whose `once` is that of one which waits, or was delivered and did not raise, is dropped.
         """
         if self._closing:
             self.tell(hook, "dropped", detail="closed", lost=1)
@@ -169,6 +174,9 @@ class Lane:
             self.tell(hook, "dropped", detail="full", lost=1)
         else:
             number = next(self._numbers)
+            if once and not self._once.claim(once, number):
+                self.tell(hook, "dropped", detail="repeated")
+                return
             if keywords:
                 self._keywords[number] = keywords
             if then is not None:
@@ -205,6 +213,7 @@ class Lane:
         _, error = self.attempt(hook, *args, keywords=keywords)
         took_s = self._clock.now() - began
         outcome: EventOutcome = "raised" if error else "ok"
+        self._once.settle(self._in_hand, is_kept=not error)
         if self._accepted.pop(self._in_hand, None) is None:
             outcome = "late_answer"  # given up meanwhile
         self.tell(hook, outcome, took_s, error)

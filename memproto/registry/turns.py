@@ -39,9 +39,11 @@ class TurnHooks(Shared):
         Record a finished turn with all that is known of it; returns at once.
 
         In place of `on_turn_complete`, not beside it: providers that do not serve `record` get
-        that hook. `turn` is as in `recorded-turn.schema.json`; `session_id` is that of the
-        session where it is missing. A block that was injected into the message is taken out. A
-        turn of a context in which no write hooks are called is not recorded.
+        that hook, once for each `turn_id` of the last thousand, so that a host that does not know
+        whether a turn was taken may call this again. `turn` is as in
+        `recorded-turn.schema.json`; `session_id` is that of the session where it is missing. A
+        block that was injected into the message is taken out. A turn of a context in which no
+        write hooks are called is not recorded.
 
         Raises:
             ValueError: A key is missing that is always there.
@@ -59,7 +61,7 @@ class TurnHooks(Shared):
             if _RECORD in lane.extensions:
                 self._hand_over(lane, _RECORD, (copied(whole),))
             else:
-                self._hand_over(lane, _TURN, told)
+                self._hand_over(lane, _TURN, told, plain_text(whole["turn_id"]))
 
     def _whole(self, turn: Mapping[str, Any]) -> dict[str, Any]:
         whole: dict[str, Any] = {"session_id": self._session.key, **copied(turn)}
@@ -67,12 +69,12 @@ class TurnHooks(Shared):
         whole["assistant_response"] = plain_text(whole["assistant_response"])
         return whole
 
-    def _hand_over(self, lane: Lane, hook: str, args: tuple[Any, ...]) -> None:
+    def _hand_over(self, lane: Lane, hook: str, args: tuple[Any, ...], once: str = "") -> None:
         if hook in (_TURN, _RECORD) and "prewarm" in lane.extensions:
             query = args[0]["user_message"] if hook == _RECORD else args[0]
-            lane.accept(hook, args, then=self._preparation(lane, query))
+            lane.accept(hook, args, then=self._preparation(lane, query), once=once)
         else:
-            lane.accept(hook, args)
+            lane.accept(hook, args, once=once)
 
     def _preparation(self, lane: Lane, query: str) -> Callable[[], None]:
         # A queue that waits must not keep a dropped registry alive: nothing here refers to it.
