@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import given
@@ -185,6 +186,23 @@ def test_a_text_that_is_cut_at_a_delimiter_is_not_whole(
     monkeypatch.setattr(data_texts, "_DELIMITED", {what: pattern})
     with pytest.raises(Violation, match=f"a text with {what} between"):
         data_texts.a_text_stays_whole(make_run(CutsThere))
+
+
+class BringsAnyThree(Journal):
+    """Three of the entries with a word of the query in them, and not the best ones."""
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        asked = words(user_message)
+        found = [entry["text"] for entry in self._entries if asked & words(entry["text"])]
+        return "\n".join(sorted(found, key=lambda text: crc32(text.encode()))[:3]) or None
+
+
+def test_a_recall_that_brings_any_few_of_many_says_nothing_of_delimiters(
+    make_run, monkeypatch
+) -> None:
+    monkeypatch.setattr(data_texts, "_place", lambda run, name: run.home)
+    with pytest.raises(Untestable, match="do not all come back either"):
+        data_texts.a_text_stays_whole(make_run(BringsAnyThree))
 
 
 # -- bounds of recall ------------------------------------------------------------------------------

@@ -43,6 +43,9 @@ _PLAIN = (
     "%s I should add, since you asked me to be exact and to leave nothing out, this one too: %s"
 )
 
+#: A recall that brings any few of many may bring one of them by chance, and seldom all.
+_AGAIN = ("one", "two", "three", "four")
+
 #: So many texts of two facts are in a bounded store at a time.
 _AT_A_TIME = 5
 
@@ -74,12 +77,21 @@ def _stay_whole(run: Run, route: str, patterns: dict[str, str], name: str) -> No
     for what in _parts_lost(run, route, _place(run, name), patterns):
         # Alone as well: what one text costs the others is the matter of MP-FENCE-001.
         alone = {what: _DELIMITED[what]}
-        for lost in _parts_lost(run, route, _place(run, f"{name}-alone"), alone).values():
+        place = _place(run, f"{name}-alone")
+        for lost in _parts_lost(run, route, place, alone).values():
+            _needs_plain_ones(run, route, place)
             run.violated(
                 f"both facts of a text with {what} between them, recalled after a new start",
                 f"it was accepted, and {lost.text!r} did not come back",
                 operation=routes.OPERATIONS[route],
             )
+
+
+def _needs_plain_ones(run: Run, route: str, home: Path) -> None:
+    """Go on only where plain texts come back from a store that holds as much as it does by now."""
+    if _parts_lost(run, route, home, dict.fromkeys(_AGAIN, _PLAIN)):
+        reason = f"plain texts stored through {route} do not all come back either, beside others"
+        raise Untestable(f"{reason}; needs: a `config` under which recall brings the best ones")
 
 
 def _parts_lost(run: Run, route: str, home: Path, patterns: dict[str, str]) -> dict[str, Fact]:
