@@ -72,8 +72,8 @@ class Shared:
             if lane.label != but:
                 self._hand_over(lane, hook, args)
 
-    def _hand_over(self, lane: Lane, hook: str, args: tuple[Any, ...], once: str = "") -> None:
-        lane.accept(hook, args, once=once)
+    def _hand_over(self, lane: Lane, hook: str, args: tuple[Any, ...], **named: str) -> None:
+        lane.accept(hook, args, **named)  # type: ignore[arg-type]  # `once` alone
 
     def _gather(self, budget_s: float) -> Gather:
         return Gather(self._clock, budget_s)

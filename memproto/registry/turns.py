@@ -61,7 +61,7 @@ class TurnHooks(Shared):
             if _RECORD in lane.extensions:
                 self._hand_over(lane, _RECORD, (copied(whole),))
             else:
-                self._hand_over(lane, _TURN, told, plain_text(whole["turn_id"]))
+                self._hand_over(lane, _TURN, told, once=plain_text(whole["turn_id"]))
 
     def _whole(self, turn: Mapping[str, Any]) -> dict[str, Any]:
         whole: dict[str, Any] = {"session_id": self._session.key, **copied(turn)}
@@ -69,12 +69,12 @@ class TurnHooks(Shared):
         whole["assistant_response"] = plain_text(whole["assistant_response"])
         return whole
 
-    def _hand_over(self, lane: Lane, hook: str, args: tuple[Any, ...], once: str = "") -> None:
+    def _hand_over(self, lane: Lane, hook: str, args: tuple[Any, ...], **named: str) -> None:
         if hook in (_TURN, _RECORD) and "prewarm" in lane.extensions:
             query = args[0]["user_message"] if hook == _RECORD else args[0]
-            lane.accept(hook, args, then=self._preparation(lane, query), once=once)
+            lane.accept(hook, args, then=self._preparation(lane, query), **named)  # type: ignore[arg-type]
         else:
-            lane.accept(hook, args, once=once)
+            super()._hand_over(lane, hook, args, **named)
 
     def _preparation(self, lane: Lane, query: str) -> Callable[[], None]:
         # A queue that waits must not keep a dropped registry alive: nothing here refers to it.
