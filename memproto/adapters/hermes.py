@@ -102,7 +102,14 @@ class HermesAdapter:
 
     Beside the nine members it has those extension hooks, and only those, that the provider has.
     Built by `from_hermes`. Adds no locking: threads are the host's and the provider's matter.
+
+    Attributes:
+        keeps_session_key: True: hooks get the key that `on_session_switch` told last, so that a
+            registry tells of each switch, whatever `capabilities` names.
+
     """
+
+    keeps_session_key = True
 
     def __init__(self, provider: Any) -> None:
         self._session = Session(provider)

@@ -1,6 +1,5 @@
 """Ends and switches of sessions, and delegations: queued behind the writes, off the user's path."""
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,7 +52,8 @@ class SessionHooks(Shared):
         Queued behind the writes of the session that is left; what is written later comes after it.
         A provider is asked for nothing until it has switched, and what it was asked before is
         dropped. One that does not serve `sessions` stays in its session, with an event: to move
-        it the host builds a new registry.
+        it the host builds a new registry. An adapter that keeps the key for what it adapts says
+        so by an attribute `keeps_session_key` that is True, and is told whatever it declares.
 
         Raises:
             ValueError: `new_session_id` is no session key.
@@ -74,7 +74,7 @@ class SessionHooks(Shared):
             left.is_left = True
 
     def _switch(self, lane: Lane, key: str, keywords: dict[str, Any]) -> None:
-        if "sessions" in lane.extensions or _is_switched_by_its_adapter(lane):
+        if "sessions" in lane.extensions or _keeps_the_key(lane):
             lane.accept(_SWITCH, (key,), copied(keywords))
         elif key != self._session.key:
             lane.tell(_SWITCH, "dropped", detail="not served")
@@ -106,10 +106,9 @@ class SessionHooks(Shared):
         return all(lane.await_writes(until) for lane in waited)
 
 
-def _is_switched_by_its_adapter(lane: Lane) -> bool:
-    """Whether the provider is a Hermes one: its adapter keeps the key for every later call."""
-    adapters = sys.modules.get("memproto.adapters.hermes")
-    if adapters is None or not isinstance(lane.provider, adapters.HermesAdapter):
+def _keeps_the_key(lane: Lane) -> bool:
+    """Whether it hands the session's key to hooks of its own, and must hear of a switch for it."""
+    if attempt(getattr, lane.provider, "keeps_session_key")[0] is not True:
         return False
     return callable(attempt(getattr, lane.provider, _SWITCH)[0])
 
