@@ -106,6 +106,10 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and value.isidentifier()
+
+
 def _is_id(value: object) -> bool:
     return isinstance(value, str) and _ID.fullmatch(value) is not None
 
@@ -134,7 +138,7 @@ _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
         "call": _is_count,
         "instance": _is_count,
         "operation": _among(*OPERATIONS),
-        "hook": _is_text,
+        "hook": _is_word,
         "session": _is_session,
         "thread": lambda value: type(value) is int,
         "args": _is_object,

@@ -73,7 +73,7 @@ def _raised(call: Call) -> Iterator[Seen]:
     if call.outcome != "raised":
         return
     name = SILENT.get(call.operation, "")
-    if call.operation == "open" and call.error not in ("Misconfigured", "?"):
+    if call.operation == "open" and call.error not in ("Misconfigured", ""):
         name = "MP-INIT-001"
     if name and call.error not in ("KeyboardInterrupt", "CancelledError"):
         yield call.end_line, name, f"`{call.hook}` raised {call.error or 'an error'}"

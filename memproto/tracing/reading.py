@@ -1,6 +1,5 @@
 """From a file to the traces in it, and what is wrong with the file."""
 
-import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping
 from math import inf
@@ -247,9 +246,8 @@ class _Building:
             return
         call.end_line, call.ended, call.took_s = line, row["seq"], row["took_s"]
         call.outcome, call.found = row["outcome"], row["facts"]
-        with contextlib.suppress(KeyError):
-            call.error = str(row["error"])
-        result = row.get("result")
+        error, result = row.get("error", ""), row.get("result")
+        call.error = error if isinstance(error, str) and error.isidentifier() else ""
         call.result = result if isinstance(result, dict) else {}
 
 
