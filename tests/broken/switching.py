@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
+from tests.good.private import Private
 from tests.good.switching import Switching
 
 Messages = list[dict[str, Any]]
@@ -140,6 +141,24 @@ class WritesStayInTheOldSession(Switching):
         own, self._path = self._path, getattr(self, "_written", self._path)
         super()._save()
         self._path = own
+
+
+@mutant(kills="MP-SESS-009", says="it is not exported there, and is in", report="A4")
+class EntriesKeepTheFirstSession(Private):
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        """As a provider that read the session key once."""
+
+
+@mutant(kills="MP-SESS-008", says="is exported there", report="A6")
+class EntriesMoveWithTheSession(Private):
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        with self._lock:
+            self._entries = self._load()
+            for entry in self._entries:
+                if entry["session"] == self._session:
+                    entry["session"] = new_session_id
+            self._save()
+        super().on_session_switch(new_session_id, **kwargs)
 
 
 @mutant(kills="MP-SESS-010", says="nothing of session key", report="A4")

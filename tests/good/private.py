@@ -1,7 +1,8 @@
 """
 A small good provider that knows of each entry whose it is, when it was said and how it came.
 
-It serves `record`, `items` and `privacy`; a user has a file, in which all of his sessions are.
+It serves `record`, `items`, `privacy` and `sessions`; a user has a file, in which all of his
+sessions are.
 """
 
 import datetime as dt
@@ -30,9 +31,18 @@ class Private(Journal):
     def capabilities(self) -> dict[str, Any]:
         return {
             **super().capabilities(),
-            "extensions": ["record", "items", "privacy"],
+            "extensions": ["record", "items", "privacy", "sessions"],
             "isolates": ["profile", "user"],
         }
+
+    # -- sessions --------------------------------------------------------------------------------
+
+    def on_session_end(self, messages: list[dict[str, Any]]) -> None:
+        """Every turn is written already."""
+
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        with self._lock:
+            self._session = new_session_id
 
     # -- record ----------------------------------------------------------------------------------
 
