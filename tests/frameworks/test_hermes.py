@@ -1,0 +1,122 @@
+"""
+An exported provider in two releases of hermes-agent: found, started and driven by the real host.
+
+And loaded back, it is a conforming Hermes provider.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from memproto.export import TAKEN
+from tests.kit_runs import ROOT
+from tests.wild import environments
+
+RELEASES = ("0.13.0", "0.19.0")
+
+#: What the host's loader and manager import.
+NEEDS = "PyYAML"
+
+
+@pytest.fixture(scope="session")
+def kit_wheel(tmp_path_factory):
+    return environments.wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def host(request, tmp_path_factory, kit_wheel):
+    """A Python with that release of hermes-agent, and a home with two exported providers."""
+    folder = tmp_path_factory.mktemp("hermes")
+    installs = (f"--no-deps hermes-agent=={request.param}", NEEDS)
+    python = environments.environment(folder / "venv", kit_wheel, *installs)
+    work, home = folder / "work", folder / "home"
+    work.mkdir()
+    shutil.copy(ROOT / "examples" / "complete.py", work)
+    for target, name in (("complete", "harbour-notes"), ("builtin", "bounded")):
+        command = [python, "-m", "memproto.cli", "export-hermes", target, home / "plugins" / name]
+        subprocess.run(command, cwd=work, check=True, capture_output=True)
+    shutil.rmtree(work)
+    return python, home
+
+
+def driven(host, name):
+    """What the two sessions of one provider saw."""
+    python, home = host
+    script = Path(__file__).with_name("hermes_session.py")
+    done = subprocess.run(
+        [python, "-P", script, name],
+        cwd=home,
+        env={**os.environ, "HERMES_HOME": str(home), "HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_the_example_serves_every_hook_of_the_real_host(host):
+    seen = driven(host, "harbour-notes")
+    assert seen["listed"][1] is True
+    first = seen["first"]
+    assert first["is_subclass"]
+    assert first["name"] == "harbour-notes"
+    assert "complete_note_add" in first["prompt"]
+    assert first["tools"] == ["complete_note_add", "complete_note_forget"]
+    assert first["complete_note_add"]["success"] is True
+    assert first["empty"] == ""
+    assert "Marisol" in first["notes"]
+    expected = {
+        "the ferry": "Ondine",
+        "the cook": "Imke",
+        "the tide clerk": "Osric",
+        "the pilot": "Marisol",
+        "the chandler": "Ulla",
+    }
+    found = {about: name in seen["second"][about] for about, name in expected.items()}
+    assert found == dict.fromkeys(expected, True), seen["second"]
+    assert seen["complaints"] == []
+
+
+def test_the_bounded_files_are_written_and_shown_by_the_real_host(host):
+    seen = driven(host, "bounded")
+    assert seen["first"]["tools"] == ["builtin_memory"]  # `memory` is the host's own
+    assert seen["first"]["builtin_memory"]["success"] is True
+    recalled = seen["second"]["the cook"]
+    assert "Imke" in recalled
+    assert "Osric" in recalled
+    assert seen["complaints"] == []
+
+
+def test_the_names_that_the_host_keeps_for_its_own_are_refused(host):
+    python, home = host
+    code = (
+        "import json, plugins.memory as m; print(json.dumps(["
+        "path.parent.name for path in m._MEMORY_PLUGINS_DIR.glob('*/__init__.py')]))"
+    )
+    done = subprocess.run(
+        [python, "-P", "-c", code], cwd=home, capture_output=True, text=True, check=True
+    )
+    assert set(json.loads(done.stdout)) | {"builtin"} == TAKEN
+
+
+@pytest.mark.parametrize("name", ["harbour-notes", "bounded"])
+def test_an_exported_provider_is_a_conforming_provider_of_hermes(host, name, tmp_path):
+    python, home = host
+    target = home / "plugins" / name
+    report = tmp_path / "report.json"
+    done = subprocess.run(
+        [python, "-m", "pytest", f"--memproto={target}", f"--memproto-report={report}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = json.loads(report.read_text("utf-8"))["reports"][0]
+    assert found["verdict"] == "CONFORMANT", done.stdout
+    assert found["binding"] == "hermes"
