@@ -94,3 +94,24 @@ def _assert_left_alone(run: HostRun, provider: Probe, hooks: tuple[str, ...], wh
 def _assert_reported(run: HostRun, host: Host, provider: Probe, what: str) -> None:
     if not run.wait_until(lambda: bool(host.reports.about(provider.name)), 2.0):
         run.violated(f"a report about {what}", "neither event nor log names it")
+
+
+@check("MP-HOST-BACKUP-001")
+def a_backup_takes_the_paths_of_every_provider(run: HostRun) -> None:
+    for is_open in (False, True):
+        paths = [f"/srv/{run.label()}" for _ in range(2)]
+        providers = [run.serving("backup", backup_paths=_giving([path])) for path in paths]
+        failing = run.serving("backup", backup_paths=raising(lambda: OSError("unreadable")))
+        host = run.host(providers[0], failing, providers[1])
+        host.needs("backup_paths")
+        if is_open:
+            host.open()
+        found = host.backup_paths()
+        missing = [path for path in paths if path not in map(str, found)]
+        if missing:
+            when = "in a session" if is_open else "before a session"
+            run.violated(f"{missing[0]} among the paths {when}", show(found))
+
+
+def _giving(answer: object) -> Callable[..., object]:
+    return lambda: answer

@@ -100,3 +100,19 @@ def _compress(host: Host) -> None:
         host.compress([{"role": "user", "content": "Hello."}])
     except HostLate as late:
         raise Untestable(f"needs {late.expected}: {late.observed}") from None
+
+
+@check("MP-HOST-SHUT-004")
+def writes_that_were_given_up_are_reported(run: HostRun) -> None:
+    gate = run.gate()
+    hung = run.probe(on_turn_complete=gate)
+    host = run.opened(run.probe(), hung, deadlines=Deadlines(shutdown_s=0.5 * run.scale))
+    for number in range(5):
+        host.record(f"Turn {number}.")
+    gate.entered.wait(5.0 * run.scale)
+    before = len(host.reports.about(hung.name))
+    host.close()
+    if hung.count("on_turn_complete") == 5:
+        return
+    if not run.wait_until(lambda: len(host.reports.about(hung.name)) > before, 2.0):
+        run.violated("a report about the turns that were given up", "neither event nor log has it")

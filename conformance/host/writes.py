@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from memproto.testing.clauses import check
+from memproto.testing.clauses import Untestable, check
 from memproto.testing.hostprobes import Probe, answering
 from memproto.testing.hostrun import HostRun
 from memproto.testing.wire import show
@@ -139,6 +139,41 @@ def _assert_recorded(
         run.violated(expected, show(got))
 
 
+_EDITS: tuple[tuple[str, str, str | None, str | None], ...] = (
+    ("add", "memory", "The harbour opens at six.", None),
+    ("replace", "user", "The harbour opens at seven.", "The harbour opens at six."),
+    ("remove", "memory", None, "The harbour opens at seven."),
+)
+
+
+@check("MP-HOST-WRITE-001")
+def each_write_is_mirrored_with_all_that_it_is(run: HostRun) -> None:
+    provider = run.probe()
+    host = run.opened(provider)
+    for edit in _EDITS:
+        host.mirror(*edit)
+    run.wait_until(lambda: provider.count("on_memory_write") >= len(_EDITS), 2.0)
+    found = [call.args for call in provider.named("on_memory_write")]
+    if found != list(_EDITS):
+        missing = [edit for edit in _EDITS if edit not in found] or found
+        run.violated(f"one mirrored write {show(missing[0])}", show(found))
+
+
+@check("MP-HOST-WRITE-002")
+def a_write_that_was_refused_is_not_mirrored(run: HostRun) -> None:
+    run.needs_agent()
+    provider = run.probe()
+    host = run.opened(provider, steps=("refuse_write",))
+    host.refuse_write("add", "memory", "The harbour opens at six.")
+    host.mirror("add", "memory", "The harbour opens at seven.")
+    run.wait_until(lambda: provider.count("on_memory_write") > 0, 2.0)
+    found = [call.args[2] for call in provider.named("on_memory_write")]
+    if "The harbour opens at seven." not in found:
+        raise Untestable("no write is mirrored at all; see MP-HOST-WRITE-001")
+    if len(found) != 1:
+        run.violated("nothing of the write that was refused", show(found[0]))
+
+
 @check("MP-HOST-COMP-001")
 def compression_gets_role_and_plain_text(run: HostRun) -> None:
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,"}}
@@ -156,6 +191,7 @@ def compression_gets_role_and_plain_text(run: HostRun) -> None:
     host = run.opened(*providers)
     host.compress(messages, 3)
     for provider in providers:
+        run.wait_until(lambda p=provider: p.count("on_compress") > 0, 2.0)  # type: ignore[misc]
         calls = provider.named("on_compress")
         if len(calls) != 1 or calls[0].args[1] != 3:
             run.violated("one on_compress with compression_count 3", show(calls))

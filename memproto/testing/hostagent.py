@@ -109,6 +109,10 @@ class Host:
             if not has_step(self.driver, step):
                 raise Untestable(f"needs the step `{step}`, which the driver lacks")
 
+    def has(self, step: str) -> bool:
+        """Whether the driver has a step."""
+        return step not in getattr(self.driver, "without", {}) and has_step(self.driver, step)
+
     def register(self, *providers: Any) -> None:
         """Register providers, in order."""
         for provider in providers:

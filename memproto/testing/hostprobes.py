@@ -205,6 +205,12 @@ def _is_named(schema: Any) -> bool:
     return isinstance(schema, dict) and isinstance(schema.get("name"), str)
 
 
+def tool(name: Any, **changes: Any) -> dict[str, Any]:
+    """A schema that every model API takes, but for `changes`."""
+    parameters = {"type": "object", "properties": {"text": {"type": "string"}}}
+    return {"name": name, "description": "Look it up.", "parameters": parameters, **changes}
+
+
 def answering(text: str) -> Callable[..., str]:
     """A recall that always gives `text`."""
     return lambda user_message, messages: text

@@ -12,7 +12,7 @@ from tests.broken.hosts_parts import Through, Wrapping
 from tests.broken.marks import mutant
 
 
-class _OtherLane(MemoryProviderRegistry):
+class OtherLane(MemoryProviderRegistry):
     lane = Lane
 
     def register(self, provider):
@@ -79,7 +79,7 @@ class _NewestFirst(Lane):
 
 
 @mutant(kills="MP-HOST-TURN-001", says="instead of", report="B1")
-class DeliversTheNewestFirst(_OtherLane):
+class DeliversTheNewestFirst(OtherLane):
     lane = _NewestFirst
 
 
@@ -117,7 +117,7 @@ class _Undrained(Lane):
 
 
 @mutant(kills="MP-HOST-SHUT-001", says="came before it", report="A7")
-class ShutsDownWithoutDraining(_OtherLane):
+class ShutsDownWithoutDraining(OtherLane):
     lane = _Undrained
 
 

@@ -1,0 +1,65 @@
+"""Chapter 80: what happens before messages are discarded."""
+
+import threading
+from typing import Any
+
+from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.hostprobes import answering, raising
+from memproto.testing.hostrun import HostRun
+from memproto.testing.wire import show
+
+_MESSAGES = [
+    {"role": "user", "content": "Book berth 7."},
+    {"role": "assistant", "content": "Berth 7 is booked."},
+]
+
+#: Long enough for a host that does not wait to go on.
+_HOLD_S = 0.3
+
+
+@check("MP-HOST-COMP-002")
+def messages_are_discarded_when_the_providers_have_read_them(run: HostRun) -> None:
+    left, compressed = threading.Event(), threading.Event()
+
+    def read(*args: Any) -> None:
+        compressed.wait(_HOLD_S * run.scale)
+        left.set()
+
+    provider = run.probe(on_compress=read)
+    host = run.opened(run.probe(), provider)
+    host.compress(list(_MESSAGES))
+    has_waited = left.is_set()
+    compressed.set()
+    if not provider.count("on_compress"):
+        run.violated("on_compress is called", "it was not")
+    if not has_waited:
+        run.violated("messages kept until on_compress returned", "the host had gone on before")
+
+
+@check("MP-HOST-COMP-003")
+def the_summary_is_asked_with_the_notes(run: HostRun) -> None:
+    fact = run.facts.new()
+    notes = run.serving("compress_notes", compress_notes=_noting(fact.text))
+    host = run.opened(run.probe(), notes)
+    hooks = (notes.named("initialize")[0].args[1].get("protocol") or {}).get("hooks")
+    asked = host.compress(list(_MESSAGES)).asked
+    if hooks is not None and "compress_notes" not in hooks and not notes.count("compress_notes"):
+        raise NotApplicable("`protocol.hooks` does not name `compress_notes`")
+    if fact.name not in asked:
+        run.violated(f"{show(fact.text)} for the model that summarizes", show(asked))
+
+
+def _noting(text: str) -> Any:
+    return lambda messages: text
+
+
+@check("MP-HOST-COMP-004")
+def a_checkpoint_that_raised_keeps_the_messages(run: HostRun) -> None:
+    failing = run.serving("checkpoint", on_compress=raising(lambda: OSError("no space left")))
+    plain = run.probe(enrich_turn=answering("Noted."))
+    host = run.opened(plain, failing)
+    if not host.compress(list(_MESSAGES)).kept:
+        run.violated("messages that are kept, since a checkpoint raised", "they were let go")
+    only = run.opened(run.probe(on_compress=raising(lambda: OSError("no space left"))))
+    if only.compress(list(_MESSAGES)).kept:
+        run.violated("messages that may go, since no checkpoint is served", "they were kept")

@@ -1,0 +1,202 @@
+"""Chapter 80: ends and switches of sessions, and delegations."""
+
+from typing import Any
+
+from memproto.deadlines import Deadlines
+from memproto.testing.clauses import Untestable, check
+from memproto.testing.driver import SwitchKind
+from memproto.testing.hostagent import Host
+from memproto.testing.hostprobes import Extended, Probe, answering
+from memproto.testing.hostrun import HostRun
+from memproto.testing.wire import show
+
+_END, _SWITCH, _TURN = "on_session_end", "on_session_switch", "on_turn_complete"
+
+#: How a session ends, as the steps that do it, and how many sessions have ended then.
+_WAYS: dict[str, tuple[tuple[str, ...], int]] = {
+    "the agent is left": (("exit",), 1),
+    "it ends, and the agent is left": (("end", "exit"), 1),
+    "it ends twice, and the agent is left": (("end", "end", "exit"), 1),
+    "a new one begins, and the agent is left": (("new", "exit"), 2),
+    "it ends, a new one begins, and the agent is left": (("end", "new", "exit"), 2),
+}
+
+
+@check("MP-HOST-SESS-001")
+def each_session_ends_once(run: HostRun) -> None:
+    run.opened(run.probe(), steps=("end",))
+    for way, (steps, wanted) in _WAYS.items():
+        provider = run.serving("sessions")
+        host = run.opened(provider)
+        if "new" in steps and not host.has("switch"):
+            continue
+        _go(run, host, steps)
+        run.wait_until(lambda p=provider, n=wanted: p.count(_END) >= n, 2.0)  # type: ignore[misc]
+        if provider.count(_END) != wanted:
+            observed = f"{provider.count(_END)} ends where {way}"
+            run.violated(f"one end of each of {wanted} sessions", observed)
+
+
+def _go(run: HostRun, host: Host, steps: tuple[str, ...]) -> None:
+    """A turn in each session, and what ends it."""
+    _say(host, "Book berth 7.")
+    for step in steps:
+        _leave(run, host, step)
+        if step == "new":
+            _say(host, "Book berth 4.")
+
+
+def _say(host: Host, text: str) -> None:
+    host.turn(text) if host.has("turn") else host.record(text)
+
+
+@check("MP-HOST-SESS-002")
+def a_session_ends_with_its_messages(run: HostRun) -> None:
+    run.opened(run.probe(), steps=("end", "turn"))
+    ways = ["end"]
+    if run.loaded.is_driver:
+        ways += ["exit"] + (["new"] if run.host().has("switch") else [])
+    for way in ways:
+        provider = run.serving("sessions")
+        host = run.opened(provider)
+        texts = [f"Book berth {number} for {run.facts.name()}." for number in range(3)]
+        for text in texts:
+            host.turn(text)
+        _leave(run, host, way)
+        _assert_holds(run, provider, texts, way)
+
+
+def _leave(run: HostRun, host: Host, way: str) -> None:
+    if way == "new":
+        host.switch("new", run.session_key())
+    elif way == "end":
+        host.end()
+    else:
+        host.close()
+
+
+def _assert_holds(run: HostRun, provider: Extended, texts: list[str], way: str) -> None:
+    if not run.wait_until(lambda: provider.count(_END) > 0, 2.0):
+        raise Untestable(f"no session is ended by `{way}`; see MP-HOST-SESS-001")
+    messages = provider.named(_END)[0].args[0]
+    said = [message.get("content") for message in messages if message.get("role") == "user"]
+    missing = [text for text in texts if text not in said]
+    if missing:
+        run.violated(f"an end by `{way}` with {show(missing[0])}", f"{show(messages)}")
+
+
+@check("MP-HOST-SESS-003")
+def ends_and_switches_keep_their_place_among_the_writes(run: HostRun) -> None:
+    gate = run.gate()
+    provider = run.serving("sessions", on_turn_complete=gate)
+    host = run.opened(provider, steps=("end", "switch"))
+    key = run.session_key()
+    host.record("Book berth 7.")
+    host.end()
+    host.switch("resume", key)
+    host.record("Book berth 4.")
+    if not gate.entered.wait(5.0 * run.scale):
+        raise Untestable("no turn is recorded at all")
+    if not run.stays_silent(lambda: provider.count(_END, _SWITCH) > 0):
+        run.violated("no end and no switch beside the write before", "there was one")
+    gate.open()
+    hooks = (_TURN, _END, _SWITCH)
+    run.wait_until(lambda: provider.count(*hooks) >= 4, 2.0)
+    order = [call.hook for call in provider.named(*hooks)]
+    if order != [_TURN, _END, _SWITCH, _TURN]:
+        run.violated(f"{_TURN}, {_END}, {_SWITCH}, {_TURN}", ", ".join(order))
+
+
+@check("MP-HOST-SESS-004")
+def the_user_waits_for_no_end_and_no_switch(run: HostRun) -> None:
+    gate = run.gate()
+    slow = run.serving("sessions", on_session_end=gate, on_session_switch=gate)
+    good = run.probe(enrich_turn=answering("Noted."))
+    host = run.opened(slow, good, steps=("end", "switch"))
+    host.end()
+    host.switch("new", run.session_key())
+    if not gate.entered.wait(5.0 * run.scale):
+        raise Untestable("no session is ended; see MP-HOST-SESS-001")
+
+
+# -- switches -------------------------------------------------------------------------------------
+
+#: Kind to parent, reset and rewound; `left` stands for the session that is left.
+_KINDS: dict[SwitchKind, tuple[tuple[str, ...], bool, bool]] = {
+    "new": (("",), True, False),
+    "resume": (("", "left"), False, False),
+    "branch": (("left",), False, False),
+    "compress": (("left",), False, False),
+    "rewind": (("",), False, True),
+}
+
+
+@check("MP-HOST-SESS-005")
+def a_switch_says_which_kind_it_is(run: HostRun) -> None:
+    for kind, (parents, reset, rewound) in _KINDS.items():
+        provider = run.serving("sessions")
+        left = run.session_key()
+        host = run.host(provider)
+        host.needs("switch")
+        host.open(left)
+        key = left if kind == "rewind" else run.session_key()
+        host.switch(kind, key)
+        if not run.wait_until(lambda p=provider: p.count(_SWITCH) > 0, 2.0):  # type: ignore[misc]
+            run.violated(f"a switch of the kind `{kind}` is told", "it was not")
+        call = provider.named(_SWITCH)[0]
+        allowed = [left if parent == "left" else parent for parent in parents]
+        _assert_says(run, kind, (call.args[0], call.keywords), (key, allowed, reset, rewound))
+
+
+def _assert_says(
+    run: HostRun,
+    kind: str,
+    got: tuple[Any, dict[str, Any]],
+    wanted: tuple[str, list[str], bool, bool],
+) -> None:
+    key, parents, reset, rewound = wanted
+    told, keywords = got
+    flags = {"reset": reset, "rewound": rewound}
+    if told != key:
+        run.violated(f"the key {key!r} for `{kind}`", show(told))
+    for name, value in flags.items():
+        if keywords.get(name, False) is not value:
+            run.violated(f"{name}={value} for `{kind}`", show(keywords))
+    if keywords.get("parent_session_id", "") not in parents:
+        run.violated(f"the parent {' or '.join(map(repr, parents))} for `{kind}`", show(keywords))
+
+
+@check("MP-HOST-SESS-006")
+def no_recall_between_a_switch_and_its_delivery(run: HostRun) -> None:
+    gate = run.gate()
+    slow = run.serving("sessions", on_turn_complete=gate, enrich_turn=answering("Berth 7."))
+    good = run.probe(enrich_turn=answering("Noted."))
+    host = run.opened(slow, good, deadlines=Deadlines(enrich_s=0.3 * run.scale), steps=("switch",))
+    host.record("Book berth 7.")
+    if not gate.entered.wait(5.0 * run.scale):
+        raise Untestable("no turn is recorded at all")
+    host.switch("resume", run.session_key())
+    before = slow.count("enrich_turn")
+    answers = host.recall("Which berth?")
+    if slow.count("enrich_turn") != before or slow.name in answers:
+        run.violated("no recall of a provider that has not switched yet", show(answers))
+    gate.open()
+    if not run.wait_until(lambda: slow.name in host.recall("And now?"), 5.0):
+        run.violated("recall again once the switch was delivered", "it is not asked any more")
+
+
+@check("MP-HOST-DELEG-001")
+def a_delegation_is_told_once(run: HostRun) -> None:
+    told, other = run.serving("delegation"), run.probe()
+    host = run.opened(told, other, steps=("delegate",))
+    child = run.session_key()
+    host.delegate("Find a berth.", "Berth 7 is free.", child)
+    run.wait_until(lambda: told.count("on_delegation") > 0, 2.0)
+    host.close()
+    calls = [(*call.args, call.keywords.get("child_session_id")) for call in _told(told)]
+    if calls != [("Find a berth.", "Berth 7 is free.", child)]:
+        run.violated(f"one delegation, with the session {child!r}", show(calls))
+
+
+def _told(provider: Probe) -> list[Any]:
+    return provider.named("on_delegation")

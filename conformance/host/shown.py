@@ -1,0 +1,136 @@
+"""Chapter 80: what the model is sent, and what the user sees of it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from memproto.testing.clauses import Untestable, check
+from memproto.testing.hostagent import Host
+from memproto.testing.hostmodel import plain
+from memproto.testing.hostprobes import Probe, answering
+from memproto.testing.hostrun import HostRun
+from memproto.testing.wire import show
+
+_OPEN = "<memory-context>"
+
+
+def _remembering(run: HostRun) -> tuple[Probe, str, str]:
+    """A provider that recalls one fact, its text, and a name that stands nowhere else."""
+    fact = run.facts.new()
+    return run.probe(enrich_turn=answering(fact.text)), fact.text, fact.name
+
+
+@check("MP-HOST-RECALL-005")
+def recall_is_asked_with_the_message_of_the_turn(run: HostRun) -> None:
+    run.needs_agent()
+    provider = run.probe(enrich_turn=answering("Noted."))
+    host = run.opened(provider, steps=("turn",))
+    for number in range(3):
+        message = f"What about {run.facts.name()}, number {number}?"
+        before = provider.count("enrich_turn")
+        host.turn(message)
+        queries = [call.args[0] for call in provider.named("enrich_turn")[before:]]
+        if queries != [message]:
+            run.violated(f"one recall for {show(message)}", show(queries))
+
+
+@check("MP-HOST-RECALL-006")
+def the_model_is_sent_what_was_recalled(run: HostRun) -> None:
+    run.needs_agent()
+    for step in ("turn", "stream"):
+        provider, text, name = _remembering(run)
+        host = run.opened(provider, steps=("turn",))
+        try:
+            host.needs(step)
+        except Untestable:
+            continue
+        host.turn("What do you know?", step=step)
+        if not host.model.requests:
+            run.violated("a request to the model", f"none in the step `{step}`")
+        if name not in _text(host.model.requests[-1]):
+            run.violated(f"{show(text)} in the request of the step `{step}`", "it is not there")
+
+
+def _text(request: list[dict[str, Any]]) -> str:
+    return "\n".join(plain(message.get("content")) for message in request)
+
+
+@check("MP-HOST-RECALL-007")
+def the_conversation_holds_no_recalled_text(run: HostRun) -> None:
+    run.needs_agent()
+    first, _, name = _remembering(run)
+    host = run.opened(first, steps=("turn",))
+    host.turn("Where were we?")
+    if name not in _text(host.model.requests[-1]):
+        raise Untestable("nothing that was recalled is in the request; see MP-HOST-RECALL-006")
+    host.turn("And then?")
+    request = host.model.requests[-1]
+    said = [plain(m.get("content")) for m in request[:-1] if m.get("role") == "user"]
+    kept = [text for text in said if "Where were we?" in text]
+    if kept and kept != ["Where were we?"]:
+        run.violated("the message before as the user wrote it", show(kept[0]))
+    if any(name in plain(m.get("content")) for m in request[:-1] if m.get("role") != "system"):
+        run.violated("what was recalled in the last message alone", show(request[:-1]))
+
+
+# -- what the user sees ---------------------------------------------------------------------------
+
+
+class _Echo:
+    """A model that repeats what it was sent, between words of its own, in pieces of one length."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def __call__(self, request: list[dict[str, Any]]) -> Iterable[str]:
+        content = plain(request[-1]["content"])
+        place = content.find(_OPEN)
+        block = content[place:] if place >= 0 else content
+        text = f"Before. {block}\nBehind."
+        return [text[n : n + self._size] for n in range(0, len(text), self._size)]
+
+
+def _echoed(run: HostRun, host: Host, name: str, *, step: str, size: int) -> str:
+    """What the user saw of an answer that repeats the request."""
+    host.model.answer = _Echo(size)
+    shown = host.turn("What do you know?", step=step)
+    if not any(name in plain(m.get("content")) for m in host.model.requests[-1]):
+        raise Untestable("nothing that was recalled is in the request; see MP-HOST-RECALL-006")
+    return shown
+
+
+@check("MP-HOST-SHOW-001")
+def the_user_does_not_see_a_block(run: HostRun) -> None:
+    run.needs_agent()
+    provider, text, name = _remembering(run)
+    host = run.opened(provider, steps=("turn",))
+    shown = _echoed(run, host, name, step="turn", size=100_000)
+    if name in shown or _OPEN in shown:
+        run.violated(f"an answer without {show(text)}", show(shown))
+
+
+@check("MP-HOST-SHOW-002")
+def the_user_does_not_see_a_block_in_a_stream(run: HostRun) -> None:
+    run.needs_agent()
+    provider, text, name = _remembering(run)
+    host = run.opened(provider, steps=("stream",))
+    for size in (100_000, 1, 2, 3, 7, 16, 64):
+        shown = _echoed(run, host, name, step="stream", size=size)
+        if name in shown or _OPEN in shown:
+            observed = f"{show(shown)} out of pieces of {size} characters"
+            run.violated(f"an answer without {show(text)}", observed)
+
+
+@check("MP-HOST-SHOW-003")
+def the_rest_of_an_answer_is_shown(run: HostRun) -> None:
+    run.needs_agent()
+    provider, _, name = _remembering(run)
+    host = run.opened(provider, steps=("turn",))
+    shown = _echoed(run, host, name, step="turn", size=100_000)
+    missing = [word for word in ("Before.", "Behind.") if word not in shown]
+    if missing:
+        run.violated(f"{missing[0]!r}, which is no part of the block", show(shown))
+    plain_answer = "The ferry leaves at six, if a < b; memory helps, and so does context."
+    host.model.answer = lambda request: [plain_answer]
+    shown = host.turn("When does it leave?")
+    if plain_answer not in shown:
+        run.violated(show(plain_answer), show(shown))

@@ -1,0 +1,158 @@
+"""Chapter 80: what a session begins with, and what hosts promise at its start."""
+
+from collections.abc import Callable
+from typing import Any
+
+from memproto.operations import EXTENSION_HOOKS, OPERATIONS
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.hostagent import Host
+from memproto.testing.hostprobes import Extended, Probe, answering, tool
+from memproto.testing.hostrun import HostRun
+from memproto.testing.hoststeps import STEPS
+from memproto.testing.wire import show
+
+_PROMISED = {
+    "home": (),
+    "protocol": ("version", "hooks", "contexts"),
+    "deadlines": (),
+    "limits": (),
+    "platform": (),
+}
+
+_WRITES = ("on_turn_complete", "record", "on_memory_write", "on_delegation", "on_session_end")
+
+
+def _config(run: HostRun, provider: Probe) -> dict[str, Any]:
+    """The config that a provider was initialized with."""
+    calls = provider.named("initialize")
+    if len(calls) != 1 or not isinstance(calls[0].args[1], dict):
+        run.violated("one initialize with a dict as its config", show([c.args for c in calls]))
+    config: dict[str, Any] = calls[0].args[1]
+    return config
+
+
+@check("MP-HOST-INIT-003")
+def the_config_holds_what_is_promised(run: HostRun) -> None:
+    provider = run.probe()
+    run.opened(provider)
+    config = _config(run, provider)
+    for key, inner in _PROMISED.items():
+        if key not in config:
+            run.violated(f"`{key}` in the config", f"keys {', '.join(sorted(config))}")
+        missing = [name for name in inner if name not in (config[key] or {})]
+        if missing:
+            run.violated(f"`{missing[0]}` in `{key}`", show(config[key]))
+    _assert_seconds(run, config["deadlines"])
+
+
+def _assert_seconds(run: HostRun, deadlines: Any) -> None:
+    numbers = [value for value in dict(deadlines).values() if value is not None]
+    if not numbers or not all(isinstance(value, int | float) for value in numbers):
+        run.violated("deadlines in seconds", show(deadlines))
+
+
+@check("MP-HOST-INIT-004")
+def the_config_says_whose_session_it_is(run: HostRun) -> None:
+    sessions: tuple[dict[str, Any], ...] = (
+        {"user_id": "telegram:ines", "platform": "telegram"},
+        {"user_id": "cli:ben", "platform": "cli", "agent_identity": "work"},
+        {"user_id": "cli:ben", "platform": "cli", "agent_context": "cron"},
+    )
+    for given in sessions:
+        provider = run.probe()
+        host = run.host(provider)
+        host.open(**given)
+        config = _config(run, provider)
+        for key, value in given.items():
+            if config.get(key) != value:
+                run.violated(f"`{key}` {show(value)}", show(config.get(key)))
+
+
+# -- hooks that are promised ----------------------------------------------------------------------
+
+#: Native hook to the step that gives occasion to it.
+_OCCASIONS = {
+    **{row.native: STEPS[row.name] for row in OPERATIONS.values() if row.name in STEPS},
+    "record": "turn",
+    "on_turn_complete": "turn",
+    "enrich_turn": "turn",
+}
+
+_EVERY = tuple(name for name in EXTENSION_HOOKS if name != "checkpoint")
+
+
+@check("MP-HOST-INIT-005")
+def every_promised_hook_is_called(run: HostRun) -> None:
+    providers = [
+        run.serving(*_EVERY, schemas=[tool("find_berth")]),
+        run.serving(*(name for name in _EVERY if name not in ("record", "items"))),
+    ]
+    host = run.opened(*providers, steps=("turn",))
+    promised = (_config(run, providers[0]).get("protocol") or {}).get("hooks")
+    if not promised:
+        raise NotApplicable("it names no hooks in `protocol.hooks`")
+    _lead_through(run, host)
+    _assert_called(run, host, providers, [hook for hook in promised if hook in _OCCASIONS])
+
+
+def _lead_through(run: HostRun, host: Host) -> None:
+    messages = [{"role": "user", "content": "Hello."}]
+    acts: tuple[tuple[str, Callable[[], Any]], ...] = (
+        ("prompt", host.prompt),
+        ("tools", host.tools),
+        ("turn", lambda: host.turn("Which berth is free?")),
+        ("turn", lambda: host.turn("And which one tomorrow?")),
+        ("call_tool", lambda: host.call_tool("find_berth", {"text": "x"})),
+        ("write_memory", lambda: host.mirror("add", "memory", "The harbour opens at six.")),
+        ("compress", lambda: host.compress(messages)),
+        ("delegate", lambda: host.delegate("Find a berth.", "Berth 7.", run.session_key())),
+        ("forget", lambda: host.forget({})),
+        ("backup_paths", host.backup_paths),
+        ("switch", lambda: host.switch("new", run.session_key())),
+        ("exit", host.close),
+    )
+    for step, act in acts:
+        if host.has(step):
+            act()
+
+
+def _assert_called(
+    run: HostRun, host: Host, providers: list[Extended], promised: list[str]
+) -> None:
+    for hook in promised:
+        if any(provider.count(hook) for provider in providers) or hook == "name":
+            continue
+        step = _OCCASIONS[hook]
+        if not host.has(step):
+            raise Untestable(f"needs the step `{step}`, which the driver lacks, for `{hook}`")
+        run.violated(f"a call of `{hook}`, which `protocol.hooks` names", "there was none")
+
+
+# -- contexts -------------------------------------------------------------------------------------
+
+
+@check("MP-HOST-CTX-001")
+def no_write_hook_is_called_in_other_contexts(run: HostRun) -> None:
+    for context in ("primary", "cron", "subagent", "flush"):
+        provider = run.serving("sessions", "delegation", enrich_turn=answering("Noted."))
+        host = run.host(provider)
+        host.open(agent_context=context)
+        _use(run, host)
+        host.close()
+        contexts = (_config(run, provider).get("protocol") or {}).get("contexts", ["primary"])
+        met = [call.hook for call in provider.named(*_WRITES)]
+        if context in contexts and "on_turn_complete" not in met:
+            run.violated(f"a turn that is recorded in the context {context!r}", show(met))
+        if context not in contexts and met:
+            run.violated(f"no write hook in the context {context!r}", f"{met[0]} was called")
+
+
+def _use(run: HostRun, host: Host) -> None:
+    """A turn, and what else may write."""
+    host.recall("Which berth is free?")
+    host.record("Take berth 7.")
+    host.mirror("add", "memory", "The harbour opens at six.")
+    if host.has("delegate"):
+        host.delegate("Find a berth.", "Berth 7.", run.session_key())
+    if host.has("end"):
+        host.end()

@@ -1,0 +1,225 @@
+"""Chapter 80: tools of providers, as the model is offered them and calls them; and the prompt."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from memproto.deadlines import Deadlines
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.hostagent import Host
+from memproto.testing.hostprobes import Extended, raising, tool
+from memproto.testing.hostrun import HostRun
+from memproto.testing.wire import show
+
+#: What is wrong with a schema, and the schema.
+_POISONED: dict[str, Any] = {
+    "no name": {"description": "x", "parameters": {"type": "object", "properties": {}}},
+    "a name with a space": tool("find a berth"),
+    "a name of 65 characters": tool("f" * 65),
+    "no description": tool("undescribed", description=None),
+    "parameters that are a list": tool("listed", parameters=["text"]),
+    "parameters of no type": tool("untyped", parameters={"properties": {}}),
+    "a required argument that is none": tool(
+        "demanding", parameters={"type": "object", "properties": {}, "required": ["text"]}
+    ),
+    "a list that does not say what it holds": tool(
+        "open_list",
+        parameters={"type": "object", "properties": {"tags": {"type": "array"}}},
+    ),
+    "a choice at the top": tool(
+        "choosy", parameters={"type": "object", "properties": {}, "anyOf": [{}]}
+    ),
+    "a str": "find_berth",
+}
+
+
+def _named(run: HostRun) -> str:
+    return f"find_{run.label().replace('-', '_')}"
+
+
+def _offered(host: Host) -> list[Any]:
+    return [schema.get("name") for schema in host.tools()]
+
+
+def _needs_offer(host: Host, name: str) -> None:
+    if name not in _offered(host):
+        raise Untestable(f"the host offers no tool of a provider, {name!r} is missing")
+
+
+@check("MP-HOST-TOOL-001")
+def a_poisoned_schema_is_not_offered_and_harms_no_other(run: HostRun) -> None:
+    names = [_named(run) for _ in range(3)]
+    schemas = [tool(names[0]), *_POISONED.values(), tool(names[1])]
+    first = run.serving("tools", schemas=schemas)
+    second = run.serving("tools", schemas=[tool(names[2])])
+    host = run.opened(first, second, steps=("tools",))
+    offered = host.tools()
+    for what, schema in _POISONED.items():
+        if any(item == schema or _is_same_tool(item, schema) for item in offered):
+            run.violated(f"no tool with {what}", show(schema))
+    missing = [name for name in names if name not in _offered(host)]
+    if missing:
+        run.violated("the good tools beside the bad ones", f"{len(missing)} of 3 are missing")
+
+
+def _is_same_tool(item: Any, schema: Any) -> bool:
+    return isinstance(schema, dict) and "name" in schema and item.get("name") == schema["name"]
+
+
+@check("MP-HOST-TOOL-002")
+def a_name_is_offered_once_and_goes_to_the_first(run: HostRun) -> None:
+    name = _named(run)
+    first, second = (run.serving("tools", schemas=[tool(name), tool(_named(run))]) for _ in "12")
+    host = run.opened(first, second, steps=("tools", "call_tool"))
+    _needs_offer(host, name)
+    if _offered(host).count(name) != 1:
+        run.violated(f"the name {name!r} once", show(_offered(host)))
+    host.call_tool(name, {"text": "x"})
+    called = [first.count("handle_tool_call"), second.count("handle_tool_call")]
+    if called != [1, 0]:
+        observed = f"{called[0]} of the first and {called[1]} of the second"
+        run.violated("one call of the provider that came first", observed, operation="call_tool")
+
+
+@check("MP-HOST-TOOL-003")
+def the_hosts_own_tool_stays_its_own(run: HostRun) -> None:
+    name = _named(run)
+    probe = run.host()
+    probe.needs("tools", "call_tool")
+    own = probe.driver.own_tool
+    if not own and not run.loaded.is_driver:
+        raise NotApplicable("a registry that takes no policy of ours names no tool of its own")
+    if not own:
+        raise Untestable("needs `own_tool`, the name of a tool that is the host's own")
+    provider = run.serving("tools", schemas=[tool(own), tool(name)])
+    host = run.opened(provider)
+    _needs_offer(host, name)
+    if own in _offered(host):
+        run.violated(f"no tool of a provider by the name {own!r}", show(_offered(host)))
+    host.call_tool(own, {"text": "x"})
+    if provider.count("handle_tool_call"):
+        observed = "the provider was called"
+        run.violated(f"a call of {own!r} that is the host's own", observed, operation="call_tool")
+
+
+# -- calls ----------------------------------------------------------------------------------------
+
+_ANSWERS: dict[str, Callable[..., Any]] = {
+    "JSON": lambda *args: '{"berth": 7}',
+    "a dict": lambda *args: {"berth": 7},
+    "None": lambda *args: None,
+    "text that is no JSON": lambda *args: "Berth 7",
+    "bytes": lambda *args: b"{}",
+    "a ValueError": raising(lambda: ValueError("no berth")),
+    "a SystemExit": raising(SystemExit),
+}
+
+
+@check("MP-HOST-TOOL-004")
+def every_call_gives_one_json_document(run: HostRun) -> None:
+    names = {what: _named(run) for what in _ANSWERS}
+    providers = [
+        run.serving("tools", schemas=[tool(names[what])], handle_tool_call=act)
+        for what, act in _ANSWERS.items()
+    ]
+    host = run.opened(*providers, steps=("tools", "call_tool"))
+    _needs_offer(host, names["JSON"])
+    for what, name in names.items():
+        _assert_document(run, host.call_tool(name, {"text": "x"}), f"a provider answers {what}")
+    _assert_document(run, host.call_tool("no_such_tool", {}), "there is no such tool")
+
+
+def _assert_document(run: HostRun, answer: Any, where: str) -> None:
+    try:
+        fits = isinstance(answer, str) and json.loads(answer) is not ...
+    except ValueError:
+        fits = False
+    if not fits:
+        run.violated(f"one JSON document where {where}", show(answer))
+
+
+@check("MP-HOST-TOOL-005")
+def a_forbidden_tool_is_neither_offered_nor_called(run: HostRun) -> None:
+    allowed, forbidden = _named(run), _named(run)
+    provider = run.serving("tools", schemas=[tool(allowed), tool(forbidden)])
+    host = run.host(provider)
+    host.needs("tools", "call_tool")
+    if not run.loaded.is_driver and not run.takes("policy"):
+        raise NotApplicable("a registry that takes no policy of ours has no rules of an operator")
+    host.open(denied=frozenset({forbidden}))
+    _needs_offer(host, allowed)
+    if forbidden in _offered(host):
+        run.violated(f"no offer of {forbidden!r}, which is forbidden", show(_offered(host)))
+    host.call_tool(forbidden, {"text": "x"})
+    if provider.count("handle_tool_call"):
+        observed = "its provider was called"
+        run.violated(f"no call of {forbidden!r}", observed, operation="call_tool")
+
+
+@check("MP-HOST-TOOL-006")
+def a_call_ends_at_its_deadline(run: HostRun) -> None:
+    if not run.takes("deadlines"):
+        raise Untestable("needs a factory that takes `deadlines`: a call may take a minute else")
+    hung, name, other = run.gate("{}"), _named(run), _named(run)
+    slow = run.serving("tools", schemas=[tool(name)], handle_tool_call=hung)
+    good = run.serving("tools", schemas=[tool(other)])
+    deadlines = Deadlines(tool_s=0.3 * run.scale)
+    host = run.opened(slow, good, deadlines=deadlines, steps=("tools", "call_tool"))
+    _needs_offer(host, name)
+    host.call_tool(name, {"text": "x"})
+    host.call_tool(other, {"text": "x"})
+    if not slow.count("handle_tool_call") or not good.count("handle_tool_call"):
+        run.violated("a call of each provider's tool", "one of them was not called")
+
+
+# -- the prompt -----------------------------------------------------------------------------------
+
+
+class _Fickle:
+    """A prompt block that is another one each time."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self) -> str:
+        self._count += 1
+        return f"The user has {self._count} boats."
+
+
+@check("MP-HOST-PROMPT-001")
+def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
+    provider = run.serving("prompt", system_prompt_block=_Fickle())
+    host = run.opened(provider, steps=("prompt",))
+    first = host.prompt()
+    if "boats." not in first:
+        raise Untestable("the block of a provider is not in the prompt")
+    for number in range(3):
+        host.record(f"Turn {number}.")
+        host.mirror("add", "memory", f"Fact {number}.")
+        if host.prompt() != first:
+            run.violated(show(first), show(host.prompt()))
+
+
+@check("MP-HOST-PROMPT-002")
+def the_prompt_does_not_promise_a_tool_that_is_not_offered(run: HostRun) -> None:
+    name = _named(run)
+    block = f"To find a berth, call {name}."
+    plain, hidden = (_prompt(run, name, block, denied) for denied in ((), (name,)))
+    if block not in plain:
+        raise Untestable("the block of a provider is not in the prompt")
+    if hidden == plain:
+        run.violated("a prompt that differs where the tool is forbidden", show(hidden))
+
+
+def _prompt(run: HostRun, name: str, block: str, denied: tuple[str, ...]) -> str:
+    provider = Extended("harbour", ("tools", "prompt"), [tool(name)], **_block(block))
+    host = run.host(provider)
+    host.needs("prompt", "tools")
+    if not run.loaded.is_driver and not run.takes("policy"):
+        raise NotApplicable("a registry that takes no policy of ours has no rules of an operator")
+    host.open(denied=frozenset(denied))
+    return host.prompt()
+
+
+def _block(text: str) -> dict[str, Callable[..., Any]]:
+    return {"system_prompt_block": lambda: text}

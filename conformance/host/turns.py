@@ -1,0 +1,195 @@
+"""Chapter 80: which turns are recorded, and what is told of them beside their texts."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.hostagent import Host
+from memproto.testing.hostmodel import failing_model, plain, saying
+from memproto.testing.hostprobes import Probe, answering
+from memproto.testing.hostrun import HostRun
+from memproto.testing.wire import show
+
+_TURN = "on_turn_complete"
+
+
+def _recorded(run: HostRun, provider: Probe, count: int) -> list[tuple[Any, ...]]:
+    """The turns that a provider got, once there are so many, or a while has passed."""
+    run.wait_until(lambda: provider.count(_TURN) >= count, 2.0)
+    return [call.args for call in provider.named(_TURN)]
+
+
+def _assert_only_the_next_is_recorded(run: HostRun, host: Host, provider: Probe, what: str) -> None:
+    """One ordinary turn; nothing of the one before it reached the provider."""
+    host.model.answer = saying("Berth 7 it is.")
+    host.turn("Book berth 7.")
+    found = _recorded(run, provider, 1)
+    if ("Book berth 7.", "Berth 7 it is.") not in found:
+        raise Untestable(f"no turn is recorded at all: {show(found)}; see MP-HOST-TURN-007")
+    if len(found) != 1:
+        run.violated(f"nothing of a turn that {what}", show(found[0]))
+
+
+@check("MP-HOST-TURN-004")
+def a_turn_that_was_broken_off_is_not_recorded(run: HostRun) -> None:
+    run.needs_agent()
+    provider = run.probe()
+    host = run.opened(provider, steps=("interrupt", "turn"))
+    host.model.answer = saying("I book ", "berth 4.", " Done.")
+    host.turn("Book a berth.", step="interrupt")
+    _assert_only_the_next_is_recorded(run, host, provider, "was broken off")
+
+
+@check("MP-HOST-TURN-005")
+def a_turn_whose_answer_was_refused_is_not_recorded(run: HostRun) -> None:
+    run.needs_agent()
+    provider = run.probe()
+    host = run.opened(provider, steps=("reject", "turn"))
+    host.model.answer = saying("The code of the gate is 4711.")
+    host.turn("What is the code of the gate?", step="reject")
+    _assert_only_the_next_is_recorded(run, host, provider, "a guardrail refused")
+
+
+@check("MP-HOST-TURN-006")
+def a_turn_without_an_answer_is_not_recorded(run: HostRun) -> None:
+    run.needs_agent()
+    provider = run.probe()
+    host = run.opened(provider, steps=("turn",))
+    host.model.answer = failing_model
+    host.try_turn("Which berth is free?")
+    _assert_only_the_next_is_recorded(run, host, provider, "got no answer")
+
+
+@check("MP-HOST-TURN-007")
+def each_answered_turn_is_recorded_once(run: HostRun) -> None:
+    run.needs_agent()
+    provider = run.probe(enrich_turn=answering("The harbour opens at six."))
+    host = run.opened(provider, steps=("turn",))
+    expected: list[tuple[str, str]] = []
+    for step in ("turn", "stream", "turn"):
+        if not host.has(step):
+            continue
+        host.model.answer = saying("Berth ", f"{len(expected)}.")
+        host.turn(f"Question {len(expected)}?", step=step)
+        expected.append((f"Question {len(expected)}?", f"Berth {len(expected)}."))
+    found = _recorded(run, provider, len(expected))
+    host.close()
+    found = _recorded(run, provider, len(expected))
+    if found != expected:
+        run.violated(f"the turns {show(expected)}", show(found))
+
+
+@check("MP-HOST-TURN-008")
+def an_answer_is_recorded_without_a_block(run: HostRun) -> None:
+    run.needs_agent()
+    fact = run.facts.new()
+    provider = run.probe(enrich_turn=answering(fact.text))
+    host = run.opened(provider, steps=("turn",))
+    host.model.answer = _echo
+    host.turn("What do you know?")
+    if fact.name not in host.model.sent():
+        raise Untestable("nothing that was recalled is in the request; see MP-HOST-RECALL-006")
+    found = _recorded(run, provider, 1)
+    if not found:
+        raise Untestable("no turn is recorded at all; see MP-HOST-TURN-007")
+    if fact.name in found[0][1]:
+        run.violated(f"an answer without {show(fact.text)}", show(found[0]))
+
+
+def _echo(request: list[dict[str, Any]]) -> Iterable[str]:
+    return ["You told me: ", plain(request[-1]["content"])]
+
+
+# -- beside the texts -----------------------------------------------------------------------------
+
+
+@check("MP-HOST-TSTART-001")
+def a_turn_is_said_to_begin_before_recall(run: HostRun) -> None:
+    provider = run.serving("turns", enrich_turn=answering("Noted."))
+    host = run.opened(provider, run.probe(), steps=("turn",))
+    for number in range(3):
+        host.turn(f"Question {number}?")
+    hooks = _promised(provider)
+    if hooks is not None and "on_turn_start" not in hooks:
+        raise NotApplicable("`protocol.hooks` does not name `on_turn_start`")
+    told = provider.named("on_turn_start", "enrich_turn")
+    order = [(call.hook, call.args[1 if call.hook == "on_turn_start" else 0]) for call in told]
+    both = ("on_turn_start", "enrich_turn")
+    expected = [(hook, f"Question {number}?") for number in range(3) for hook in both]
+    if order != expected:
+        run.violated(show(expected), show(order))
+    numbers = [call.args[0] for call in provider.named("on_turn_start")]
+    if numbers != sorted(set(numbers)):
+        run.violated("a number that grows by the turn", show(numbers))
+
+
+def _promised(provider: Probe) -> list[str] | None:
+    """The hooks that the host says it calls, or None where it says nothing."""
+    protocol = provider.named("initialize")[0].args[1].get("protocol") or {}
+    hooks: list[str] | None = protocol.get("hooks")
+    return hooks
+
+
+def _whole(turn_id: str, author: str) -> dict[str, Any]:
+    """A turn with all that is known of it."""
+    return {
+        "turn_id": turn_id,
+        "started_at": "2026-03-14T09:26:53+05:45",
+        "ended_at": "2026-03-14T09:27:10+05:45",
+        "user_message": f"This is {author}.",
+        "assistant_response": "Noted.",
+        "author": {"id": author},
+    }
+
+
+@check("MP-HOST-REC-001")
+def a_turn_comes_by_one_of_two_hooks(run: HostRun) -> None:
+    whole, texts = run.serving("record"), run.probe()
+    host = run.opened(whole, texts, steps=("record_turn",))
+    for number in range(3):
+        host.record_turn(_whole(f"turn-{number}", "ines"))
+    for provider, hook, other in ((whole, "record", _TURN), (texts, _TURN, "record")):
+        if not run.wait_until(lambda p=provider, h=hook: p.count(h) >= 3, 2.0):  # type: ignore[misc]
+            run.violated(f"three turns by `{hook}`", f"{provider.count(hook)} came")
+        if provider.count(hook, other) != 3:
+            run.violated("each turn by one hook", f"{provider.count(other)} came by `{other}`")
+
+
+@check("MP-HOST-REC-002")
+def a_turn_keeps_its_id_its_author_and_its_times(run: HostRun) -> None:
+    provider = run.serving("record")
+    host = run.opened(provider, steps=("record_turn",))
+    turns = [_whole("turn-1", "ines"), _whole("turn-2", "ben"), _whole("turn-1", "ines")]
+    for turn in turns:
+        host.record_turn(turn)
+    run.wait_until(lambda: provider.count("record") >= len(turns), 2.0)
+    found = [call.args[0] for call in provider.named("record")]
+    if len(found) != len(turns):
+        run.violated(f"{len(turns)} turns by `record`", f"{len(found)} came")
+    for wanted, got in zip(turns, found, strict=True):
+        changed = [key for key in wanted if got.get(key) != wanted[key]]
+        if changed:
+            run.violated(f"{changed[0]} {show(wanted[changed[0]])}", show(got.get(changed[0])))
+
+
+@check("MP-HOST-PREWARM-001")
+def recall_is_prepared_behind_its_turn(run: HostRun) -> None:
+    gate = run.gate()
+    provider = run.serving("prewarm", on_turn_complete=gate)
+    key = run.session_key()
+    host = run.host(provider)
+    host.open(key)
+    host.record("Which berth is free?", "Berth 7.")
+    if not gate.entered.wait(5.0 * run.scale):
+        raise Untestable("no turn is recorded at all")
+    if not run.stays_silent(lambda: provider.count("queue_prefetch") > 0):
+        run.violated("no preparation before its turn was delivered", "there was one")
+    gate.open()
+    if not run.wait_until(lambda: provider.count("queue_prefetch") > 0, 2.0):
+        hooks = _promised(provider)
+        if hooks is not None and "queue_prefetch" not in hooks:
+            raise NotApplicable("`protocol.hooks` does not name `queue_prefetch`")
+        run.violated("a preparation once the turn was delivered", "there was none")
+    call = provider.named("queue_prefetch")[0]
+    if call.args[0] != "Which berth is free?" or call.keywords["session_id"] not in ("", key):
+        run.violated("the turn's message and the session's key", show((call.args, call.keywords)))

@@ -1,0 +1,101 @@
+"""Agents and registries that record what is no turn, or a turn as another one."""
+
+import uuid
+
+from memproto.registry import MemoryProviderRegistry
+from memproto.testing.agent import Agent
+from memproto.testing.driver import ModelFailed, Turn
+from tests.broken.marks import mutant
+
+
+@mutant(kills="MP-HOST-TURN-004", says="was broken off", report="hermes#15218")
+class RecordsWhatWasSaidSoFar(Agent):
+    def interrupt(self, user_message):
+        shown = super().interrupt(user_message)
+        self._finish(user_message, f"{shown.shown} [Operation interrupted]")
+        return shown
+
+
+@mutant(kills="MP-HOST-TURN-005", says="a guardrail refused", report="openai-agents-python#1840")
+class RecordsBeforeTheGuardrail(Agent):
+    def reject(self, user_message):
+        self._finish(user_message, "".join(self._answered(user_message)))
+        return Turn("I cannot answer that.")
+
+
+@mutant(kills="MP-HOST-TURN-006", says="got no answer", report="hermes#15395")
+class RecordsTheTextOfAnError(Agent):
+    def turn(self, user_message):
+        try:
+            return super().turn(user_message)
+        except ModelFailed as error:
+            self._finish(user_message, f"Error: {error}")
+            return Turn(str(error))
+
+
+@mutant(kills="MP-HOST-TURN-007", says="the turns", report="H4")
+class RecordsNoStreamedTurn(Agent):
+    def stream(self, user_message):
+        return Turn("".join(self._shown(self._answered(user_message))))
+
+
+@mutant(kills="MP-HOST-TURN-008", says="an answer without", report="hermes#13672")
+class RecordsTheRawAnswer(Agent):
+    def turn(self, user_message):
+        whole = "".join(self._answered(user_message))
+        self._finish(user_message, whole)
+        return Turn("".join(self._shown(iter([whole]))))
+
+
+@mutant(kills="MP-HOST-TSTART-001", says="on_turn_start", report="hermes#7193")
+class TellsTheFirstTurnOnly(MemoryProviderRegistry):
+    def on_turn_start(self, turn_number, message, **kwargs):
+        if turn_number == 1:
+            super().on_turn_start(turn_number, message, **kwargs)
+
+
+@mutant(kills="MP-HOST-REC-001", says="by one hook", report="seed")
+class RecordsByBothHooks(MemoryProviderRegistry):
+    def record(self, turn):
+        super().record(turn)
+        for lane in self._serving("record"):
+            texts = turn["user_message"], turn["assistant_response"]
+            lane.accept("on_turn_complete", texts)
+
+
+@mutant(kills="MP-HOST-REC-002", says="turn_id", report="E2")
+class GivesATurnANewIdEachTime(MemoryProviderRegistry):
+    def record(self, turn):
+        super().record({**turn, "turn_id": uuid.uuid4().hex})
+
+
+@mutant(kills="MP-HOST-REC-002", says="author", report="hermes#7781")
+class TakesTheFirstAuthorForAll(MemoryProviderRegistry):
+    author = None
+
+    def record(self, turn):
+        self.author = self.author or turn.get("author")
+        super().record({**turn, "author": self.author} if self.author else turn)
+
+
+@mutant(kills="MP-HOST-PREWARM-001", says="before its turn", report="D3")
+class PreparesBeforeItDelivers(MemoryProviderRegistry):
+    def _hand_over(self, lane, hook, args, **named):
+        if hook == "on_turn_complete" and "prewarm" in lane.extensions:
+            self._preparation(lane, args[0])()
+            lane.accept(hook, args)
+        else:
+            super()._hand_over(lane, hook, args, **named)
+
+
+@mutant(kills="MP-HOST-WRITE-001", says="'replace'", report="hermes#25526")
+class MirrorsAdditionsOnly(MemoryProviderRegistry):
+    def on_memory_write(self, action, target, content, old_text=None, **kwargs):
+        if action == "add":
+            super().on_memory_write(action, target, content, old_text, **kwargs)
+
+
+@mutant(kills="MP-HOST-WRITE-002", says="that was refused", report="hermes#50833")
+class MirrorsWhatWasRefused(Agent):
+    def refuse_write(self, action, target, content, old_text=None):
+        self.write_memory(action, target, content, old_text)
