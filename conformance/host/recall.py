@@ -130,11 +130,14 @@ def _wrong_answers(pending: list[Coroutine[Any, Any, str]]) -> dict[str, Callabl
 
 @check("MP-HOST-RECALL-008")
 def a_recall_that_missed_its_deadline_is_reported(run: HostRun) -> None:
-    slow = run.probe(enrich_turn=run.gate("Too late."))
-    good = run.probe(enrich_turn=answering("Noted."))
-    host = run.opened(slow, good, deadlines=Deadlines(enrich_s=0.3 * run.scale))
-    host.recall("What was noted?")
-    if not slow.count("enrich_turn"):
-        run.violated("a recall of each provider", f"{slow.name} was not asked")
-    if not run.wait_until(lambda: bool(host.reports.about(slow.name)), 2.0):
-        run.violated("a report about a recall that was given up", "neither event nor log names it")
+    def attempt(deadlines: Deadlines) -> None:
+        slow = run.probe(enrich_turn=run.gate("Too late."))
+        host = run.opened(slow, run.probe(), deadlines=deadlines)
+        host.recall("What was noted?")
+        if not slow.count("enrich_turn"):
+            run.violated("a recall of each provider", f"{slow.name} was not asked")
+        if not run.wait_until(lambda: bool(host.reports.about(slow.name)), 2.0):
+            observed = "neither event nor log names it"
+            run.violated("a report about a recall that was given up", observed)
+
+    run.at_some_pace(attempt)
