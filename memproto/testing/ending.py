@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import json
 import os
 import select
 import signal
@@ -11,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from memproto.testing import locate, sandbox, stacks
+from memproto.testing import hostcopies, locate, stacks
 from memproto.testing.run import Run
 
 #: From the call of shutdown to the end of the process, by the specification.
@@ -109,20 +108,11 @@ class HostProcess:
             **told,
         }
         try:
-            self._process = self._start(asked, marks, dumps)
+            host = hostcopies.start(self.module, asked, self._errors, ("marks", "stacks"))
         finally:
             os.close(marks)
             os.close(dumps)
-
-    def _start(self, asked: dict[str, Any], *given: int) -> subprocess.Popen[bytes]:
-        with self._errors.open("wb") as errors:
-            return subprocess.Popen(
-                [sandbox.interpreter(), "-P", "-m", self.module, json.dumps(asked)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                pass_fds=given,
-            )
+        self._process, self._stdin = host.process, host.stdin
 
     def comes_to(self, mark: str, times: int = 1) -> bool:
         """Whether it says `mark` so often in its time; False where it ends before."""
@@ -143,9 +133,8 @@ class HostProcess:
     def go(self) -> None:
         """Let one go on that waits to be told."""
         with contextlib.suppress(OSError):
-            assert self._process.stdin is not None
-            self._process.stdin.write(b"go\n")
-            self._process.stdin.flush()
+            self._stdin.write(b"go\n")
+            self._stdin.flush()
 
     def end(self) -> Ended:
         """Wait for its end, which is 15 s after it began to shut down; gives what became of it."""
@@ -173,9 +162,8 @@ class HostProcess:
         while self._listen(0.0):
             pass
         os.close(self._marks_read)
-        if self._process.stdin is not None:
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()
+        with contextlib.suppress(OSError):
+            self._stdin.close()
         stack = () if code is not None else tuple(locate.frames(dump))
         return Ended(code, self.marks, _text(self._errors), stack)
 

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from memproto import loading
-from memproto.testing import locate, stacks, watchers
+from memproto.testing import hosttemplate, locate, stacks, watchers
 
 #: Between two calls of a thread that makes them until the process ends: a host has pauses too, and
 #: a queue that is filled at full speed takes longer than any end.
@@ -248,8 +248,9 @@ SCRIPTS: dict[str, Callable[[Host], None]] = {
 
 
 def main(scripts: dict[str, Callable[[Host], None]] = SCRIPTS) -> None:
-    """Be the host that the argument describes."""
-    told = json.loads(sys.argv[1])
+    """Be the host that the argument describes, or each that is asked for on its descriptor."""
+    given = sys.argv[1]
+    told = hosttemplate.serve(int(given)) if given.isdecimal() else json.loads(given)
     # What the provider looks up there is not for it.
     del sys.argv[1:]
     signal.signal(signal.SIGINT, signal.default_int_handler)

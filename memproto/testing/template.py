@@ -125,6 +125,11 @@ class Copy:
         elif not open_ended:
             time.sleep(wait_s)
 
+    def kill(self) -> None:
+        """Kill the process, if it still runs."""
+        with contextlib.suppress(psutil.Error):
+            self.seen.kill()
+
     def is_over(self) -> bool:
         """Whether the process is gone, or only its entry is left."""
         with contextlib.suppress(psutil.Error):
@@ -171,19 +176,22 @@ class Template:
         # A pipe, as a child has one, and not one that anybody reads.
         unread, output = os.pipe()
         try:
-            self._process = subprocess.Popen(
-                [*words, str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env={**self.environment, **_SPACE, "HOME": os.devnull},
-                cwd="/",
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
+            self._process = self._run([*words, str(theirs.fileno())], theirs.fileno(), output)
         finally:
             theirs.close()
             close(unread, output)
+
+    def _run(self, words: list[str], asked: int, output: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={**self.environment, **_SPACE, "HOME": os.devnull},
+            cwd="/",
+            pass_fds=(asked,),
+            start_new_session=True,
+        )
 
     @property
     def is_mine(self) -> bool:
@@ -214,10 +222,18 @@ class Template:
             # Of the thread that asks, which a copy would not have from the template.
             "processors": sorted(os.sched_getaffinity(0)),
         }
-        if _lasting(wanted.environment) != self.environment:
+        if not self.suits(wanted.environment):
             told["words"] = list(wanted.words)
+        return self.copy(told, (wanted.output, *wanted.given))
+
+    def suits(self, environment: dict[str, str]) -> bool:
+        """Whether an environment is this template's, but for the places."""
+        return _lasting(environment) == self.environment
+
+    def copy(self, told: dict[str, Any], descriptors: tuple[int, ...]) -> Copy | None:
+        """Start what is asked for; None where the template does not answer, and is ended."""
         try:
-            copy = Copy(self, self._ask(told, (wanted.output, *wanted.given)))
+            copy = Copy(self, self._ask(told, descriptors))
         except (OSError, psutil.Error):
             self.end()
             return None
