@@ -109,6 +109,54 @@ def test_tools_that_store_nothing_are_not_called(schemas):
     assert routes.storing_call(schemas, "a fact") is None
 
 
+TEXT = {"type": "string"}
+NOTE = {"type": "object", "properties": {"content": TEXT, "tags": {"type": "array"}}}
+ROLE = {"type": "string", "enum": ["assistant", "user"]}
+MESSAGE = {"type": "object", "properties": {"role": ROLE, "content": TEXT}, "required": ["content"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "filled"),
+    [
+        ({"memory": NOTE}, {"memory": {"content": "a fact"}}),
+        (
+            {"memory": {**NOTE, "required": ["content", "tags"]}},
+            {"memory": {"content": "a fact", "tags": []}},
+        ),
+        ({"facts": {"type": "array", "items": TEXT}}, {"facts": ["a fact"]}),
+        (
+            {"messages": {"type": "array", "items": MESSAGE}},
+            {"messages": [{"content": "a fact", "role": "user"}]},
+        ),
+        ({"entry": {"anyOf": [NOTE, {"type": "null"}]}}, {"entry": {"content": "a fact"}}),
+        (
+            {"payload": {"type": "object", "properties": {"memory": NOTE}}},
+            {"payload": {"memory": {"content": "a fact"}}},
+        ),
+        ({"content": {"type": ["null", "string"]}}, {"content": "a fact"}),
+    ],
+)
+def test_a_text_is_stored_inside_of_what_the_schema_asks_for(arguments, filled):
+    assert routes.storing_call([tool("save", **arguments)], "a fact") == ("save", filled)
+
+
+def test_a_schema_that_is_referred_to_is_looked_up():
+    one = tool("save", memory={"$ref": "#/$defs/Note"})
+    one["parameters"]["$defs"] = {"Note": NOTE}
+    assert routes.storing_call([one], "a fact") == ("save", {"memory": {"content": "a fact"}})
+
+
+@pytest.mark.parametrize("name", ["memory_search", "memory", "update_memory", "forget_saved"])
+def test_an_object_is_no_text_to_store_where_the_name_of_the_tool_does_not_say_so(name):
+    assert routes.storing_call([tool(name, memory=NOTE)], "a fact") is None
+
+
+def test_a_tool_that_takes_the_text_itself_is_preferred_to_one_that_takes_messages():
+    many = tool("add", messages={"type": "array", "items": MESSAGE})
+    tools = [many, tool("memory_write", text=TEXT)]
+    assert routes.storing_call(tools, "a fact") == ("memory_write", {"text": "a fact"})
+
+
 def test_a_tool_that_remembers_is_preferred_to_one_that_has_memory_in_its_name():
     text = {"type": "string"}
     tools = [tool("memory_link", content=text), tool("remember", text=text)]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from time import monotonic, sleep
 from typing import Any
 
+from memproto.testing import storing
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.facts import Fact
 from memproto.testing.subject import HookRaised, HookUnpaid, HookWithdrawn, Subject
@@ -19,15 +20,6 @@ from memproto.testing.wire import show
 OPERATIONS = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
 
 ROUTES = tuple(OPERATIONS)
-
-#: Words in a tool's name that say that it stores.
-_STORING = ("add", "remember", "store", "save", "retain", "conclude", "write", "create", "memory")
-
-#: Argument names that carry the text to store, the likeliest first.
-_TEXT_ARGUMENTS = ("content", "text", "fact", "memory", "note", "conclusion", "observation", "data")
-
-#: Values of an enumerated argument that ask for storing.
-_STORING_VALUES = ("add", "store", "save", "remember", "create", "write", "retain")
 
 #: How long a background recall is waited for, where the provider prepares recall in advance.
 PREWARM_S = 2.0
@@ -131,70 +123,7 @@ def plant_by_tool(subject: Subject, fact: Fact) -> None:
 
 def storing_call(schemas: Any, text: str) -> tuple[str, dict[str, Any]] | None:
     """The name and arguments of a tool call that asks to store `text`, or None."""
-    ranked: list[tuple[int, str, dict[str, Any]]] = []
-    for schema in schemas if isinstance(schemas, list) else []:
-        arguments = _arguments(schema, text)
-        if arguments is not None:
-            ranked.append((_rank(schema, arguments), str(schema["name"]), arguments))
-    if not ranked:
-        return None
-    _, name, arguments = min(ranked, key=lambda row: row[0])
-    return name, arguments
-
-
-def _rank(schema: dict[str, Any], arguments: dict[str, Any]) -> int:
-    name = str(schema["name"]).lower()
-    positions = [place for place, word in enumerate(_STORING) if word in name]
-    asks = any(value in _STORING_VALUES for value in arguments.values())
-    return min(positions, default=99) - (20 if asks else 0)
-
-
-def _arguments(schema: Any, text: str) -> dict[str, Any] | None:
-    """Arguments that store `text`, or None where the schema does not look like a storing tool."""
-    if not isinstance(schema, dict) or not isinstance(schema.get("parameters"), dict):
-        return None
-    properties = schema["parameters"].get("properties")
-    if not isinstance(properties, dict) or not _stores(schema, properties):
-        return None
-    carrier = next((name for name in _TEXT_ARGUMENTS if _is_text(properties.get(name))), None)
-    if carrier is None:
-        return None
-    filled = {carrier: text}
-    required = schema["parameters"].get("required") or []
-    for name in [*required, *(key for key in properties if key in ("action", "target"))]:
-        if name not in filled:
-            filled[name] = _value(properties.get(name))
-    return filled
-
-
-def _stores(schema: dict[str, Any], properties: dict[str, Any]) -> bool:
-    name = str(schema.get("name", "")).lower()
-    choices = [value for item in properties.values() for value in _choices(item)]
-    return any(word in name for word in _STORING) or any(v in _STORING_VALUES for v in choices)
-
-
-def _choices(item: Any) -> list[Any]:
-    values = item.get("enum") if isinstance(item, dict) else None
-    return values if isinstance(values, list) else []
-
-
-def _is_text(item: Any) -> bool:
-    return isinstance(item, dict) and item.get("type") == "string" and not _choices(item)
-
-
-def _value(item: Any) -> Any:
-    choices = _choices(item)
-    if choices:
-        return next((value for value in choices if value in _STORING_VALUES), choices[0])
-    kind = item.get("type") if isinstance(item, dict) else "string"
-    samples: dict[Any, Any] = {
-        "integer": 1,
-        "number": 1.0,
-        "boolean": True,
-        "array": [],
-        "object": {},
-    }
-    return samples.get(kind, "note")
+    return storing.storing_call(schemas, text)
 
 
 def refused(answer: Any) -> bool:
