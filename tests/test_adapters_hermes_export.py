@@ -152,6 +152,14 @@ def test_a_provider_that_records_turns_gets_all_that_the_host_told(hermes):
     assert turn["started_at"] < turn["ended_at"]
 
 
+def test_a_turn_of_empty_texts_has_all_that_a_turn_always_has(hermes):
+    provider = Rich()
+    hermes(provider).sync_turn("", "")
+    ((_, turn),) = provider.calls
+    always = {"turn_id", "session_id", "started_at", "ended_at"}
+    assert set(turn) == always | {"user_message", "assistant_response"}
+
+
 def test_the_replaced_text_comes_out_of_the_metadata(hermes):
     provider = Plain()
     adapter = hermes(provider)

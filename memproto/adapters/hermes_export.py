@@ -193,10 +193,10 @@ class Exported:
             "ended_at": _now(),
             "user_message": said[0],
             "assistant_response": said[1],
-            "messages": _of_the_turn(messages or ()),
-            "author": author_of(turn_author),
         }
-        self._hosted.write("record", {key: value for key, value in turn.items() if value})
+        told = {"messages": _of_the_turn(messages or ()), "author": author_of(turn_author)}
+        known = {key: value for key, value in told.items() if value}
+        self._hosted.write("record", turn | known)
 
     def on_memory_write(
         self,
