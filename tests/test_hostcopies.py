@@ -145,7 +145,7 @@ def test_an_environment_that_differs_in_more_than_its_places_gets_an_interpreter
     one = Started("report", tmp_path)
     assert isinstance(one.process, template.Copy)
     assert one.tells()["environment"]["HOME"] == str(tmp_path)
-    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setenv("MEMPROTO_OTHER", "1")
     other = Started("exits", tmp_path)
     assert not isinstance(other.process, template.Copy)
     assert other.process.wait(20) == 7

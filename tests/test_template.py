@@ -170,6 +170,19 @@ def test_a_copy_has_none_of_the_templates_descriptors_nor_the_template_those_of_
     assert patience.happens(lambda: template_of(one).num_fds() == before, patience.HAPPENS_S)
 
 
+def test_a_zone_is_that_of_a_copy_alone(child, tmp_path):
+    source = """
+        import datetime, time
+        said = [time.timezone, time.tzname[0], str(datetime.datetime.now().astimezone().tzinfo)]
+    """
+    one, other = child("one", TZ="MEM-5:45"), child("other")
+    assert template_of(one) == template_of(other)
+    assert said(one, tmp_path / "one", source, TZ="MEM-5:45") == [-20700, "MEM", "MEM"]
+    assert said(other, tmp_path / "other", source)[1] != "MEM"
+    fresh = {"TZ": "MEM-5:45", **ITS_OWN}
+    assert said(child("own", **fresh), tmp_path / "own", source, **fresh) == [-20700, "MEM", "MEM"]
+
+
 def test_another_environment_gets_a_fresh_interpreter_with_the_same_parent(child, tmp_path):
     one, other = child("one"), child("two", **ITS_OWN)
     environment = said(other, tmp_path, "import os\nsaid = dict(os.environ)\n", **ITS_OWN)

@@ -13,6 +13,7 @@ import signal
 import site
 import socket
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -114,6 +115,8 @@ def look_like(environment: dict[str, str]) -> None:
     """Have this process's environment be its own, and what Python has made of the template's."""
     os.environ.clear()
     os.environ.update(environment)
+    # An interpreter reads TZ once, when it begins.
+    time.tzset()
     # They lie below HOME.
     site.USER_BASE = site.USER_SITE = None
     site.getusersitepackages()

@@ -36,6 +36,9 @@ _TOLD_S = 5.0
 
 _TICK_S = 0.1
 
+#: Variables that are a copy's own: to it they are what they are to a program that begins.
+_OF_A_COPY = sandbox.PLACES | {"TZ"}
+
 #: Room in the template's own environment, in which a copy shows its own; see `template_process`.
 _SPACE = {"MEMPROTO_SPACE": " " * 8_000}
 
@@ -227,7 +230,7 @@ class Template:
         return self.copy(told, (wanted.output, *wanted.given))
 
     def suits(self, environment: dict[str, str]) -> bool:
-        """Whether an environment is this template's, but for the places."""
+        """Whether an environment is this template's, but for what is a copy's own."""
         return _lasting(environment) == self.environment
 
     def copy(self, told: dict[str, Any], descriptors: tuple[int, ...]) -> Copy | None:
@@ -261,8 +264,8 @@ class Template:
 
 
 def _lasting(environment: dict[str, str]) -> dict[str, str]:
-    """What is the same for all children of a target: the environment without their places."""
-    return {name: value for name, value in environment.items() if name not in sandbox.PLACES}
+    """What is the same for all copies: the environment without their places and their zone."""
+    return {name: value for name, value in environment.items() if name not in _OF_A_COPY}
 
 
 # -- the one of this process -----------------------------------------------------------------------
