@@ -26,7 +26,7 @@ def messages_are_discarded_when_the_providers_have_read_them(run: HostRun) -> No
         left.set()
 
     provider = run.probe(on_compress=read)
-    host = run.opened(run.probe(), provider)
+    host = run.opened(*run.beside(run.probe()), provider)
     host.compress(list(_MESSAGES))
     has_waited = left.is_set()
     compressed.set()
@@ -40,7 +40,7 @@ def messages_are_discarded_when_the_providers_have_read_them(run: HostRun) -> No
 def the_summary_is_asked_with_the_notes(run: HostRun) -> None:
     fact = run.facts.new()
     notes = run.serving("compress_notes", compress_notes=_noting(fact.text))
-    host = run.opened(run.probe(), notes)
+    host = run.opened(*run.beside(run.probe()), notes)
     hooks = (notes.named("initialize")[0].args[1].get("protocol") or {}).get("hooks")
     asked = host.compress(list(_MESSAGES)).asked
     if hooks is not None and "compress_notes" not in hooks and not notes.count("compress_notes"):
@@ -57,7 +57,7 @@ def _noting(text: str) -> Any:
 def a_checkpoint_that_raised_keeps_the_messages(run: HostRun) -> None:
     failing = run.serving("checkpoint", on_compress=raising(lambda: OSError("no space left")))
     plain = run.probe(enrich_turn=answering("Noted."))
-    host = run.opened(plain, failing)
+    host = run.opened(*run.beside(plain), failing)
     if not host.compress(list(_MESSAGES)).kept:
         run.violated("messages that are kept, since a checkpoint raised", "they were let go")
     only = run.opened(run.probe(on_compress=raising(lambda: OSError("no space left"))))

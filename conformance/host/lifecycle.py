@@ -1,6 +1,6 @@
 """Chapter 80: the start of a session."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from memproto.errors import Misconfigured
 from memproto.testing.clauses import check
@@ -22,13 +22,22 @@ def an_unavailable_provider_is_dropped_and_reported(run: HostRun) -> None:
         "a str": lambda: "yes",
     }
     absent = {what: run.probe(is_available=act) for what, act in answers.items()}
-    good = [run.probe(enrich_turn=answering("Noted.")) for _ in range(2)]
-    host = run.opened(good[0], *absent.values(), good[1])
-    _assert_session_works(run, host, good)
-    for what, provider in absent.items():
-        dropped = f"{provider.name}, whose is_available gives {what}"
-        _assert_left_alone(run, provider, ("initialize", *_USED), dropped)
-        _assert_reported(run, host, provider, dropped)
+    said = {provider.name: what for what, provider in absent.items()}
+    for group, host in _beside_good(run, absent.values()):
+        for provider in group:
+            dropped = f"{provider.name}, whose is_available gives {said[provider.name]}"
+            _assert_left_alone(run, provider, ("initialize", *_USED), dropped)
+            _assert_reported(run, host, provider, dropped)
+
+
+def _beside_good(run: HostRun, subjects: Iterable[Probe]) -> Iterator[tuple[list[Probe], Host]]:
+    """Sessions of the subjects between two good providers, as far as the host takes them."""
+    for group in run.groups(subjects):
+        good = [run.probe(enrich_turn=answering("Noted.")) for _ in range(2)]
+        taken = run.beside(*good)
+        host = run.opened(*taken[:1], *group, *taken[1:])
+        _assert_session_works(run, host, list(taken))
+        yield group, host
 
 
 @check("MP-HOST-INIT-002")
@@ -39,20 +48,19 @@ def a_provider_whose_initialize_raised_is_left_out_and_reported(run: HostRun) ->
         TimeoutError,
     )
     failed = [run.probe(initialize=raising(make)) for make in errors]
-    good = [run.probe(enrich_turn=answering("Noted.")) for _ in range(2)]
-    host = run.opened(good[0], *failed, good[1])
-    _assert_session_works(run, host, good)
-    for provider in failed:
-        what = f"{provider.name}, whose initialize raised"
-        if not provider.count("initialize"):
-            run.violated(f"initialize of {provider.name}", "it was not called")
-        _assert_left_alone(run, provider, _USED, what)
-        _assert_reported(run, host, provider, what)
+    for group, host in _beside_good(run, failed):
+        for provider in group:
+            what = f"{provider.name}, whose initialize raised"
+            if not provider.count("initialize"):
+                run.violated(f"initialize of {provider.name}", "it was not called")
+            _assert_left_alone(run, provider, _USED, what)
+            _assert_reported(run, host, provider, what)
 
 
 @check("MP-HOST-CAP-001")
 def capabilities_are_asked_for_once(run: HostRun) -> None:
-    providers = [run.probe(enrich_turn=answering("Noted.")) for _ in range(2)]
+    first, second = (run.probe(enrich_turn=answering("Noted.")) for _ in range(2))
+    providers = [first, *run.beside(second)]
     host = run.opened(*providers)
     for _ in range(3):
         _assert_session_works(run, host, providers)
@@ -102,12 +110,14 @@ def a_backup_takes_the_paths_of_every_provider(run: HostRun) -> None:
         paths = [f"/srv/{run.label()}" for _ in range(2)]
         providers = [run.serving("backup", backup_paths=_giving([path])) for path in paths]
         failing = run.serving("backup", backup_paths=raising(lambda: OSError("unreadable")))
-        host = run.host(providers[0], failing, providers[1])
+        taken = run.beside(failing, providers[1])
+        host = run.host(providers[0], *taken)
         host.needs("backup_paths")
         if is_open:
             host.open()
         found = host.backup_paths()
-        missing = [path for path in paths if path not in map(str, found)]
+        asked = paths if taken else paths[:1]
+        missing = [path for path in asked if path not in map(str, found)]
         if missing:
             when = "in a session" if is_open else "before a session"
             run.violated(f"{missing[0]} among the paths {when}", show(found))

@@ -19,8 +19,10 @@ def recall_ends_at_its_deadline(run: HostRun) -> None:
     def attempt(deadlines: Deadlines) -> None:
         good = [run.probe(enrich_turn=answering(f"Answer {n}.")) for n in range(3)]
         hung = [run.probe(enrich_turn=run.gate("Too late.")) for _ in range(_HANGING)]
-        host = run.opened(good[0], *hung[:8], good[1], *hung[8:], good[2], deadlines=deadlines)
-        expected = {provider.name: f"Answer {n}." for n, provider in enumerate(good)}
+        taken = run.beside(good[0], *hung[1:8], good[1], *hung[8:], good[2])
+        host = run.opened(*taken[:1], hung[0], *taken[1:], deadlines=deadlines)
+        said = {provider.name: f"Answer {n}." for n, provider in enumerate(good)}
+        expected = {provider.name: said[provider.name] for provider in good if provider in taken}
         answers = host.recall("Which answers are there?")
         if answers != expected:
             run.violated(f"the answers of those that kept it: {show(expected)}", show(answers))
@@ -34,7 +36,8 @@ def a_late_answer_is_never_shown(run: HostRun) -> None:
     slow = run.probe(enrich_turn=_first_hangs(gate))
     good = run.probe(enrich_turn=answering("Noted."))
     # The gate opens only after the first turn, whatever its deadline is.
-    host = run.opened(slow, good, deadlines=Deadlines(enrich_s=0.3 * run.scale))
+    pace = Deadlines(enrich_s=0.3 * run.scale)
+    host = run.opened(slow, *run.beside(good), deadlines=pace)
     turns = _turns_until_it_hangs(run, host, gate)
     gate.open()
     gate.left.wait(5.0 * run.scale)
@@ -51,7 +54,8 @@ def a_stuck_provider_is_not_asked_again_until_it_returns(run: HostRun) -> None:
     gate = run.gate()
     slow = run.probe(enrich_turn=_first_hangs(gate))
     good = run.probe(enrich_turn=answering("Noted."))
-    host = run.opened(slow, good, deadlines=Deadlines(enrich_s=0.3 * run.scale))
+    pace = Deadlines(enrich_s=0.3 * run.scale)
+    host = run.opened(slow, *run.beside(good), deadlines=pace)
     _turns_until_it_hangs(run, host, gate)
     for number in range(2, 5):
         host.recall(f"Question {number}?")
@@ -68,15 +72,21 @@ def an_answer_of_a_wrong_type_is_left_out_and_reported(run: HostRun) -> None:
     pending: list[Coroutine[Any, Any, str]] = []
     wrong = {what: run.probe(enrich_turn=act) for what, act in _wrong_answers(pending).items()}
     good = [run.probe(enrich_turn=answering("Noted.")) for _ in range(2)]
-    host = run.opened(good[0], *wrong.values(), good[1])
-    answers = host.recall("What was noted?")
-    for coroutine in pending:
-        coroutine.close()
-    if answers != {provider.name: "Noted." for provider in good}:
-        run.violated("the answers of those that gave a str, and no others", show(answers))
-    for what, provider in wrong.items():
-        if not run.wait_until(lambda p=provider: bool(host.reports.about(p.name)), 2.0):  # type: ignore[misc]
-            run.violated(f"a report about {provider.name}, which gave {what}", "there is none")
+    gave = {provider.name: what for what, provider in wrong.items()}
+    for group in run.groups(wrong.values()):
+        taken = run.beside(*good)
+        host = run.opened(*taken[:1], *group, *taken[1:])
+        answers = host.recall("What was noted?")
+        while pending:
+            pending.pop().close()
+        if answers != {provider.name: "Noted." for provider in taken}:
+            run.violated("the answers of those that gave a str, and no others", show(answers))
+        for probe in group:
+            if not run.wait_until(lambda h=host, p=probe: bool(h.reports.about(p.name)), 2.0):  # type: ignore[misc]
+                observed = "there is none"
+                run.violated(
+                    f"a report about {probe.name}, which gave {gave[probe.name]}", observed
+                )
 
 
 def _first_hangs(gate: Gate) -> Callable[..., Any]:
@@ -132,7 +142,7 @@ def _wrong_answers(pending: list[Coroutine[Any, Any, str]]) -> dict[str, Callabl
 def a_recall_that_missed_its_deadline_is_reported(run: HostRun) -> None:
     def attempt(deadlines: Deadlines) -> None:
         slow = run.probe(enrich_turn=run.gate("Too late."))
-        host = run.opened(slow, run.probe(), deadlines=deadlines)
+        host = run.opened(slow, *run.beside(run.probe()), deadlines=deadlines)
         host.recall("What was noted?")
         if not slow.count("enrich_turn"):
             run.violated("a recall of each provider", f"{slow.name} was not asked")

@@ -27,10 +27,11 @@ _NO_LABELS: tuple[Any, ...] = (
 @check("MP-HOST-REG-001")
 def a_name_that_cannot_be_a_label_is_refused(run: HostRun) -> None:
     good = run.probe(enrich_turn=answering("Noted."))
-    host = run.host(good)
+    host = run.host()
     refused = [Probe(name) for name in _NO_LABELS]
     for provider in refused:
         _assert_refuses(run, host, provider, f"a provider named {show(provider.name, 40)}")
+    host.register(good)
     _assert_only_works(run, host, good, refused)
 
 
@@ -46,10 +47,11 @@ def a_second_provider_of_one_name_is_refused(run: HostRun) -> None:
 @check("MP-HOST-REG-003")
 def an_object_without_all_members_is_refused(run: HostRun) -> None:
     good = run.probe(enrich_turn=answering("Noted."))
-    host = run.host(good)
+    host = run.host()
     partial = [_without(member, run.label()) for member in CORE_HOOKS]
     for member, provider in zip(CORE_HOOKS, partial, strict=True):
         _assert_refuses(run, host, provider, f"an object without `{member}`")
+    host.register(good)
     _assert_only_works(run, host, good, [])
 
 

@@ -112,7 +112,7 @@ def the_user_waits_for_no_end_and_no_switch(run: HostRun) -> None:
     gate = run.gate()
     slow = run.serving("sessions", on_session_end=gate, on_session_switch=gate)
     good = run.probe(enrich_turn=answering("Noted."))
-    host = run.opened(slow, good, steps=("end", "switch"))
+    host = run.opened(slow, *run.beside(good), steps=("end", "switch"))
     host.end()
     host.switch("new", run.session_key())
     if not gate.entered.wait(5.0 * run.scale):
@@ -171,7 +171,8 @@ def no_recall_between_a_switch_and_its_delivery(run: HostRun) -> None:
     gate = run.gate()
     slow = run.serving("sessions", on_turn_complete=gate, enrich_turn=answering("Berth 7."))
     good = run.probe(enrich_turn=answering("Noted."))
-    host = run.opened(slow, good, deadlines=Deadlines(enrich_s=0.3 * run.scale), steps=("switch",))
+    pace = Deadlines(enrich_s=0.3 * run.scale)
+    host = run.opened(slow, *run.beside(good), deadlines=pace, steps=("switch",))
     host.record("Book berth 7.")
     if not gate.entered.wait(5.0 * run.scale):
         raise Untestable("no turn is recorded at all")
@@ -188,7 +189,7 @@ def no_recall_between_a_switch_and_its_delivery(run: HostRun) -> None:
 @check("MP-HOST-DELEG-001")
 def a_delegation_is_told_once(run: HostRun) -> None:
     told, other = run.serving("delegation"), run.probe()
-    host = run.opened(told, other, steps=("delegate",))
+    host = run.opened(told, *run.beside(other), steps=("delegate",))
     child = run.session_key()
     host.delegate("Find a berth.", "Berth 7 is free.", child)
     run.wait_until(lambda: told.count("on_delegation") > 0, 2.0)

@@ -28,7 +28,7 @@ def queued_writes_are_delivered_before_shutdown(run: HostRun) -> None:
             ended.wait(_HOLD_S * run.scale)
 
     busy = run.probe(on_turn_complete=write, on_memory_write=write, shutdown=ended.set)
-    host = run.opened(run.probe(), busy)
+    host = run.opened(*run.beside(run.probe()), busy)
     for number in range(0, _COUNT, 2):
         host.record(f"Turn {number}.")
         host.mirror("add", "memory", f"Turn {number + 1}.")
@@ -55,11 +55,12 @@ def shutdown_of_a_provider_is_called_once(run: HostRun) -> None:
             run.probe(shutdown=raising(lambda: RuntimeError("closed already"))),
             run.probe(initialize=raising(lambda: RuntimeError("no database"))),
         ]
-        host = run.opened(*providers)
-        host.recall("Anything?")
-        host.close_from(callers)
-        slow.set()
-        host.close()
+        for group in run.groups(providers):
+            host = run.opened(*group)
+            host.recall("Anything?")
+            host.close_from(callers)
+            slow.set()
+            host.close()
         for provider in providers:
             times = provider.count("shutdown")
             if times != 1:
@@ -106,7 +107,9 @@ def _compress(host: Host) -> None:
 def writes_that_were_given_up_are_reported(run: HostRun) -> None:
     gate = run.gate()
     hung = run.probe(on_turn_complete=gate)
-    host = run.opened(run.probe(), hung, deadlines=Deadlines(shutdown_s=0.5 * run.scale))
+    host = run.opened(
+        *run.beside(run.probe()), hung, deadlines=Deadlines(shutdown_s=0.5 * run.scale)
+    )
     for number in range(5):
         host.record(f"Turn {number}.")
     gate.entered.wait(5.0 * run.scale)

@@ -62,6 +62,8 @@ def the_config_says_whose_session_it_is(run: HostRun) -> None:
         provider = run.probe()
         host = run.host(provider)
         host.open(**given)
+        if not provider.count("initialize") and given.get("agent_context"):
+            continue  # a host that opens no memory outside of conversations
         config = _config(run, provider)
         for key, value in given.items():
             if config.get(key) != value:
@@ -83,9 +85,10 @@ _EVERY = tuple(name for name in EXTENSION_HOOKS if name != "checkpoint")
 
 @check("MP-HOST-INIT-005")
 def every_promised_hook_is_called(run: HostRun) -> None:
+    plain = run.serving(*(name for name in _EVERY if name not in ("record", "items")))
     providers = [
         run.serving(*_EVERY, schemas=[tool("find_berth")]),
-        run.serving(*(name for name in _EVERY if name not in ("record", "items"))),
+        *(provider for provider in run.beside(plain) if isinstance(provider, Extended)),
     ]
     host = run.opened(*providers, steps=("turn",))
     promised = (_config(run, providers[0]).get("protocol") or {}).get("hooks")
@@ -139,12 +142,19 @@ def no_write_hook_is_called_in_other_contexts(run: HostRun) -> None:
         host.open(agent_context=context)
         _use(run, host)
         host.close()
-        contexts = (_config(run, provider).get("protocol") or {}).get("contexts", ["primary"])
+        contexts = _contexts(run, provider) if provider.count("initialize") else ()
         met = [call.hook for call in provider.named(*_WRITES)]
+        if context == "primary" and not contexts:
+            run.violated("a provider that is initialized", "it was not")
         if context in contexts and "on_turn_complete" not in met:
             run.violated(f"a turn that is recorded in the context {context!r}", show(met))
         if context not in contexts and met:
             run.violated(f"no write hook in the context {context!r}", f"{met[0]} was called")
+
+
+def _contexts(run: HostRun, provider: Probe) -> tuple[str, ...]:
+    protocol = _config(run, provider).get("protocol") or {}
+    return tuple(protocol.get("contexts", ("primary",)))
 
 
 def _use(run: HostRun, host: Host) -> None:

@@ -52,15 +52,16 @@ def a_poisoned_schema_is_not_offered_and_harms_no_other(run: HostRun) -> None:
     names = [_named(run) for _ in range(3)]
     schemas = [tool(names[0]), *_POISONED.values(), tool(names[1])]
     first = run.serving("tools", schemas=schemas)
-    second = run.serving("tools", schemas=[tool(names[2])])
-    host = run.opened(first, second, steps=("tools",))
+    others = run.beside(run.serving("tools", schemas=[tool(names[2])]))
+    host = run.opened(first, *others, steps=("tools",))
     offered = host.tools()
     for what, schema in _POISONED.items():
         if any(item == schema or _is_same_tool(item, schema) for item in offered):
             run.violated(f"no tool with {what}", show(schema))
-    missing = [name for name in names if name not in _offered(host)]
+    wanted = names if others else names[:2]
+    missing = [name for name in wanted if name not in _offered(host)]
     if missing:
-        run.violated("the good tools beside the bad ones", f"{len(missing)} of 3 are missing")
+        run.violated("the good tools beside the bad ones", f"{len(missing)} are missing")
 
 
 def _is_same_tool(item: Any, schema: Any) -> bool:
@@ -119,13 +120,15 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
 @check("MP-HOST-TOOL-004")
 def every_call_gives_one_json_document(run: HostRun) -> None:
     names = {what: _named(run) for what in _ANSWERS}
-    providers = [
-        run.serving("tools", schemas=[tool(names[what])], handle_tool_call=act)
-        for what, act in _ANSWERS.items()
-    ]
-    host = run.opened(*providers, steps=("tools", "call_tool"))
+    answers = dict(zip(names.values(), _ANSWERS.items(), strict=True))
+    provider = run.serving(
+        "tools",
+        schemas=[tool(name) for name in answers],
+        handle_tool_call=lambda name, args: answers[name][1](args),
+    )
+    host = run.opened(provider, steps=("tools", "call_tool"))
     _needs_offer(host, names["JSON"])
-    for what, name in names.items():
+    for name, (what, _) in answers.items():
         _assert_document(run, host.call_tool(name, {"text": "x"}), f"a provider answers {what}")
     _assert_document(run, host.call_tool("no_such_tool", {}), "there is no such tool")
 
@@ -167,9 +170,10 @@ def a_call_ends_at_its_deadline(run: HostRun) -> None:
         slow = run.serving("tools", schemas=[tool(names[0])], handle_tool_call=run.gate("{}"))
         good = run.serving("tools", schemas=[tool(names[1])])
         given = dataclasses.replace(deadlines, tool_s=deadlines.enrich_s)
-        host = run.opened(slow, good, deadlines=given, steps=("tools", "call_tool"))
+        taken = (slow, *run.beside(good))
+        host = run.opened(*taken, deadlines=given, steps=("tools", "call_tool"))
         _needs_offer(host, names[0])
-        for name, provider in zip(names, (slow, good), strict=True):
+        for name, provider in zip(names, taken, strict=False):
             host.call_tool(name, {"text": "x"})
             if not provider.count("handle_tool_call"):
                 run.violated(f"a call of {provider.name}", "there was none")

@@ -106,7 +106,7 @@ def _echo(request: list[dict[str, Any]]) -> Iterable[str]:
 @check("MP-HOST-TSTART-001")
 def a_turn_is_said_to_begin_before_recall(run: HostRun) -> None:
     provider = run.serving("turns", enrich_turn=answering("Noted."))
-    host = run.opened(provider, run.probe(), steps=("turn",))
+    host = run.opened(provider, *run.beside(run.probe()), steps=("turn",))
     for number in range(3):
         host.turn(f"Question {number}?")
     hooks = _promised(provider)

@@ -95,6 +95,7 @@ class HostDriver:
     Attributes:
         without: Step to the reason why the framework has no such thing.
         deadlines: The host's own budgets, where they differ from the specification's.
+        most_providers: How many providers the host takes at a time; None for any number.
         own_tool: Name of a tool that is the host's own, or "".
         fence: Where the functions of the host's fence are; its module or package if None.
 
@@ -102,6 +103,7 @@ class HostDriver:
 
     without: Mapping[str, str] = {}
     deadlines: Deadlines = Deadlines()
+    most_providers: int | None = None
     own_tool: str = ""
     fence: Any = None
 

@@ -59,6 +59,9 @@ class HostRun:
 
     def host(self, *providers: Any, deadlines: Deadlines = _PATIENT) -> Host:
         """A new host that holds `providers`, with those deadlines where it takes any."""
+        most = self.loaded.most
+        if most is not None and len(providers) > most:
+            raise NotApplicable(f"the host takes {most} of the {len(providers)} providers it needs")
         takes = self.loaded.accepts
         reports = Reports(takes_events="on_event" in takes)
         rules = Rules()
@@ -83,6 +86,16 @@ class HostRun:
         host.needs(*steps)
         host.open()
         return host
+
+    def beside(self, *others: Probe) -> tuple[Probe, ...]:
+        """Those of `others` that the host takes beside one more provider."""
+        most = self.loaded.most
+        return others if most is None else others[: most - 1]
+
+    def groups(self, subjects: Iterable[Probe]) -> list[list[Probe]]:
+        """The subjects all together, or by themselves where the host does not take so many."""
+        together = list(subjects)
+        return [together] if self.loaded.most is None else [[one] for one in together]
 
     def needs_agent(self) -> None:
         """

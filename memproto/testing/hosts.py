@@ -59,6 +59,7 @@ class LoadedHost:
         accepts: Which of `deadlines` and `on_event` the factory takes, and `policy` where it
             builds a registry of ours.
         is_driver: Whether it gives drivers.
+        most: How many providers it takes at a time; None for any number.
 
     """
 
@@ -69,6 +70,7 @@ class LoadedHost:
     fence: dict[str, Callable[..., Any]]
     accepts: frozenset[str]
     is_driver: bool = False
+    most: int | None = None
 
 
 def load(target: str, factory: str = "") -> LoadedHost:
@@ -93,7 +95,8 @@ def load(target: str, factory: str = "") -> LoadedHost:
     if is_driver or not _takes_our_policy(first):
         accepts -= {"policy"}
     fence = _fence_of(build, first)
-    return LoadedHost(target, build, "native", name, fence, accepts, is_driver)
+    most = getattr(first, "most_providers", None) if is_driver else None
+    return LoadedHost(target, build, "native", name, fence, accepts, is_driver, most)
 
 
 def _is_driver(target: str, first: Any) -> bool:

@@ -32,7 +32,7 @@ class EndsWithNoMessages(MemoryProviderRegistry):
 @mutant(kills="MP-HOST-SESS-003", says="beside the write", report="hermes#61139")
 class EndsOnAThreadOfItsOwn(MemoryProviderRegistry):
     def on_session_end(self, messages):
-        if self._lanes and self._session.claim_end():
+        if self._writes_are_called and self._lanes and self._session.claim_end():
             for lane in self._serving("sessions"):
                 args = "on_session_end", list(messages)
                 threading.Thread(target=lane.attempt, args=args, daemon=True).start()
