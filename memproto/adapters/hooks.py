@@ -1,0 +1,306 @@
+"""
+Plugins that have functions for the hooks of an agent's loop and no provider, as `MemoryProvider`.
+
+A host with such hooks hands a plugin a context, and the plugin registers functions there by the
+hook's name. The context here takes these functions; the provider calls them where the operations
+of the specification come.
+"""
+
+import inspect
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from memproto.adapters.signatures import call_with_accepted
+from memproto.adapters.texts import plain_text
+from memproto.errors import NotAProvider
+from memproto.types import SPEC_VERSION, Capabilities, Message
+
+logger = logging.getLogger("memproto.adapters.hooks")
+
+#: The hooks that an operation is mapped to, in the order of a session's life.
+HOOKS = (
+    "on_session_start",
+    "pre_llm_call",
+    "pre_tool_call",
+    "post_tool_call",
+    "post_llm_call",
+    "on_session_end",
+    "on_session_finalize",
+)
+
+_TOOL_HOOKS = ("pre_tool_call", "post_tool_call")
+_MEMORY_TOOL = "memory"
+_MOST_TURNS = 1000
+
+
+class HookContext:
+    """
+    What `register(ctx)` of a plugin gets: it takes functions for hooks, and notes the rest.
+
+    Attributes:
+        functions: Hook to the functions that were registered for it, in order.
+        left_out: What else the plugin asked of the context; it was accepted and does nothing.
+
+    """
+
+    def __init__(self) -> None:
+        self.functions: dict[str, list[Callable[..., Any]]] = {}
+        self.left_out: list[str] = []
+
+    def register_hook(self, hook_name: str, function: Callable[..., Any]) -> None:
+        """Take `function` for a hook of any name."""
+        self.functions.setdefault(hook_name, []).append(function)
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        self.left_out.append(name)
+        return lambda *_, **__: None
+
+
+def from_hooks(plugin: Any, name: str) -> "HooksAdapter":
+    """
+    Returns a plugin that registers functions for hooks as a `MemoryProvider`.
+
+    `plugin` is its `register` function, or whatever has it: a module, an object. It is called
+    here, once, with a `HookContext`. `name` is the provider's, since such a plugin has none.
+
+    Raises:
+        NotAProvider: There is no `register`, it registered for none of `HOOKS`, or what it
+            registered cannot be called or is a coroutine function.
+
+    """
+    register = getattr(plugin, "register", plugin)
+    if not callable(register):
+        raise NotAProvider(f"{name}: {type(plugin).__name__} has no register(ctx)")
+    context = HookContext()
+    register(context)
+    _check(context.functions, name)
+    has_tools = any(hook in context.functions for hook in _TOOL_HOOKS)
+    return ToolHooksAdapter(context, name) if has_tools else HooksAdapter(context, name)
+
+
+def _check(functions: Mapping[str, list[Callable[..., Any]]], name: str) -> None:
+    if not any(hook in functions for hook in HOOKS):
+        found = ", ".join(map(str, functions)) or "none"
+        raise NotAProvider(f"{name} registers for none of {', '.join(HOOKS)}, but for: {found}")
+    for hook, registered in functions.items():
+        if not all(map(callable, registered)):
+            raise NotAProvider(f"{name} registers for {hook} what cannot be called")
+        if any(map(inspect.iscoroutinefunction, registered)):
+            raise NotAProvider(f"{name} registers a coroutine function for {hook}")
+
+
+class HooksAdapter:
+    """
+    The functions of a plugin in the native binding; built by `from_hooks`.
+
+    They are called with the keywords that they take. Adds no lock: as the specification has it, a
+    recall may run beside a write. Where several functions serve one hook, each is called, and the
+    first error is raised once all were.
+
+    Attributes:
+        name: As given.
+        left_out: What the plugin asked of its context beside hooks, in vain.
+
+    """
+
+    keeps_session_key = True
+
+    def __init__(self, context: HookContext, name: str) -> None:
+        self.name = name
+        self.left_out = tuple(context.left_out)
+        self._functions = {hook: tuple(found) for hook, found in context.functions.items()}
+        self._told: dict[str, Any] = {}
+        self._is_open = False
+
+    def __repr__(self) -> str:
+        return f"from_hooks({self.name!r})"
+
+    def is_available(self) -> bool:
+        """Returns True: the functions are there."""
+        return True
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        """Calls `on_session_start`, which also begins a session that is gone on with."""
+        self._told = {
+            "session_id": session_key,
+            "platform": config.get("platform", ""),
+            "model": "",
+            "sender_id": config.get("user_id") or "",
+        }
+        self._is_open = True
+        self._call("on_session_start")
+
+    def capabilities(self) -> Capabilities:
+        """Returns `sessions`."""
+        return {"extensions": ["sessions"], "spec_version": SPEC_VERSION}
+
+    def enrich_turn(self, user_message: str, messages: list[Message]) -> str | None:
+        """
+        Returns the context that the functions for `pre_llm_call` gave, as one text.
+
+        A function gives `{"context": text}`, or the text. One that raises is logged, and raised
+        where no other one gave a text.
+        """
+        answers, error = self._collect(
+            "pre_llm_call",
+            user_message=user_message,
+            conversation_history=messages,
+            is_first_turn=not messages,
+        )
+        texts = [text for text in map(_context, answers) if text]
+        if error is not None and not texts:
+            raise error
+        return "\n\n".join(texts) or None
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        """Calls `post_llm_call`, then `on_session_end`, which such hosts call after each turn."""
+        history = [
+            {"role": "user", "content": user_message},
+            {"role": "assistant", "content": assistant_response},
+        ]
+        self._turn(user_message, assistant_response, history)
+
+    def on_memory_write(
+        self,
+        action: str,
+        target: str,
+        content: str | None,
+        old_text: str | None = None,
+    ) -> None:
+        """Calls the hooks of a call of the tool `memory`, which has succeeded already."""
+        args = {"action": action, "target": target, "content": content, "old_text": old_text}
+        given = {key: value for key, value in args.items() if value is not None}
+        self._tool(_MEMORY_TOOL, given, json.dumps({"success": True}))
+
+    def on_compress(self, messages: list[Message], compression_count: int) -> None:
+        """Nothing: such hosts have no hook for it, and each turn was told when it ended."""
+
+    def on_session_end(self, messages: list[Message]) -> None:
+        """Calls `on_session_finalize`, once for a session."""
+        if self._is_open:
+            self._is_open = False
+            self._call("on_session_finalize")
+
+    def on_session_switch(self, new_session_id: str, *, reset: bool = False, **_: Any) -> None:
+        """Tells the new id from now on; a new conversation begins with `on_session_start`."""
+        left = self._told.get("session_id", "")
+        self._told = {**self._told, "session_id": new_session_id}
+        self._is_open = True
+        if reset and new_session_id != left:
+            self._call("on_session_start")
+
+    def shutdown(self) -> None:
+        """As `on_session_end`, where that did not come."""
+        self.on_session_end([])
+
+    # -- calls --------------------------------------------------------------------------------
+
+    def _turn(self, user_message: str, answer: str, history: list[Any], **named: Any) -> None:
+        texts = {"user_message": user_message, "assistant_response": answer}
+        try:
+            self._call("post_llm_call", **texts, conversation_history=history, **named)
+        finally:
+            self._call("on_session_end", completed=True, interrupted=False, **named)
+
+    def _tool(self, name: str, args: dict[str, Any], result: str, **named: Any) -> None:
+        told = {"tool_name": name, "args": args, "task_id": "", **named}
+        try:
+            self._call("pre_tool_call", **told)  # it was made: what forbids it comes too late
+        finally:
+            self._call("post_tool_call", **told, result=result)
+
+    def _call(self, hook: str, **keywords: Any) -> None:
+        _, error = self._collect(hook, **keywords)
+        if error is not None:
+            raise error
+
+    def _collect(self, hook: str, **keywords: Any) -> tuple[list[Any], Exception | None]:
+        """What the functions for a hook gave, and the first error."""
+        answers: list[Any] = []
+        first: Exception | None = None
+        for function in self._functions.get(hook, ()):
+            try:
+                answers.append(call_with_accepted(function, (), {**self._told, **keywords}))
+            except Exception as error:
+                logger.warning("%s of %s raised %s", hook, self.name, type(error).__name__)
+                first = first or error
+        return answers, first
+
+
+class ToolHooksAdapter(HooksAdapter):
+    """A plugin with functions for tool calls too; these are read off the messages of a turn."""
+
+    def __init__(self, context: HookContext, name: str) -> None:
+        super().__init__(context, name)
+        self._lock = threading.Lock()
+        self._taken: dict[str, None] = {}
+
+    def capabilities(self) -> Capabilities:
+        """Returns `sessions` and `record`."""
+        return {"extensions": ["sessions", "record"], "spec_version": SPEC_VERSION}
+
+    def record(self, turn: dict[str, Any]) -> None:
+        """
+        Calls the hooks of the tool calls in `messages`, then as `on_turn_complete`; once a turn.
+
+        Calls of the memory tool are left out: they were told as writes. A turn that raised may
+        come again; the functions are told its `turn_id`.
+        """
+        turn_id = str(turn["turn_id"])
+        if not self._takes(turn_id):
+            return
+        try:
+            self._whole(turn)
+        except BaseException:
+            self._taken.pop(turn_id, None)
+            raise
+
+    def _takes(self, turn_id: str) -> bool:
+        with self._lock:
+            if turn_id in self._taken:
+                return False
+            self._taken[turn_id] = None
+            if len(self._taken) > _MOST_TURNS:
+                del self._taken[next(iter(self._taken))]
+            return True
+
+    def _whole(self, turn: dict[str, Any]) -> None:
+        named = {key: turn[key] for key in ("turn_id", "session_id") if key in turn}
+        history = turn.get("messages") or []
+        for name, args, result, call_id in _tool_calls(history):
+            if name != _MEMORY_TOOL:
+                self._tool(name, args, result, tool_call_id=call_id, **named)
+        self._turn(turn["user_message"], turn["assistant_response"], history, **named)
+
+
+def _context(answer: Any) -> str:
+    """The text that a function for `pre_llm_call` gave, or ""."""
+    found = answer.get("context") if isinstance(answer, Mapping) else answer
+    return found.strip() if isinstance(found, str) else ""
+
+
+def _tool_calls(messages: list[Any]) -> Iterator[tuple[str, dict[str, Any], str, str]]:
+    """Name, arguments, result and id of each tool call of a turn's messages, in order."""
+    answered = {m.get("tool_call_id"): m for m in messages if isinstance(m, Mapping)}
+    for message in messages:
+        calls = message.get("tool_calls") if isinstance(message, Mapping) else None
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, Mapping) and isinstance(call.get("function"), Mapping):
+                call_id = str(call.get("id", ""))
+                result = answered.get(call.get("id"), {})
+                function = call["function"]
+                name, args = str(function.get("name", "")), _arguments(function.get("arguments"))
+                yield name, args, plain_text(result.get("content")), call_id
+
+
+def _arguments(given: Any) -> dict[str, Any]:
+    try:
+        arguments = json.loads(given) if isinstance(given, str) else given
+    except ValueError:
+        arguments = None
+    return dict(arguments) if isinstance(arguments, Mapping) else {}
