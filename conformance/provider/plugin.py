@@ -15,6 +15,9 @@ from memproto.testing.watchers import tree
 #: Lists of names in a manifest: what each is called to a reader, and whether they are tools.
 _NAMES = {"hooks": "hook", "provides_hooks": "hook", "provides_tools": "tool"}
 
+#: Files of a Hermes home that the host writes itself, also when a provider has it save its config.
+_OF_THE_HOST = ("config.yaml", "SOUL.md", ".env")
+
 
 @check("MP-PLUG-001", session=False)
 def the_manifest_fits_its_schema(run: Run) -> None:
@@ -139,7 +142,9 @@ def the_home_that_is_handed_over_counts(run: Run) -> None:
     for call in routes.core_calls(subject, fact.text, fact.query).values():
         routes.in_passing(call)
     subject.close()
-    below, beside = sorted(tree(named)), sorted(tree(variable))
+    below = sorted(tree(named))
+    # What a provider asks the host to write is where the host writes.
+    beside = sorted(path for path in tree(variable) if Path(path).name not in _OF_THE_HOST)
     if beside and not below:
         shown = ", ".join(Path(path).name for path in beside[:3])
         run.violated(
