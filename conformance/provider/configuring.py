@@ -27,12 +27,12 @@ from memproto.testing.wire import show
 
 @check("MP-CONF-001", session=False)
 def the_schema_is_a_list_of_fields(run: Run) -> None:
-    # Few children need it, and it takes long to import.
-    from jsonschema import Draft202012Validator
-
     schema = read_schema(run)
     if not isinstance(schema, list):
         run.violated("a list of fields", show(schema))
+    # Few children need it, and it takes long to import.
+    from jsonschema import Draft202012Validator
+
     validator = Draft202012Validator(spec.schema("config-field"))
     for number, field in enumerate(schema, 1):
         error = next(iter(validator.iter_errors(field)), None)

@@ -27,6 +27,7 @@ _LONGEST_LINE = 4_000_000
 CUT_OFF = 97
 
 _encode = json.JSONEncoder().encode
+_decode = json.JSONDecoder().decode
 
 
 def shorten(text: str, limit: int = LONGEST) -> str:
@@ -112,7 +113,8 @@ class Wire:
     The child's end: writes messages, whole lines at a time, from any thread.
 
     Guarantees:
-        A forked copy of the process writes nothing.
+        A forked copy of the process writes nothing and ends where it would: if each went on with
+        the check, each recall of a provider that forks there would double their number.
         Where the descriptor is closed, or has become another file, the process ends with CUT_OFF:
         nobody would hear it any more, and nothing of the kit's gets into a file of the provider.
     """
@@ -127,7 +129,7 @@ class Wire:
     def send(self, kind: str, **fields: Any) -> None:
         """Write one message of `kind`."""
         if getpid() != self._pid:
-            return
+            _exit(0)
         # The line end in front keeps a message whole when somebody else wrote a part of a line.
         data = f"\n{_encode({'kind': kind, 'pid': self._pid, **fields})}\n".encode("ascii")
         with self._lock:
@@ -176,8 +178,8 @@ def lines(descriptor: int, pending: bytearray) -> Iterator[dict[str, Any]]:
     whole, _, rest = data.rpartition(b"\n")
     found = bytes(pending + whole).split(b"\n")
     pending[:] = rest
-    for line in found:
+    for line in filter(None, found):
         with contextlib.suppress(ValueError, RecursionError):
-            message = json.loads(line)
+            message = _decode(line.decode("utf-8"))
             if isinstance(message, dict):
                 yield message
