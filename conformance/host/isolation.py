@@ -157,9 +157,14 @@ def _assert_unseen(
             continue
         if len(seen) != 1:
             run.violated(f"one call of {who}", f"{len(seen)} calls")
-        if seen[0] != before:
+        if seen[0] != before and not _is_left_out(run, seen[0]):
             expected = f"{who} gets the messages as the agent has them"
             run.violated(expected, _first_difference(before, seen[0]))
+
+
+def _is_left_out(run: HostRun, seen: list[Any]) -> bool:
+    """Whether a driver's binding hands over no messages at all."""
+    return run.loaded.is_driver and not seen
 
 
 def _first_difference(before: list[Any], after: list[Any]) -> str:

@@ -160,11 +160,8 @@ def a_forbidden_tool_is_neither_offered_nor_called(run: HostRun) -> None:
         run.violated(f"no call of {forbidden!r}", observed, operation="call_tool")
 
 
-@check("MP-HOST-TOOL-006")
+@check("MP-HOST-TOOL-006", budget_s=240.0)
 def a_call_ends_at_its_deadline(run: HostRun) -> None:
-    if not run.takes("deadlines"):
-        raise Untestable("needs a factory that takes `deadlines`: a call may take a minute else")
-
     def attempt(deadlines: Deadlines) -> None:
         names = [_named(run), _named(run)]
         slow = run.serving("tools", schemas=[tool(names[0])], handle_tool_call=run.gate("{}"))

@@ -195,8 +195,11 @@ def compression_gets_role_and_plain_text(run: HostRun) -> None:
     for provider in providers:
         run.wait_until(lambda p=provider: p.count("on_compress") > 0, 2.0)  # type: ignore[misc]
         calls = provider.named("on_compress")
-        if len(calls) != 1 or calls[0].args[1] != 3:
-            run.violated("one on_compress with compression_count 3", show(calls))
+        if len(calls) != 1:
+            run.violated("one on_compress", show(calls))
+        # A driver's binding may know no count.
+        if calls[0].args[1] != 3 and not run.loaded.is_driver:
+            run.violated("compression_count 3", show(calls[0].args[1]))
         _assert_same(run, expected, calls[0].args[0])
 
 

@@ -94,7 +94,8 @@ class HostDriver:
 
     Attributes:
         without: Step to the reason why the framework has no such thing.
-        deadlines: The host's own budgets, where they differ from the specification's.
+        deadlines: The host's own budgets. An instance that takes `deadlines` and keeps only some of
+            them says here which ones it has.
         most_providers: How many providers the host takes at a time; None for any number.
         own_tool: Name of a tool that is the host's own, or "".
         fence: Where the functions of the host's fence are; its module or package if None.

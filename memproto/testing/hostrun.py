@@ -71,7 +71,8 @@ class HostRun:
         logging.getLogger().addHandler(reports)
         if not self.loaded.is_driver:
             made = RegistryDriver(made, rules if "policy" in takes else None)
-        own = deadlines if "deadlines" in takes else getattr(made, "deadlines", None)
+        own = getattr(made, "__dict__", {}).get("deadlines") or (deadlines if "deadlines" in takes else None)
+        own = own or getattr(made, "deadlines", None)
         is_registry = not self.loaded.is_driver
         host = Host(self, made, own or Deadlines(), reports, is_registry=is_registry)
         self._hosts.append(host)
@@ -138,7 +139,7 @@ class HostRun:
         self.open_gates()
         for host in self._hosts:
             if not host.is_closed:
-                with contextlib.suppress(Violation):
+                with contextlib.suppress(Violation, Untestable):
                     host.close()
             host.dismiss()
             logging.getLogger().removeHandler(host.reports)
