@@ -214,6 +214,8 @@ def _write(folder: Path, target: str, provider: Any, local: Path | None) -> None
         text = _COPIED.format(**words, **known)
     (folder / "__init__.py").write_text(text, "utf-8")
     (folder / "plugin.yaml").write_text(_manifest(folder.name, target, provider), "utf-8")
+    if settings := _settings(provider):
+        (folder / "memproto.toml").write_text(settings, "utf-8")
 
 
 def _copy(source: Path, folder: Path) -> None:
@@ -241,6 +243,18 @@ def _hooks(provider: Any) -> list[str]:
     served = {key for key in SERVED if has_hooks(provider, key)}
     rows = [row.hermes for row in OPERATIONS.values() if row.extension in served]
     return ["on_memory_write", "on_pre_compress", *rows]
+
+
+def _settings(provider: Any) -> str:
+    """For the kit, what the provider declares and a Hermes provider cannot; "" for nothing."""
+    try:
+        declared = dict(provider.capabilities())
+    except Exception:  # natively nobody asks before a session
+        return ""
+    told = {key: declared[key] for key in ("retention", "recall_basis") if key in declared}
+    told |= {key: sorted(declared[key]) for key in ("stores", "isolates") if key in declared}
+    lines = [f"declares.{key} = {json.dumps(value)}\n" for key, value in told.items()]
+    return "".join(["# What the kit is to take for declared; see docs/settings.md.\n", *lines])
 
 
 def _version_of(target: str) -> str:

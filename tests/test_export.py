@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+import tomllib
 
 import pytest
 
@@ -10,6 +11,8 @@ from memproto import cli, loading
 from memproto.adapters.hermes import from_hermes
 from memproto.export import export
 from tests.kit_runs import ROOT
+
+WRITTEN = {"__init__.py", "plugin.yaml", "memproto.toml"}
 
 BUILTIN = "memproto.reference_providers.builtin:BuiltinMemoryProvider"
 
@@ -55,7 +58,7 @@ def test_a_module_of_the_working_directory_is_copied_and_remembers_elsewhere(wor
     assert cli.main(["export-hermes", "complete", "out/my-notes"]) == 0
     assert "provider: my-notes" in capsys.readouterr().out
     folder = work / "out" / "my-notes"
-    assert {path.name for path in folder.iterdir()} == {"__init__.py", "plugin.yaml", "complete.py"}
+    assert {path.name for path in folder.iterdir()} == {*WRITTEN, "complete.py"}
     (work / "complete.py").unlink()
     assert loaded(folder).name == "my-notes"
     assert remembers(folder, work)
@@ -74,8 +77,25 @@ def test_a_package_of_the_working_directory_is_copied_whole(work):
 def test_an_installed_provider_is_imported_by_its_name(work):
     for number, target in enumerate(("builtin", BUILTIN)):
         folder = export(target, work / f"bounded{number}", work)
-        assert {path.name for path in folder.iterdir()} == {"__init__.py", "plugin.yaml"}
+        assert {path.name for path in folder.iterdir()} == WRITTEN
         assert remembers(folder, work / f"home{number}")
+
+
+def test_what_the_provider_declares_is_told_to_the_kit(work):
+    folder = export(BUILTIN, work / "bounded", work)
+    settings = tomllib.loads((folder / "memproto.toml").read_text("utf-8"))
+    assert settings["declares"]["stores"] == ["tools", "writes"]
+    assert settings["declares"]["recall_basis"] == "session"
+
+
+def test_a_provider_that_declares_in_a_session_only_is_exported_without(work):
+    source = (work / "complete.py").read_text("utf-8")
+    shy = (
+        "\n\nclass Shy(Complete):\n    def capabilities(self):\n        return {1: self.session}\n"
+    )
+    (work / "shy.py").write_text(source + shy)
+    folder = export("shy:Shy", work / "shy-notes", work)
+    assert not (folder / "memproto.toml").exists()
 
 
 def test_the_manifest_names_the_hooks_that_the_provider_has(work):

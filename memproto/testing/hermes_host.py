@@ -20,11 +20,12 @@ from memproto.adapters.hermes_base import base_class
 from memproto.adapters.hermes_export import to_hermes
 from memproto.adapters.hermes_hosted import hooks_called
 from memproto.deadlines import Deadlines
-from memproto.errors import SecondExternalProvider
+from memproto.errors import DuplicateProvider, InvalidLabel
+from memproto.fence import strip_memory_context
 from memproto.loading.host import version
 from memproto.testing.driver import Compressed, HostDriver, Start, SwitchKind, Turn
 from memproto.testing.hermes_bridge import Bridge
-from memproto.types import SPEC_VERSION
+from memproto.types import SPEC_VERSION, is_label
 
 _log = logging.getLogger(__name__)
 
@@ -57,9 +58,14 @@ class _Fence:
             return getattr(_manager_module(), name)
         raise AttributeError(name)
 
-    def build_memory_context_block(self, contexts: Sequence[tuple[str, str]]) -> str:
-        """As `prefetch_all` merges them."""
-        said = [text for _, text in contexts if text and text.strip()]
+    def build_memory_context_block(self, contexts: Sequence[tuple[str, Any]]) -> str:
+        """As `prefetch_all` merges them; names are those that `register` takes."""
+        for label, text in contexts:
+            if not is_label(label):
+                raise InvalidLabel(f"{label!r} is no name of a provider")
+            if not isinstance(text, str):
+                return str(_manager_module().build_memory_context_block(text))
+        said = [text for _, text in contexts if text.strip()]
         return str(_manager_module().build_memory_context_block("\n\n".join(said)))
 
     def inject_memory_context(self, content: Any, contexts: Sequence[tuple[str, str]]) -> Any:
@@ -72,6 +78,7 @@ class Driver(HostDriver):
     """One agent of Hermes: `agent_init.py`, `turn_context.py`, `run_agent.py`, `cli.py`."""
 
     own_tool = _OWN_TOOL
+    most_providers = 1
     fence = _Fence()
 
     def __init__(self, *, deadlines: Deadlines | None = None) -> None:
@@ -87,23 +94,33 @@ class Driver(HostDriver):
         self._history: list[dict[str, Any]] = []
         self._turns = itertools.count(1)
         self._key = ""
+        self._is_over = False
+        self._prompt: str | None = None
 
     # -- the life of a session --------------------------------------------------------------------
 
     def register(self, provider: Any) -> None:
-        """One provider; that it is one, and its name, `to_hermes` sees to."""
+        """
+        Any number; that each is a provider, and its name, `to_hermes` sees to.
+
+        Hermes takes one beside its own memory. What the manager does for all of its providers is
+        written for several, and judged so: the one rule is lifted where they are added.
+        """
         to_hermes(provider)
-        if self._bridges:
-            raise SecondExternalProvider("Hermes takes one provider beside its own memory")
+        if any(bridge.name == provider.name for bridge in self._bridges):
+            raise DuplicateProvider(f"{provider.name} is registered already")
         self._bridges.append(Bridge(provider))
 
     def start(self, session: Start) -> None:
         """As `agent_init.py`, which opens no memory at all outside of conversations."""
+        if session.denied_tools:
+            raise NotImplementedError  # tools are switched off by whole sets
         self._key, self._model = session.session_id, session.model
         if session.config.get("agent_context", "primary") != "primary":
             return
         try:
             for bridge in self._bridges:
+                self._manager._has_external = False  # noqa: SLF001 - see `register`
                 if bridge.is_available():
                     self._manager.add_provider(bridge)
             self._manager.initialize_all(session.session_id, **self._keywords(session))
@@ -127,13 +144,16 @@ class Driver(HostDriver):
         return {**promised, **known, "hermes_home": session.home}
 
     def end(self) -> None:
-        """As `commit_memory_session` of `run_agent.py`."""
-        with contextlib.suppress(Exception):
-            self._manager.on_session_end(self._history)
+        """As a gateway whose session has expired: its agent is shut down, and forgotten."""
+        self.exit()
+        self._is_over = True
 
     def exit(self) -> None:
         """As `shutdown_memory_provider` of `run_agent.py`."""
-        self.end()
+        if self._is_over:
+            return
+        with contextlib.suppress(Exception):
+            self._manager.on_session_end(self._history)
         with contextlib.suppress(Exception):
             self._manager.shutdown_all()
 
@@ -196,8 +216,15 @@ class Driver(HostDriver):
         return str(self._manager.prefetch_all(user_message) or "")
 
     def record(self, user_message: str, answer: str) -> None:
-        """As `_sync_external_memory_for_turn` of `run_agent.py`."""
-        user, told = (_flat(text) if self._is_newer else text for text in (user_message, answer))
+        """
+        As `_sync_external_memory_for_turn` of `run_agent.py`.
+
+        The loop hands over `original_user_message`, which it keeps beside what it sends.
+        """
+        original: Any = user_message
+        if isinstance(original, str):
+            original = strip_memory_context(original)
+        user, told = (_flat(text) if self._is_newer else text for text in (original, answer))
         if not (user and told):
             return
         with contextlib.suppress(Exception):
@@ -255,8 +282,10 @@ class Driver(HostDriver):
         return json.dumps({"error": f"Unknown tool: {name}"})
 
     def prompt(self) -> str:
-        """What providers add to the system prompt."""
-        return str(self._manager.build_system_prompt())
+        """What providers add to the system prompt, which is built once and kept."""
+        if self._prompt is None:
+            self._prompt = str(self._manager.build_system_prompt())
+        return self._prompt
 
     # -- boundaries -------------------------------------------------------------------------------
 
@@ -271,7 +300,7 @@ class Driver(HostDriver):
         """As `/new`, `/resume`, `/branch`, `/undo` and a compression of `cli.py`."""
         if kind == "rewind" and not self._is_newer:
             raise NotImplementedError
-        left, self._key = self._key, new_session_id
+        left, self._key, self._prompt = self._key, new_session_id, None
         keywords: dict[str, Any] = {"parent_session_id": left, "reset": kind == "new"}
         if kind == "rewind":
             keywords = {"parent_session_id": "", "reset": False, "rewound": True}
@@ -282,7 +311,7 @@ class Driver(HostDriver):
                 )
             else:
                 if kind == "new" and self._history:
-                    self.end()
+                    self._manager.on_session_end(self._history)
                 self._manager.on_session_switch(new_session_id, **keywords)
         self._history = [] if kind in ("new", "resume") else self._history
 
