@@ -8,6 +8,8 @@ from collections.abc import Callable
 from memproto.deadlines import Clock
 from memproto.registry.workers import Worker
 
+_FEW = 64
+
 
 class Alarm:
     """
@@ -34,7 +36,7 @@ class Alarm:
         return self._act is not None
 
     def cancel(self) -> None:
-        """Forget what was to happen; the moment stays, since to take it out would cost more."""
+        """Forget what was to happen; the moment is forgotten with others, later."""
         self._act = None
 
     def ring(self) -> None:
@@ -59,6 +61,7 @@ class Timekeeper:
         self._numbers = itertools.count()
         self._worker: Worker | None = None
         self._is_serving = False
+        self._most = _FEW
 
     def at(self, until: float, act: Callable[[], None]) -> Alarm:
         """Returns the alarm; raises RuntimeError where no thread can be started for it."""
@@ -67,6 +70,8 @@ class Timekeeper:
             if not self._is_serving:
                 self._start()
             heapq.heappush(self._alarms, alarm)
+            if len(self._alarms) > self._most:
+                self._drop_cancelled()
             if self._alarms[0] is alarm:
                 self._changed.notify()
         return alarm
@@ -74,10 +79,14 @@ class Timekeeper:
     def tidy(self) -> bool:
         """Forget the moments of cancelled alarms; False while the thread, with no other, ends."""
         with self._changed:
-            self._alarms = [alarm for alarm in self._alarms if alarm.is_set]
-            heapq.heapify(self._alarms)
+            self._drop_cancelled()
             self._changed.notify()
             return bool(self._alarms) or self._worker is None or not self._worker.is_alive()
+
+    def _drop_cancelled(self) -> None:
+        self._alarms = [alarm for alarm in self._alarms if alarm.is_set]
+        heapq.heapify(self._alarms)
+        self._most = max(_FEW, 2 * len(self._alarms))  # so that it is seldom worth doing
 
     def _start(self) -> None:
         self._worker = Worker(self._name)
