@@ -13,7 +13,7 @@ from memproto.recording import Recording
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from memproto.tracing import judge, read
 from tests.recorded import lived
-from tests.trace_cases import calls, early, one
+from tests.trace_lives import calls, early, one
 from tests.traced import Script
 
 Check = Callable[..., tuple[int, str, str]]

@@ -12,7 +12,8 @@ from memproto.lifecycle import life
 from memproto.testing import incidents
 from memproto.tracing import judge, providers, read
 from memproto.tracing.order import Told, seen
-from tests.trace_cases import IN_ORDER, OUT_OF_ORDER, early
+from tests.trace_cases import IN_ORDER, OUT_OF_ORDER
+from tests.trace_lives import early
 from tests.traced import Script, findings
 
 

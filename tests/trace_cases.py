@@ -1,160 +1,34 @@
-"""Sessions as a host may live them, in order and out of it, with the rules that are violated."""
+"""Traces in order, and out of it with the rules that are violated."""
 
 from collections.abc import Callable
-from typing import Any
 
-from tests.traced import Script, digest, text
-
-TURN = {"turn_texts": digest("a"), "block": False}
-SWITCH = {"args": {"new_session_id": text("session-8")}, "reset": True, "rewound": False}
-_YES = {"answer": True}
-
-
-def whole(number: str, words: str) -> dict[str, Any]:
-    texts = {"turn_id": digest(number), "turn_texts": digest(words)}
-    return {**texts, "turn_context": "primary", "block": False}
-
-
-def beside(first: str, second: str, after_s: float = 0.0) -> Script:
-    """The second call is made and returns while the first one runs."""
-    script = Script().start()
-    under_way = script.begin(first)
-    script.now_s += after_s
-    script.call(second)
-    script.end(under_way, took_s=after_s + 0.2)
-    return script.close()
-
-
-def hanging(operation: str, after_s: float, *then: str) -> Script:
-    """A call that never returns, and what comes after some seconds."""
-    script = Script().start("prewarm", "turns")
-    script.begin(operation)
-    script.now_s += after_s
-    for name in then:
-        script.call(name)
-    return script.close()
-
-
-def closed_beside_a_write(after_s: float) -> Script:
-    script = Script().start()
-    script.call("recall")
-    under_way = script.begin("record", **TURN)
-    script.now_s += after_s
-    script.call("close")
-    script.end(under_way)
-    script.stop()
-    return script
-
-
-def calls(*operations: str, serves: tuple[str, ...] = ()) -> Script:
-    """A session with these calls."""
-    script = Script().start(*serves)
-    for name in operations:
-        script.call(name)
-    return script.close()
-
-
-def one(operation: str, result: Any = "null", *serves: str, took_s: float = 0.1) -> Script:
-    script = Script().start(*serves)
-    script.call(operation, result, took_s=took_s)
-    return script.close()
-
-
-def raising(operation: str, error: str, *serves: str) -> Script:
-    script = Script().start(*serves)
-    script.fail(script.begin(operation), error)
-    return script.close()
-
-
-def early(*operations: str, answer: Any = True) -> Script:
-    """Calls of an instance that was asked whether it can start; `close` is one of them."""
-    script = Script()
-    script.call("available", "bool", found={"answer": answer})
-    for name in operations:
-        script.call(name, {"declare": "object", "unavailable_reason": "str"}.get(name, "null"))
-    script.stop()
-    return script
-
-
-def unasked() -> Script:
-    script = Script()
-    script.call("open")
-    script.call("declare", "object")
-    return script.close()
-
-
-def failed_start(error: str, *then: str) -> Script:
-    script = Script()
-    script.call("available", "bool", found=_YES)
-    script.fail(script.begin("open"), error)
-    for name in then:
-        script.call(name)
-    return script.close()
-
-
-def two_closes_at_once() -> Script:
-    script = Script().start()
-    first = script.begin("close")
-    script.call("close")
-    script.end(first)
-    script.stop()
-    return script
-
-
-def slow_close() -> Script:
-    script = Script().start()
-    script.call("close", took_s=15.2)
-    script.stop()
-    return script
-
-
-def tool(called: str, *, is_json: bool = True, declared: str = "harbour_find") -> Script:
-    script = Script().start("tools", tools=(declared,))
-    script.call("tools", "list", found={"tool_names": [digest("harbour_find")]})
-    script.call("call_tool", "str", args={"tool_name": text(called)}, found={"json": is_json})
-    return script.close()
-
-
-def sessions(*steps: str) -> Script:
-    """A session with the steps; `switch` leads to another one."""
-    script = Script().start("sessions")
-    for step in steps:
-        if step == "switch":
-            script.call("switch", **SWITCH)
-            script.session = digest("session-8")
-        else:
-            script.call(step, **(TURN if step == "record" else {}))
-    return script.close()
-
-
-def writes(*rows: tuple[str, dict[str, Any]], **opened: Any) -> Script:
-    script = Script().start("record", **opened)
-    for operation, facts in rows:
-        script.call(operation, **facts)
-    return script.close()
-
-
-def prompts(first: str, second: str, *, in_another_session: bool = False) -> Script:
-    script = Script().start("prompt", "sessions")
-    script.call("prompt", text(first))
-    script.call("end")
-    if in_another_session:
-        script.call("switch", **SWITCH)
-        script.session = digest("session-8")
-        script.call("end")
-    script.call("prompt", text(second))
-    return script.close()
-
-
-def hermes() -> Script:
-    """A host of the Hermes binding, which reads schemas when it takes a provider in."""
-    script = Script("hermes")
-    script.call("tools", "list")
-    script.start()
-    script.call("compress", plain=False)
-    script.call("recall", text(""))
-    return script.close()
-
+from tests.trace_lives import (
+    TURN,
+    asked_and_stored,
+    beside,
+    calls,
+    closed_beside_a_write,
+    delegated,
+    early,
+    failed_start,
+    hanging,
+    hermes,
+    one,
+    prepared,
+    prompts,
+    raising,
+    sessions,
+    slow_close,
+    starts_that_hang,
+    switched,
+    tool,
+    turn_starts,
+    two_closes_at_once,
+    unasked,
+    whole,
+    writes,
+)
+from tests.traced import Script
 
 IN_ORDER: dict[str, Callable[[], Script]] = {
     "a session": calls,
@@ -181,6 +55,16 @@ IN_ORDER: dict[str, Callable[[], Script]] = {
         "a", "b", in_another_session=True
     ),
     "a Hermes host": hermes,
+    "a recall for each turn that begins": lambda: turn_starts(
+        "turn_start", "recall", "turn_start", "recall"
+    ),
+    "the same words in two turns": lambda: asked_and_stored(2, 2),
+    "a turn that was not recalled for": lambda: asked_and_stored(0, 2),
+    "a preparation behind its turn": lambda: prepared(early=False),
+    "two children with equal results": lambda: delegated("c-1", "c-2"),
+    "children without a session": lambda: delegated("", ""),
+    "a rewind": lambda: switched("session-7", rewound=True),
+    "a resumed session": lambda: switched("session-8"),
     "a job that writes nothing": lambda: writes(context="cron"),
     "a job whose writes are wanted": lambda: writes(
         ("record", TURN), context="cron", contexts=["cron", "primary"]
@@ -248,21 +132,52 @@ OUT_OF_ORDER: dict[str, tuple[Callable[[], Script], list[str]]] = {
         lambda: writes(("compress", {"plain": False})),
         ["MP-HOST-COMP-001"],
     ),
-    "a turn of a job": (lambda: writes(("record", TURN), context="cron"), ["80-hosts"]),
+    "a turn of a job": (lambda: writes(("record", TURN), context="cron"), ["MP-HOST-CTX-001"]),
     "a turn of a job in a conversation": (
         lambda: writes(("record_turn", whole("1", "a") | {"turn_context": "cron"})),
-        ["80-hosts"],
+        ["MP-HOST-CTX-001"],
     ),
-    "a session that was ended twice": (lambda: sessions("end", "end"), ["80-hosts"]),
-    "a session that was never ended": (lambda: sessions("record"), ["80-hosts"]),
-    "a switch before the end": (lambda: sessions("switch", "end"), ["80-hosts"]),
+    "a session that was ended twice": (lambda: sessions("end", "end"), ["MP-HOST-SESS-001"]),
+    "a session that was never ended": (lambda: sessions("record"), ["MP-HOST-SESS-001"]),
+    "a switch before the end": (lambda: sessions("switch", "end"), ["MP-HOST-SESS-001"]),
     "a turn by both hooks": (
         lambda: writes(("record_turn", whole("1", "a")), ("record", TURN)),
-        ["74-record"],
+        ["MP-HOST-REC-001"],
     ),
     "another turn with a used id": (
         lambda: writes(("record_turn", whole("1", "a")), ("record_turn", whole("1", "b"))),
-        ["74-record"],
+        ["MP-HOST-REC-002"],
+    ),
+    "a recall for a turn of which nothing was told": (
+        lambda: turn_starts("turn_start", "recall", "recall"),
+        ["MP-HOST-TSTART-001"],
+    ),
+    "a recall before its turn begins": (
+        lambda: turn_starts("recall", "turn_start"),
+        ["MP-HOST-TSTART-001"],
+    ),
+    "a turn that begins and hangs": (starts_that_hang, ["MP-TSTART-002"]),
+    "a turn recorded twice": (lambda: asked_and_stored(1, 2), ["MP-HOST-TURN-007"]),
+    "a preparation that overtakes its turn": (
+        lambda: prepared(early=True),
+        ["MP-HOST-PREWARM-001"],
+    ),
+    "a delegation told twice": (lambda: delegated("c-1", "c-1"), ["MP-HOST-DELEG-001"]),
+    "a rewind to another session": (
+        lambda: switched("session-8", rewound=True),
+        ["MP-HOST-SESS-005"],
+    ),
+    "a new conversation in the same session": (
+        lambda: switched("session-7", reset=True),
+        ["MP-HOST-SESS-005"],
+    ),
+    "a recall beside a switch": (
+        lambda: switched("session-8", recalls=True),
+        ["MP-HOST-SESS-006"],
+    ),
+    "a config without what is promised": (
+        lambda: Script().start(keys=["home", "platform"]).close(),
+        ["MP-HOST-INIT-003"],
     ),
     "a late recall": (lambda: one("recall", took_s=5.5), ["MP-RECALL-002"]),
     "a late shutdown": (slow_close, ["MP-SHUT-005"]),

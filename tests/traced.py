@@ -14,6 +14,8 @@ ID = "9b1f6c2e7d504a83"
 OPENED = {
     "context": "primary",
     "contexts": ["primary"],
+    "keys": ["home", "protocol", "deadlines", "limits", "platform"],
+    "hooks": [],
     "deadlines": {"enrich_s": 5.0, "compress_s": 120.0, "shutdown_s": 15.0},
 }
 

@@ -83,6 +83,7 @@ class ExampleAgent(HostDriver):
 
     def compress(self, messages, compression_count):
         asked = []
+        self.agent.compressions = compression_count - 1
         self.agent.model = lambda messages, tools: asked.extend(messages) or iter(("Summary.",))
         kept = self.agent.summarized(messages) is None
         return Compressed(kept, "\n".join(message["content"] for message in asked[2:]))

@@ -10,11 +10,12 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from memproto.operations import EXTENSION_HOOKS
+from memproto.operations import EXTENSION_HOOKS, OPERATIONS
 from memproto.recording.salt import Salt
 
 _CONTEXTS = ("primary", "subagent", "cron", "flush")
 _BUDGETS = ("initialize_s", "enrich_s", "compress_s", "shutdown_s", "turn_start_s", "tool_s")
+_KEYS = ("home", "protocol", "deadlines", "limits", "platform", "user_id", "agent_identity")
 _MOST_NAMES = 256
 _MOST_JSON = 1 << 20
 
@@ -50,12 +51,22 @@ def _open(args: Mapping[str, Any], salt: Salt) -> dict[str, Any]:
     if not isinstance(config, Mapping):
         return {}
     told: dict[str, Any] = {"context": _word(config.get("agent_context", "primary"), _CONTEXTS)}
+    told["keys"] = [key for key in _KEYS if key in config]
     protocol, deadlines = config.get("protocol"), config.get("deadlines")
-    contexts = protocol.get("contexts") if isinstance(protocol, Mapping) else None
-    if isinstance(contexts, list | tuple):
-        told["contexts"] = sorted({_word(one, _CONTEXTS) for one in contexts})
+    if isinstance(protocol, Mapping):
+        told |= _protocol(protocol)
     if isinstance(deadlines, Mapping):
         told["deadlines"] = {k: deadlines[k] for k in _BUDGETS if _is_number(deadlines.get(k))}
+    return told
+
+
+def _protocol(protocol: Mapping[str, Any]) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    contexts, called = protocol.get("contexts"), protocol.get("hooks")
+    if isinstance(contexts, list | tuple):
+        told["contexts"] = sorted({_word(one, _CONTEXTS) for one in contexts})
+    if isinstance(called, list | tuple):
+        told["hooks"] = [row.native for row in OPERATIONS.values() if row.native in called]
     return told
 
 
@@ -99,6 +110,7 @@ def _record_turn(args: Mapping[str, Any], salt: Salt) -> dict[str, Any]:
         return {}
     return {
         "turn_id": salt.digest(turn.get("turn_id")),
+        "turn_message": salt.digest(turn.get("user_message")),
         "turn_session": salt.digest(turn.get("session_id")),
         "turn_texts": salt.digest([turn.get("user_message"), turn.get("assistant_response")]),
         "turn_context": _word(turn.get("context", "primary"), _CONTEXTS),

@@ -14,7 +14,7 @@ _POSITIONS: dict[str, tuple[str, ...]] = {
     "mirror": ("action", "target", "content", "old_text"),
     "compress": ("messages", "compression_count"),
     "call_tool": ("tool_name", "args"),
-    "prewarm": ("query",),
+    "prewarm": ("user_message",),
     "turn_start": ("turn_number", "message"),
     "end": _MESSAGES,
     "switch": ("new_session_id",),
@@ -32,6 +32,7 @@ _OTHERWISE = {
     "recall": {"query": "user_message"},
     "record": {"user_content": "user_message", "assistant_content": "assistant_response"},
     "open": {"session_id": "session_key"},
+    "prewarm": {"query": "user_message"},
 }
 
 #: Names of arguments that are written as they are; any other name could be a user's text.

@@ -1,8 +1,10 @@
 """All that a trace shows against its host and its providers."""
 
-from memproto.tracing import hosts, order, providers
+from memproto.tracing import hosts, order, providers, sessions, turns
 from memproto.tracing.findings import Finding, rule
 from memproto.tracing.reading import Trace
+
+_RULES = (order, hosts, sessions, turns, providers)
 
 
 def judge(trace: Trace, *, still_running: bool = False) -> list[Finding]:
@@ -17,6 +19,6 @@ def judge(trace: Trace, *, still_running: bool = False) -> list[Finding]:
     for provider in trace.providers.values():
         calls = [call for call in trace.calls if call.instance == provider.number]
         told = order.Told(provider, calls, trace.ended_s, is_over)
-        seen = [*order.seen(told), *hosts.seen(told), *providers.seen(told)]
+        seen = [one for rules in _RULES for one in rules.seen(told)]
         found += [Finding(line, provider.name, rule(name), what) for line, name, what in seen]
     return sorted(found, key=lambda finding: finding.line)

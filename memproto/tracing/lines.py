@@ -129,6 +129,7 @@ def _among(*words: object) -> Callable[[object], bool]:
 _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
     "start": {"at_s": _is_number, "format": _among(1), "spec": _is_text, "started_at": _is_text},
     "provider": {
+        "at_s": _is_number,
         "instance": _is_count,
         "provider": _is_text,
         "binding": _among("native", "hermes"),

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterator, Sequence
 from math import inf
+from typing import Any
 
 from memproto import lifecycle
 from memproto.operations import OPERATIONS
@@ -58,12 +59,28 @@ class Told:
         returned = (call for call in self.of(operation) if call.outcome == "returned")
         return next(returned, None)
 
+    @property
+    def served(self) -> tuple[str, ...]:
+        """The declared extensions; none where the provider was not asked."""
+        declared = self.first("declare")
+        return tuple(words(declared.found.get("extensions"))) if declared else ()
+
+    def opening(self, name: str) -> Any:
+        """What the host told the provider when it opened it."""
+        opened = self.first("open")
+        return opened.facts.get(name) if opened else None
+
     def deadline_s(self, operation: str, default: float) -> float:
         """When the host gives a call up, as it told the provider, or the default."""
         opened = self.of("open")
         given = opened[0].facts.get("deadlines") if opened else None
         value = given.get(_DEADLINES.get(operation, operation)) if isinstance(given, dict) else None
         return float(value) if isinstance(value, int | float) else default
+
+
+def words(value: object) -> list[str]:
+    """The texts in a list that somebody wrote."""
+    return [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
 
 
 def seen(told: Told) -> Iterator[Seen]:
