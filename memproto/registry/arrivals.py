@@ -41,7 +41,10 @@ class Arrival(Gather):
 
     def finish(self) -> None:
         """Take no answer any more, and tell what came of the calls."""
-        self._close_for(self.calls)
+        if (
+            self.pending
+        ):  # else nobody is left who could hand in, and the last one may hold the lock
+            self._close_for(self.calls)
         for call in self.calls:
             call.tell()
 
