@@ -1,16 +1,23 @@
 """
 Whether a conclusive outcome of the builtin provider ever changes, on a quiet and on a busy machine.
 
-    python benchmarks/stability.py [RUNS] [busy]
+    python benchmarks/stability.py [RUNS] [--profile quick|ci|deep] [--busy] [--workers N]
 
-Prints for how many requirements two runs came to different conclusions, and the share of outcomes
-that were inconclusive; `busy` keeps every core occupied meanwhile.
+Prints how many runs there were and with which exit codes, the outcomes, the requirements for which
+two runs came to different conclusions, and the share of outcomes that were inconclusive. `--busy`
+keeps every core occupied meanwhile; `--workers` spreads each run over so many processes, as `-n`.
+With `--keep DIR` a run that another one contradicts, or in which something is open, leaves its
+report there. The exit code is 1 where a requirement changed between two conclusive outcomes, too
+many outcomes were open, or a run gave no report.
 """
 
+import argparse
 import collections
 import contextlib
+import dataclasses
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,15 +25,45 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+#: Of all outcomes no more than this part may be inconclusive.
+AIM = 0.02
 
-def outcomes(folder: str) -> dict[str, str]:
-    """The outcome of every requirement of one run; `exit code` stands among them."""
-    report = Path(folder, "report.json")
-    words = ["-q", "--memproto=builtin", f"--memproto-report={report}"]
-    command = [sys.executable, "-P", "-m", "pytest", *words]
-    subprocess.run(command, cwd=folder, capture_output=True, check=False)
+#: Outcomes by which a run decides nothing about a requirement.
+OPEN = ("inconclusive", "not_run")
+
+
+@dataclasses.dataclass(frozen=True)
+class Done:
+    """
+    One run.
+
+    Attributes:
+        outcomes: Requirement id to outcome; none where there is no report.
+        code: The exit code.
+        took_s: How long it took.
+
+    """
+
+    outcomes: dict[str, str]
+    code: int
+    took_s: float
+
+
+def run(folder: Path, words: list[str]) -> Done:
+    """Make one run in `folder`, where its report stays."""
+    report = folder / "report.json"
+    report.unlink(missing_ok=True)
+    command = [sys.executable, "-P", "-m", "pytest", "-q", "--memproto=builtin", *words]
+    begin = time.perf_counter()
+    done = subprocess.run(
+        [*command, f"--memproto-report={report}"], cwd=folder, capture_output=True, check=False
+    )
+    took_s = time.perf_counter() - begin
+    if not report.exists():
+        sys.stderr.write(done.stdout.decode()[-2000:] + done.stderr.decode()[-2000:])
+        return Done({}, done.returncode, took_s)
     rows = json.loads(report.read_text("utf-8"))["reports"][0]["results"]
-    return {row["id"]: row["outcome"] for row in rows}
+    return Done({row["id"]: row["outcome"] for row in rows}, done.returncode, took_s)
 
 
 @contextlib.contextmanager
@@ -40,33 +77,68 @@ def load(*, busy: bool) -> Iterator[None]:
     finally:
         for hog in hogs:
             hog.kill()
+            hog.wait()
 
 
-def main(runs: int, *, busy: bool) -> None:
-    """Run the verdict `runs` times and print what differed."""
+def runs(asked: argparse.Namespace) -> Iterator[Done]:
+    """Make one run after the other; what is worth a look stays in the directory to keep."""
+    words = [f"--memproto-profile={asked.profile}"]
+    words += ["-n", str(asked.workers)] if asked.workers else []
+    usual: dict[str, str] = {}
+    with load(busy=asked.busy), tempfile.TemporaryDirectory() as name:
+        for number in range(asked.runs):
+            done = run(Path(name), words)
+            usual = usual or done.outcomes
+            if asked.keep and (done.outcomes != usual or set(OPEN) & {*done.outcomes.values()}):
+                asked.keep.mkdir(parents=True, exist_ok=True)
+                with contextlib.suppress(FileNotFoundError):
+                    shutil.copy(Path(name, "report.json"), asked.keep / f"run-{number}.json")
+            yield done
+
+
+def changed(seen: dict[str, collections.Counter[str]]) -> dict[str, dict[str, int]]:
+    """The requirements with more than one conclusive outcome."""
+    return {name: dict(c) for name, c in sorted(seen.items()) if len(set(c) - set(OPEN)) > 1}
+
+
+def tell(found: list[Done], asked: argparse.Namespace) -> bool:
+    """Print what came of the runs; whether nothing changed and few outcomes were open."""
     seen: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    took_s: list[float] = []
-    with load(busy=busy), tempfile.TemporaryDirectory() as folder:
-        for _ in range(runs):
-            begin = time.perf_counter()
-            for name, outcome in outcomes(folder).items():
-                seen[name][outcome] += 1
-            took_s.append(time.perf_counter() - begin)
-    _tell(seen, took_s, busy=busy)
-
-
-def _tell(seen: dict[str, collections.Counter[str]], took_s: list[float], *, busy: bool) -> None:
-    open_count = sum(counts["inconclusive"] for counts in seen.values())
-    total = sum(counts.total() for counts in seen.values())
-    changed = {name: dict(c) for name, c in seen.items() if len(set(c) - {"inconclusive"}) > 1}
-    print(f"{len(took_s)} runs{', every core busy' if busy else ''}, {total} outcomes")
-    print(f"requirements that changed between two conclusive outcomes: {len(changed)} {changed}")
-    print(f"inconclusive: {open_count} of {total} ({open_count / total:.2%})")
-    for name, counts in seen.items():
-        if counts["inconclusive"]:
+    for done in found:
+        for name, outcome in done.outcomes.items():
+            seen[name][outcome] += 1
+    outcomes = sum(seen.values(), collections.Counter[str]())
+    total, unsure = outcomes.total(), sum(outcomes[name] for name in OPEN)
+    pace = f"{asked.profile}{', every core busy' if asked.busy else ''}"
+    pace += f", {asked.workers} workers" if asked.workers else ""
+    codes = dict(collections.Counter(done.code for done in found))
+    print(f"{len(found)} runs ({pace}) on {os.cpu_count()} cores, exit codes {codes}")
+    print(f"{total} outcomes of {len(seen)} requirements: {dict(outcomes.most_common())}")
+    print(f"changed between two conclusive outcomes: {len(changed(seen))} {changed(seen) or ''}")
+    print(f"inconclusive: {unsure} of {total} ({unsure / max(total, 1):.2%}; aim {AIM:.0%})")
+    for name, counts in sorted(seen.items()):
+        if any(counts[word] for word in OPEN):
             print(f"  {name}: {dict(counts)}")
-    print(f"a run took {min(took_s):.1f} to {max(took_s):.1f} s")
+    times = sorted(done.took_s for done in found)
+    print(f"a run took {times[0]:.1f} to {times[-1]:.1f} s, the middle one {_middle(times):.1f} s")
+    return not changed(seen) and unsure <= AIM * total and all(d.outcomes for d in found)
+
+
+def _middle(times: list[float]) -> float:
+    return times[len(times) // 2]
+
+
+def main(words: list[str]) -> int:
+    """Run the verdict and print what differed; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, add_help=True)
+    parser.add_argument("runs", nargs="?", type=int, default=10)
+    parser.add_argument("--profile", choices=("quick", "ci", "deep"), default="quick")
+    parser.add_argument("--busy", action="store_true")
+    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--keep", type=Path)
+    asked = parser.parse_args(words)
+    return 0 if tell(list(runs(asked)), asked) else 1
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10, busy="busy" in sys.argv)
+    raise SystemExit(main(sys.argv[1:]))

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable
 from typing import NoReturn
 
-from memproto.testing import routes
+from memproto.testing import routes, tally
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.faults import modes
@@ -85,14 +85,14 @@ def _written(bench: Bench, subject: Subject, route: str) -> dict[str, Fact]:
 def a_late_answer_stores_nothing_twice(run: Run) -> None:
     with relaying(run) as bench:
         route = _stores(run)
-        usual = _times(run, _known(bench, route))
+        usual = tally.times(run, _known(bench, route))
         if not usual:
             reason = "recall does not show a stored text in its own words"
             raise Untestable(f"{reason}; needs: the setting `read_back`")
         fact, subject = run.facts.new(), bench.open()
         _frozen(bench, subject, fact, route)
         run.close(subject)
-        times = _times(run, fact)
+        times = tally.times(run, fact)
         if times > usual:
             run.violated(
                 f"{fact.text!r} stored once, though the answer to it came late",
@@ -117,18 +117,6 @@ def _stored(subject: Subject, fact: Fact, route: str) -> None:
         accepts(subject, fact, route)
     except HookLate as late:
         raise Untestable(f"{late}; see MP-FAULT-002") from None
-
-
-def _times(run: Run, fact: Fact) -> int:
-    """How often the fact is stored, by `read_back`, else by how often a recall holds its text."""
-    with run.session() as again:
-        stored = run.stored(again, fact.text)
-        if stored is not None:
-            return stored
-        if not run.brings_back(again, fact):
-            return 0
-        shown = routes.recalled(again, fact.query) or ""
-        return " ".join(shown.split()).count(fact.text)
 
 
 @check("MP-FAULT-008", budget_s=_BUDGET_S)

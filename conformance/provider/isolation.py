@@ -27,6 +27,7 @@ _NAMED = (
     "socket timeout",
     "sys.excepthook",
     "threading.excepthook",
+    "event-loop policy",
 )
 
 #: So much of what was printed is shown.

@@ -1,10 +1,12 @@
 """Chapter 81: how the process ends, and several processes on one store."""
 
+import signal
 from typing import Any
 
+from memproto.testing import tally
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.ending import EXIT_S, Ended, HostProcess
-from memproto.testing.ending_process import EXIT_CODE
+from memproto.testing.ending_process import EXIT_CODE, TERMINATED
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 
@@ -16,6 +18,15 @@ _ENDS = {"quick": 2, "ci": 5, "deep": 50}
 
 #: Calls of Python functions in a hook after which the user interrupts.
 _POINTS = {"quick": [2, 9], "ci": [1, 3, 9, 25], "deep": [1, 2, 3, 4, 6, 9, 14, 25, 50, 100]}
+
+#: The same, where a signal ends the process; a host of its own for each hook and signal.
+_ENDING_POINTS = {"quick": [2], "ci": [2, 5], "deep": [1, 2, 3, 5, 9, 14]}
+
+#: The hooks in which it comes.
+_HOOKS = ("open", "recall", "record", "mirror", "compress", "close")
+
+#: The exit code by which each ends a host: Ctrl+C that nobody caught, and what init sends.
+_SIGNALS = {signal.SIGINT: -signal.SIGINT, signal.SIGTERM: TERMINATED}
 
 #: A call that no hook comes to: nobody interrupts.
 _NEVER = 1 << 40
@@ -199,3 +210,58 @@ def two_processes_lose_none_of_each_others_writes(run: Run) -> None:
             f"what two processes stored at the same time, {len(accepted)} texts, is recalled",
             f"{len(lost)} did not come back: {lost[0].text!r}",
         )
+
+
+@check("MP-PROC-008", budget_s=_BUDGET_S)
+def a_signal_inside_of_a_hook_ends_the_process(run: Run) -> None:
+    points = _ENDING_POINTS[run.context.profile]
+    hooks = [name for name in _HOOKS if not run.lacks(name)]
+    told = [(name, number) for name in hooks for number in _SIGNALS]
+    if run.context.profile == "quick":
+        # Each hook once, and each signal in half of them.
+        told = [(name, list(_SIGNALS)[place % 2]) for place, name in enumerate(hooks)]
+    for operation, number in told:
+        for point in points:
+            _ends_by_signal(run, operation, number, point)
+
+
+def _ends_by_signal(run: Run, operation: str, number: signal.Signals, point: int) -> None:
+    asked = {"operation": operation, "signal": number, "point": point}
+    ended = _host(run, "signalled", run.facts.several(1), route=_any_route(run), **asked).end()
+    if "signalled" not in ended.marks or ended.code == _SIGNALS[number]:
+        return
+    how = f"{number.name} came inside of {run.hook(operation)} and the program did not catch it"
+    if ended.code is None:
+        _not_of(run, "forgets")
+        run.violated(f"the process ends within {EXIT_S:g} s when {how}", ended.ending)
+    if ended.code == 0:
+        run.violated(
+            f"the process ends by it when {how}", "the hook returned as if nothing had been"
+        )
+
+
+@check("MP-PROC-009", budget_s=_BUDGET_S)
+def a_fork_costs_the_session_nothing(run: Run) -> None:
+    facts, scale = run.facts.several(2), run.context.scale * run.context.slowdown
+    ended = _host(run, "forked", facts, route=_any_route(run), copy_s=EXIT_S * scale).end()
+    _lived(ended, "forked")
+    how = "where its process was forked and the copy called no hook and ended"
+    if "copy 0" not in ended.marks:
+        _not_of(run, "forgets")
+        copy = next(mark for mark in ended.marks if mark.startswith("copy "))
+        run.violated(f"the copy ends with exit code 0 within {EXIT_S:g} s, {how}", copy)
+    if "closed" not in ended.marks:
+        _not_of(run, "plain")
+        run.violated(f"the hooks work and shutdown returns, {how}", ended.trouble or ended.ending)
+    _keeps_both(run, facts, how)
+
+
+def _keeps_both(run: Run, facts: list[Fact], how: str) -> None:
+    """What was stored before the fork and after it is stored, and neither of them twice."""
+    run.needs_route("turns", "writes")
+    if lost := run.lost(facts):
+        _needs_return(run, len(facts))
+        run.violated(f"what was accepted is recalled, {how}", f"{lost[0].text!r} did not come back")
+    before, after = (tally.times(run, fact) for fact in facts)
+    if before > after > 0:
+        run.violated(f"each text is stored once, {how}", f"{facts[0].text!r}: {before} times")

@@ -10,11 +10,12 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import psutil
 
-from memproto.testing import locate, routes
+from memproto.testing import locate, routes, vitals
 from memproto.testing.clauses import NotApplicable, check
 from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised
@@ -105,10 +106,20 @@ def _threads() -> Counter[str]:
         if thread is not None and thread.name == _KITS_OWN:
             # It is in another frame at each look.
             continue
-        place = f"{Path(frame.f_code.co_filename).name}:{frame.f_code.co_name}"
+        place = _running(frame)
         daemon = "" if thread is None else " (daemon)" if thread.daemon else " (no daemon)"
         found[f"a thread in {place}{daemon}"] += 1
     return found
+
+
+def _running(frame: FrameType) -> str:
+    """The outermost function of the provider's in a stack, or where a foreign thread stands."""
+    stack = [frame]
+    while stack[-1].f_back is not None:
+        stack.append(stack[-1].f_back)
+    theirs = (one.f_code for one in reversed(stack) if locate.is_authors(one.f_code.co_filename))
+    code = next(theirs, frame.f_code)
+    return f"{Path(code.co_filename).name}:{code.co_name}"
 
 
 @check("MP-RES-002")
@@ -154,13 +165,13 @@ def _open_now(kind: str) -> str:
 
 @check("MP-RES-003")
 def sessions_leave_no_processes(run: Run) -> None:
-    before = set(_processes())
+    before = set(_processes(run))
     subject = run.open()
     with contextlib.suppress(HookRaised):
         routes.live(subject, run.facts.new())
     run.close(subject)
-    run.wait_until(lambda: not set(_processes()) - before, _ENDING_S)
-    left = [name for pid, name in _processes().items() if pid not in before]
+    run.wait_until(lambda: not set(_processes(run)) - before, _ENDING_S)
+    left = [name for pid, name in _processes(run).items() if pid not in before]
     if left:
         run.violated(
             "no process of the session's runs after shutdown",
@@ -169,9 +180,12 @@ def sessions_leave_no_processes(run: Run) -> None:
         )
 
 
-def _processes() -> dict[int, str]:
+def _processes(run: Run) -> dict[int, str]:
+    """What this process has started; what was disowned is known by its home, this check's."""
+    mine = psutil.Process()
+    orphans = [one for one in psutil.process_iter() if vitals.belongs(one, run.root)]
     found: dict[int, str] = {}
-    for process in psutil.Process().children(recursive=True):
+    for process in {*mine.children(recursive=True), *orphans} - {mine}:
         with contextlib.suppress(psutil.Error):
             words = process.cmdline()
             is_pythons = any(module in word for word in words for module in _PYTHONS_OWN)

@@ -1,6 +1,6 @@
-"""Chapter 83: stores in files that are locked, full or damaged."""
+"""Chapter 83: stores in files that are locked, full, read-only or damaged."""
 
-from memproto.testing import storefaults, storefiles
+from memproto.testing import storedamage, storefaults, storefiles
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -10,6 +10,7 @@ _BUDGET_S = 300.0
 
 _HELD = "while another process held a lock on its store"
 _NO_ROOM = "while no file took a byte"
+_READ_ONLY = "while nothing below its home could be written to"
 
 #: What a write hook that returned has promised, for each of these times.
 _ACCEPTED = "what is accepted {} is stored; what cannot be stored raises"
@@ -63,6 +64,18 @@ def _works_again(run: Run, seen: storefaults.Seen, number: int, when: str) -> No
         run.violated(expected, observed, operation=storefiles.storing(run))
 
 
+@check("MP-STORE-009", budget_s=_BUDGET_S)
+def initialize_does_not_wait_for_a_lock(run: Run) -> None:
+    seen = storefaults.opened_locked(run)
+    took_s, scale = seen.took_s("open"), run.context.scale
+    if took_s is None and seen.ended.code is not None:
+        raise Untestable(f"the host ended before initialize had: {seen.ended.ending}")
+    if took_s is None or took_s > (storefaults.OPEN_S + storefaults.MARGIN_S) * scale:
+        expected = f"initialize returns or raises within {storefaults.OPEN_S * scale:g} s {_HELD}"
+        told = f"it returned after {took_s:.1f} s" if took_s else seen.ended.ending
+        run.violated(expected, told, operation="open")
+
+
 # -- full ------------------------------------------------------------------------------------------
 
 
@@ -84,14 +97,22 @@ def a_store_works_again_when_there_is_room(run: Run) -> None:
     _works_again(run, storefaults.full(run)[1], 2, "there was room")
 
 
+# -- read-only -------------------------------------------------------------------------------------
+
+
+@check("MP-STORE-010", budget_s=_BUDGET_S)
+def what_a_read_only_store_accepts_is_not_lost(run: Run) -> None:
+    _is_kept(run, storefaults.read_only(run).accepted(0), _ACCEPTED.format(_READ_ONLY))
+
+
 # -- damaged ---------------------------------------------------------------------------------------
 
 
 @check("MP-STORE-007", budget_s=_BUDGET_S)
 def a_damaged_store_neither_hangs_nor_ends_the_process(run: Run) -> None:
-    for damage in storefaults.damaged(run):
+    for damage in storedamage.damaged(run):
         if "over" not in damage.seen.ended.marks:
-            storefaults.lives_undamaged(run)
+            storedamage.lives_undamaged(run)
             expected = "the provider starts or raises, and its hooks return or raise"
             observed = f"{damage.what}: {_last_words(damage.seen)}"
             run.violated(expected, observed, operation="open")
@@ -104,7 +125,7 @@ def _last_words(seen: storefaults.Seen) -> str:
 
 @check("MP-STORE-008", budget_s=_BUDGET_S)
 def a_damaged_file_is_kept(run: Run) -> None:
-    for damage in storefaults.damaged(run):
+    for damage in storedamage.damaged(run):
         lived_on = "over" in damage.seen.ended.marks
         if damage.survivors and lived_on and not damage.is_kept:
             run.violated(

@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any
 
 from memproto.testing import hostcopies, locate, stacks
+from memproto.testing.clauses import Untestable
 from memproto.testing.run import Run
 
 #: From the call of shutdown to the end of the process, by the specification.
@@ -19,15 +20,37 @@ EXIT_S = 15.0
 #: What a host may need before that: loading, opening, storing.
 _LIFE_S = 60.0
 
-#: What the interpreter writes when a program has failed in a way that nobody caught.
+#: The same, where a hook that it calls hung or died before in this run, and will again.
+_LIFE_AGAIN_S = 8.0
+
+#: What the end of a process is booked under where it came too late, and how long it may take then.
+EXIT, _EXIT_AGAIN_S = "exit", 5.0
+
+#: The operations of a host.
+_CALLED = (
+    "load",
+    "available",
+    "open",
+    "declare",
+    "recall",
+    "record",
+    "mirror",
+    "compress",
+    "close",
+)
+
+#: What the interpreter writes of a failure that nobody caught; a stack alone may stand in a log.
 TROUBLE = (
-    "Traceback (most recent call last)",
+    "Exception in thread",
     "Exception ignored in",
     "Fatal Python error",
     "terminate called",
     "can't start new thread",
     "cannot schedule new futures",
 )
+
+#: The same, where the exit code says that it failed.
+_STACK = "Traceback (most recent call last)"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +85,8 @@ class Ended:
     @property
     def trouble(self) -> str:
         """The last line of what the interpreter complained about, or ""."""
-        if not any(sign in self.errors for sign in TROUBLE):
+        signs = TROUBLE if self.code == 0 else (*TROUBLE, _STACK)
+        if not any(sign in self.errors for sign in signs):
             return ""
         lines = [line for line in self.errors.splitlines() if line.strip()]
         return lines[-1][:300]
@@ -87,6 +111,7 @@ class HostProcess:
 
     def __init__(self, run: Run, script: str, texts: list[str], **told: Any) -> None:
         self._run = run
+        self._seen: Ended | None = None
         self._pending = b""
         self.marks: list[str] = []
         self._stacks = run.root / f"stacks-{len(list(run.root.glob('stacks-*')))}.txt"
@@ -94,7 +119,10 @@ class HostProcess:
         dumps = os.open(self._stacks, os.O_CREAT | os.O_RDWR, 0o600)
         self._errors = self._stacks.with_suffix(".errors")
         scale = run.context.scale * run.context.slowdown
-        self._life_s, self._exit_s = _LIFE_S * scale, EXIT_S * scale
+        self._hung = next((name for name in _CALLED if run.watch.deaths.get(name)), "")
+        self._stays = bool(run.watch.deaths.get(EXIT))
+        self._life_s = (_LIFE_AGAIN_S if self._hung else _LIFE_S) * scale
+        self._exit_s = (_EXIT_AGAIN_S if self._hung or self._stays else EXIT_S) * scale
         key, config = run.session_key(), run.config()
         run.freshness.config = {**config, "session_key": key}
         asked = {
@@ -137,7 +165,20 @@ class HostProcess:
             self._stdin.flush()
 
     def end(self) -> Ended:
-        """Wait for its end, which is 15 s after it began to shut down; gives what became of it."""
+        """
+        Wait for its end, which is 15 s after it began to shut down; gives what became of it.
+
+        Raises:
+            Untestable: It did not end, and a hook that it calls hung before in this run.
+
+        """
+        self._seen = self._seen or self._last()
+        if self._seen.code is None and (self._hung or self._stays):
+            known = f"{self._run.hook(self._hung)} hung" if self._hung else "a process did not end"
+            raise Untestable(f"{known} before in this run, and a host of another process did now")
+        return self._seen
+
+    def _last(self) -> Ended:
         with self._run.watch.wire.hook("close", self._life_s + self._exit_s):
             life, last = monotonic() + self._life_s, None
             while self._process.poll() is None:
@@ -154,6 +195,8 @@ class HostProcess:
 
     def _ended(self) -> Ended:
         code = self._process.poll()
+        if code is None and "ending" in self.marks:
+            self._run.watch.late.append(EXIT)
         dump = "" if code is not None else stacks.of(self._process.pid, self._stacks)
         self._process.kill()
         self._process.wait()

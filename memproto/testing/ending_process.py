@@ -7,14 +7,17 @@ in lines on a descriptor; everything else is seen from outside.
 
 import atexit
 import contextlib
+import functools
 import itertools
 import json
+import logging
 import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
-from time import sleep
+from time import monotonic, sleep
 from types import FrameType
 from typing import Any
 
@@ -25,11 +28,17 @@ from memproto.testing import hosttemplate, locate, stacks, watchers
 #: a queue that is filled at full speed takes longer than any end.
 _PAUSE_S = 0.001
 
+#: A thread is inside of a hook when its first call has returned, or after so long.
+_INSIDE_S = 2.0
+
 #: What gives a lock back: an interrupt at its first line is one that nobody can guard against.
 _GIVING_BACK = ("__exit__", "__aexit__", "release")
 
 #: What the host raises, and its exit code where it names one.
 FAILURE, EXIT_CODE = "the host has failed", 7
+
+#: The exit code of a host that was told to end.
+TERMINATED = 143
 
 
 class _HostFailed(Exception):
@@ -49,17 +58,32 @@ class Host:
     def __init__(self, told: dict[str, Any]) -> None:
         self.told = told
         self.provider: Any = None
+        self._pid = os.getpid()
+
+    def goes_on(self) -> None:
+        """End a copy that the provider has forked: each would fork again."""
+        if os.getpid() != self._pid:
+            os._exit(0)
 
     def say(self, word: str) -> None:
         """Tell the parent how far this process came."""
+        self.goes_on()
         os.write(self.told["marks"], f"{word}\n".encode())
 
     def open(self) -> None:
         """Load the target and open the session, as a host does."""
+        self.load()
+        self.start()
+
+    def load(self) -> None:
+        """Load the target."""
         sys.path[:0] = self.told["path"]
         loading.import_ahead(self.told["target"])
         self.provider = loading.load(self.told["target"], self.told["factory"]).build()
         self.provider.is_available()
+
+    def start(self) -> None:
+        """Open the session."""
         self.provider.initialize(self.told["session_key"], self.told["config"])
         self.provider.capabilities()
         self.say("opened")
@@ -126,15 +150,17 @@ def busy(host: Host) -> None:
     recall = lambda: host.provider.enrich_turn("Where is the boat?", [])  # noqa: E731 - two of a kind
     store = lambda: host.store(host.told["texts"][0])  # noqa: E731 - two of a kind
     for event, call in zip(inside, (recall, store), strict=True):
-        threading.Thread(target=_for_ever, args=(event, call), daemon=True).start()
-        event.wait()
+        threading.Thread(target=_for_ever, args=(host, event, call), daemon=True).start()
+        # One that has not returned by then is inside as well.
+        event.wait(_INSIDE_S)
     host.say("ending")
 
 
-def _for_ever(event: threading.Event, call: Callable[[], Any]) -> None:
+def _for_ever(host: Host, event: threading.Event, call: Callable[[], Any]) -> None:
     while True:
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(BaseException):
             call()
+        host.goes_on()
         event.set()
         sleep(_PAUSE_S)
 
@@ -198,19 +224,75 @@ def interrupted(host: Host) -> None:
     """Have the user press Ctrl+C in every hook, and shut down in the end."""
     host.open()
     texts = host.told["texts"]
-    said = [{"role": "user", "content": "And so on."}, {"role": "assistant", "content": "Yes."}]
     host.store(texts[0])
-    hooks: tuple[Callable[[], Any], ...] = (
-        lambda: host.provider.enrich_turn("Where is the boat?", []),
-        lambda: host.provider.on_turn_complete("The lamps are lit.", "Good."),
-        lambda: host.provider.on_memory_write("add", "memory", "The lamps are lit."),
-        lambda: host.provider.on_compress(list(said), 1),
-    )
-    for point, call in itertools.product(host.told["points"], hooks):
+    for point, call in itertools.product(host.told["points"], _turn(host).values()):
         with contextlib.suppress(KeyboardInterrupt), _at(_is_call, point, _interrupt):
             call()
     host.store(texts[1])
     host.close()
+
+
+def _turn(host: Host) -> dict[str, Callable[[], Any]]:
+    """Operation to a call of each hook of a turn."""
+    said = [{"role": "user", "content": "And so on."}, {"role": "assistant", "content": "Yes."}]
+    provider = host.provider
+    return {
+        "recall": lambda: provider.enrich_turn("Where is the boat?", []),
+        "record": lambda: provider.on_turn_complete("The lamps are lit.", "Good."),
+        "mirror": lambda: provider.on_memory_write("add", "memory", "The lamps are lit."),
+        "compress": lambda: provider.on_compress(list(said), 1),
+    }
+
+
+def signalled(host: Host) -> None:
+    """Be ended by a signal inside of one hook, and call no shutdown after it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    host.load()
+    hooks = {"open": host.start, **_turn(host), "close": host.close}
+    for operation, call in hooks.items():
+        if operation != host.told["operation"]:
+            call()
+            continue
+        with _at(_is_call, host.told["point"], functools.partial(_signal, host)):
+            call()
+        host.say("passed")
+        return
+
+
+def _signal(host: Host) -> None:
+    host.say("signalled")
+    host.say("ending")
+    signal.raise_signal(host.told["signal"])
+
+
+def forked(host: Host) -> None:
+    """Fork within a session; the copy calls no hook and ends, and the session goes on."""
+    host.open()
+    host.store(host.told["texts"][0])
+    with warnings.catch_warnings():
+        # That there are threads is the provider's affair, and what this is about.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        copy = os.fork()
+    if not copy:
+        return
+    host.say("forked")
+    host.say(f"copy {_end_of(copy, host.told['copy_s'])}")
+    _turn(host)["recall"]()
+    host.store(host.told["texts"][1])
+    host.close()
+
+
+def _end_of(copy: int, within_s: float) -> str:
+    """How a copy of this process ended; it is killed when its time is over."""
+    end = monotonic() + within_s
+    while monotonic() < end:
+        ended, status = os.waitpid(copy, os.WNOHANG)
+        if ended:
+            return str(os.waitstatus_to_exitcode(status))
+        sleep(_PAUSE_S)
+    os.kill(copy, signal.SIGKILL)
+    os.waitpid(copy, 0)
+    return "runs"
 
 
 def _interrupt() -> None:
@@ -242,7 +324,7 @@ SCRIPTS: dict[str, Callable[[Host], None]] = {
     script.__name__: script
     for script in (
         *(plain, forgets, fails, exits, at_exit, busy),
-        *(killed, waits_to_write, interrupted),
+        *(killed, waits_to_write, interrupted, signalled, forked),
     )
 }
 
@@ -254,6 +336,8 @@ def main(scripts: dict[str, Callable[[Host], None]] = SCRIPTS) -> None:
     # What the provider looks up there is not for it.
     del sys.argv[1:]
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A host keeps a log; without one, Python writes what is logged to standard error.
+    logging.getLogger().addHandler(logging.NullHandler())
     watchers.AuditLog()
     with os.fdopen(told["stacks"], "w", encoding="utf-8", errors="replace") as file:
         stacks.write_on_demand(file)

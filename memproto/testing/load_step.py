@@ -40,7 +40,7 @@ _HARMLESS = tuple(f"{_STDLIB}/{name}" for name in ("ctypes/util.py", "platform.p
 #: What belongs to the host, of all that the watchers see.
 _NAMED = (
     *("working directory", "signal handlers", "locale", "root logger", "socket timeout"),
-    *("sys.excepthook", "threading.excepthook"),
+    *("sys.excepthook", "threading.excepthook", "event-loop policy"),
 )
 
 #: What a provider asks for that is built on the host's base class.
@@ -193,19 +193,11 @@ def _command(event: str, args: tuple[Any, ...]) -> str:
 def _globals() -> dict[str, Any]:
     state = {name: value for name, value in watchers.process_globals().items() if name in _NAMED}
     signals = state.pop("signal handlers")
-    policy = getattr(sys.modules.get("asyncio.events"), "_event_loop_policy", None)
     return {
         **state,
         **{f"handler of signal {number}": handler for number, handler in signals.items()},
         **{f"environment variable {key}": value for key, value in os.environ.items()},
-        # The first use of asyncio sets the policy that is the default anyway.
-        "event-loop policy": "" if policy is None else _policy(policy),
     }
-
-
-def _policy(policy: object) -> str:
-    kind = type(policy)
-    return "" if kind.__module__.startswith("asyncio.") else f"{kind.__module__}.{kind.__name__}"
 
 
 def _changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:

@@ -6,12 +6,15 @@ do. What a hook raises is told and goes no further, as with a host.
 """
 
 import contextlib
+import ctypes
 import functools
 import os
 import resource
+import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any
 
@@ -23,6 +26,16 @@ _PAUSE_S = 0.05
 
 #: A worker that writes in the background meets the full disk in this time.
 _WORKER_S = 0.3
+
+
+#: The rights to write of everybody.
+_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+
+#: The version of the kernel's sets of capabilities, and by which root writes to any file.
+_VERSION, _OVERRIDE = 0x20080522, 1 << 1
+
+#: Of a thread: effective, permitted and inheritable capabilities, each in two halves.
+_Sets = ctypes.c_uint32 * 6
 
 
 class _Refused(Exception):
@@ -104,6 +117,16 @@ def locked(host: Host) -> None:
     host.close()
 
 
+def opens(host: Host) -> None:
+    """Open the session while another process holds the store."""
+    host.load()
+    host.say("ready")
+    sys.stdin.readline()
+    _attempt(host, "open", host.start)
+    with contextlib.suppress(Exception):
+        host.close()
+
+
 # -- there is no room ------------------------------------------------------------------------------
 
 
@@ -135,6 +158,48 @@ def _no_room() -> Iterator[None]:
         os.close(nowhere)
 
 
+# -- the store is read-only ------------------------------------------------------------------------
+
+
+def read_only(host: Host) -> None:
+    """Open and store while no file of the home may be written to."""
+    host.load()
+    with _unwritable(host, Path(host.told["home"])):
+        if _attempt(host, "open", host.start):
+            _recalls(host)
+            _stores(host, 0)
+    with contextlib.suppress(Exception):
+        host.close()
+
+
+@contextlib.contextmanager
+def _unwritable(host: Host, home: Path) -> Iterator[None]:
+    """Take the right to write from everything in a directory; says so where that is in vain."""
+    _obey_rights()
+    paths = [path for path in (home, *home.rglob("*")) if not path.is_symlink()]
+    rights = {path: path.stat().st_mode for path in paths}
+    for path, mode in rights.items():
+        path.chmod(mode & ~_WRITE)
+    if any(os.access(path, os.W_OK, effective_ids=True) for path in paths):
+        host.say("may write")
+    try:
+        yield
+    finally:
+        for path, mode in rights.items():
+            with contextlib.suppress(OSError):
+                path.chmod(mode)
+
+
+def _obey_rights() -> None:
+    """Have this thread obey the rights of files as root does not; nothing where it cannot."""
+    if os.geteuid() or sys.platform != "linux":
+        return
+    kernel, head, sets = ctypes.CDLL(None), (ctypes.c_uint32 * 2)(_VERSION), _Sets()
+    if kernel.capget(head, sets) == 0:
+        sets[0] &= ~_OVERRIDE
+        kernel.capset(head, sets)
+
+
 # -- a file is damaged -----------------------------------------------------------------------------
 
 
@@ -153,7 +218,7 @@ def damaged(host: Host) -> None:
 
 
 SCRIPTS: dict[str, Callable[[Host], None]] = {
-    script.__name__: script for script in (locked, full, damaged)
+    script.__name__: script for script in (locked, opens, full, read_only, damaged)
 }
 
 

@@ -1,13 +1,10 @@
-"""Stores that fail, seen from a check: locked by another process, without room, damaged."""
+"""Stores that fail, seen from a check: locked by another process, without room, read-only."""
 
 import contextlib
 import dataclasses
 import json
-import random
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from time import monotonic
 from typing import Self, TypeVar
 
@@ -16,7 +13,7 @@ from memproto.testing.clauses import NotApplicable, Untestable
 from memproto.testing.ending import Ended, HostProcess
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
-from memproto.testing.storefiles import BESIDE, all_files, files, found_in, left, route, stored
+from memproto.testing.storefiles import BESIDE, all_files, route, stored
 
 T = TypeVar("T")
 
@@ -24,17 +21,17 @@ T = TypeVar("T")
 #: unless it is told otherwise is 5 s, and the host's limit is another one.
 RECALL_S, MARGIN_S = 5.0, 1.0
 
+#: What initialize may take.
+OPEN_S = 30.0
+
 #: A lock is held a little longer than that, and during a write for so long.
 _HELD_S, _WRITING_S = RECALL_S + MARGIN_S + 0.5, 1.0
 
 #: A provider that waits before it tries again does so within this time.
 AGAIN_S = 15.0
 
-#: So many files of a store are damaged, the largest first.
-_MOST_FILES = 3
-
-#: A page of SQLite's, and the beginning of any file.
-_PAGE = 4_096
+#: Why there is nothing to be observed, which is so for each rule on it.
+_REASONS = (NotApplicable, Untestable)
 
 
 class StoreHost(HostProcess):
@@ -45,7 +42,6 @@ class StoreHost(HostProcess):
     """
 
     module = "memproto.testing.store_process"
-    _seen: Ended | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -54,11 +50,6 @@ class StoreHost(HostProcess):
         if self._seen is None:
             self._process.kill()
             self.end()
-
-    def end(self) -> Ended:
-        """Wait for its end, once; gives what became of it."""
-        self._seen = self._seen or super().end()
-        return self._seen
 
     def comes(self, mark: str, within_s: float = 0.0) -> bool:
         """Whether it says `mark` in so many seconds; those that any host gets without a number."""
@@ -112,10 +103,10 @@ class Seen:
 
 def locked(run: Run) -> Seen:
     """What a host saw whose store was locked; see `_locked`."""
-    return _once(run, _locked)
+    return once(run, _locked)
 
 
-def _once(run: Run, observe: Callable[[Run], T]) -> T:
+def once(run: Run, observe: Callable[[Run], T]) -> T:
     """
     An observation that several rules judge, made once for all checks in one process.
 
@@ -124,13 +115,23 @@ def _once(run: Run, observe: Callable[[Run], T]) -> T:
     """
     name = observe.__name__
     if name not in run.shared:
-        run.shared[name] = (observe(run), run)
+        run.shared[name] = (_observed(run, observe), run)
     seen: T
     first: Run
     seen, first = run.shared[name]
+    if isinstance(seen, _REASONS):
+        raise seen
     run.home, run.tag, run.numbers = first.home, first.tag, first.numbers
     run.freshness.config, run.watch.stored_at = first.freshness.config, first.watch.stored_at
     return seen
+
+
+def _observed(run: Run, observe: Callable[[Run], T]) -> T | Exception:
+    """What was seen, or why there is nothing to be seen."""
+    try:
+        return observe(run)
+    except _REASONS as reason:
+        return reason
 
 
 def _locked(run: Run) -> Seen:
@@ -144,7 +145,7 @@ def _locked(run: Run) -> Seen:
     """
     stored(run)
     facts = run.facts.several(3)
-    with _host(run, "locked", facts) as host:
+    with host_of(run, "locked", facts) as host:
         lived(host, "ready")
         with _held(run):
             host.go()
@@ -152,6 +153,22 @@ def _locked(run: Run) -> Seen:
             if host.comes("storing 1", MARGIN_S * _pace(run)):
                 host.comes("store 1 ended", _WRITING_S * _pace(run))
         host.go()
+        return Seen(host.end(), facts)
+
+
+def opened_locked(run: Run) -> Seen:
+    """What a host saw that opened its session while the store was locked."""
+    return once(run, _opened_locked)
+
+
+def _opened_locked(run: Run) -> Seen:
+    stored(run)
+    facts = run.facts.several(1)
+    with host_of(run, "opens", facts) as host:
+        lived(host, "ready")
+        with _held(run):
+            host.go()
+            host.comes("open ended", (OPEN_S + MARGIN_S) * _pace(run))
         return Seen(host.end(), facts)
 
 
@@ -182,99 +199,49 @@ def _pace(run: Run) -> float:
 
 def full(run: Run) -> tuple[list[Fact], Seen]:
     """What a host saw that had no room, and what was stored before."""
-    return _once(run, _full)
+    return once(run, _full)
 
 
 def _full(run: Run) -> tuple[list[Fact], Seen]:
     """Have a host store while no file takes a byte; what was stored before, and what it saw."""
     before = stored(run)
     facts = run.facts.several(3)
-    with _host(run, "full", facts) as host:
+    with host_of(run, "full", facts) as host:
         lived(host, "storing 0")
         return before, Seen(host.end(), facts)
 
 
-# -- damaged ---------------------------------------------------------------------------------------
+# -- read-only -------------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True)
-class Damage:
+def read_only(run: Run) -> Seen:
+    """What a host saw whose home nobody may write to, until its hooks were called."""
+    return once(run, _read_only)
+
+
+def _read_only(run: Run) -> Seen:
     """
-    One file of a store that was damaged, and what came of it.
-
-    Attributes:
-        what: What was done to it.
-        survivors: The facts that it still held.
-        seen: What the host saw that opened the store then.
-        is_kept: Whether any of the survivors was left below the home afterwards.
-
-    """
-
-    what: str
-    survivors: list[Fact]
-    seen: Seen
-    is_kept: bool
-
-
-def lives_undamaged(run: Run) -> None:
-    """
-    Go on only where a host lives through the same with the store as it was before the damage.
+    Have a host open and store while every file of the home is read-only, and end when none is.
 
     Raises:
-        Untestable: It does not.
+        Untestable: This process may write to any file.
 
     """
-    shutil.rmtree(run.home)
-    shutil.copytree(run.place("pristine"), run.home, symlinks=True)
-    with _host(run, "damaged", run.facts.several(1)) as host:
-        lived(host, "over")
-
-
-def damaged(run: Run) -> list[Damage]:
-    """What hosts saw that opened the store with one file damaged, one after the other."""
-    return _once(run, _damaged)
-
-
-def _damaged(run: Run) -> list[Damage]:
-    facts = stored(run)
-    pristine = run.place("pristine")
-    shutil.copytree(run.home, pristine, symlinks=True)
-    names = [path.relative_to(run.home) for path in files(run, facts)[:_MOST_FILES]]
-    return [_damage(run, pristine, name, how, facts) for name in names for how in _DAMAGES]
-
-
-def _damage(run: Run, pristine: Path, name: Path, how: str, facts: list[Fact]) -> Damage:
-    shutil.rmtree(run.home)
-    shutil.copytree(pristine, run.home, symlinks=True)
-    _DAMAGES[how](run.home / name)
-    survivors = found_in(run.home / name, facts)
-    more = run.facts.several(1)
-    with _host(run, "damaged", more) as host:
-        seen = Seen(host.end(), more)
-    return Damage(f"{name} was {how}", survivors, seen, bool(left(run, survivors)))
-
-
-def _halve(path: Path) -> None:
-    with path.open("rb+") as file:
-        file.truncate(path.stat().st_size // 2)
-
-
-def _overwrite(path: Path) -> None:
-    length = min(_PAGE, path.stat().st_size // 2)
-    with path.open("rb+") as file:
-        file.write(random.Random(length).randbytes(length))
-
-
-_DAMAGES: dict[str, Callable[[Path], None]] = {
-    "cut in half": _halve,
-    "overwritten at its beginning": _overwrite,
-}
+    stored(run)
+    facts = run.facts.several(1)
+    with host_of(run, "read_only", facts, home=str(run.home)) as host:
+        ended = host.end()
+        if "may write" in ended.marks:
+            reason = "a process of this user's may write to a file that is read-only"
+            raise Untestable(f"{reason}; needs: a user other than root")
+        return Seen(ended, facts)
 
 
 # -- hosts -----------------------------------------------------------------------------------------
 
 
-def _host(run: Run, script: str, facts: list[Fact]) -> StoreHost:
+def host_of(run: Run, script: str, facts: list[Fact], **told: str) -> StoreHost:
+    """Start a host that runs one of the scripts of `store_process` with those facts."""
     return StoreHost(
         run,
         script,
@@ -282,6 +249,7 @@ def _host(run: Run, script: str, facts: list[Fact]) -> StoreHost:
         query=facts[0].query,
         route=route(run),
         again_s=AGAIN_S * run.context.scale * run.context.slowdown,
+        **told,
     )
 
 

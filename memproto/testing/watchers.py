@@ -165,7 +165,17 @@ def process_globals() -> dict[str, Any]:
         "recursion limit": sys.getrecursionlimit(),
         "switch interval": sys.getswitchinterval(),
         "umask": _umask(),
+        "event-loop policy": _loop_policy(),
     }
+
+
+def _loop_policy() -> str:
+    """The class of asyncio's policy where somebody set one, and "" for its own."""
+    events = sys.modules.get("asyncio.events")
+    policy = type(getattr(events, "_event_loop_policy", None))
+    # The first use of asyncio sets the policy that is the default anyway.
+    is_own = policy is type(None) or policy.__module__.startswith("asyncio.")
+    return "" if is_own else f"{policy.__module__}.{policy.__qualname__}"
 
 
 def _functions(module: types.ModuleType) -> dict[str, Any]:

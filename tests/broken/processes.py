@@ -3,6 +3,7 @@
 import atexit
 import concurrent.futures
 import json
+import logging
 import os
 import threading
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, ClassVar
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
 
+_LOG = logging.getLogger(__name__)
 _NEVER = threading.Event()
 
 
@@ -116,3 +118,34 @@ class KeepsItsOwnViewOfTheFile(Journal):
         assert self._path is not None
         self.views[self._path] = self._entries
         super()._save()
+
+
+@mutant(kills="MP-PROC-008", says="as if nothing had been", report="B7")
+class LogsWhateverEndsItsTurn(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        try:
+            super().on_turn_complete(user_message, assistant_response)
+        except Exception:
+            raise
+        except BaseException as error:
+            _LOG.warning("turn not stored: %r", error)
+
+
+@mutant(kills="MP-PROC-009", says="RuntimeError", report="B6")
+class RemovesItsMarkAtExit(Journal):
+    """The copy's exit takes away the file by which the original knows that it is open."""
+
+    is_registered = False
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._mark = Path(config["home"], f"open-{os.getpid()}")
+        self._mark.touch()
+        if not RemovesItsMarkAtExit.is_registered:
+            RemovesItsMarkAtExit.is_registered = True
+            atexit.register(self._mark.unlink, missing_ok=True)
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if not self._mark.exists():
+            raise RuntimeError("the journal is closed")
+        super().on_turn_complete(user_message, assistant_response)

@@ -1,8 +1,9 @@
-"""Broken providers of the chapter on stores in files: locked, full, damaged."""
+"""Broken providers of the chapter on stores in files: locked, full, read-only, damaged."""
 
 import contextlib
 import fcntl
 import logging
+import os
 import sqlite3
 from collections.abc import Iterator
 from typing import Any
@@ -88,6 +89,28 @@ class KeepsItsFailedTransaction(Ledger):
             if isinstance(error.__cause__, sqlite3.OperationalError) and "I/O" in str(error):
                 self.failed = error.__cause__
             raise
+
+
+@mutant(kills="MP-STORE-009", says="it returned after", report="C1", scale=0.2)
+class TakesTheLockToOpen(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        with self._changing():
+            """To have what the last session wrote."""
+
+
+@mutant(kills="MP-STORE-010", says="did not come back", report="D5", scale=0.2)
+class LogsThatItMayNotWrite(Journal):
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        assert self._path is not None
+        if os.access(self._path.parent, os.W_OK, effective_ids=True):
+            with super()._changing():
+                yield
+        else:
+            _LOG.warning("%s is read-only", self._path.parent)
+            self._save = lambda: None  # type: ignore[method-assign]
+            yield
 
 
 @mutant(kills="MP-STORE-007", says="it still ran", report="J2", scale=0.2)
