@@ -8,6 +8,7 @@ to be seen here.
 """
 
 import contextlib
+import dataclasses
 import importlib
 import itertools
 import json
@@ -20,7 +21,7 @@ from memproto.adapters.hermes_base import base_class
 from memproto.adapters.hermes_export import to_hermes
 from memproto.adapters.hermes_hosted import hooks_called
 from memproto.deadlines import Deadlines
-from memproto.errors import DuplicateProvider, InvalidLabel
+from memproto.errors import InvalidLabel, SecondExternalProvider
 from memproto.fence import strip_memory_context
 from memproto.loading.host import version
 from memproto.testing.driver import Compressed, HostDriver, Start, SwitchKind, Turn
@@ -86,7 +87,7 @@ class Driver(HostDriver):
         self._is_newer = hasattr(self._module.MemoryManager, "notify_memory_tool_write")
         own = {"external_prefetch_timeout": deadlines.enrich_s} if deadlines else {}
         self._manager = self._module.MemoryManager(**own if self._is_newer else {})
-        self.deadlines = deadlines or Deadlines(enrich_s=8.0)
+        self.deadlines = _kept(deadlines, is_newer=self._is_newer)
         self.without: Mapping[str, str] = dict(_WITHOUT)
         if not self._is_newer:
             self.without = {**_WITHOUT, "backup_paths": "0.13 has no such hook"}
@@ -100,15 +101,10 @@ class Driver(HostDriver):
     # -- the life of a session --------------------------------------------------------------------
 
     def register(self, provider: Any) -> None:
-        """
-        Any number; that each is a provider, and its name, `to_hermes` sees to.
-
-        Hermes takes one beside its own memory. What the manager does for all of its providers is
-        written for several, and judged so: the one rule is lifted where they are added.
-        """
+        """One beside the host's own memory; its shape and its name `to_hermes` sees to."""
         to_hermes(provider)
-        if any(bridge.name == provider.name for bridge in self._bridges):
-            raise DuplicateProvider(f"{provider.name} is registered already")
+        if self._bridges:
+            raise SecondExternalProvider("Hermes takes one provider beside its own memory")
         self._bridges.append(Bridge(provider))
 
     def start(self, session: Start) -> None:
@@ -120,7 +116,6 @@ class Driver(HostDriver):
             return
         try:
             for bridge in self._bridges:
-                self._manager._has_external = False  # noqa: SLF001 - see `register`
                 if bridge.is_available():
                     self._manager.add_provider(bridge)
             self._manager.initialize_all(session.session_id, **self._keywords(session))
@@ -144,16 +139,19 @@ class Driver(HostDriver):
         return {**promised, **known, "hermes_home": session.home}
 
     def end(self) -> None:
-        """As a gateway whose session has expired: its agent is shut down, and forgotten."""
-        self.exit()
+        """
+        As `commit_memory_session` of `run_agent.py`.
+
+        In Hermes a new session begins then, or the agent goes; neither ends this one again.
+        """
+        with contextlib.suppress(Exception):
+            self._manager.on_session_end(self._history)
         self._is_over = True
 
     def exit(self) -> None:
         """As `shutdown_memory_provider` of `run_agent.py`."""
-        if self._is_over:
-            return
-        with contextlib.suppress(Exception):
-            self._manager.on_session_end(self._history)
+        if not self._is_over:
+            self.end()
         with contextlib.suppress(Exception):
             self._manager.shutdown_all()
 
@@ -179,6 +177,7 @@ class Driver(HostDriver):
 
     def _answered(self, user_message: str) -> Iterator[str]:
         """As `turn_context.py`: told, recalled, and sent with the block behind the message."""
+        self._is_over = False
         with contextlib.suppress(Exception):
             self._manager.on_turn_start(next(self._turns), user_message)
         try:
@@ -304,13 +303,15 @@ class Driver(HostDriver):
         keywords: dict[str, Any] = {"parent_session_id": left, "reset": kind == "new"}
         if kind == "rewind":
             keywords = {"parent_session_id": "", "reset": False, "rewound": True}
+        ends = kind == "new" and self._history and not self._is_over
+        self._is_over = False
         with contextlib.suppress(Exception):
-            if kind == "new" and self._history and self._is_newer:
+            if ends and self._is_newer:
                 self._manager.commit_session_boundary_async(
                     self._history, new_session_id=new_session_id, parent_session_id=left
                 )
             else:
-                if kind == "new" and self._history:
+                if ends:
                     self._manager.on_session_end(self._history)
                 self._manager.on_session_switch(new_session_id, **keywords)
         self._history = [] if kind in ("new", "resume") else self._history
@@ -323,6 +324,18 @@ class Driver(HostDriver):
     def backup_paths(self) -> list[str]:
         """As `backup.py`, which asks an instance of its own."""
         return [path for bridge in self._bridges for path in bridge.backup_paths() or []]
+
+
+def _kept(asked: Deadlines | None, *, is_newer: bool) -> Deadlines:
+    """
+    The budgets that the host has: 8 s, or what it is told, for a recall, and some for its writes.
+
+    It has none for anything else, so that what the kit asks for stands; 0.13 has none at all.
+    """
+    own = Deadlines(enrich_s=8.0) if is_newer else Deadlines()
+    if asked is None:
+        return own
+    return dataclasses.replace(asked, shutdown_s=own.shutdown_s) if is_newer else asked
 
 
 def _flat(content: Any) -> str:
