@@ -61,9 +61,10 @@ class _Fence:
 
     def build_memory_context_block(self, contexts: Sequence[tuple[str, Any]]) -> str:
         """As `prefetch_all` merges them; names are those that `register` takes."""
+        labels = [label for label, _ in contexts]
         for label, text in contexts:
-            if not is_label(label):
-                raise InvalidLabel(f"{label!r} is no name of a provider")
+            if not is_label(label) or labels.count(label) > 1:
+                raise InvalidLabel(f"{label!r} is no name of one provider")
             if not isinstance(text, str):
                 return str(_manager_module().build_memory_context_block(text))
         said = [text for _, text in contexts if text.strip()]
