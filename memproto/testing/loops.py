@@ -37,5 +37,6 @@ class Loop:
 
     def stop(self) -> None:
         """End the loop and its thread; what still runs on it is left."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(1.0)
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(1.0)
