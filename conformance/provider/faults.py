@@ -1,8 +1,7 @@
 """Chapter 82: backends that are silent, slow or wrong, and how long a hook then takes."""
 
 import contextlib
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from memproto.testing.clauses import NotApplicable, Untestable, check
@@ -10,6 +9,7 @@ from memproto.testing.facts import Fact
 from memproto.testing.faults import modes
 from memproto.testing.faults.bench import Bench, Unreached, accepts, failing, timely
 from memproto.testing.faults.server import Mode
+from memproto.testing.logged import Records
 from memproto.testing.run import Run
 from memproto.testing.subject import HookLate, HookRaised, Subject
 from memproto.testing.wire import show
@@ -197,7 +197,7 @@ def _are_few(run: Run, requests: int, calls: int) -> None:
 
 @check("MP-FAULT-010", budget_s=_BUDGET_S)
 def a_failing_backend_is_reported(run: Run) -> None:
-    route, records = _route(run), _Records()
+    route, records = _route(run), Records()
     with failing(run, _AWAY) as bench, records.collected():
         subject = bench.open()
         seen = bench.server.pieces
@@ -222,35 +222,6 @@ def _is_tried(bench: Bench, subject: Subject, seen: int) -> bool:
         return True
     bench.run.close(subject)
     return bench.server.pieces > seen
-
-
-class _Records(logging.Handler):
-    """Keeps what is logged as a warning or worse."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.found: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.found.append(record.name)
-
-    @contextlib.contextmanager
-    def collected(self) -> Iterator[None]:
-        """Hear what is logged in the body."""
-        loggers: list[Any] = [logging.getLogger(), *logging.root.manager.loggerDict.values()]
-        ends = [one for one in loggers if isinstance(one, logging.Logger) and _is_end(one)]
-        for logger in ends:
-            logger.addHandler(self)
-        try:
-            yield
-        finally:
-            for logger in ends:
-                logger.removeHandler(self)
-
-
-def _is_end(logger: logging.Logger) -> bool:
-    """Whether records go no further than to this logger."""
-    return logger.parent is None or not logger.propagate
 
 
 def _told(run: Run, subject: Subject) -> str:

@@ -69,6 +69,15 @@ def _turn(subject: Subject, text: str, query: str) -> dict[str, Callable[[], Any
 
 @check("MP-PROMPT-002")
 def the_block_stays_for_the_session(run: Run) -> None:
+    _stays(run)
+
+
+@check("MP-PROMPT-006")
+def the_block_of_a_hermes_provider_stays_for_the_session(run: Run) -> None:
+    _stays(run)
+
+
+def _stays(run: Run) -> None:
     needs_extension(run, "prompt")
     with _asked(run) as subject:
         first = _block(run, subject)

@@ -236,6 +236,7 @@ class Children:
                 "routes": contact.routes,
                 "deaths": self._deaths,
                 "declares": order.settings.declares,
+                "configured": order.settings.configures,
                 "caches": self._caches.directories,
                 "backend": order.settings.backend,
                 "calls_left": self._calls_left(),

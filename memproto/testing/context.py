@@ -26,6 +26,7 @@ class Context:
         caches: Directories that all checks share, by the settings.
         backend: Where the address of the backend stands: ["env", variable] or ["config", path of
             keys]; None where the settings do not say.
+        configured: Whether the settings give the provider anything that it may need.
         calls_left: How many hook calls the settings still allow, or None for any number.
 
     """
@@ -41,4 +42,5 @@ class Context:
     declares: dict[str, Any] = dataclasses.field(default_factory=dict)
     caches: list[str] = dataclasses.field(default_factory=list)
     backend: Sequence[str] | None = None
+    configured: bool = False
     calls_left: int | None = None

@@ -1,6 +1,7 @@
 """Which settings would make a provider available: read off what it asks for at set-up."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from memproto.testing import manifest
@@ -26,6 +27,28 @@ def settings(subject: Subject) -> str:
         return _keys(fields)
     pairs = [f'{name} = {{from_env = "{name}"}}' for name in dict.fromkeys(wanted)]
     return f"the setting `env = {{{', '.join(pairs)}}}`"
+
+
+def missing(subject: Subject, config: Mapping[str, Any]) -> list[str]:
+    """
+    What the config schema requires, gives no default for, and nobody has given: as names.
+
+    A value that is required under a condition only is not among them.
+    """
+    required = [
+        item
+        for item in _fields(subject)
+        if item.get("required") is True
+        and item.get("default") in (None, "")
+        and not item.get("when")
+        and not item.get("default_from")
+    ]
+    names = [(str(item.get("key")), item.get("env_var")) for item in required]
+    return [
+        str(variable or key)
+        for key, variable in names
+        if key not in config and not (variable and os.environ.get(str(variable)))
+    ]
 
 
 def _fields(subject: Subject) -> list[dict[str, Any]]:

@@ -51,6 +51,11 @@ class Settings:
     source: tuple[str, ...] = ()
     places: dict[str, str] = dataclasses.field(default_factory=dict)
 
+    @property
+    def configures(self) -> bool:
+        """Whether the provider gets anything that it would not have where it is just installed."""
+        return bool(self.factory or self.config or self.env or self.service or self.backend)
+
     def for_report(self) -> dict[str, Any]:
         """The settings without any value of the environment, which may be a credential."""
         functions = {key: getattr(self, key) for key in settings_keys.FUNCTIONS}

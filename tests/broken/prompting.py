@@ -4,6 +4,7 @@ import time
 from typing import Any, ClassVar
 
 from tests.broken.marks import mutant
+from tests.good.plugged import Plugged
 from tests.good.telling import Telling
 
 
@@ -49,3 +50,9 @@ class TheBlockIsOfTheProcess(Telling):
 class TheBlockHoldsItsTime(Telling):
     def _snapshot(self) -> str:
         return f"{super()._snapshot()}\nAs of {time.monotonic_ns()}."
+
+
+@mutant(kills="MP-PROMPT-006", says="1 turns are kept", report="F7")
+class TheBlockCounts(Plugged):
+    def system_prompt_block(self) -> str:
+        return f"{len(self._journal._entries)} turns are kept."
