@@ -1,5 +1,6 @@
 """What the checker of traces says of calls in order and out of it, rule by rule."""
 
+import re
 from pathlib import Path
 
 import jsonschema
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memproto import operations, spec
+from memproto import operations, spec, tracing
 from memproto.lifecycle import life
 from memproto.testing import incidents
 from memproto.tracing import judge, providers, read
@@ -15,6 +16,9 @@ from memproto.tracing.order import Told, seen
 from tests.trace_cases import IN_ORDER, OUT_OF_ORDER
 from tests.trace_lives import early
 from tests.traced import Script, findings
+
+CHAPTER = (Path(__file__).parents[1] / "spec" / "v1" / "84-traces.md").read_text("utf-8")
+_ID = re.compile(r"MP-(?:[A-Z]+-)+[0-9]{3}")
 
 
 @pytest.mark.parametrize("name", IN_ORDER)
@@ -87,3 +91,24 @@ def test_the_rules_on_providers_are_those_of_the_kit_where_both_judge() -> None:
     assert {name: incidents.RAISED[name] for name in providers.SILENT} == providers.SILENT
     ids = [rule for rule, _ in providers.RESULTS.values()]
     assert {*ids, "MP-TOOL-008", "MP-CAP-004", "MP-PROMPT-002"} <= set(spec.requirements())
+
+
+def test_the_chapter_names_the_requirements_that_the_checker_decides_and_no_others() -> None:
+    source = "".join(path.read_text() for path in Path(tracing.__file__).parent.glob("*.py"))
+    _, _, below = CHAPTER.partition("## What a trace decides")
+    named = below.partition("## What it cannot decide")[0]
+    assert set(_ID.findall(named)) == set(_ID.findall(source)) != set()
+
+
+def test_each_requirement_on_hosts_that_the_checker_decides_is_violated_by_some_trace() -> None:
+    decided = {name for name in _ID.findall(CHAPTER) if name.startswith("MP-HOST-")}
+    assert decided == {
+        name for _, rules in OUT_OF_ORDER.values() for name in rules if name.startswith("MP-HOST-")
+    }
+
+
+def test_the_chapter_describes_every_fact_and_every_key_of_the_schema() -> None:
+    for line in spec.schema("trace-event")["allOf"]:
+        properties = line["then"].get("properties", {})
+        for name in {*properties, *properties.get("facts", {}).get("properties", {})}:
+            assert f"`{name}`" in CHAPTER, name
