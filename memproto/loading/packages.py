@@ -21,8 +21,9 @@ def entry_point(name: str) -> importlib.metadata.EntryPoint | None:
 
 def entry_points(name: str) -> list[importlib.metadata.EntryPoint]:
     """All entry points of that name, in the order of the groups."""
-    found = [importlib.metadata.entry_points(group=group, name=name) for group in GROUPS]
-    return [point for points in found for point in points]
+    # Each question reads the metadata of all that is installed.
+    named = importlib.metadata.entry_points(name=name)
+    return [point for group in GROUPS for point in named.select(group=group)]
 
 
 def entry_point_of(distribution: importlib.metadata.Distribution) -> str:
