@@ -129,3 +129,29 @@ def test_initialize_after_shutdown_opens_a_new_loop():
     adapter.shutdown()
     assert provider.calls.count(("shutdown",)) == 2
     assert len(provider.loops) == 2
+
+
+def test_a_call_is_cancelled_by_its_arguments_and_its_caller_waits_for_its_clean_up():
+    provider, adapter = opened(Hangs())
+    messages, others = [], []
+    caller, outcome = in_thread(lambda: adapter.enrich_turn("u", messages))
+    assert provider.entered.wait(10)
+    adapter.cancel_call("enrich_turn", "u", others)
+    adapter.on_turn_complete("u", "a")  # the cancellation of another call reached the loop
+    assert caller.is_alive()
+    adapter.cancel_call("enrich_turn", "u", messages)
+    caller.join(10)
+    assert isinstance(outcome[0], Unavailable)
+    assert provider.calls[-1] == "cleaned up"
+    adapter.shutdown()
+
+
+def test_a_cancellation_of_nothing_does_nothing_before_and_after_the_loop():
+    provider = Remembers()
+    adapter = from_async(provider)
+    adapter.cancel_call("enrich_turn", "u", [])
+    adapter.initialize("s", CONFIG)
+    adapter.cancel_call("enrich_turn", "u", [])
+    assert adapter.enrich_turn("u", []) == "recalled"
+    adapter.shutdown()
+    adapter.cancel_call("enrich_turn", "u", [])

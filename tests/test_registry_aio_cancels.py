@@ -140,29 +140,76 @@ def test_a_recall_that_is_late_is_left_out_until_it_has_returned():
     assert outcomes(events, "enrich_turn") == ["late", "stuck", "late_answer", "ok"]
 
 
-@pytest.mark.parametrize("swallows", [False, True])
-def test_a_coroutine_that_ignores_its_cancellation_changes_no_later_turn(swallows):
-    entered, may_go = threading.Event(), threading.Event()
+class Slow(Remembers):
+    """Recalls when it may; notes when it began, and whether it was cancelled."""
 
-    class Slow(Remembers):
-        async def enrich_turn(self, user_message, messages):
-            entered.set()
-            while not may_go.is_set():
-                try:
-                    await asyncio.sleep(0.001)
-                except asyncio.CancelledError:
-                    if not swallows:
-                        raise
-            return f"known of {user_message}"
+    def __init__(self, *, swallows) -> None:
+        super().__init__()
+        self.swallows, self.may_go, self.inside = swallows, threading.Event(), 0
+        self.cancelled = threading.Event()
+
+    async def enrich_turn(self, user_message, messages):
+        assert not self.inside, "a recall began while another one had not returned"
+        self.inside += 1
+        self.entered.set()
+        try:
+            await self._wait()
+        finally:
+            self.inside -= 1
+        return f"known of {user_message}"
+
+    async def _wait(self):
+        while not self.may_go.is_set():
+            try:
+                await asyncio.sleep(0.001)
+            except asyncio.CancelledError:
+                self.cancelled.set()
+                if not self.swallows:
+                    raise
+
+
+@pytest.mark.parametrize("swallows", [False, True])
+def test_a_cancelled_recall_cancels_its_coroutine_which_may_ignore_it(swallows):
+    provider = Slow(swallows=swallows)
 
     async def work(registry):
         first = asyncio.ensure_future(registry.enrich_turn("first", []))
-        await asyncio.to_thread(entered.wait, 10)
+        await asyncio.to_thread(provider.entered.wait, 10)
         await cancelled(first)
-        may_go.set()
-        assert await registry.enrich_turn("second", []) == [("remembers", "known of second")]
+        assert await asyncio.to_thread(provider.cancelled.wait, 10)
+        second = asyncio.ensure_future(registry.enrich_turn("second", []))
+        await asyncio.sleep(0)
+        provider.may_go.set()
+        assert await second == [("remembers", "known of second")]
 
-    on_loop(work, Slow())
+    events = on_loop(work, provider)
+    assert outcomes(events, "enrich_turn")[0] == "cancelled"
+    assert outcomes(events, "enrich_turn")[-1] == "ok"
+
+
+def test_a_coroutine_that_ignores_its_cancellation_for_ever_costs_the_others_nothing():
+    stuck = Slow(swallows=True)
+    events = []
+
+    async def run():
+        deadlines = Deadlines(enrich_s=0.1, shutdown_s=0.5)
+        registry = AsyncMemoryProviderRegistry(deadlines=deadlines, on_event=events.append)
+        await registry.register(stuck)
+        await registry.register(FakeProvider("b", enrich_turn=lambda *_: "known"))
+        await registry.initialize_all("session", CONFIG)
+        first = asyncio.ensure_future(registry.enrich_turn("first", []))
+        await asyncio.to_thread(stuck.entered.wait, 10)
+        await cancelled(first)
+        for _ in range(3):
+            assert await registry.enrich_turn("next", []) == [("b", "known")]
+        await registry.shutdown_all()
+
+    asyncio.run(run())
+    stuck.may_go.set()
+    eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("memproto-")])
+    told = [event.outcome for event in events if event.provider == "remembers"]
+    assert told.count("cancelled") == 1
+    assert "late" not in told[: told.index("stuck")]
 
 
 def test_a_tool_call_that_was_cancelled_goes_on_and_its_answer_is_seen_by_nobody():

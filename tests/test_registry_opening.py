@@ -3,6 +3,7 @@ import threading
 
 import pytest
 
+from memproto.adapters.aio import from_async
 from memproto.deadlines import Deadlines
 from memproto.errors import (
     DuplicateProvider,
@@ -12,6 +13,7 @@ from memproto.errors import (
     RegistryClosed,
 )
 from memproto.registry import MemoryProviderRegistry
+from tests.coroutine_providers import Remembers
 from tests.virtual import FakeProvider, VirtualClock, eventually
 
 
@@ -239,3 +241,30 @@ def test_capabilities_that_raise_count_as_none():
     assert registry.providers == ("fake",)
     assert ("capabilities", "raised", "OSError") in [(e.hook, e.outcome, e.detail) for e in events]
     registry.shutdown_all()
+
+
+def test_a_coroutine_in_an_extension_alone_is_refused_as_well():
+    class Half(FakeProvider):
+        async def record(self, turn):
+            """Would be called, and never awaited."""
+
+    with pytest.raises(NotAProvider, match="coroutine hooks"):
+        MemoryProviderRegistry().register(Half())
+
+
+def test_below_an_adapter_of_coroutines_a_missing_hook_is_named():
+    class Half(Remembers):
+        on_compress = None
+
+    with pytest.raises(NotAProvider, match="Half has no callable on_compress"):
+        MemoryProviderRegistry().register(from_async(Half()))
+
+
+def test_a_provider_of_coroutines_takes_part_below_its_adapter():
+    provider = Remembers()
+    registry = MemoryProviderRegistry()
+    registry.register(from_async(provider))
+    registry.initialize_all("s", {"home": "/nowhere"})
+    assert registry.enrich_turn("tea", []) == [("remembers", "recalled")]
+    registry.shutdown_all()
+    assert provider.calls[-1] == ("shutdown",)

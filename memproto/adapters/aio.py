@@ -13,7 +13,7 @@ import inspect
 import math
 import threading
 import weakref
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Coroutine, Mapping
 from typing import Any
 
 from memproto.adapters.coroutines import EXTENSIONS, is_async
@@ -30,6 +30,8 @@ CANCEL_BUDGET_S = 1.0
 #: The provider's own `shutdown` is cut only at this multiple of the host's budget: the host has
 #: long given it up by then, and a judge has seen that it is late; only the threads are freed.
 SHUTDOWN_PATIENCE = 2.0
+
+_Key = tuple[str | int, ...]
 
 
 def from_async(provider: Any) -> "AsyncAdapter":
@@ -127,6 +129,15 @@ class AsyncAdapter:
         """Hands over the messages on the loop."""
         self._bridge.call("on_compress", messages, compression_count)
 
+    def cancel_call(self, hook: str, *args: Any) -> None:
+        """
+        Cancels the coroutine of the call of `hook` that was made with these very objects.
+
+        Returns at once. The caller of the hook is freed when the coroutine has ended, and not
+        before, whatever it does about its cancellation.
+        """
+        self._bridge.cancel(hook, args)
+
 
 def _call_extension(adapter: AsyncAdapter, hook: str, *args: Any, **kwargs: Any) -> Any:
     # Holds the adapter for as long as the hook is held, or its loop would end under the call.
@@ -146,7 +157,13 @@ class _Bridge:
 
     def call(self, hook: str, *args: Any, **kwargs: Any) -> Any:
         """Calls `hook`; what it returns is awaited on the loop where it can be awaited."""
-        return self._finish(getattr(self.provider, hook)(*args, **kwargs), None)
+        return self._finish(getattr(self.provider, hook)(*args, **kwargs), None, _key(hook, args))
+
+    def cancel(self, hook: str, args: tuple[Any, ...]) -> None:
+        """Cancels a coroutine that runs; there may be none."""
+        loop = self._loop
+        if loop is not None:
+            loop.cancel(_key(hook, args))
 
     def reopen(self, config: Mapping[str, Any]) -> None:
         """Allows coroutines again after a `close`, and reads the host's budget."""
@@ -176,7 +193,7 @@ class _Bridge:
         if loop is not None:
             loop.stop()
 
-    def _finish(self, result: Any, limit_s: float | None) -> Any:
+    def _finish(self, result: Any, limit_s: float | None, key: _Key = ()) -> Any:
         if not inspect.isawaitable(result):
             return result
         try:
@@ -184,7 +201,7 @@ class _Bridge:
         except BaseException:
             _discard(result)
             raise
-        return loop.run(result, limit_s)
+        return loop.run(result, limit_s, key)
 
     def _running_loop(self) -> "_LoopThread":
         with self._lock:
@@ -217,14 +234,15 @@ class _LoopThread:
         self._loop.set_default_executor(self._executor)
         self._lock = threading.Lock()
         self._calls: set[concurrent.futures.Future[Any]] = set()
+        self._tasks: dict[_Key, asyncio.Task[Any]] = {}
         self._stopping = False
         self._halted = False
         self.thread = threading.Thread(target=self._serve, name="memproto-aio", daemon=True)
         self.thread.start()
 
-    def run(self, awaitable: Awaitable[Any], limit_s: float | None) -> Any:
+    def run(self, awaitable: Awaitable[Any], limit_s: float | None, key: _Key) -> Any:
         """Blocks until `awaitable` is done on the loop; after `limit_s` it is cancelled."""
-        call = self._submit(awaitable)
+        call = self._submit(self._awaited(awaitable, key), awaitable)
         try:
             return call.result(limit_s)
         except concurrent.futures.CancelledError:
@@ -248,14 +266,36 @@ class _LoopThread:
         with contextlib.suppress(RuntimeError):  # the loop is closed already
             self._loop.call_soon_threadsafe(self._halt)
 
-    def _submit(self, awaitable: Awaitable[Any]) -> "concurrent.futures.Future[Any]":
+    def cancel(self, key: _Key) -> None:
+        """Asks the task of a call to end; its caller waits until it does."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed already
+            self._loop.call_soon_threadsafe(self._cancel_task, key)
+
+    def _cancel_task(self, key: _Key) -> None:
+        task = self._tasks.get(key)
+        if task is not None:
+            task.cancel()
+
+    async def _awaited(self, awaitable: Awaitable[Any], key: _Key) -> Any:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks[key] = task
+        try:
+            return await awaitable
+        finally:
+            self._tasks.pop(key, None)
+
+    def _submit(
+        self, work: Coroutine[Any, Any, Any], awaitable: Awaitable[Any]
+    ) -> "concurrent.futures.Future[Any]":
         with self._lock:
             if self._stopping or threading.current_thread() is self.thread:
+                _discard(work)
                 _discard(awaitable)
                 if self._stopping:
                     raise Unavailable("the event loop of this provider ended with `shutdown`")
                 raise RuntimeError("a blocking hook was called on its own event loop")
-            call = asyncio.run_coroutine_threadsafe(_awaited(awaitable), self._loop)
+            call = asyncio.run_coroutine_threadsafe(work, self._loop)
             self._calls.add(call)
         call.add_done_callback(self._calls.discard)
         return call
@@ -279,10 +319,6 @@ class _LoopThread:
             self._executor.shutdown(wait=True, cancel_futures=True)
 
 
-async def _awaited(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable
-
-
 async def _cancel_rest() -> None:
     rest = asyncio.all_tasks() - {asyncio.current_task()}
     for task in rest:
@@ -292,6 +328,11 @@ async def _cancel_rest() -> None:
         await asyncio.wait(rest, timeout=CANCEL_BUDGET_S)
     generators = asyncio.get_running_loop().shutdown_asyncgens()
     await asyncio.wait_for(generators, CANCEL_BUDGET_S)
+
+
+def _key(hook: str, args: tuple[Any, ...]) -> _Key:
+    """What tells calls under way apart: their arguments live as long as they do."""
+    return (hook, *map(id, args))
 
 
 def _discard(awaitable: object) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import functools
 from collections.abc import Sequence
 
+from memproto.adapters.aio import AsyncAdapter
 from memproto.deadlines import Clock
 from memproto.registry.crew import wake
 from memproto.registry.lanes import Lane
@@ -52,14 +53,17 @@ class Arrival(Gather):
         """
         Nobody waits any more: what did not begin is not made, what runs is not looked at.
 
-        Nobody is late for it: the time was not over, and the next turn asks everybody again.
+        Nobody is late for it: the time was not over, and the next turn asks everybody again. The
+        coroutine of a provider that has them is cancelled.
         """
         self._close_for(())
         for call in self.calls:
             if call.done:
                 call.tell()
-            else:
-                call.lane.tell(call.hook, "cancelled")
+                continue
+            call.lane.tell(call.hook, "cancelled")
+            if isinstance(call.lane.provider, AsyncAdapter):
+                call.lane.provider.cancel_call(call.hook, *call.args)
 
     def _close_for(self, calls: Sequence[Call]) -> None:
         with self.condition:

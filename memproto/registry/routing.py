@@ -173,16 +173,24 @@ class ToolRouter(Shared):
         return _told(call, name)
 
     def suppresses_local_writes(self, target: str) -> bool:
-        """Whether the host leaves out its own write to `target`, and only mirrors it."""
-        return any(_suppresses(lane, target) for lane in self._lanes)
+        """
+        Whether the host leaves out its own write to `target`, and only mirrors it.
+
+        Not where writes are not mirrored: one that nobody takes would be lost.
+        """
+        return any(_suppresses(lane, target) for lane in self._mirrored())
 
     def suppresses_memory_review(self) -> bool:
         """Whether the host leaves out its review of the memory: some target is suppressed."""
-        declared = (lane.capabilities.get("suppresses_local_writes") for lane in self._lanes)
+        declared = (lane.capabilities.get("suppresses_local_writes") for lane in self._mirrored())
         return any(
             any(value.values()) if isinstance(value, Mapping) else value is True
             for value in declared
         )
+
+    def _mirrored(self) -> Sequence[Lane]:
+        """The providers that get the writes of the memory tool, in this context and process."""
+        return self._lanes if self._writes_are_called and not self._is_elsewhere() else ()
 
     def _offered(self) -> Iterator[Tool]:
         if not self._is_elsewhere():
