@@ -30,7 +30,7 @@ def recall_is_asked_with_the_message_of_the_turn(run: HostRun) -> None:
         host.turn(message)
         queries = [call.args[0] for call in provider.named("enrich_turn")[before:]]
         if queries != [message]:
-            run.violated(f"one recall for {show(message)}", show(queries))
+            run.violated(f"one recall for {show(message)}", show(queries), operation="turn")
 
 
 @check("MP-HOST-RECALL-006")
@@ -45,9 +45,9 @@ def the_model_is_sent_what_was_recalled(run: HostRun) -> None:
             continue
         host.turn("What do you know?", step=step)
         if not host.model.requests:
-            run.violated("a request to the model", f"none in the step `{step}`")
+            run.violated("a request to the model", "there was none", operation=step)
         if name not in _text(host.model.requests[-1]):
-            run.violated(f"{show(text)} in the request of the step `{step}`", "it is not there")
+            run.violated(f"{show(text)} in the request", "it is not there", operation=step)
 
 
 def _text(request: list[dict[str, Any]]) -> str:
@@ -67,9 +67,10 @@ def the_conversation_holds_no_recalled_text(run: HostRun) -> None:
     said = [plain(m.get("content")) for m in request[:-1] if m.get("role") == "user"]
     kept = [text for text in said if "Where were we?" in text]
     if kept and kept != ["Where were we?"]:
-        run.violated("the message before as the user wrote it", show(kept[0]))
+        run.violated("the message before as the user wrote it", show(kept[0]), operation="turn")
     if any(name in plain(m.get("content")) for m in request[:-1] if m.get("role") != "system"):
-        run.violated("what was recalled in the last message alone", show(request[:-1]))
+        expected = "what was recalled in the last message alone"
+        run.violated(expected, show(request[:-1]), operation="turn")
 
 
 # -- what the user sees ---------------------------------------------------------------------------
@@ -105,7 +106,7 @@ def the_user_does_not_see_a_block(run: HostRun) -> None:
     host = run.opened(provider, steps=("turn",))
     shown = _echoed(run, host, name, step="turn", size=100_000)
     if name in shown or _OPEN in shown:
-        run.violated(f"an answer without {show(text)}", show(shown))
+        run.violated(f"an answer without {show(text)}", show(shown), operation="turn")
 
 
 @check("MP-HOST-SHOW-002")
@@ -117,7 +118,7 @@ def the_user_does_not_see_a_block_in_a_stream(run: HostRun) -> None:
         shown = _echoed(run, host, name, step="stream", size=size)
         if name in shown or _OPEN in shown:
             observed = f"{show(shown)} out of pieces of {size} characters"
-            run.violated(f"an answer without {show(text)}", observed)
+            run.violated(f"an answer without {show(text)}", observed, operation="stream")
 
 
 @check("MP-HOST-SHOW-003")
@@ -128,9 +129,10 @@ def the_rest_of_an_answer_is_shown(run: HostRun) -> None:
     shown = _echoed(run, host, name, step="turn", size=100_000)
     missing = [word for word in ("Before.", "Behind.") if word not in shown]
     if missing:
-        run.violated(f"{missing[0]!r}, which is no part of the block", show(shown))
+        expected = f"{missing[0]!r}, which is no part of the block"
+        run.violated(expected, show(shown), operation="turn")
     plain_answer = "The ferry leaves at six, if a < b; memory helps, and so does context."
     host.model.answer = lambda request: [plain_answer]
     shown = host.turn("When does it leave?")
     if plain_answer not in shown:
-        run.violated(show(plain_answer), show(shown))
+        run.violated(show(plain_answer), show(shown), operation="turn")

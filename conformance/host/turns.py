@@ -19,15 +19,19 @@ def _recorded(run: HostRun, provider: Probe, count: int) -> list[tuple[Any, ...]
     return [call.args for call in provider.named(_TURN)]
 
 
-def _assert_only_the_next_is_recorded(run: HostRun, host: Host, provider: Probe, what: str) -> None:
+def _assert_only_the_next_is_recorded(
+    run: HostRun, host: Host, provider: Probe, what: str, *, step: str
+) -> None:
     """One ordinary turn; nothing of the one before it reached the provider."""
     host.model.answer = saying("Berth 7 it is.")
     host.turn("Book berth 7.")
-    found = _recorded(run, provider, 1)
-    if ("Book berth 7.", "Berth 7 it is.") not in found:
+    wanted = "Book berth 7.", "Berth 7 it is."
+    run.wait_until(lambda: wanted in [call.args for call in provider.named(_TURN)], 2.0)
+    found = [call.args for call in provider.named(_TURN)]
+    if wanted not in found:
         raise Untestable(f"no turn is recorded at all: {show(found)}; see MP-HOST-TURN-007")
     if len(found) != 1:
-        run.violated(f"nothing of a turn that {what}", show(found[0]))
+        run.violated(f"nothing of a turn that {what}", show(found[0]), operation=step)
 
 
 @check("MP-HOST-TURN-004")
@@ -37,7 +41,7 @@ def a_turn_that_was_broken_off_is_not_recorded(run: HostRun) -> None:
     host = run.opened(provider, steps=("interrupt", "turn"))
     host.model.answer = saying("I book ", "berth 4.", " Done.")
     host.turn("Book a berth.", step="interrupt")
-    _assert_only_the_next_is_recorded(run, host, provider, "was broken off")
+    _assert_only_the_next_is_recorded(run, host, provider, "was broken off", step="interrupt")
 
 
 @check("MP-HOST-TURN-005")
@@ -47,7 +51,7 @@ def a_turn_whose_answer_was_refused_is_not_recorded(run: HostRun) -> None:
     host = run.opened(provider, steps=("reject", "turn"))
     host.model.answer = saying("The code of the gate is 4711.")
     host.turn("What is the code of the gate?", step="reject")
-    _assert_only_the_next_is_recorded(run, host, provider, "a guardrail refused")
+    _assert_only_the_next_is_recorded(run, host, provider, "a guardrail refused", step="reject")
 
 
 @check("MP-HOST-TURN-006")
@@ -57,7 +61,7 @@ def a_turn_without_an_answer_is_not_recorded(run: HostRun) -> None:
     host = run.opened(provider, steps=("turn",))
     host.model.answer = failing_model
     host.try_turn("Which berth is free?")
-    _assert_only_the_next_is_recorded(run, host, provider, "got no answer")
+    _assert_only_the_next_is_recorded(run, host, provider, "got no answer", step="turn")
 
 
 @check("MP-HOST-TURN-007")
@@ -76,7 +80,7 @@ def each_answered_turn_is_recorded_once(run: HostRun) -> None:
     host.close()
     found = _recorded(run, provider, len(expected))
     if found != expected:
-        run.violated(f"the turns {show(expected)}", show(found))
+        run.violated(f"the turns {show(expected)}", show(found), operation="turn")
 
 
 @check("MP-HOST-TURN-008")
@@ -93,7 +97,7 @@ def an_answer_is_recorded_without_a_block(run: HostRun) -> None:
     if not found:
         raise Untestable("no turn is recorded at all; see MP-HOST-TURN-007")
     if fact.name in found[0][1]:
-        run.violated(f"an answer without {show(fact.text)}", show(found[0]))
+        run.violated(f"an answer without {show(fact.text)}", show(found[0]), operation="turn")
 
 
 def _echo(request: list[dict[str, Any]]) -> Iterable[str]:

@@ -168,12 +168,14 @@ def a_write_that_was_refused_is_not_mirrored(run: HostRun) -> None:
     host = run.opened(provider, steps=("refuse_write",))
     host.refuse_write("add", "memory", "The harbour opens at six.")
     host.mirror("add", "memory", "The harbour opens at seven.")
-    run.wait_until(lambda: provider.count("on_memory_write") > 0, 2.0)
+    wanted = "The harbour opens at seven."
+    run.wait_until(lambda: any(wanted in c.args for c in provider.named("on_memory_write")), 2.0)
     found = [call.args[2] for call in provider.named("on_memory_write")]
-    if "The harbour opens at seven." not in found:
+    if wanted not in found:
         raise Untestable("no write is mirrored at all; see MP-HOST-WRITE-001")
     if len(found) != 1:
-        run.violated("nothing of the write that was refused", show(found[0]))
+        expected = "nothing of the write that was refused"
+        run.violated(expected, show(found[0]), operation="refuse_write")
 
 
 @check("MP-HOST-COMP-001")

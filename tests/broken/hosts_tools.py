@@ -109,7 +109,7 @@ class SaysNothingOfLateAnswers(MemoryProviderRegistry):
 class SaysNothingOfWhatItGaveUp(MemoryProviderRegistry):
     def __init__(self, *, deadlines=None, on_event=print):
         def hear(event):
-            if not event.lost and event.outcome == "raised":
+            if not event.lost and event.outcome != "abandoned":
                 on_event(event)
 
         super().__init__(deadlines=deadlines, on_event=hear)

@@ -108,7 +108,7 @@ class HandsOverListsOfParts(Wrapping):
 
     def on_compress(self, messages, compression_count):
         self.raw = messages
-        super().on_compress(messages, compression_count)
+        return super().on_compress(messages, compression_count)
 
 
 class _Undrained(Lane):
