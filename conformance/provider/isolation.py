@@ -28,6 +28,7 @@ _NAMED = (
     "sys.excepthook",
     "threading.excepthook",
     "event-loop policy",
+    "standard streams",
 )
 
 #: So much of what was printed is shown.

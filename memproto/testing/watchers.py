@@ -166,7 +166,17 @@ def process_globals() -> dict[str, Any]:
         "switch interval": sys.getswitchinterval(),
         "umask": _umask(),
         "event-loop policy": _loop_policy(),
+        "standard streams": tuple(map(_file, range(3))),
     }
+
+
+def _file(descriptor: int) -> str:
+    """Which file is open under a number."""
+    try:
+        found = os.fstat(descriptor)
+    except OSError:
+        return "closed"
+    return f"file {found.st_dev}:{found.st_ino}"
 
 
 def _loop_policy() -> str:

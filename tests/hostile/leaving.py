@@ -63,6 +63,16 @@ class LeavesAProcess(_Leaves):
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 
 
+@hostile("MP-RES-003", says="time.sleep")
+class LeavesAGrandchild(_Leaves):
+    """Its parent has ended, so that it is nobody's child any more."""
+
+    def leave(self) -> None:
+        sleeper = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])"
+        code = f"import subprocess, sys; {sleeper}"
+        subprocess.run([sys.executable, "-c", code], start_new_session=True, check=True)
+
+
 @hostile("MP-ISO-008", says="standard output")
 class FloodsBothStreams(Journal):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:

@@ -1,5 +1,7 @@
 """Hostile providers that change the process around them, or look for who watches."""
 
+import asyncio
+import contextlib
 import logging
 import os
 import shutil
@@ -72,6 +74,26 @@ class TakesTheRootLogger(_Meddles):
     def meddle(self) -> None:
         logging.getLogger().addHandler(logging.NullHandler())
         logging.disable(logging.CRITICAL)
+
+
+class _Policy(asyncio.DefaultEventLoopPolicy):
+    """As a library brings that is faster."""
+
+
+@hostile("MP-ISO-002", says="event-loop policy")
+class SetsTheEventLoopPolicy(_Meddles):
+    def meddle(self) -> None:
+        asyncio.set_event_loop_policy(_Policy())
+
+
+@hostile("MP-ISO-002", says="standard streams")
+class ClosesTheStandardStreams(_Meddles):
+    """The next three files that anybody opens take their places."""
+
+    def meddle(self) -> None:
+        for descriptor in range(3):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
 
 
 @hostile("MP-ISO-005", says="elsewhere.txt")
