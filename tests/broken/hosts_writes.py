@@ -34,9 +34,10 @@ class LetsAProviderExit(Wrapping):
     exiting = None
 
     def on_compress(self, messages, compression_count):
-        super().on_compress(messages, compression_count)
+        answer = super().on_compress(messages, compression_count)
         if self.exiting:
             raise self.exiting
+        return answer
 
 
 class _StopsAtTheFirst(Through):
