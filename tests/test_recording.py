@@ -243,7 +243,7 @@ class Odd:
 
 
 def test_values_of_other_types_and_shapes_have_other_digests(file: Path) -> None:
-    values = ["1", 1, ["1"], [["1"]], {"1": 1}, ["a", "b"], ["ab"], "\ud800", "x" * 3_000_000]
+    values = ["1", 1, b"1", ["1"], [["1"]], {"1": 1}, ["a", "b"], ["ab"], "\ud800", "x" * 3_000_000]
     digests = digests_of(file, *values)
     assert len(set(digests)) == len(values)
 

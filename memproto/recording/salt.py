@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 #: Of a value, so many characters go into its digest at most, so many members, and so deep.
@@ -28,8 +28,11 @@ _KINDS: dict[type, str] = {
 
 def kind_of(value: object) -> str:
     """The JSON-like type of `value`; `other` for everything else. Runs no code of its type."""
-    kinds = (kind for known, kind in _KINDS.items() if issubclass(type(value), known))
-    return _KINDS.get(type(value)) or next(kinds, "other")
+    kind = _KINDS.get(type(value))
+    if kind is None:
+        kinds = (kind for known, kind in _KINDS.items() if issubclass(type(value), known))
+        kind = next(kinds, "other")
+    return kind
 
 
 class Salt:
@@ -45,9 +48,7 @@ class Salt:
 
     def digest(self, value: object) -> str:
         """32 hexadecimal digits; of a very large value its beginning and its size count."""
-        mac = hmac.new(self._key, digestmod=hashlib.sha256)
-        _Feed(mac.update).feed(value)
-        return mac.hexdigest()[:32]
+        return hmac.new(self._key, _Parts().of(value), hashlib.sha256).hexdigest()[:32]
 
     def shape(self, value: object) -> dict[str, Any]:
         """Type, size and digest: characters of a text, members of a list or an object."""
@@ -63,40 +64,45 @@ class Salt:
         return shape
 
 
-class _Feed:
-    """Feeds a value into a digest, within bounds."""
+class _Parts:
+    """A value as bytes, within bounds: other bytes for other values."""
 
-    def __init__(self, update: Callable[[bytes], object]) -> None:
-        self._update = update
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
         self._chars = _MOST_CHARS
         self._members = _MOST_MEMBERS
 
-    def feed(self, value: Any, depth: int = 0) -> None:
+    def of(self, value: object) -> bytes:
+        self._feed(value, 0)
+        return b"".join(self._parts)
+
+    def _feed(self, value: Any, depth: int) -> None:
         kind = kind_of(value)
         if kind in ("str", "bytes"):
-            self._text(value)
+            self._text(kind, value)
         elif kind in ("list", "object") and depth < _DEEPEST:
             self._open(kind, len(value))
-            parts = _members(value)
-            for part in parts:
+            for part in _members(value):
                 if self._members <= 0 or self._chars <= 0:
                     return
                 self._members -= 1
-                self.feed(part, depth + 1)
+                self._feed(part, depth + 1)
         elif kind in ("list", "object", "other"):
             self._open(kind, 0)
         else:
             self._open(kind, 0)
-            self._update(repr(value).encode("ascii", "backslashreplace"))
+            self._parts.append(repr(value).encode("ascii", "backslashreplace"))
 
     def _open(self, kind: str, size: int) -> None:
-        self._update(f"{kind}:{size};".encode())
+        self._parts.append(b"%b:%d;" % (kind.encode(), size))
 
-    def _text(self, value: str | bytes) -> None:
-        self._open("text", len(value))
-        part = value[: max(self._chars, 0)]
+    def _text(self, kind: str, value: str | bytes) -> None:
+        self._open(kind, len(value))
+        part = value if len(value) <= self._chars else value[: max(self._chars, 0)]
         self._chars -= len(part)
-        self._update(part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part)
+        self._parts.append(
+            part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass")
+        )
 
 
 def _members(value: Any) -> Any:
