@@ -151,6 +151,28 @@ def test_a_service_that_answers_on_this_machine_is_left_alone(run_of):
     assert answering.requests
 
 
+class SendsInTheBackground(Distant):
+    """Its worker connects when all hooks of the turn have returned."""
+
+    url = "http://memory.example.com"
+    recall_s = write_s = 0.0
+
+    def on_turn_complete(self, user_message, assistant_response):
+        super().on_turn_complete(user_message, assistant_response)
+        self._sent = threading.Timer(0.05, self.ask, [0.1])
+        self._sent.daemon = True
+        self._sent.start()
+
+    def shutdown(self):
+        self._sent.cancel()
+        super().shutdown()
+
+
+def test_a_worker_that_connects_later_is_waited_for(run_of):
+    with pytest.raises(Untestable, match="connects to a backend"):
+        faults.an_error_is_no_memory(run_of(SendsInTheBackground))
+
+
 @pytest.fixture
 def reached():
     server = FaultServer(modes.silent)
