@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from memproto import MemoryProvider, MemoryProviderRegistry, spec
+from memproto import AsyncMemoryProviderRegistry, MemoryProvider, MemoryProviderRegistry, spec
 from memproto.adapters.aio import from_async
 from memproto.adapters.hermes import HermesAdapter, from_hermes
 from memproto.extensions import EXTENSIONS
@@ -122,6 +122,22 @@ def test_coroutine_hooks_are_recorded_until_they_are_done(file: Path, home: Path
     lived(from_async(recorded), home)
     calls = read(file)[0][0].calls
     assert [call.result["type"] for call in calls if call.operation == "recall"] == ["str"] * 4
+
+
+def test_the_registry_of_coroutines_takes_a_recorded_provider(file: Path, home: Path) -> None:
+    async def session(recording: Recording) -> list[tuple[str, str]]:
+        async with AsyncMemoryProviderRegistry() as registry:
+            await registry.register(recording.around(Later()))
+            await registry.initialize_all("s", {"home": str(home)})
+            answers = await registry.enrich_turn("a", [])
+            await registry.on_turn_complete("a", "b")
+            return answers
+
+    with Recording(file) as recording:
+        assert asyncio.run(session(recording)) == [("later", "a")]
+    trace = trace_in(file)
+    assert {"recall", "record", "close"} <= {call.operation for call in trace.calls}
+    assert judge(trace) == []
 
 
 class OldHermes:
