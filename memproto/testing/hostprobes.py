@@ -276,10 +276,10 @@ class Reports(logging.Handler):
         """Take one line of the log."""
         self._lines.append(record.getMessage())
 
-    def about(self, provider: str) -> list[str]:
-        """Everything but good news that names `provider`, in order."""
+    def about(self, provider: str, *, is_only: bool = False) -> list[str]:
+        """Everything but good news that names `provider`, or may mean the only one; in order."""
         if not self.takes_events:
-            return [line for line in list(self._lines) if provider in line]
+            return [line for line in list(self._lines) if is_only or provider in line]
         return [
             str(event)
             for event in list(self._events)
