@@ -229,3 +229,18 @@ def _prompt(run: HostRun, name: str, block: str, denied: tuple[str, ...]) -> str
 
 def _block(text: str) -> dict[str, Callable[..., Any]]:
     return {"system_prompt_block": lambda: text}
+
+
+#: Far beyond what any prompt has room for.
+_HUGE = 2_000_000
+
+
+@check("MP-HOST-PROMPT-003")
+def what_a_provider_adds_to_the_prompt_is_cut(run: HostRun) -> None:
+    line = "The user has a boat.\n"
+    block = line * (_HUGE // len(line))
+    provider = run.serving("prompt", system_prompt_block=lambda: block)
+    host = run.opened(provider, steps=("prompt",))
+    added = len(host.prompt())
+    if added > _HUGE // 10:
+        run.violated(f"fewer than {_HUGE // 10:,} characters", f"{added:,} of {_HUGE:,}")

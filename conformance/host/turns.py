@@ -1,5 +1,6 @@
 """Chapter 80: which turns are recorded, and what is told of them beside their texts."""
 
+import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +12,9 @@ from memproto.testing.hostrun import HostRun
 from memproto.testing.wire import show
 
 _TURN = "on_turn_complete"
+
+#: A write is held so long, for what should wait behind it to overtake it.
+_HOLD_S = 0.3
 
 
 def _recorded(run: HostRun, provider: Probe, count: int) -> list[tuple[Any, ...]]:
@@ -197,3 +201,26 @@ def recall_is_prepared_behind_its_turn(run: HostRun) -> None:
     call = provider.named("queue_prefetch")[0]
     if call.args[0] != "Which berth is free?" or call.keywords["session_id"] not in ("", key):
         run.violated("the turn's message and the session's key", show((call.args, call.keywords)))
+
+
+@check("MP-HOST-PRIV-001")
+def what_waits_is_stored_before_it_is_forgotten(run: HostRun) -> None:
+    stored, asked, early = threading.Event(), threading.Event(), []
+
+    def store(*args: Any) -> None:
+        asked.wait(_HOLD_S * run.scale)
+        stored.set()
+
+    def forget(scope: Any) -> dict[str, int]:
+        early.append(not stored.is_set())
+        asked.set()
+        return {"removed": 1, "pending": 0}
+
+    provider = run.serving("privacy", on_turn_complete=store, forget=forget)
+    host = run.opened(provider, steps=("forget",))
+    host.record("My boat is the Ondine.")
+    host.forget({})
+    if not early:
+        run.violated("a call of `forget`", "there was none")
+    if early[0]:
+        run.violated("`forget` behind the turn before it", "it came before that was stored")

@@ -63,6 +63,7 @@ class RegistryDriver(HostDriver):
 
     Attributes:
         registry: The registry.
+        loop: Where its coroutines run; None for a registry without.
 
     """
 
@@ -71,7 +72,7 @@ class RegistryDriver(HostDriver):
     def __init__(self, registry: Any, rules: Rules | None = None) -> None:
         self.registry = registry
         self._rules = rules
-        self._loop = Loop() if is_async(registry) else None
+        self.loop = Loop() if is_async(registry) else None
         missing = {step: name for step, name in _NEEDS.items() if not self._has(name)}
         self.without: Mapping[str, str] = {
             step: f"{type(registry).__name__} has no `{name}`" for step, name in missing.items()
@@ -87,14 +88,14 @@ class RegistryDriver(HostDriver):
 
     def _do(self, method: str, *args: Any, **kwargs: Any) -> Any:
         function: Callable[..., Any] = getattr(self.registry, method)
-        if self._loop is None:
+        if self.loop is None:
             return function(*args, **kwargs)
-        return self._loop.run(function, *args, **kwargs)
+        return self.loop.run(function, *args, **kwargs)
 
     def dismiss(self) -> None:
         """Let the loop's thread go, where there is one."""
-        if self._loop is not None:
-            self._loop.stop()
+        if self.loop is not None:
+            self.loop.stop()
 
     # -- the life of a session --------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from memproto.testing.driver import Compressed, Start, SwitchKind, Turn, has_ste
 from memproto.testing.hostmodel import ScriptedModel
 from memproto.testing.hostprobes import Probe, Reports
 from memproto.testing.hoststeps import METHODS, STEPS
+from memproto.testing.loops import inside_a_loop
 from memproto.testing.wire import show
 
 #: The rule that a method breaks which does not return, whatever is being checked.
@@ -91,6 +92,7 @@ class Host:
         self.names = METHODS if is_registry else STEPS
         self._run = run
         self._providers: list[Any] = []
+        self._as_caller: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda step: step
         self._agent = ThreadPoolExecutor(1, "kit-agent")
         self._thread = self._agent.submit(threading.get_ident).result()
 
@@ -108,6 +110,10 @@ class Host:
                 raise NotApplicable(f"no step `{step}`: {self.driver.without[step]}")
             if not has_step(self.driver, step):
                 raise Untestable(f"needs the step `{step}`, which the driver lacks")
+
+    def on_a_loop(self) -> None:
+        """Take all further steps on a thread on which an event loop runs."""
+        self._as_caller = inside_a_loop
 
     def has(self, step: str) -> bool:
         """Whether the driver has a step."""
@@ -283,7 +289,7 @@ class Host:
 
     def _future(self, step: str, operation: str, deadline_s: float, *args: Any) -> "Future[Any]":
         """The call, done; the step runs on the agent's thread, so that a hang holds nobody."""
-        method: Callable[..., Any] = getattr(self.driver, step)
+        method = self._as_caller(getattr(self.driver, step))
         budget_s = self._budget_s(deadline_s)
         with self._run.watched(operation, budget_s):
             future = self._agent.submit(method, *args)

@@ -13,6 +13,18 @@ def is_async(host: Any) -> bool:
     return any(inspect.iscoroutinefunction(member) for member in members)
 
 
+def inside_a_loop(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, called on a thread on which an event loop runs meanwhile."""
+
+    def call(*args: Any) -> Any:
+        async def main() -> Any:
+            return function(*args)
+
+        return asyncio.run(main())
+
+    return call
+
+
 class Loop:
     """Runs functions, and awaits what they return, on one event loop; any thread may ask."""
 
@@ -34,6 +46,10 @@ class Loop:
             return await answer if inspect.isawaitable(answer) else answer
 
         return asyncio.run_coroutine_threadsafe(call(), self._loop).result()
+
+    def submit(self, act: Callable[[], None]) -> None:
+        """Have the loop call `act` when it next comes to it; waits for nothing."""
+        self._loop.call_soon_threadsafe(act)
 
     def stop(self) -> None:
         """End the loop and its thread; what still runs on it is left."""

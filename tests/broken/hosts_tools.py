@@ -113,3 +113,21 @@ class SaysNothingOfWhatItGaveUp(MemoryProviderRegistry):
                 on_event(event)
 
         super().__init__(deadlines=deadlines, on_event=hear)
+
+
+# -- more of what is gathered ---------------------------------------------------------------------
+
+
+@mutant(kills="MP-HOST-PROMPT-003", says="characters", report="hermes#101825")
+class TakesEveryBlockWhole(MemoryProviderRegistry):
+    def initialize_all(self, session_key, config):
+        self._limits = dataclasses.replace(self._limits, prompt_chars=10**9)
+        super().initialize_all(session_key, config)
+
+
+@mutant(kills="MP-HOST-PRIV-001", says="before that was stored", report="G8")
+class ForgetsBesideTheQueue(MemoryProviderRegistry):
+    def forget(self, scope):
+        for lane in self._serving("privacy"):
+            lane.attempt("forget", dict(scope))
+        return []

@@ -1,0 +1,95 @@
+"""Chapter 80: registries and event loops."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.hostagent import Host
+from memproto.testing.hostprobes import Extended, answering, tool
+from memproto.testing.hostrun import HostRun
+from memproto.testing.wire import show
+
+_HOOKS = (
+    "initialize",
+    "enrich_turn",
+    "on_memory_write",
+    "on_turn_complete",
+    "on_compress",
+    "shutdown",
+)
+
+#: Long enough for a loop that nothing holds, on a loaded machine.
+_TURN_S = 3.0
+
+
+def _needs_registry(run: HostRun) -> None:
+    if run.loaded.is_driver:
+        raise NotApplicable("how an agent calls its registry is its own affair")
+
+
+@check("MP-HOST-LOOP-001")
+def a_caller_on_a_loop_is_served_as_any_other(run: HostRun) -> None:
+    _needs_registry(run)
+    provider = run.probe(enrich_turn=answering("Noted."))
+    host = run.host(provider)
+    host.on_a_loop()
+    host.open()
+    answers = host.recall("What was noted?")
+    if answers != {provider.name: "Noted."}:
+        run.violated("the answer that a caller without a loop gets", show(answers))
+    host.record("One turn.")
+    host.mirror("add", "memory", "The harbour opens at six.")
+    host.compress([{"role": "user", "content": "Hello."}])
+    host.close()
+    met = {call.hook for call in provider.calls}
+    missing = [hook for hook in _HOOKS if hook not in met]
+    if missing:
+        run.violated(f"a call of {missing[0]}", "there was none")
+
+
+@check("MP-HOST-LOOP-002")
+def the_loop_goes_on_while_a_provider_works(run: HostRun) -> None:
+    _needs_registry(run)
+    held: dict[str, bool] = {}
+    loop = run.host().driver.loop
+    if loop is None:
+        raise NotApplicable("none of its methods is a coroutine")
+    hooks = {hook: _Looking(hook, held, run.scale) for hook in (*_HOOKS, "handle_tool_call")}
+    provider = Extended(run.label(), ("tools",), [tool("find_berth")], **hooks)
+    host = run.host(provider)
+    for look in hooks.values():
+        look.turn = host.driver.loop.submit
+    _use(host)
+    for hook, is_held in held.items():
+        if is_held:
+            run.violated(f"a loop that goes on while {hook} works", "it stood still")
+    if "enrich_turn" not in held:
+        run.violated("a recall of the provider", "there was none")
+
+
+class _Looking:
+    """A hook that looks whether the loop does something else meanwhile."""
+
+    def __init__(self, hook: str, held: dict[str, bool], scale: float) -> None:
+        self.turn: Callable[[Callable[[], None]], None] = lambda act: act()
+        self._hook = hook
+        self._held = held
+        self._wait_s = _TURN_S * scale
+
+    def __call__(self, *args: Any) -> Any:
+        turned = threading.Event()
+        self.turn(turned.set)
+        self._held[self._hook] = not turned.wait(self._wait_s)
+        return "{}" if self._hook == "handle_tool_call" else None
+
+
+def _use(host: Host) -> None:
+    host.open()
+    host.recall("What was noted?")
+    host.record("One turn.")
+    host.mirror("add", "memory", "The harbour opens at six.")
+    host.compress([{"role": "user", "content": "Hello."}])
+    if host.has("call_tool"):
+        host.call_tool("find_berth", {"text": "x"})
+    host.close()

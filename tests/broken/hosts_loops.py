@@ -1,0 +1,22 @@
+"""Registries that do not get on with event loops."""
+
+import asyncio
+
+from memproto.registry import MemoryProviderRegistry
+from memproto.registry.aio import AsyncMemoryProviderRegistry
+from tests.broken.marks import mutant
+
+
+@mutant(kills="MP-HOST-LOOP-001", says="asyncio.run() cannot be called", report="hindsight#677")
+class StartsALoopForEachCall(MemoryProviderRegistry):
+    def enrich_turn(self, user_message, messages):
+        async def recall():
+            return super(StartsALoopForEachCall, self).enrich_turn(user_message, messages)
+
+        return asyncio.run(recall())
+
+
+@mutant(kills="MP-HOST-LOOP-002", says="while enrich_turn works", report="adk-python#4386")
+class RecallsOnTheLoop(AsyncMemoryProviderRegistry):
+    async def enrich_turn(self, user_message, messages):
+        return self._registry.enrich_turn(user_message, messages)
