@@ -5,9 +5,11 @@ import datetime as dt
 import pytest
 
 from memproto.conformance.provider import itemized
+from memproto.errors import Rejected, Unavailable
 from memproto.testing import entries
-from memproto.testing.clauses import Violation
+from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.facts import Fact
+from memproto.testing.subject import HookRaised
 
 FACT = Fact("I meet my coach at the cafe Oridane.", "Where do I meet my coach?", "Oridane")
 
@@ -66,3 +68,15 @@ def test_every_turn_has_an_id_of_its_own_and_times_with_an_offset():
     assert one["turn_id"] != other["turn_id"]
     assert entries.instant(one["started_at"]).utcoffset() is not None
     assert entries.misfit(one, "recorded-turn") == ""
+
+
+def test_a_backend_that_is_away_proves_nothing_and_a_scope_that_is_refused_does():
+    def away():
+        raise HookRaised("export", Unavailable("starting"))
+
+    def refuses():
+        raise HookRaised("export", Rejected("no such scope"))
+
+    with pytest.raises(Untestable, match="does not answer"):
+        entries.unless_refused(away)
+    assert entries.unless_refused(refuses) is entries.REFUSED

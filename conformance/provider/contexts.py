@@ -1,9 +1,9 @@
 """Chapter 78: sessions that are no conversation."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from memproto.testing import routes
+from memproto.testing import entries, routes
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -55,9 +55,9 @@ def _stored_in_primary(run: Run, route: str) -> Fact:
 
 
 @contextlib.contextmanager
-def _opened(run: Run, context: str) -> Iterator[Subject]:
+def _opened(run: Run, context: str, session: str = "") -> Iterator[Subject]:
     try:
-        subject = run.open(agent_context=context)
+        subject = run.open(session=session, agent_context=context)
     except HookRaised as failure:
         if failure.ends_process or context == _PRIMARY:
             raise
@@ -80,18 +80,27 @@ def other_contexts_store_no_turns(run: Run) -> None:
     _stored_in_primary(run, "turns")
     written = run.config()["protocol"]["contexts"]
     others = [context for context in _OTHERS if context not in written]
-    stored = [context for context in others if _stores(run, context)]
-    if stored:
-        run.violated(
-            f"no turn stored where agent_context is {' or '.join(others)}",
-            f"{run.hook('record')} stored one of {' and '.join(stored)}: a conversation recalls it",
-        )
+    operations = ["record"] + ["record_turn"] * entries.served(run, "record")
+    for operation in operations:
+        stored = [context for context in others if _stores(run, context, operation)]
+        if stored:
+            shown = f"stored one of {' and '.join(stored)}: a conversation recalls it"
+            run.violated(
+                f"no turn stored where agent_context is {' or '.join(others)}",
+                f"{run.hook(operation)} {shown}",
+                operation=operation,
+            )
 
 
-def _stores(run: Run, context: str) -> bool:
+def _stores(run: Run, context: str, operation: str) -> bool:
     """Whether a turn that is handed over in the context is recalled in a conversation."""
-    fact = run.facts.new()
-    with _opened(run, context) as subject:
+    fact, key = run.facts.new(), run.session_key()
+    with _opened(run, context, key) as subject:
+        turn = entries.turn(key, fact.text)
+        calls: dict[str, Callable[[], object]] = {
+            "record": lambda: routes.plant(subject, fact, "turns"),
+            "record_turn": lambda: subject.record_turn(turn),
+        }
         # A refusal stores nothing, which is what is asked for.
-        routes.tolerant(lambda: routes.plant(subject, fact, "turns"))
+        routes.tolerant(calls[operation])
     return _comes_back(run, fact, _PRIMARY)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memproto import spec
+from memproto.errors import Unavailable
 from memproto.testing import routes
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.extended import needs_extension
@@ -133,10 +134,19 @@ REFUSED = object()
 
 
 def unless_refused(call: Callable[[], Any]) -> Any:
-    """What a call gives; `REFUSED` where it raised to refuse."""
+    """
+    What a call gives; `REFUSED` where it raised to refuse.
+
+    Raises:
+        Untestable: It says that its backend does not answer now, which is no refusal of the scope.
+
+    """
     try:
         return call()
     except HookRaised as failure:
+        if isinstance(failure.error, Unavailable):
+            reason = f"the backend does not answer: {show(failure.error)}"
+            raise Untestable(f"{reason}; needs: `service` or `env` where it is missing") from None
         if failure.is_report and not isinstance(failure, BackendAway):
             return REFUSED
         raise

@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
+from tests.good.private import Private
 
 
 @mutant(kills="MP-CTX-001", says="'flush'", report="F6")
@@ -30,3 +31,10 @@ class JobsAreStored(Journal):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
         super().initialize(session_key, config)
         self._is_kept = True
+
+
+@mutant(kills="MP-CTX-003", says="record stored one of subagent and cron", report="hermes#68407")
+class OnlyTheTurnSaysItsContext(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        self._is_kept = turn.get("context", "primary") == "primary"
+        super().record(turn)

@@ -49,7 +49,7 @@ class Private(Journal):
     def record(self, turn: dict[str, Any]) -> None:
         with self._lock:
             self._entries = self._load()
-            if not self._is_known(turn):
+            if self._is_kept and not self._is_known(turn):
                 self._entries.append(self._entry(turn))
                 self._save()
 
