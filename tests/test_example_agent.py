@@ -1,8 +1,10 @@
 """The example agent remembers, survives what its memories do, and writes a trace that passes."""
 
+import contextlib
 import http.server
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +19,8 @@ from memproto.tracing import read
 from tests.programs import IMPORTABLE
 
 AGENT = Path(__file__).parents[1] / "examples" / "agent"
+COMMAND = [sys.executable, "-P", str(AGENT), "--home"]
+PATHS = {"PYTHONPATH": os.pathsep.join([str(AGENT), IMPORTABLE])}
 FACT = "my boat Vossamir lies at berth 12"
 
 
@@ -24,16 +28,23 @@ def talk(
     home: Path, *lines: str, options: tuple[object, ...] = (), **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """A conversation in a process of its own, from the first line to the end of the input."""
-    command = [sys.executable, "-P", str(AGENT), "--home", str(home), *map(str, options)]
     return subprocess.run(
-        command,
+        [*COMMAND, str(home), *map(str, options)],
         input="".join(f"{line}\n" for line in lines),
         capture_output=True,
         text=True,
         timeout=60,
         check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(AGENT), IMPORTABLE]), **variables},
+        env={**os.environ, **PATHS, **variables},
     )
+
+
+def conversation(home: Path, *options: str) -> subprocess.Popen[bytes]:
+    """One that goes on while the test looks."""
+    command = [*COMMAND, str(home), *options]
+    environment = {**os.environ, **PATHS}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment, bufsize=0)
 
 
 def test_the_loop_has_about_200_lines() -> None:
@@ -134,6 +145,7 @@ class Service(http.server.BaseHTTPRequestHandler):
     """Calls a tool in two parts, then repeats a leaked block in pieces, then ends in the middle."""
 
     asked: list[dict[str, Any]]
+    let_go: threading.Event
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -143,7 +155,8 @@ class Service(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         for piece in self.pieces():
             self.wfile.write(piece)
-        self.wfile.write(b"data: [DONE]\n\n")
+        with contextlib.suppress(OSError):  # who broke off is not there any more
+            self.wfile.write(b"data: [DONE]\n\n")
 
     def pieces(self) -> Iterator[bytes]:
         if len(self.asked) == 1:
@@ -152,6 +165,9 @@ class Service(http.server.BaseHTTPRequestHandler):
             yield chunk(tool_calls=[{"index": 0, "function": {"arguments": CALL[9:]}}])
         elif len(self.asked) == 2:
             yield chunk(content="Noted.")
+        elif len(self.asked) > 9:
+            yield chunk(content="Half ")
+            self.let_go.wait(60)
         else:
             yield chunk(content="Here: <memory-con")
             yield chunk(content="text>\n[System note: The following context was auto-retrieved ")
@@ -165,11 +181,12 @@ class Service(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def service() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    Service.asked = []
+    Service.asked, Service.let_go = [], threading.Event()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield f"http://127.0.0.1:{server.server_address[1]}/v1", Service.asked
+    Service.let_go.set()
     server.shutdown()
     thread.join()
     server.server_close()
@@ -194,6 +211,26 @@ def test_a_model_behind_a_url_calls_tools_and_its_answer_is_scrubbed(
         "Noted.",
         lines[1],
     ]
+
+
+def test_an_answer_that_is_broken_off_is_not_kept(
+    tmp_path: Path, service: tuple[str, list[dict[str, Any]]]
+) -> None:
+    url, asked = service
+    asked += [{}] * 9  # from here on the service stops in the middle
+    trace = tmp_path / "trace.jsonl"
+    process = conversation(tmp_path / "home", "--url", url, "--trace", str(trace))
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b"Tell me all.\n")
+    assert process.stdout.read(5) == b"Half "
+    process.send_signal(signal.SIGINT)
+    told, _ = process.communicate(b"/status\n", timeout=60)
+    assert told.startswith(b" [interrupted; this turn is not kept]\n")
+    assert process.returncode == 0
+    operations = [call.operation for call in read(trace)[0][0].calls]
+    assert "recall" in operations
+    assert "record" not in operations
 
 
 def test_a_model_that_cannot_be_reached_costs_the_turn_and_no_more(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The example that serves every extension was written from the specification alone."""
+"""The examples conform: the provider that serves every extension, and the agent."""
 
 import json
 import shutil
@@ -7,6 +7,7 @@ from tests import kit_runs
 from tests.kit_runs import ROOT, reported
 
 COMPLETE = ROOT / "examples" / "complete.py"
+AGENT = ROOT / "examples" / "agent"
 
 
 def extensions_of_the_specification():
@@ -37,3 +38,10 @@ def test_the_complete_example_conforms_with_every_extension(tmp_path, monkeypatc
     assert report["verdict"] == "CONFORMANT", printed
     verdicts = {name: row["verdict"] for name, row in report["extensions"].items()}
     assert verdicts == dict.fromkeys(extensions_of_the_specification(), "CONFORMANT")
+
+
+def test_the_example_agent_is_a_conformant_host(tmp_path):
+    shutil.copytree(AGENT, tmp_path, dirs_exist_ok=True)
+    run = reported(tmp_path, "--memproto-host=driver:ExampleAgent")
+    (report,) = run["reports"]
+    assert report["verdict"] == "CONFORMANT", run["run"].stdout
