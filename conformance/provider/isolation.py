@@ -1,21 +1,18 @@
 """Chapter 70: failure isolation."""
 
-import ast
 import contextlib
 import os
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from memproto.testing import routes, sandbox, watchers
+from memproto.testing import routes, watchers
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised, Subject
-from memproto.testing.watchers import tree
 from memproto.testing.wire import show
 
 #: What the requirement names, of all that the watchers see.
@@ -34,10 +31,8 @@ _NAMED = (
 #: So much of what was printed is shown.
 _SHOWN_CHARS = 100
 
-#: Of a larger file only so many bytes are searched.
-_SEARCHED_BYTES = 50_000_000
-
-_ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
+#: So much of it is read.
+_PRINTED_BYTES = 50_000_000
 
 
 # -- homes -----------------------------------------------------------------------------------------
@@ -188,7 +183,7 @@ def _flush() -> None:
 
 def _whole(descriptor: int) -> str:
     _flush()
-    return os.pread(descriptor, _SEARCHED_BYTES, 0).decode("utf-8", "replace")
+    return os.pread(descriptor, _PRINTED_BYTES, 0).decode("utf-8", "replace")
 
 
 # -- neighbours ------------------------------------------------------------------------------------
@@ -236,94 +231,3 @@ def _violated(run: Run, observed: str, which: str) -> None:
 
 
 # -- places ----------------------------------------------------------------------------------------
-
-
-@check("MP-ISO-005")
-def what_is_stored_lies_below_the_home(run: Run) -> None:
-    # A text that is found needs no recall to prove that it was stored.
-    assert run.audit is not None
-    with run.audit.recording() as events:
-        facts, allowed = _stored(run)
-    for path in _files(run, events):
-        if not any(path.is_relative_to(place) for place in allowed) and _holds(path, facts):
-            run.violated("stored text only below the given home", f"it is in {_shown(run, path)}")
-    run.needs_route("turns", "writes", "tools")
-    if not any(run.reopened_brings_back(fact) for fact in facts):
-        raise Untestable("nothing of what was planted comes back")
-
-
-def _stored(run: Run) -> tuple[list[Fact], list[Path]]:
-    """Facts that were given by each route in one session, and where they may lie."""
-    facts = run.facts.several(2 * len(routes.ROUTES))
-    allowed = [run.home.resolve(), *_paths(_set_by_operator(run)), *_paths(run.context.caches)]
-    with run.session() as subject:
-        for fact, route in zip(facts, 2 * routes.ROUTES, strict=True):
-            _try_to_plant(subject, fact, route)
-        named = subject.backup_paths() if subject.has("backup") else []
-    return facts, [*allowed, *_paths(named)]
-
-
-def _try_to_plant(subject: Subject, fact: Fact, route: str) -> None:
-    """Store a fact by a route that may be none; what raises has a check of its own."""
-    if route == "tools" and not subject.has("tools"):
-        return
-    try:
-        routes.plant(subject, fact, route)
-    except Untestable:
-        return
-    except HookRaised as failure:
-        if failure.ends_process:
-            raise
-
-
-def _set_by_operator(run: Run) -> list[str]:
-    """Values of the settings, and of variables that the kit itself does not set."""
-    base = sandbox.environment(run.root, {})
-    values: list[Any] = [v for name, v in os.environ.items() if base.get(name) != v]
-    waiting: list[Any] = [run.context.config]
-    while waiting:
-        item = waiting.pop()
-        inner = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
-        waiting += inner
-        values.append(item)
-    return [value for value in values if isinstance(value, str)]
-
-
-def _paths(values: Any) -> list[Path]:
-    named = values if isinstance(values, list | tuple | set | frozenset) else ()
-    texts = [str(value) for value in named if isinstance(value, str | os.PathLike)]
-    return [Path(t).expanduser().resolve() for t in texts if t and "\0" not in t]
-
-
-def _files(run: Run, events: list[str]) -> list[Path]:
-    """Files in the check's own places, and others that were opened for writing meanwhile."""
-    inside = [Path(name).resolve() for name in tree(run.root)]
-    return sorted({*inside, *filter(Path.is_file, map(_opened, events))})
-
-
-def _opened(event: str) -> Path:
-    """The path that an audit event speaks of; one that is no file where it speaks of none."""
-    match = re.match(r"opened (?:the database )?(b?'.*'|b?\".*\")", event)
-    name = ast.literal_eval(match[1]) if match else ""
-    text = os.fsdecode(name)
-    return Path(text).resolve() if "\0" not in text else Path()
-
-
-def _shown(run: Run, path: Path) -> str:
-    """The path as its author wrote it, as far as that can be known."""
-    names = {"user": "~", "tmp": "the temporary directory", "work": "the working directory"}
-    places = sandbox.places(run.root)
-    for name, shown in names.items():
-        if path.is_relative_to(places[name].resolve()):
-            return f"{shown}/{path.relative_to(places[name].resolve())}"
-    return str(path)
-
-
-def _holds(path: Path, facts: list[Fact]) -> bool:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_SEARCHED_BYTES).lower()
-    except OSError:
-        return False
-    words = [word.lower() for fact in facts for word in fact.name.split()]
-    return any(word.encode(encoding) in data for word in words for encoding in _ENCODINGS)

@@ -81,6 +81,15 @@ class KeepsALogInTheUsersHome(Journal):
             file.write(f"{user_message}\n")
 
 
+@mutant(kills="MP-ISO-009", says="~/.journal/installation.json", report="E3")
+class CountsItsStartsInTheUsersHome(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        state = Path.home() / ".journal" / "installation.json"
+        state.parent.mkdir(exist_ok=True)
+        state.write_text('{"first_start": "2026-01-01"}', "utf-8")
+
+
 @mutant(kills="MP-ISO-007", says="time.sleep", report="C3")
 class ReplacesSleeping(Journal):
     def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
