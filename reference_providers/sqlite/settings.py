@@ -1,0 +1,180 @@
+"""What the operator may choose, where it is kept, and what a session was given."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from memproto.errors import Misconfigured
+
+#: Below the home: the answers of set-up, and the memory itself.
+ANSWERS, FILE = "sqlite.json", "memory.db"
+
+#: Whether a turn is stored where the host does not say in which contexts it wants that.
+_CONTEXTS = ("primary",)
+
+FIELDS: list[dict[str, Any]] = [
+    {
+        "key": "path",
+        "description": "File of the memory; empty for memory.db in the provider's own directory",
+        "default": "",
+    },
+    {
+        "key": "search",
+        "description": "How texts are found: by the full-text index, or by reading them all",
+        "choices": ["index", "plain"],
+        "default": "index",
+    },
+    {
+        "key": "recall_count",
+        "description": "The most texts that are recalled for a turn",
+        "default": 12,
+    },
+    {
+        "key": "read_only",
+        "description": "Whether the file is only read, and nothing stored",
+        "choices": ["no", "yes"],
+        "default": "no",
+    },
+]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """
+    What `initialize` fixed.
+
+    Attributes:
+        path: The file.
+        is_elsewhere: Whether the operator put it on a path of his own.
+        owner: The user in a form that no two users share.
+        room: The most characters of a recall, or None.
+        stores_turns: Whether what is said in this session's context is to be stored.
+
+    """
+
+    path: Path
+    is_elsewhere: bool
+    search: str
+    recall_count: int
+    is_read_only: bool
+    owner: str
+    platform: str | None
+    title: str | None
+    parent: str | None
+    room: int | None
+    contexts: tuple[str, ...]
+    context: str
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> "Settings":
+        """
+        Read the configuration of a session, and the answers in its home.
+
+        Raises:
+            Misconfigured: There is no home, or an answer is none of those that may be given.
+
+        """
+        home = config.get("home")
+        if not isinstance(home, (str, os.PathLike)) or not str(home):
+            raise Misconfigured("config lacks home, the directory of this provider")
+        given = answers(Path(home)) | _table(config.get("sqlite"))
+        path = checked(given, "path")
+        return cls(
+            path=Path(path).expanduser() if path else Path(home) / FILE,
+            is_elsewhere=bool(path),
+            search=checked(given, "search"),
+            recall_count=checked(given, "recall_count"),
+            is_read_only=checked(given, "read_only") == "yes",
+            owner=owner_of(config.get("user_id")),
+            platform=_text(config.get("platform")),
+            title=_text(config.get("session_title")),
+            parent=_text(config.get("parent_session_id")),
+            room=_table(config.get("limits")).get("recall_chars"),
+            contexts=tuple(_table(config.get("protocol")).get("contexts", _CONTEXTS)),
+            context=config.get("agent_context") or "primary",
+        )
+
+
+def owner_of(user_id: str | None) -> str:
+    """The user as text in ASCII: that of None is nobody's id."""
+    return json.dumps(user_id)
+
+
+def user_of(owner: str) -> str | None:
+    """The inverse of `owner_of`."""
+    user: str | None = json.loads(owner)
+    return user
+
+
+def checked(given: Mapping[str, Any], key: str) -> Any:
+    """
+    One answer, or its default.
+
+    Raises:
+        Misconfigured: It is none that may be given.
+
+    """
+    field = next(field for field in FIELDS if field["key"] == key)
+    value = given.get(key, field["default"])
+    if isinstance(field["default"], int):
+        return _count(key, value)
+    if not isinstance(value, str) or "\0" in value:
+        raise Misconfigured(f"{key} is {type(value).__name__}, and not a text")
+    if value not in field.get("choices", [value]):
+        raise Misconfigured(f"{key} is {value!r}, and not one of {', '.join(field['choices'])}")
+    return value
+
+
+def _count(key: str, value: Any) -> int:
+    text = str(value)
+    if isinstance(value, bool) or not text.isascii() or not text.isdigit() or not int(text):
+        raise Misconfigured(f"{key} is {value!r}, and not a number from 1 on")
+    return int(text)
+
+
+def answers(home: Path) -> dict[str, Any]:
+    """
+    The answers that were saved in a home; none where none were.
+
+    Raises:
+        Misconfigured: The file holds something else.
+
+    """
+    path = home / ANSWERS
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise Misconfigured(f"{path} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise Misconfigured(f"{path} holds {type(found).__name__}, and not an object")
+    return found
+
+
+def save(values: Mapping[str, Any], home: Path) -> None:
+    """
+    Keep answers below the home, those beside them as they were.
+
+    Raises:
+        Misconfigured: One of them is none that may be given; nothing is saved then.
+
+    """
+    known = {field["key"] for field in FIELDS}
+    mine = {key: checked(values, key) for key in values if key in known}
+    path = home / ANSWERS
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(answers(home) | mine, indent=2), "utf-8")
+    fresh.replace(path)
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
