@@ -211,9 +211,9 @@ def without(recorded: list[str], call: int) -> Iterator[str]:
 #: Operations without which the rest of a session is out of order.
 NEEDED = {
     "available": "MP-HOST-INIT-001",
-    "open": "25-lifecycle",
-    "declare": "25-lifecycle",
-    "tools": "25-lifecycle",
+    "open": "MP-HOST-LIFE-001",
+    "declare": "MP-HOST-LIFE-001",
+    "tools": "MP-HOST-LIFE-001",
     "close": "MP-HOST-SHUT-002",
 }
 

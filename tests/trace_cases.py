@@ -30,6 +30,8 @@ from tests.trace_lives import (
 )
 from tests.traced import Script
 
+LIFE = "MP-HOST-LIFE-001"
+
 IN_ORDER: dict[str, Callable[[], Script]] = {
     "a session": calls,
     "a recall beside a write": lambda: beside("record", "recall"),
@@ -74,17 +76,17 @@ IN_ORDER: dict[str, Callable[[], Script]] = {
 
 #: Name to the trace and the rules that it violates, in the order of the file.
 OUT_OF_ORDER: dict[str, tuple[Callable[[], Script], list[str]]] = {
-    "a recall before the start": (lambda: early("recall", "close"), ["25-lifecycle"]),
+    "a recall before the start": (lambda: early("recall", "close"), [LIFE]),
     "two recalls before the declaration": (
         lambda: early("open", "recall", "recall", "declare", "close"),
-        ["25-lifecycle"],
+        [LIFE],
     ),
     "a start that was not asked for": (unasked, ["MP-HOST-INIT-001"]),
     "a start of one that is not available": (
         lambda: early("open", "declare", "close", answer=False),
         ["MP-HOST-INIT-001"],
     ),
-    "a second start": (lambda: calls("open"), ["25-lifecycle"]),
+    "a second start": (lambda: calls("open"), [LIFE]),
     "a second declaration": (lambda: one("declare", "object"), ["MP-HOST-CAP-001"]),
     "no declaration": (lambda: early("open", "close"), ["MP-HOST-CAP-001"]),
     "a recall after a failed start": (
@@ -93,7 +95,7 @@ OUT_OF_ORDER: dict[str, tuple[Callable[[], Script], list[str]]] = {
     ),
     "a recall after the end": (
         lambda: early("open", "declare", "close", "recall"),
-        ["25-lifecycle"],
+        [LIFE],
     ),
     "a turn after the end": (
         lambda: early("open", "declare", "close", "record"),
@@ -116,14 +118,20 @@ OUT_OF_ORDER: dict[str, tuple[Callable[[], Script], list[str]]] = {
         lambda: hanging("recall", 9, "recall"),
         ["MP-RECALL-002", "MP-HOST-RECALL-003"],
     ),
-    "a compression beside a recall": (lambda: beside("recall", "compress"), ["25-lifecycle"]),
+    "a compression beside a recall": (lambda: beside("recall", "compress"), [LIFE]),
     "a shutdown before the last write ended": (
         lambda: closed_beside_a_write(1),
         ["MP-HOST-SHUT-001"],
     ),
-    "a tool before the schemas": (lambda: calls("call_tool", serves=("tools",)), ["25-lifecycle"]),
-    "a tool that no schema names": (lambda: tool("harbour_lose"), ["80-hosts"]),
-    "a hook of an extension that is not served": (lambda: one("prompt", "str"), ["25-lifecycle"]),
+    "a tool before the schemas": (
+        lambda: calls("call_tool", serves=("tools",)),
+        [LIFE],
+    ),
+    "a tool that no schema names": (lambda: tool("harbour_lose"), [LIFE]),
+    "a hook of an extension that is not served": (
+        lambda: one("prompt", "str"),
+        [LIFE],
+    ),
     "a context block in a turn": (
         lambda: writes(("record", TURN | {"block": True})),
         ["MP-HOST-TURN-003"],

@@ -7,6 +7,6 @@ a trace violate. The format, and what a trace can and cannot decide: `spec/v1/84
 
 from memproto.tracing.findings import Finding
 from memproto.tracing.judging import judge
-from memproto.tracing.reading import Call, Damage, Provider, Trace, read
+from memproto.tracing.reading import Call, Damage, Provider, Trace, read, read_from
 
-__all__ = ["Call", "Damage", "Finding", "Provider", "Trace", "judge", "read"]
+__all__ = ["Call", "Damage", "Finding", "Provider", "Trace", "judge", "read", "read_from"]

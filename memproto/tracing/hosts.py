@@ -120,7 +120,7 @@ def _extensions(told: Told) -> Iterator[Seen]:
         is_unserved = extension and extension not in served
         if is_unserved and call.operation in asked and call.began > declared.ended:
             seen = f"`{call.hook}` was called, and `{extension}` is not declared"
-            yield call.line, "extension", seen
+            yield call.line, "MP-HOST-LIFE-001", seen
 
 
 def _tools(told: Told) -> Iterator[Seen]:
@@ -131,4 +131,4 @@ def _tools(told: Told) -> Iterator[Seen]:
     for call in told.of("call_tool"):
         digest = call.args.get("tool_name", {}).get("digest")
         if digest and digest not in names:
-            yield call.line, "offered", "the tool is none of those that the schemas name"
+            yield call.line, "MP-HOST-LIFE-001", "the tool is none of those that the schemas name"

@@ -1,7 +1,8 @@
 """All that a trace shows against its host and its providers."""
 
+from memproto import spec
 from memproto.tracing import hosts, order, providers, sessions, turns
-from memproto.tracing.findings import Finding, rule
+from memproto.tracing.findings import Finding
 from memproto.tracing.reading import Trace
 
 _RULES = (order, hosts, sessions, turns, providers)
@@ -20,5 +21,7 @@ def judge(trace: Trace, *, still_running: bool = False) -> list[Finding]:
         calls = [call for call in trace.calls if call.instance == provider.number]
         told = order.Told(provider, calls, trace.ended_s, is_over)
         seen = [one for rules in _RULES for one in rules.seen(told)]
-        found += [Finding(line, provider.name, rule(name), what) for line, name, what in seen]
+        found += [
+            Finding(line, provider.name, spec.requirement(name), what) for line, name, what in seen
+        ]
     return sorted(found, key=lambda finding: finding.line)

@@ -12,6 +12,9 @@ from memproto.tracing.reading import Call, Provider
 #: A line of the file, the rule that is violated there, and what was seen.
 Seen = tuple[int, str, str]
 
+#: The rule on calls that no other one forbids.
+_LIFE = "MP-HOST-LIFE-001"
+
 #: Operation to the key of the configuration's `deadlines` that says when the host gives it up.
 _DEADLINES = {
     "open": "initialize_s",
@@ -174,15 +177,15 @@ class _Walk:
             return "MP-HOST-SHUT-001" if self._is_early(call) else ""
         same = call.operation == other.operation
         if theirs.alone or ours.alone:
-            return "" if same or ours.alone else "order"  # of `close` the state says so already
+            return "" if same or ours.alone else _LIFE  # of `close` the state says so already
         if ours is not theirs:
             return ""
         if ours.waits:
             return "MP-HOST-TURN-001"
         if same:
-            return "MP-HOST-RECALL-003" if call.operation == "recall" else "order"
+            return "MP-HOST-RECALL-003" if call.operation == "recall" else _LIFE
         limit_s = self._told.deadline_s(other.operation, 0.0)
-        return "order" if call.began_s - other.began_s < limit_s else ""
+        return _LIFE if call.began_s - other.began_s < limit_s else ""
 
     def _is_early(self, close: Call) -> bool:
         """
@@ -197,7 +200,10 @@ class _Walk:
         needed = self._life.needs.get(call.operation)
         if needed is None or needed in self._called:
             return None
-        return "order", f"`{call.hook}` came before any call of {OPERATIONS[needed].native}"
+        return (
+            _LIFE,
+            f"`{call.hook}` came before any call of {OPERATIONS[needed].native}",
+        )
 
 
 def _outcome(call: Call) -> str:
@@ -217,4 +223,4 @@ def _name_of_place(operation: str, state: str) -> str:
     writes = lifecycle.life().lane("record")
     if writes and operation in writes.operations and state in ("closing", "closed"):
         return "MP-HOST-SHUT-001"
-    return "order"
+    return _LIFE

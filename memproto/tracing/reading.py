@@ -117,7 +117,12 @@ def read(path: Path) -> tuple[list[Trace], list[Damage]]:
 
     """
     with path.open("rb") as file:
-        rows, damages = _rows(file)
+        return read_from(file)
+
+
+def read_from(file: BinaryIO) -> tuple[list[Trace], list[Damage]]:
+    """As `read`, of a file that is open."""
+    rows, damages = _rows(file)
     traces = []
     for lines in rows.values():
         trace, found = _Building(lines).trace()

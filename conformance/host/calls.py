@@ -1,0 +1,47 @@
+"""Chapter 25: the life of an instance, as its host lives it."""
+
+import io
+
+from memproto.recording import Recording
+from memproto.testing.clauses import check
+from memproto.testing.hostagent import Host
+from memproto.testing.hostrun import HostRun
+from memproto.tracing import judge, read_from
+
+_SERVED = ("sessions", "turns", "prewarm", "prompt", "delegation", "compress_notes")
+_RULE = "MP-HOST-LIFE-001"
+
+
+@check("MP-HOST-LIFE-001")
+def every_call_is_one_that_the_life_of_an_instance_allows(run: HostRun) -> None:
+    told = io.BytesIO()
+    with Recording(told) as recording:
+        # The second one has the hooks of every extension, and declares none.
+        for served in (_SERVED, ()):
+            provider = recording.around(run.serving(*served))
+            _live(run, run.opened(provider))
+            if not provider.count("shutdown"):
+                run.wait_until(lambda one=provider: one.count("shutdown") > 0, 2.0)
+    traces, _ = read_from(io.BytesIO(told.getvalue()))
+    for trace in traces:
+        for finding in judge(trace):
+            if finding.rule.id == _RULE:
+                run.violated("calls that the life of an instance allows", finding.seen)
+
+
+def _live(run: HostRun, host: Host) -> None:
+    """A session with what the host has steps for."""
+    for text in ("Book berth 7.", "Which berth is booked?"):
+        host.turn(text) if host.has("turn") else _turn(host, text)
+    if host.has("prompt"):
+        host.prompt()
+    host.compress([{"role": "user", "content": "Book berth 7."}])
+    if host.has("switch"):
+        host.switch("new", run.session_key())
+        _turn(host, "Book berth 4.")
+    host.close()
+
+
+def _turn(host: Host, text: str) -> None:
+    host.recall(text)
+    host.record(text)
