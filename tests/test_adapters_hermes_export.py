@@ -80,6 +80,8 @@ def test_the_keywords_of_a_hermes_host_become_a_native_config(hermes, tmp_path):
     assert (config["host_home"], config["workspace"]) == (str(tmp_path), "w")
     assert (config["user_id"], config["chat_id"]) == ("telegram:7", "c")
     assert config["protocol"]["contexts"] == ["primary"]
+    assert {"enrich_turn", "record", "compress_notes"} <= set(config["protocol"]["hooks"])
+    assert "recall_items" not in config["protocol"]["hooks"]
     assert "warning_callback" not in config
     assert {"deadlines", "limits", "platform"} <= set(config)
 

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from memproto.adapters.hermes import to_hermes
+from tests.kit_runs import ROOT
 from tests.native_shapes import Plain, Rich, hermes
 
 __all__ = ["hermes"]  # a fixture
@@ -94,6 +95,13 @@ def test_the_status_is_told_in_the_shape_of_newer_hosts_for_a_recall_only(hermes
 
 
 # -- what a native host promises -------------------------------------------------------------------
+
+
+def test_the_budgets_are_those_that_the_guide_names(hermes):
+    guide = (ROOT / "docs" / "hermes.md").read_text("utf-8")
+    budgets = hermes(Plain())._hosted.budgets
+    for seconds in (budgets.enrich_s, budgets.compress_s, budgets.shutdown_s):
+        assert f"at most {seconds:g} s" in guide
 
 
 @pytest.fixture

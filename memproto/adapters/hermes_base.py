@@ -76,6 +76,10 @@ class MemoryProvider:
     ) -> None:
         """Keeps nothing by session."""
 
+    def on_pre_compress(self, messages: Sequence[Any]) -> str:
+        """Nothing for the summary."""
+        return ""
+
     def on_session_end(self, messages: Sequence[Any]) -> None:
         """Has nothing left to take."""
 

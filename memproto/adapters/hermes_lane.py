@@ -56,6 +56,7 @@ class Asking:
     """Hooks that answer: each on a thread of its own, under a deadline, none beside itself."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._running: dict[str, _Job] = {}
 
     def ask(self, what: str, function: Callable[[], Any], within_s: float) -> Any:
@@ -66,10 +67,11 @@ class Asking:
             Late: It did not return within `within_s`, or the call before it did not return yet.
 
         """
-        earlier = self._running.get(what)
-        if earlier is not None and not earlier.done.is_set():
-            raise Late(f"{what} is still running")
-        job = self._running[what] = _Job(what, function)
+        with self._lock:
+            earlier = self._running.get(what)
+            if earlier is not None and not earlier.done.is_set():
+                raise Late(f"{what} is still running")
+            job = self._running[what] = _Job(what, function)
         return beside(job, within_s)
 
 
