@@ -93,6 +93,9 @@ def test_a_file_that_holds_stored_text_is_the_matter_of_another_rule(run_of):
     class Exports(Journal):
         def on_turn_complete(self, user_message, assistant_response):
             super().on_turn_complete(user_message, assistant_response)
-            Path("~/turns.txt").expanduser().write_text(user_message)
+            folder = Path("~/.mine").expanduser()
+            folder.mkdir(exist_ok=True)
+            (folder / "turns.txt").write_text(user_message)
+            (folder / "turns.txt-shm").write_text("")
 
     placing.a_session_leaves_no_file_elsewhere(run_of(Exports))
