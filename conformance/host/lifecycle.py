@@ -64,7 +64,7 @@ def capabilities_are_asked_for_once(run: HostRun) -> None:
     host = run.opened(*providers)
     for _ in range(3):
         _assert_session_works(run, host, providers)
-        host.compress([{"role": "user", "content": "Hello."}])
+        host.offer()
     host.close()
     for provider in providers:
         times = provider.count("capabilities")
@@ -82,7 +82,7 @@ def _assert_session_works(run: HostRun, host: Host, good: list[Probe]) -> None:
         run.violated("the answers of the providers that started", show(answers))
     before = [provider.count("on_turn_complete", "on_memory_write") for provider in good]
     host.record("Hello.")
-    host.mirror("add", "memory", "The harbour opens at six.")
+    host.write("The harbour opens at six.")
     for provider, count in zip(good, before, strict=True):
         wanted = count + 2
         if not run.wait_until(lambda p=provider, n=wanted: _writes(p) >= n):  # type: ignore[misc]

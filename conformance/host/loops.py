@@ -39,8 +39,8 @@ def a_caller_on_a_loop_is_served_as_any_other(run: HostRun) -> None:
     if answers != {provider.name: "Noted."}:
         run.violated("the answer that a caller without a loop gets", show(answers))
     host.record("One turn.")
-    host.mirror("add", "memory", "The harbour opens at six.")
-    host.compress([{"role": "user", "content": "Hello."}])
+    host.write("The harbour opens at six.")
+    host.offer()
     host.close()
     met = {call.hook for call in provider.calls}
     missing = [hook for hook in _HOOKS if hook not in met]
@@ -88,8 +88,8 @@ def _use(host: Host) -> None:
     host.open()
     host.recall("What was noted?")
     host.record("One turn.")
-    host.mirror("add", "memory", "The harbour opens at six.")
-    host.compress([{"role": "user", "content": "Hello."}])
+    host.write("The harbour opens at six.")
+    host.offer()
     if host.has("call_tool"):
         host.call_tool("find_berth", {"text": "x"})
     host.close()

@@ -88,7 +88,7 @@ def the_hosts_own_tool_stays_its_own(run: HostRun) -> None:
     name = _named(run)
     probe = run.host()
     probe.needs("tools", "call_tool")
-    own = probe.driver.own_tool
+    own = getattr(probe.driver, "own_tool", "")
     if not own and not run.loaded.is_driver:
         raise NotApplicable("a registry that takes no policy of ours names no tool of its own")
     if not own:
@@ -201,7 +201,7 @@ def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
         raise Untestable("the block of a provider is not in the prompt")
     for number in range(3):
         host.record(f"Turn {number}.")
-        host.mirror("add", "memory", f"Fact {number}.")
+        host.write(f"Fact {number}.")
         if host.prompt() != first:
             run.violated(show(first), show(host.prompt()))
 

@@ -53,7 +53,7 @@ def writes_come_in_order_and_one_at_a_time(run: HostRun) -> None:
     host = run.opened(*providers)
     for number in range(0, _COUNT, 2):
         host.record(f"Turn {number}.")
-        host.mirror("add", "memory", f"Turn {number + 1}.")
+        host.write(f"Turn {number + 1}.")
     for hook in hooks:
         hook.queued.set()
     expected = [f"Turn {number}." for number in range(_COUNT)]
@@ -88,7 +88,7 @@ def a_hanging_write_hook_delays_nothing(run: HostRun) -> None:
     host = run.opened(hung, *others)
     for number in range(3):
         host.record(f"Turn {number}.")
-        host.mirror("add", "memory", f"Fact {number}.")
+        host.write(f"Fact {number}.")
         answers = host.recall("What was noted?")
         if others and answers.get(good.name) != "Noted.":
             run.violated("recall of the others goes on", show(answers), operation="recall")

@@ -106,7 +106,7 @@ class Host:
 
         """
         for step in steps:
-            if step in getattr(self.driver, "without", {}):
+            if self.is_without(step):
                 raise NotApplicable(f"no step `{step}`: {self.driver.without[step]}")
             if not has_step(self.driver, step):
                 raise Untestable(f"needs the step `{step}`, which the driver lacks")
@@ -115,9 +115,13 @@ class Host:
         """Take all further steps on a thread on which an event loop runs."""
         self._as_caller = inside_a_loop
 
+    def is_without(self, step: str) -> bool:
+        """Whether the driver says that its framework has no such thing."""
+        return step in getattr(self.driver, "without", {})
+
     def has(self, step: str) -> bool:
         """Whether the driver has a step."""
-        return step not in getattr(self.driver, "without", {}) and has_step(self.driver, step)
+        return not self.is_without(step) and has_step(self.driver, step)
 
     def register(self, *providers: Any) -> None:
         """Register providers, in order."""
@@ -190,6 +194,13 @@ class Host:
         """Mirror one write of the memory tool."""
         self._call("mirror", 0.0, action, target, content, old_text)
 
+    def write(self, text: str) -> None:
+        """A write beside a turn: by the memory tool, or a turn where the framework has none."""
+        if self.is_without("write_memory"):
+            self.record(text)
+        else:
+            self.mirror("add", "memory", text)
+
     def refuse_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
@@ -234,6 +245,11 @@ class Host:
         budget_s = self.deadlines.compress_s
         ended = self._call("compress", budget_s, messages, count)
         return ended if isinstance(ended, Compressed) else Compressed()
+
+    def offer(self) -> None:
+        """A compression of some messages, where the framework compresses."""
+        if not self.is_without("compress"):
+            self.compress([{"role": "user", "content": "Hello."}])
 
     def end(self) -> None:
         """End the session."""
@@ -306,7 +322,8 @@ class Host:
         if error is None:
             return future.result()
         if isinstance(error, NotImplementedError) and self.names is STEPS:
-            raise Untestable(f"needs the step `{step}`, which the driver lacks")
+            said = f" in full: {error}" if str(error) else ", which the driver lacks"
+            raise Untestable(f"needs the step `{step}`{said}")
         place = locate.raised(error)
         observed = f"it raised {show(error)}" + (f" at {place}" if place else "")
         raise Violation(f"{self.names[operation]} returns", observed, operation=operation)

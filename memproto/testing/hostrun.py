@@ -71,7 +71,9 @@ class HostRun:
         logging.getLogger().addHandler(reports)
         if not self.loaded.is_driver:
             made = RegistryDriver(made, rules if "policy" in takes else None)
-        own = getattr(made, "__dict__", {}).get("deadlines") or (deadlines if "deadlines" in takes else None)
+        own = getattr(made, "__dict__", {}).get("deadlines") or (
+            deadlines if "deadlines" in takes else None
+        )
         own = own or getattr(made, "deadlines", None)
         is_registry = not self.loaded.is_driver
         host = Host(self, made, own or Deadlines(), reports, is_registry=is_registry)
