@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from memproto import loading
+from memproto.adapters.hermes import HOST_CALLS
 from memproto.errors import (
     MissingPackage,
     NoProvider,
@@ -13,6 +14,7 @@ from memproto.errors import (
     SeveralProviders,
     TargetDoesNotImport,
 )
+from memproto.loading import host
 from memproto.loading.context import PluginContext
 from memproto.loading.modules import is_registering
 
@@ -233,7 +235,30 @@ def test_a_stand_in_where_the_host_is_installed_is_reported(place):
     written(place, {"skewed.py": f"{base}\nclass Real(MemoryProvider):\n    name = 'real'\n"})
     loading.import_ahead("skewed")
     told = loading.load("skewed").notes
-    assert told == ("its base class is skewed.MemoryProvider, not that of hermes-agent 1.0",)
+    assert told[0] == "its base class is skewed.MemoryProvider, not that of hermes-agent 1.0"
+
+
+@pytest.mark.parametrize(
+    ("hook", "told"),
+    [
+        ("recall_status", "hermes-agent 0.17.0 does not call recall_status, which it has"),
+        ("prefetch", "hermes-agent 0.19 calls backup_paths too, which it lacks"),
+    ],
+)
+def test_hooks_that_another_release_of_the_host_calls_are_named(monkeypatch, hook, told):
+    hooks = [hook for hook in HOST_CALLS if hook != "backup_paths"]
+    base = type("MemoryProvider", (), dict.fromkeys(hooks, lambda self: None))
+    provider = type("Mine", (base,), {hook: lambda self: None})()
+    monkeypatch.setattr(host, "version", lambda: "0.17.0")
+    monkeypatch.setattr(host, "base_class", lambda: base)
+    assert told in host.notes(provider)
+
+
+def test_a_provider_of_the_same_release_as_the_host_is_not_remarked_on(monkeypatch):
+    base = type("MemoryProvider", (), dict.fromkeys(HOST_CALLS, lambda self: None))
+    monkeypatch.setattr(host, "version", lambda: "0.19.0")
+    monkeypatch.setattr(host, "base_class", lambda: base)
+    assert host.notes(type("Mine", (base,), {})()) == ()
 
 
 def test_a_bundled_provider_is_found_by_the_hosts_own_loader(place):

@@ -4,8 +4,11 @@ import contextlib
 import importlib
 import importlib.metadata
 import importlib.util
+import re
 import sys
 from typing import Any
+
+from memproto.adapters.hermes import HOST_CALLS
 
 #: Modules that hermes-agent installs at the top and that providers import.
 MODULES = (
@@ -14,6 +17,12 @@ MODULES = (
 )
 
 _BASE = "agent.memory_provider"
+
+#: The release whose calls `HOST_CALLS` are.
+_JUDGED = "0.19"
+
+#: Hooks that a release after it has.
+_LATER = ("recall_status", "unavailable_reason", "initialize_for_inspection")
 
 
 def version() -> str:
@@ -56,6 +65,11 @@ def notes(provider: Any) -> tuple[str, ...]:
     base = base_class()
     if base is None:
         return ("judged by its shape: hermes-agent is not installed",)
+    return (*_standing(provider, base), *_skew(provider, base))
+
+
+def _standing(provider: Any, base: type) -> tuple[str, ...]:
+    """How the provider's class stands to the base class; nothing for one that inherits from it."""
     if isinstance(provider, base):
         return ()
     host = f"hermes-agent {version()}"
@@ -63,3 +77,25 @@ def notes(provider: Any) -> tuple[str, ...]:
     if stub is None:
         return (f"judged by its shape: no subclass of the MemoryProvider of {host}",)
     return (f"its base class is {stub.__module__}.{stub.__name__}, not that of {host}",)
+
+
+def _skew(provider: Any, base: type) -> tuple[str, ...]:
+    """Hooks of other releases: what this host never calls, and what a later one calls as well."""
+    unknown = [hook for hook in (*HOST_CALLS, *_LATER) if not hasattr(base, hook)]
+    has = [hook for hook in unknown if hasattr(type(provider), hook)]
+    lacks = [hook for hook in unknown if hook in HOST_CALLS and hook not in has]
+    is_older = _numbers(version()) < _numbers(_JUDGED)
+    told = []
+    if has:
+        told.append(f"hermes-agent {version()} does not call {_joined(has)}, which it has")
+    if lacks and is_older:
+        told.append(f"hermes-agent {_JUDGED} calls {_joined(lacks)} too, which it lacks")
+    return tuple(told)
+
+
+def _joined(hooks: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(hooks[:-1]), hooks[-1])))
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version)]

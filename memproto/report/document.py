@@ -191,9 +191,20 @@ def _environment(order: Order) -> dict[str, Any]:
         "implementation": sys.implementation.name,
         "platform": platform.platform(),
         "processors": _processors(),
+        "hermes_agent": _version_of("hermes-agent"),
         "slowdown": order.slowdown,
         "time_scale": order.scale,
     }
+
+
+def _version_of(distribution: str) -> str:
+    """The installed version; "" for none."""
+    from importlib import metadata
+
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def _processors() -> int:
