@@ -7,6 +7,7 @@ import pytest
 
 from memproto import AsyncMemoryProviderRegistry
 from memproto.deadlines import Deadlines
+from memproto.registry.workers import Worker
 from tests.coroutine_providers import Remembers
 from tests.programs import run
 from tests.virtual import FakeProvider, VirtualClock, eventually
@@ -192,6 +193,24 @@ def test_a_deadline_that_passes_while_the_loop_is_held_counts_all_the_same():
         eventually(lambda: "late_answer" in [event.outcome for event in events])
         assert await turn == []
         await registry.shutdown_all()
+
+    asyncio.run(work())
+
+
+def test_where_no_thread_can_be_started_calls_are_answered_all_the_same(monkeypatch):
+    def refused(self):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    async def work():
+        registry = await opened(FakeProvider("a", enrich_turn=lambda *_: "known"))
+        with monkeypatch.context() as patches:
+            patches.setattr(Worker, "start", refused)
+            registry._crew.close()
+            await registry._crew.ended(lambda: True)
+            assert await registry.enrich_turn("u", []) == [("a", "known")]
+            assert await registry.flush()
+            assert await registry.on_compress([], 1) is None
+            await registry.shutdown_all()
 
     asyncio.run(work())
 

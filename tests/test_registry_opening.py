@@ -260,6 +260,29 @@ def test_below_an_adapter_of_coroutines_a_missing_hook_is_named():
         MemoryProviderRegistry().register(from_async(Half()))
 
 
+@pytest.mark.parametrize("provider", [FakeProvider, from_async(Remembers)])
+def test_a_class_is_refused_where_an_instance_of_it_is_expected(provider):
+    with pytest.raises(NotAProvider, match="is a class; an instance of it is expected"):
+        MemoryProviderRegistry().register(provider)
+
+
+def test_a_hermes_provider_is_refused_with_the_way_out():
+    class Hermes:
+        name = "hermes"
+
+        def is_available(self):
+            return True
+
+        def initialize(self, session_id, **kwargs):
+            pass
+
+        def prefetch(self, query):
+            return ""
+
+    with pytest.raises(NotAProvider, match=r"enrich_turn.*from_hermes"):
+        MemoryProviderRegistry().register(Hermes())
+
+
 def test_a_provider_of_coroutines_takes_part_below_its_adapter():
     provider = Remembers()
     registry = MemoryProviderRegistry()

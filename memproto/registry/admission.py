@@ -16,7 +16,8 @@ def label_of(provider: object) -> str:
     Returns the name of a provider that can be registered; reads its members, calls none.
 
     Raises:
-        NotAProvider: A member is missing, a hook is a coroutine function, or the name raised.
+        NotAProvider: It is a class; a member is missing, a hook is a coroutine function, or the
+            name raised.
         InvalidLabel: The name cannot label a section of the block.
 
     """
@@ -33,12 +34,21 @@ def _check_members(provider: object) -> None:
     # An adapter of coroutines has all the members, whatever the provider under it has.
     under = attempt(getattr, provider, "wrapped")[0]
     subject = under if under is not None and is_async(under) else provider
+    if isinstance(subject, type):
+        raise NotAProvider(f"{subject.__name__} is a class; an instance of it is expected")
     members = {hook: attempt(getattr, subject, hook)[0] for hook in _HOOKS}
     missing = [hook for hook, member in members.items() if not callable(member)]
     kind = type(subject).__name__
     if missing:
-        raise NotAProvider(f"{kind} has no callable {', '.join(missing)}")
+        raise NotAProvider(f"{kind} has no callable {', '.join(missing)}{_way_out(subject)}")
     if subject is not provider:
         return
     if is_async(provider) or any(map(inspect.iscoroutinefunction, members.values())):
         raise NotAProvider(f"{kind} has coroutine hooks; wrap it with memproto.adapters.aio")
+
+
+def _way_out(subject: object) -> str:
+    from memproto.adapters.hermes import is_hermes  # here, since few registries need it
+
+    is_one, _ = attempt(is_hermes, subject)
+    return "; wrap it with memproto.adapters.hermes.from_hermes" if is_one else ""

@@ -34,8 +34,12 @@ class _Registry(MemoryProviderRegistry):
         if not lanes or self._is_elsewhere():
             return []
         arrival = Arrival(self._clock, self._deadlines.enrich_s)
+        try:
+            alarm = self.timekeeper.at(arrival.until, arrival.ring)
+        except RuntimeError:  # no thread can be started: the process is at its end
+            return self.enrich_turn(user_message, messages)
         text = plain_text(user_message)
-        found = await recall_on_loop(lanes, text, messages, arrival, self.timekeeper)
+        found = await recall_on_loop(lanes, text, messages, arrival, alarm)
         return found if session is self._session else []
 
 

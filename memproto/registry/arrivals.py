@@ -9,7 +9,7 @@ from memproto.deadlines import Clock
 from memproto.registry.crew import wake
 from memproto.registry.lanes import Lane
 from memproto.registry.recall import Call, Gather, recalled, recalls, take_off
-from memproto.registry.timekeeper import Timekeeper
+from memproto.registry.timekeeper import Alarm
 from memproto.types import Message
 
 
@@ -76,11 +76,10 @@ async def recall_on_loop(
     user_message: str,
     messages: Sequence[Message],
     arrival: Arrival,
-    timekeeper: Timekeeper,
+    alarm: Alarm,
 ) -> list[tuple[str, str]]:
     """As `recall.recall`; cancelled, it leaves nothing that a later turn could see."""
     arrival.calls = recalls(lanes, user_message, messages, arrival)
-    alarm = timekeeper.at(arrival.until, arrival.ring)
     try:
         take_off(arrival.calls, arrival)
         if arrival.calls:

@@ -12,6 +12,7 @@ from memproto.types import Event, EventOutcome
 logger = logging.getLogger("memproto.registry")
 
 _TYPE_NAME = type.__dict__["__name__"].__get__
+_EXPECTED = ("ok", "cancelled")
 _LONGEST_NAME = 80
 _LONGEST_REASON = 200
 
@@ -61,8 +62,8 @@ class EventSink:
     """
     Sends events to the log and to the host's callback, on the thread on which they happen.
 
-    An outcome other than `ok` is a warning. Whatever the callback or a log handler raises is
-    dropped, the user's interrupt excepted.
+    An outcome other than `ok` and `cancelled` is a warning. Whatever the callback or a log handler
+    raises is dropped, the user's interrupt excepted.
     """
 
     def __init__(self, on_event: Callable[[Event], None] | None) -> None:
@@ -86,7 +87,7 @@ class EventSink:
             self._told[provider, hook, outcome] += 1
             self._lost[provider] += lost
         try:
-            level = logging.DEBUG if outcome == "ok" else logging.WARNING
+            level = logging.DEBUG if outcome in _EXPECTED else logging.WARNING
             if self._on_event is None and not logger.isEnabledFor(level):
                 return
             self._send(level, Event(hook, provider, outcome, took_s, detail, lost))
