@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="TARGET",
-        help="judge this host: module:attribute of a registry class or factory; repeatable",
+        help="judge this host: module:attribute of a registry or a driver, or hermes; repeatable",
     )
     add(
         "--memproto-clause",

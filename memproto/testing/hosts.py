@@ -42,7 +42,7 @@ FENCE = (
 #: A driver of the kit's own by the name of its framework.
 SHIPPED = {"hermes": "memproto.testing.hermes_host:Driver"}
 
-_FORM = "give module:attribute, as in --memproto-host=mypkg:make_registry"
+_FORM = "give module:attribute, as in --memproto-host=mypkg:make_registry or mypkg:MyDriver"
 
 
 @dataclasses.dataclass(frozen=True)
