@@ -1,10 +1,12 @@
 """Chapter 25: the life of an instance, as its host lives it."""
 
+import functools
 import io
 
 from memproto.recording import Recording
 from memproto.testing.clauses import check
 from memproto.testing.hostagent import Host
+from memproto.testing.hostprobes import Probe
 from memproto.testing.hostrun import HostRun
 from memproto.tracing import judge, read_from
 
@@ -20,13 +22,16 @@ def every_call_is_one_that_the_life_of_an_instance_allows(run: HostRun) -> None:
         for served in (_SERVED, ()):
             provider = recording.around(run.serving(*served))
             _live(run, run.opened(provider))
-            if not provider.count("shutdown"):
-                run.wait_until(lambda one=provider: one.count("shutdown") > 0, 2.0)
+            run.wait_until(functools.partial(_is_shut, provider), 2.0)
     traces, _ = read_from(io.BytesIO(told.getvalue()))
     for trace in traces:
         for finding in judge(trace):
             if finding.rule.id == _RULE:
                 run.violated("calls that the life of an instance allows", finding.seen)
+
+
+def _is_shut(provider: Probe) -> bool:
+    return provider.count("shutdown") > 0
 
 
 def _live(run: HostRun, host: Host) -> None:

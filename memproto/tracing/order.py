@@ -147,17 +147,13 @@ class _Walk:
 
     def _out_of_place(self, call: Call) -> tuple[str, str] | None:
         operation, state = call.operation, self._state
-        if operation in self._life.allows(state) or self._is_of_the_binding(call):
+        if operation in self._life.allows(state) or _is_routing(operation, state):
             return None
         if operation == "declare" and self._undeclared:
             self._undeclared = False  # that it is late was told where it was missing
             return None
         name, where = _name_of_place(operation, state), self._life.states[state]
         return name, f"`{call.hook}` came where the instance is {where.name!r}: {where.text}"
-
-    def _is_of_the_binding(self, call: Call) -> bool:
-        # A Hermes host reads the schemas when it takes a provider in, before it opens it.
-        return not self._told.is_native and call.operation == "tools"
 
     def _beside(self, call: Call) -> tuple[str, str] | None:
         for other in self._running:
@@ -211,6 +207,11 @@ def _outcome(call: Call) -> str:
     if call.operation == "available":
         return "yes" if returned and call.found.get("answer") is True else "no"
     return "returns" if returned else "raises"
+
+
+def _is_routing(operation: str, state: str) -> bool:
+    """A host of the Hermes binding reads the schemas when it takes a provider in, to route."""
+    return operation == "tools" and state in ("built", "available")
 
 
 def _name_of_place(operation: str, state: str) -> str:
