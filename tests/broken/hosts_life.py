@@ -10,12 +10,3 @@ class AsksBeforeEachRecall(MemoryProviderRegistry):
         for lane in self._lanes:
             lane.attempt("is_available")
         return super().enrich_turn(user_message, messages)
-
-
-@mutant(kills="MP-HOST-LIFE-001", says="is not declared", report="hermes#66980")
-class AsksWhoeverHasTheHook(MemoryProviderRegistry):
-    def on_turn_start(self, turn_number, message, **kwargs):
-        super().on_turn_start(turn_number, message, **kwargs)
-        for lane in self._lanes:
-            if "turns" not in lane.extensions and hasattr(lane.provider, "on_turn_start"):
-                lane.attempt("on_turn_start", turn_number, message)
