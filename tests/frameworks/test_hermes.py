@@ -114,7 +114,7 @@ def test_an_exported_provider_is_a_conforming_provider_of_hermes(host, name, tmp
     (tmp_path / "memproto.toml").write_text(settings, "utf-8")
     report = tmp_path / "report.json"
     done = subprocess.run(
-        [python, "-m", "pytest", f"--memproto={target}", f"--memproto-report={report}"],
+        [python, "-m", "pytest", f"--memproto={target}", f"--memproto-report={report}", "-n", "2"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
