@@ -68,9 +68,18 @@ def the_conversation_holds_no_recalled_text(run: HostRun) -> None:
     kept = [text for text in said if "Where were we?" in text]
     if kept and kept != ["Where were we?"]:
         run.violated("the message before as the user wrote it", show(kept[0]), operation="turn")
-    if any(name in plain(m.get("content")) for m in request[:-1] if m.get("role") != "system"):
+    _assert_only_the_last_holds(run, request, name)
+    host.model.answer = _Echo(100_000)
+    host.turn("What do you know?")
+    host.turn("And after that?")
+    _assert_only_the_last_holds(run, host.model.requests[-1], name)
+
+
+def _assert_only_the_last_holds(run: HostRun, request: list[dict[str, Any]], name: str) -> None:
+    before = [message for message in request[:-1] if message.get("role") != "system"]
+    if any(name in plain(message.get("content")) for message in before):
         expected = "what was recalled in the last message alone"
-        run.violated(expected, show(request[:-1]), operation="turn")
+        run.violated(expected, show(before), operation="turn")
 
 
 # -- what the user sees ---------------------------------------------------------------------------
@@ -119,6 +128,22 @@ def the_user_does_not_see_a_block_in_a_stream(run: HostRun) -> None:
         if name in shown or _OPEN in shown:
             observed = f"{show(shown)} out of pieces of {size} characters"
             run.violated(f"an answer without {show(text)}", observed, operation="stream")
+    if host.has("interrupt"):
+        _assert_hidden_in_a_part(run, host, name)
+
+
+def _assert_hidden_in_a_part(run: HostRun, host: Host, name: str) -> None:
+    """The user breaks off an answer in the middle of a block."""
+    host.model.answer = _broken_off
+    shown = host.turn("What do you know?", step="interrupt")
+    if name in shown:
+        expected = "nothing of a block in an answer that is broken off within it"
+        run.violated(expected, show(shown), operation="interrupt")
+
+
+def _broken_off(request: list[dict[str, Any]]) -> Iterable[str]:
+    content = plain(request[-1]["content"])
+    return [f"Before.\n{content[content.find(_OPEN) :].rpartition('</')[0]}", "</memory-context>"]
 
 
 @check("MP-HOST-SHOW-003")

@@ -41,10 +41,15 @@ class RecordsNoStreamedTurn(Agent):
 
 @mutant(kills="MP-HOST-TURN-008", says="an answer without", report="hermes#13672")
 class RecordsTheRawAnswer(Agent):
-    def turn(self, user_message):
-        whole = "".join(self._answered(user_message))
-        self._finish(user_message, whole)
-        return Turn("".join(self._shown(iter([whole]))))
+    raw = None
+
+    def _answered(self, user_message):
+        self.raw = list(super()._answered(user_message))
+        return iter(self.raw)
+
+    def record_turn(self, turn):
+        raw = "".join(self.raw) if self.raw else turn["assistant_response"]
+        super().record_turn({**turn, "assistant_response": raw})
 
 
 @mutant(kills="MP-HOST-TSTART-001", says="on_turn_start", report="hermes#7193")
