@@ -9,7 +9,7 @@ from memproto import AsyncMemoryProviderRegistry
 from memproto.deadlines import Deadlines
 from tests.coroutine_providers import Remembers
 from tests.extended import Extended, offering, schema
-from tests.virtual import FakeProvider, eventually
+from tests.virtual import FakeProvider, VirtualClock, eventually
 
 pytestmark = pytest.mark.usefixtures("no_thread_is_left")
 CONFIG = {"home": "/nowhere"}
@@ -210,6 +210,39 @@ def test_a_coroutine_that_ignores_its_cancellation_for_ever_costs_the_others_not
     told = [event.outcome for event in events if event.provider == "remembers"]
     assert told.count("cancelled") == 1
     assert "late" not in told[: told.index("stuck")]
+
+
+def test_a_host_that_gives_up_early_each_time_does_not_wait_for_a_hang_for_ever():
+    clock, gated, events = VirtualClock(), Gated(), []
+
+    async def run():
+        registry = AsyncMemoryProviderRegistry(clock=clock, on_event=events.append)
+        async with registry:
+            await registry.register(FakeProvider("a", enrich_turn=gated))
+            await registry.initialize_all("session", CONFIG)
+            for number in range(3):
+                turn = asyncio.ensure_future(registry.enrich_turn(f"{number}", []))
+                await asyncio.sleep(0)
+                await asyncio.to_thread(eventually, lambda: gated.calls)
+                await cancelled(turn)
+            assert stuck(await registry.stats()) == []
+            await asyncio.to_thread(clock.advance, 5.0)
+            lane = registry._registry._lanes[0]
+            await asyncio.to_thread(eventually, lambda: lane.late["enrich_turn"])
+            assert await registry.enrich_turn("after", []) == []
+            assert stuck(await registry.stats()) == ["enrich_turn"]
+            gated.may_go.set()
+            await asyncio.to_thread(eventually, lambda: not lane.late["enrich_turn"])
+            assert await registry.enrich_turn("last", []) == [("a", "known of last")]
+
+    asyncio.run(run())
+    assert [message for message, _ in gated.calls] == ["0", "last"]
+    wanted = ["cancelled"] * 3 + ["stuck", "late_answer", "ok"]
+    assert outcomes(events, "enrich_turn") == wanted
+
+
+def stuck(stats):
+    return stats["providers"]["a"]["stuck"]
 
 
 def test_a_tool_call_that_was_cancelled_goes_on_and_its_answer_is_seen_by_nobody():

@@ -35,18 +35,18 @@ class _Registry(MemoryProviderRegistry):
             return []
         arrival = Arrival(self._clock, self._deadlines.enrich_s)
         try:
-            alarm = self.timekeeper.at(arrival.until, arrival.ring)
+            arrival.alarm = self.timekeeper.at(arrival.until, arrival.ring)
         except RuntimeError:  # no thread can be started: the process is at its end
             return self.enrich_turn(user_message, messages)
         text = plain_text(user_message)
-        found = await recall_on_loop(lanes, text, messages, arrival, alarm)
+        found = await recall_on_loop(lanes, text, messages, arrival)
         return found if session is self._session else []
 
 
 # Guarantees: no method blocks the loop, whatever the providers do; deadlines, order, isolation and
 #   policies are those of `MemoryProviderRegistry`, which does the work; a recall that was cancelled
-#   is seen by no later turn, and makes nobody late; what else was cancelled goes on unseen, so that
-#   a host that gives up waiting changes nothing for the providers.
+#   is seen by no later turn; what else was cancelled goes on unseen, so that a host that gives up
+#   waiting changes nothing for the providers.
 # Assumes: as `MemoryProviderRegistry`.
 class AsyncMemoryProviderRegistry:
     """

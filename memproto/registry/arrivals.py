@@ -19,32 +19,41 @@ class Arrival(Gather):
 
     Attributes:
         future: Done when every call has returned, and at the deadline.
+        alarm: What rings at the deadline.
+        calls: The calls that took off.
 
     """
 
-    __slots__ = ("_wake", "calls", "future")
+    __slots__ = ("_is_abandoned", "_wake", "alarm", "calls", "future")
+
+    alarm: Alarm
 
     def __init__(self, clock: Clock, budget_s: float) -> None:
         super().__init__(clock, budget_s)
         loop = asyncio.get_running_loop()
         self.future: asyncio.Future[None] = loop.create_future()
         self.calls: list[Call] = []
+        self._is_abandoned = False
         self._wake = functools.partial(wake, loop, self.future)
 
     def all_in(self) -> None:
         """Wake the loop; the last one that returned does this."""
-        self._wake()
+        if self._is_abandoned:
+            self.alarm.cancel()
+        else:
+            self._wake()
 
     def ring(self) -> None:
         """The deadline: who has not returned is late from now on, whatever the loop does."""
-        self._close_for(self.calls)
-        self._wake()
+        if self._is_abandoned:
+            self._note_late()
+        else:
+            self._close_for(self.calls)
+            self._wake()
 
     def finish(self) -> None:
         """Take no answer any more, and tell what came of the calls."""
-        if (
-            self.pending
-        ):  # else nobody is left who could hand in, and the last one may hold the lock
+        if self.pending:  # else nobody hands in any more, and the last one may hold the lock
             self._close_for(self.calls)
         for call in self.calls:
             call.tell()
@@ -53,17 +62,27 @@ class Arrival(Gather):
         """
         Nobody waits any more: what did not begin is not made, what runs is not looked at.
 
-        Nobody is late for it: the time was not over, and the next turn asks everybody again. The
-        coroutine of a provider that has them is cancelled.
+        Nobody is late for it before the deadline, and the next turn asks everybody again; after it,
+        whoever runs on is left out of turns until it returns, or a host that always gives up
+        early would ask it, and wait, for ever. The coroutine of a provider that has them is
+        cancelled.
         """
         self._close_for(())
+        with self.condition:
+            self._is_abandoned = True
+            if not self.pending:
+                self.alarm.cancel()
         for call in self.calls:
             if call.done:
                 call.tell()
-                continue
-            call.lane.tell(call.hook, "cancelled")
-            if isinstance(call.lane.provider, AsyncAdapter):
-                call.lane.provider.cancel_call(call.hook, *call.args)
+            else:
+                _let_go(call)
+
+    def _note_late(self) -> None:
+        with self.condition:
+            for call in self.calls:
+                if call.expected and call.started:
+                    call.lane.late[call.hook].add(call)
 
     def _close_for(self, calls: Sequence[Call]) -> None:
         with self.condition:
@@ -71,12 +90,17 @@ class Arrival(Gather):
                 self.close(calls)
 
 
+def _let_go(call: Call) -> None:
+    call.lane.tell(call.hook, "cancelled")
+    if isinstance(call.lane.provider, AsyncAdapter):
+        call.lane.provider.cancel_call(call.hook, *call.args)
+
+
 async def recall_on_loop(
     lanes: Sequence[Lane],
     user_message: str,
     messages: Sequence[Message],
     arrival: Arrival,
-    alarm: Alarm,
 ) -> list[tuple[str, str]]:
     """As `recall.recall`; cancelled, it leaves nothing that a later turn could see."""
     arrival.calls = recalls(lanes, user_message, messages, arrival)
@@ -87,7 +111,6 @@ async def recall_on_loop(
     except BaseException:  # the caller was cancelled, or the loop is torn down
         arrival.abandon()
         raise
-    finally:
-        alarm.cancel()
+    arrival.alarm.cancel()
     arrival.finish()
     return recalled(arrival.calls)
