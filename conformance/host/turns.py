@@ -120,13 +120,13 @@ def a_turn_is_said_to_begin_before_recall(run: HostRun) -> None:
     hooks = _promised(provider)
     if hooks is not None and "on_turn_start" not in hooks:
         raise NotApplicable("`protocol.hooks` does not name `on_turn_start`")
-    told = provider.named("on_turn_start", "enrich_turn")
-    order = [(call.hook, call.args[1 if call.hook == "on_turn_start" else 0]) for call in told]
-    both = ("on_turn_start", "enrich_turn")
-    expected = [(hook, f"Question {number}?") for number in range(3) for hook in both]
-    if order != expected:
-        run.violated(show(expected), show(order))
-    numbers = [call.args[0] for call in provider.named("on_turn_start")]
+    order = [call.hook for call in provider.named("on_turn_start", "enrich_turn")]
+    if order != ["on_turn_start", "enrich_turn"] * 3:
+        run.violated("on_turn_start before enrich_turn, in each of 3 turns", ", ".join(order))
+    begun = [call.args for call in provider.named("on_turn_start")]
+    if [message for _, message in begun] != [f"Question {number}?" for number in range(3)]:
+        run.violated("the messages of the turns", show(begun))
+    numbers = [number for number, _ in begun]
     if numbers != sorted(set(numbers)):
         run.violated("a number that grows by the turn", show(numbers))
 
