@@ -18,6 +18,7 @@ from tests.trace_lives import (
     prompts,
     raising,
     sessions,
+    skipped,
     slow_close,
     starts_that_hang,
     switched,
@@ -165,6 +166,7 @@ OUT_OF_ORDER: dict[str, tuple[Callable[[], Script], list[str]]] = {
         ["MP-HOST-TSTART-001"],
     ),
     "a turn that begins and hangs": (starts_that_hang, ["MP-TSTART-002"]),
+    "a turn without a recall, since the last one is late": (skipped, ["MP-RECALL-002"]),
     "a turn recorded twice": (lambda: asked_and_stored(1, 2), ["MP-HOST-TURN-007"]),
     "a preparation that overtakes its turn": (
         lambda: prepared(early=True),

@@ -160,6 +160,18 @@ def asked_and_stored(asked: int, stored: int) -> Script:
     return script.close()
 
 
+def skipped() -> Script:
+    """Two turns of equal words, of which the second was not recalled for."""
+    script = Script().start()
+    message = {"args": {"user_message": text("a")}}
+    recall = script.begin("recall", **message)
+    script.now_s += 5
+    script.call("record", **message, **TURN)
+    script.call("record", **message, **TURN)
+    script.end(recall, took_s=5.4)
+    return script.close()
+
+
 def prepared(*, early: bool) -> Script:
     script = Script().start("prewarm")
     message = {"args": {"user_message": text("a")}}

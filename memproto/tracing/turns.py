@@ -3,7 +3,6 @@
 import collections
 import itertools
 from collections.abc import Iterator
-from math import inf
 
 from memproto.tracing.order import Seen, Told, words
 from memproto.tracing.reading import Call
@@ -26,8 +25,9 @@ def _by_two_hooks(told: Told) -> Iterator[Seen]:
 def _twice(told: Told) -> Iterator[Seen]:
     """A turn of two texts that was stored more often than it was recalled for."""
     recalls = told.of("recall")
-    if any(call.ended == inf for call in recalls):
-        return  # one that hangs is not asked for every turn
+    limit_s = told.deadline_s("recall", 5.0)
+    if any(call.took_s >= limit_s for call in recalls):
+        return  # one that is given up is not asked for every turn
     asked = collections.Counter(_digest(call) for call in recalls)
     stored: collections.Counter[object] = collections.Counter()
     for call in told.of("record"):
