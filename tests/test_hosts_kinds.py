@@ -1,0 +1,84 @@
+"""Sensible hosts of other kinds than ours violate nothing."""
+
+import io
+import os
+import threading
+
+import pytest
+
+from memproto.testing import clauses, hosts
+from memproto.testing.agent import Agent
+from memproto.testing.clauses import NotApplicable
+from memproto.testing.context import Context
+from memproto.testing.hostrun import HostRun
+from memproto.testing.subject import Watch
+from memproto.testing.wire import Wire
+
+#: What is decided without waiting for a deadline, and without the fence.
+CHECKS = {
+    name: check
+    for name, check in clauses.checks("host").items()
+    if "-FENCE-" not in name and "-LOOP-" not in name
+    if name.removeprefix("MP-HOST-")
+    not in ("SHUT-003", "SHUT-004", "TOOL-006", "ISO-001", "RECALL-001", "RECALL-008")
+}
+
+
+class Lean(Agent):
+    """It talks and remembers, has no tools, and tells the model how often it was asked."""
+
+    prompts = 0
+
+    def __init__(self, *, deadlines=None, on_event=None):
+        super().__init__(deadlines=deadlines, on_event=on_event)
+        lacks = ("write_memory", "refuse_write", "compress", "delegate", "tools", "call_tool")
+        self.without = dict.fromkeys(lacks, "this agent talks and remembers")
+
+    def prompt(self):
+        self.prompts += 1
+        return f"You are asked for the {self.prompts}th time.\n\n{super().prompt()}"
+
+
+class One(Agent):
+    """One provider at a time, and no names in what it recalls."""
+
+    most_providers = 1
+
+    def recall(self, user_message, messages):
+        return "\n\n".join(text for _, text in super().recall(user_message, messages))
+
+    def _answered(self, user_message):
+        recall, self.recall = self.recall, super().recall
+        try:
+            return super()._answered(user_message)
+        finally:
+            self.recall = recall
+
+
+@pytest.fixture
+def watch():
+    read, write = os.pipe()
+    drain = threading.Thread(target=lambda: io.FileIO(read, closefd=False).readall())
+    drain.start()
+    yield Watch(Wire(write))
+    os.close(write)
+    drain.join()
+    os.close(read)
+
+
+@pytest.mark.parametrize("kind", [Lean, One])
+def test_a_host_of_another_kind_violates_nothing(kind, watch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    accepts = frozenset({"deadlines", "on_event"})
+    loaded = hosts.LoadedHost("t", kind, "native", "t", {}, accepts, True, kind.most_providers)
+    decided = 0
+    for name, check in CHECKS.items():
+        run = HostRun(loaded, watch, Context(), salt=len(name))
+        try:
+            check.function(run)
+            decided += 1
+        except NotApplicable:
+            pass
+        finally:
+            run.finish()
+    assert decided > len(CHECKS) / 2
