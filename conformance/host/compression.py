@@ -14,7 +14,7 @@ _MESSAGES = [
 ]
 
 #: Long enough for a host that does not wait to go on.
-_HOLD_S = 0.3
+_HOLD_S = 1.0
 
 
 @check("MP-HOST-COMP-002")

@@ -75,7 +75,7 @@ class PromisesForbiddenTools(MemoryProviderRegistry):
 @mutant(kills="MP-HOST-COMP-002", says="the host had gone on", report="hermes#47202")
 class HardlyWaitsForCompression(MemoryProviderRegistry):
     def __init__(self, *, deadlines=None, on_event=None):
-        hasty = dataclasses.replace(deadlines or Deadlines(), compress_s=0.05)
+        hasty = dataclasses.replace(deadlines or Deadlines(), compress_s=0.4)
         super().__init__(deadlines=hasty, on_event=on_event)
 
 
