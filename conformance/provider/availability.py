@@ -5,8 +5,11 @@ from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised
 
+#: A provider may say once in a process that it keeps nothing.
+_APART = " without settings"
 
-@check("MP-AVAIL-004", budget_s=120.0)
+
+@check("MP-AVAIL-004", budget_s=120.0, apart=_APART)
 def what_is_accepted_without_settings_is_kept_or_said_to_be_lost(run: Run) -> None:
     if run.context.configured:
         raise NotApplicable("the settings give it what it may need")
@@ -23,7 +26,7 @@ def what_is_accepted_without_settings_is_kept_or_said_to_be_lost(run: Run) -> No
     )
 
 
-@check("MP-AVAIL-005", budget_s=120.0)
+@check("MP-AVAIL-005", budget_s=120.0, apart=_APART)
 def what_is_required_is_looked_for(run: Run) -> None:
     missing = needed.missing(run.provider(), run.context.config)
     if not missing:
@@ -62,4 +65,5 @@ def _told(kept: keeping.Kept) -> str:
     facts = f"{len(kept.by)} texts" if len(kept.by) > 1 else "a text"
     accepted = " and ".join(kept.by)
     where = ", ".join(kept.asked)
-    return f"{accepted} accepted {facts}, none of which {where} or a file showed afterwards"
+    tried = f"; {' and '.join(kept.tried)} tried to reach a server" if kept.tried else ""
+    return f"{accepted} accepted {facts}, none of which {where} or a file showed afterwards{tried}"

@@ -63,6 +63,8 @@ class Check:
         budget_s: How long the whole check may take before its process is ended.
         linger_s: How long its process is watched after the check, for what comes late.
         environment: Variables that its process is started with; one that has some is its own.
+        apart: Which process of its chapter it runs in, for one that looks at what a process does
+            only once; "" for the one that the others share.
         session: Whether it opens one; without, it is decided for an unavailable provider too.
 
     """
@@ -73,6 +75,7 @@ class Check:
     linger_s: float
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
     session: bool = True
+    apart: str = ""
 
 
 _CHECKS: dict[str, Check] = {}
@@ -85,6 +88,7 @@ def check(
     linger_s: float = 0.0,
     environment: Mapping[str, str] | None = None,
     session: bool = True,
+    apart: str = "",
 ) -> Callable[[F], F]:
     """
     Register the decorated function as the check of `requirement`.
@@ -101,7 +105,8 @@ def check(
         if known and known.function.__qualname__ != function.__qualname__:
             raise ValueError(f"{requirement} has two checks: {known.function} and {function}")
         told = environment or {}
-        _CHECKS[requirement] = Check(requirement, function, budget_s, linger_s, told, session)
+        times = (budget_s, linger_s)
+        _CHECKS[requirement] = Check(requirement, function, *times, told, session, apart)
         return function
 
     return register

@@ -175,7 +175,7 @@ class Judge:
             said = "the kit has no check for it"
             return [Result(requirement.id, Outcome.KIT_ERROR, observed=said)]
         try:
-            self._children.serve(chapter, check.environment)
+            self._children.serve(f"{chapter}{check.apart}", check.environment)
             answer = self._check(check)
             if answer.fate == "died":
                 return self._find_owner(check, answer)

@@ -43,6 +43,7 @@ class Kept:
         by: Hook to the fact that it accepted.
         place: Where something of it was found again, or "".
         said: How the provider said that it does not keep it, or "".
+        tried: The hooks that accepted a text and then began to connect to a server.
         asked: What was looked into.
 
     """
@@ -50,6 +51,7 @@ class Kept:
     by: dict[str, Fact] = dataclasses.field(default_factory=dict)
     place: str = ""
     said: str = ""
+    tried: list[str] = dataclasses.field(default_factory=list)
     asked: list[str] = dataclasses.field(default_factory=list)
 
 
@@ -58,23 +60,27 @@ def observed(run: Run) -> Kept:
     if any(run.serves(route) for route in routes.ROUTES):
         return Kept(place=run.hook("recall"))
     if _CONTENTS not in run.shared:
-        # Two sessions in which nothing is said show what each session writes by itself.
-        _quiet(run)
-        by_itself = _changes(run, lambda: _quiet(run))
         kept, records = Kept(), Records()
         with records.collected():
+            # As many sessions in which nothing is said show what each session writes by itself;
+            # what only the very first one writes is left out.
+            _quiet(run, 1)
+            by_itself = _changes(run, lambda: _quiet(run, 2))
             changed = _changes(run, lambda: _live(run, kept))
-        if records.said and not kept.said:
-            kept.said = f"it logged {show(records.said[0], 200)}"
+        logged = [*(run.load_step.warned if run.load_step else ()), *records.said]
+        if logged and not kept.said:
+            kept.said = f"it logged {show(logged[0], 200)}"
         kept.place = kept.place or _in_files(run, kept, changed, by_itself)
         run.shared[_CONTENTS] = kept
     found: Kept = run.shared[_CONTENTS]
     return found
 
 
-def _quiet(run: Run) -> None:
-    with run.session() as subject:
-        routes.in_passing(lambda: subject.recall("Which berth is free today?"))
+def _quiet(run: Run, sessions: int) -> None:
+    for _ in range(sessions):
+        with run.session() as subject:
+            subject.available()
+            subject.recall("Which berth is free today?")
 
 
 # -- one session -----------------------------------------------------------------------------------
@@ -102,15 +108,28 @@ def _hand_over(run: Run, subject: Subject, route: str, kept: Kept) -> None:
     if run.lacks(routes.OPERATIONS[route]) or (route == "tools" and not subject.has("tools")):
         return
     fact, hook = run.facts.new(), run.hook(routes.OPERATIONS[route])
+    before = _connections(run)
     try:
         routes.plant(subject, fact, route)
+    except HookRaised:
+        # One of them, for a server that is away, says that it is no proof of anything as well.
+        raise
     except Untestable as reason:
-        # A tool that is there and refuses has said so; one that is not there is no route.
-        kept.said = kept.said or (str(reason).partition("; needs")[0] * ("refused" in str(reason)))
+        # A tool that is there and refuses has said so, for those hooks that sent nothing; one that
+        # is not there is no route.
+        if "refused" in str(reason) and not kept.tried:
+            kept.said = kept.said or str(reason).partition("; needs")[0]
         return
     if route == "turns":
         routes.talk_on(subject)
+    if route != "tools" and run.wait_until(lambda: _connections(run) > before, _SETTLE_S):
+        kept.tried.append(hook)
     kept.by[hook] = fact
+
+
+def _connections(run: Run) -> int:
+    """How many connections this process has begun so far."""
+    return run.audit.connections if run.audit else 0
 
 
 def _end(run: Run, subject: Subject, kept: Kept) -> None:

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from memproto.errors import KitUsageError, NoProvider, TargetDoesNotImport
 from memproto.testing import locate, watchers
 from memproto.testing.booking import describe
+from memproto.testing.logged import Records
 from memproto.testing.outcomes import Outcome, Result
 
 T = TypeVar("T")
@@ -63,6 +64,7 @@ class LoadStep:
         threads: The ids of the threads that were started and still ran.
         loaded: The target, once it is loaded.
         sought_host: Whether the target tried to import from hermes-agent.
+        warned: What was logged as a warning or worse.
         by_factory: Whether a function of the settings builds the instances.
 
     """
@@ -76,13 +78,14 @@ class LoadStep:
     loaded: Any = None
     sought_host: bool = False
     audit: watchers.AuditLog | None = None
+    warned: list[str] = dataclasses.field(default_factory=list)
     by_factory: bool = False
 
     def take(self, load: Callable[[], T], root: Path) -> T:
         """Load the target once, and note what that does; whatever it raises comes through."""
         before, globals_before = _tree(root), _globals()
-        threads = watchers.thread_ids()
-        with self._printing(root), self.guarding():
+        threads, records = watchers.thread_ids(), Records(self.warned)
+        with self._printing(root), self.guarding(), records.as_last_resort():
             try:
                 self.loaded = loaded = load()
                 return loaded

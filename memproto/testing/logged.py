@@ -16,10 +16,10 @@ class Records(logging.Handler):
 
     """
 
-    def __init__(self) -> None:
+    def __init__(self, said: list[str] | None = None) -> None:
         super().__init__(logging.WARNING)
         self.found: list[str] = []
-        self.said: list[str] = []
+        self.said: list[str] = [] if said is None else said
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep one record; a text that cannot be put together is kept as it stands."""
@@ -28,6 +28,15 @@ class Records(logging.Handler):
             self.said.append(record.getMessage())
         except Exception:
             self.said.append(str(record.msg))
+
+    @contextlib.contextmanager
+    def as_last_resort(self) -> Iterator[None]:
+        """Hear what nobody else does, where a handler more would change what a program does."""
+        kept, logging.lastResort = logging.lastResort, self
+        try:
+            yield
+        finally:
+            logging.lastResort = kept
 
     @contextlib.contextmanager
     def collected(self) -> Iterator[None]:
