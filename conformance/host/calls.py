@@ -8,7 +8,7 @@ from memproto.testing.hostagent import Host
 from memproto.testing.hostrun import HostRun
 from memproto.tracing import judge, read_from
 
-_SERVED = ("sessions", "turns", "prewarm", "prompt", "delegation", "compress_notes")
+_SERVED = ("sessions", "turns", "prompt", "delegation", "compress_notes")
 _RULE = "MP-HOST-LIFE-001"
 
 
