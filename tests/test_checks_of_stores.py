@@ -8,7 +8,7 @@ import pytest
 
 from memproto.conformance.provider import stores
 from memproto.testing import storefiles
-from memproto.testing.clauses import NotApplicable, Violation
+from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import Context
 from memproto.testing.run import Run
 from memproto.testing.subject import Watch
@@ -100,3 +100,21 @@ class Truncates(Journal):
 def test_a_file_that_is_emptied_before_the_disk_is_full_is_a_loss(run_of):
     with pytest.raises(Violation, match="did not come back"):
         stores.a_full_disk_costs_nothing_that_was_stored(run_of(Truncates))
+
+
+class KeepsTheLastOne(Journal):
+    """Each turn takes the place of the one before."""
+
+    def on_turn_complete(self, user_message, assistant_response):
+        with self._changing():
+            self._entries = []
+        super().on_turn_complete(user_message, assistant_response)
+
+
+def test_a_loss_to_the_next_turn_is_not_blamed_on_a_fault(run_of):
+    with pytest.raises(Untestable, match="while the store is well does not come back either"):
+        storefiles.needs_return(run_of(KeepsTheLastOne))
+
+
+def test_a_loss_is_blamed_on_it_where_every_turn_comes_back_without(run_of):
+    storefiles.needs_return(run_of(Journal))
