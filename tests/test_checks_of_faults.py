@@ -96,11 +96,76 @@ def test_a_setting_that_does_not_reach_the_provider_is_no_pass(run_of, server, n
         CHECKS[name](run_of(Elsewhere, ("config", "remote_url"), config=told))
 
 
-@pytest.mark.parametrize("name", [n for n in CHECKS if n in vars(faults_data)])
+#: What is accepted is told by what is sent, where nothing can come back.
+_BY_REQUESTS = "what_is_accepted_while_the_backend_fails_is_stored"
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in CHECKS if n in vars(faults_data) and n != _BY_REQUESTS]
+)
 def test_what_is_stored_is_untestable_without_a_backend_behind_the_server(run_of, name):
     config = {"remote_url": "https://api.example.com/v1"}
     with pytest.raises(Untestable, match=r"api\.example\.com.*needs: a backend there"):
         CHECKS[name](run_of(Hasty, ("config", "remote_url"), config=config))
+
+
+def judged_by_requests(run_of, factory):
+    config = {"remote_url": "https://api.example.com/v1"}
+    CHECKS[_BY_REQUESTS](run_of(factory, ("config", "remote_url"), config=config))
+
+
+class Lenient(Hasty):
+    """Takes any answer of success for one."""
+
+    def _ask(self, path, asked, within_s):
+        try:
+            return super()._ask(path, asked, within_s)
+        except Unavailable as error:
+            if "no entries" in str(error):
+                return {"entries": []}
+            raise
+
+
+def test_what_is_refused_while_the_backend_is_away_need_not_be_sent_again(run_of):
+    judged_by_requests(run_of, Lenient)
+
+
+class DropsWithoutAWord(Lenient):
+    def _send(self, change):
+        with contextlib.suppress(Unavailable):
+            super()._send(change)
+
+
+def test_what_is_accepted_and_not_sent_again_is_lost_whatever_stands_behind(run_of):
+    with pytest.raises(Violation, match="texts were not, accepted under 429, 500, 503, a reset"):
+        judged_by_requests(run_of, DropsWithoutAWord)
+
+
+class SendsLater(Lenient):
+    waiting = []  # noqa: RUF012 - for all sessions of the test
+
+    def _send(self, change):
+        self.waiting.append(change)
+        with contextlib.suppress(Unavailable):
+            while self.waiting:
+                super()._send(self.waiting[0])
+                del self.waiting[0]
+
+
+def test_what_waits_in_a_queue_until_the_backend_works_is_sent(run_of):
+    judged_by_requests(run_of, SendsLater)
+
+
+class SaysThatTheAnswerIsNone(DropsWithoutAWord):
+    def _ask(self, path, asked, within_s):
+        logging.getLogger("wants").warning("no number in the answer")
+        return super()._ask(path, asked, within_s)
+
+
+@pytest.mark.parametrize("factory", [Hasty, SaysThatTheAnswerIsNone])
+def test_one_that_does_not_take_the_answer_for_a_success_is_not_judged_by_it(run_of, factory):
+    with pytest.raises(Untestable, match="needs: a backend there"):
+        judged_by_requests(run_of, factory)
 
 
 def test_a_variable_of_the_environment_serves_as_well(run_of, monkeypatch):

@@ -8,8 +8,17 @@ from memproto.testing import routes, tally
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.faults import modes
-from memproto.testing.faults.bench import Bench, accepts, elapsed, relaying
+from memproto.testing.faults.bench import (
+    Bench,
+    NothingBehind,
+    accepts,
+    elapsed,
+    failing,
+    relaying,
+)
 from memproto.testing.faults.server import Mode
+from memproto.testing.faults.taking import Taking
+from memproto.testing.logged import Records
 from memproto.testing.run import Run
 from memproto.testing.subject import HookLate, HookRaised, Subject
 
@@ -29,6 +38,9 @@ _AGAIN_S = 60.0
 
 #: For the requests of one that stores in the background.
 _BEHIND_S = 2.0
+
+#: What waits in a queue is sent by then, once the backend works again and a session began.
+_SENT_S = 15.0
 
 #: A hook that waits for its backend takes longer.
 _AT_ONCE_S = 0.3
@@ -51,11 +63,18 @@ def _known(bench: Bench, route: str) -> Fact:
 
 @check("MP-FAULT-006", budget_s=_BUDGET_S)
 def what_is_accepted_while_the_backend_fails_is_stored(run: Run) -> None:
+    try:
+        _comes_back(run)
+    except NothingBehind as reason:
+        _is_sent_again(run, reason)
+
+
+def _comes_back(run: Run) -> None:
     with relaying(run) as bench:
         route = _stores(run)
         _known(bench, route)
         subject = bench.open()
-        accepted = _written(bench, subject, route)
+        accepted = _written(bench, subject, route, modes.forward)
         run.close(subject)
         lost = run.lost(list(accepted.values()))
         if lost:
@@ -67,7 +86,56 @@ def what_is_accepted_while_the_backend_fails_is_stored(run: Run) -> None:
             )
 
 
-def _written(bench: Bench, subject: Subject, route: str) -> dict[str, Fact]:
+def _is_sent_again(run: Run, nothing_behind: NothingBehind) -> None:
+    """
+    Judge by what is sent where nothing can come back.
+
+    A provider that does not take the kit's answer for a success, and says or shows so, cannot be
+    judged by it; nor can one whose requests do not show a text.
+    """
+    taking, records = Taking(), Records()
+    with failing(run, taking) as bench:
+        with records.collected():
+            route = next((name for name in routes.ROUTES if _is_taken(bench, taking, name)), "")
+        if not route or records.found:
+            raise nothing_behind
+        subject = bench.open()
+        accepted = _written(bench, subject, route, taking)
+        run.close(subject)
+        with records.collected():
+            sends_still = _is_taken(bench, taking, route)
+        run.wait_until(lambda: all(map(taking.times, accepted.values())), _SENT_S)
+        if not sends_still or records.found:
+            raise nothing_behind
+        _were_sent(run, {k: f for k, f in accepted.items() if not taking.times(f)}, route)
+
+
+def _is_taken(bench: Bench, taking: Taking, route: str) -> bool:
+    """Whether what a session stores by a route is accepted and sent, once."""
+    run, fact = bench.run, bench.run.facts.new()
+    if route != "tools" and run.lacks(routes.OPERATIONS[route]):
+        return False
+    try:
+        with run.session() as subject:
+            accepted = accepts(subject, fact, route)
+            # One that stores in the background, or when the session ends.
+            run.wait_until(lambda: taking.times(fact) > 0, _BEHIND_S)
+    except (HookRaised, HookLate):
+        return False
+    return accepted and taking.times(fact) == 1
+
+
+def _were_sent(run: Run, lost: dict[str, Fact], route: str) -> None:
+    if lost:
+        fact = next(iter(lost.values()))
+        run.violated(
+            "what was accepted while the backend was away is sent to it when it works again",
+            f"{len(lost)} texts were not, accepted under {', '.join(lost)}: {fact.text!r}",
+            operation=routes.OPERATIONS[route],
+        )
+
+
+def _written(bench: Bench, subject: Subject, route: str, working: Mode) -> dict[str, Fact]:
     """What was accepted while the backend failed in each of the ways; it works again after each."""
     accepted: dict[str, Fact] = {}
     for said, mode in _REFUSING.items():
@@ -77,7 +145,7 @@ def _written(bench: Bench, subject: Subject, route: str) -> dict[str, Fact]:
         if accepts(subject, fact, route):
             accepted[said] = fact
             bench.server.wait_for(lambda: bench.server.pieces > seen, _BEHIND_S)  # noqa: B023 - called at once
-        bench.turn(modes.forward)
+        bench.turn(working)
     return accepted
 
 

@@ -35,6 +35,10 @@ class Unreached(Untestable):
     """The fault server saw no connection."""
 
 
+class NothingBehind(Untestable):
+    """No backend on this machine stands behind the fault server."""
+
+
 def needs_backend(run: Run) -> Place:
     """
     The place of the backend's address.
@@ -140,14 +144,15 @@ def relaying(run: Run) -> Iterator[Bench]:
 
     Raises:
         NotApplicable: See `needs_backend`.
-        Untestable: See `needs_backend`; or there is no backend behind it; or it was not reached.
+        NothingBehind: There is no backend behind it.
+        Untestable: See `needs_backend`; or it was not reached.
 
     """
     place = needs_backend(run)
     if place.upstream is None:
         what = f"holds {place.today!r}" if place.today else "holds nothing"
         reason = f"the place that `backend` names {what}, and no backend on this machine is there"
-        raise Untestable(f"{reason}; needs: a backend there, by `service`, `env` or `config`")
+        raise NothingBehind(f"{reason}; needs: a backend there, by `service`, `env` or `config`")
     with _serving(run, place, modes.forward) as bench:
         yield bench
         bench.needs_reach()
