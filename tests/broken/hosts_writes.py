@@ -71,12 +71,15 @@ class SwallowsWhatAWriteRaises(Wrapping):
 
 
 class _NewestFirst(Lane):
-    def accept(self, hook, args):
-        self.__dict__.setdefault("pile", []).append((hook, args))
-        super().accept(hook, args)
+    piled = ("on_turn_complete", "on_memory_write")
+
+    def accept(self, hook, args, *rest, **more):
+        if hook in self.piled:
+            self.__dict__.setdefault("pile", []).append((hook, args))
+        super().accept(hook, args, *rest, **more)
 
     def _deliver(self, hook, args):
-        super()._deliver(*self.pile.pop())
+        super()._deliver(*(self.pile.pop() if hook in self.piled else (hook, args)))
 
 
 @mutant(kills="MP-HOST-TURN-001", says="instead of", report="B1")
