@@ -103,12 +103,11 @@ def test_a_file_that_is_emptied_before_the_disk_is_full_is_a_loss(run_of):
 
 
 class KeepsTheLastOne(Journal):
-    """Each turn takes the place of the one before."""
+    """Each entry takes the place of the one before."""
 
-    def on_turn_complete(self, user_message, assistant_response):
-        with self._changing():
-            self._entries = []
-        super().on_turn_complete(user_message, assistant_response)
+    def _save(self):
+        self._entries = self._entries[-1:]
+        super()._save()
 
 
 def test_a_loss_to_the_next_turn_is_not_blamed_on_a_fault(run_of):
