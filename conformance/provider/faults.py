@@ -191,7 +191,7 @@ def _are_few(run: Run, requests: int, calls: int) -> None:
     if requests > _REQUESTS * calls:
         run.violated(
             f"at most {_REQUESTS * calls} requests for {calls} hook calls, each answered with 401",
-            f"{requests} requests",
+            f"{requests} requests, {requests / calls:.1f} for each call of recall or a write hook",
         )
 
 
