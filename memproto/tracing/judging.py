@@ -3,7 +3,7 @@
 from memproto import spec
 from memproto.tracing import hosts, order, providers, sessions, turns
 from memproto.tracing.findings import Finding
-from memproto.tracing.reading import Trace
+from memproto.tracing.reading import Call, Trace
 
 _RULES = (order, hosts, sessions, turns, providers)
 
@@ -17,9 +17,11 @@ def judge(trace: Trace, *, still_running: bool = False) -> list[Finding]:
     """
     found = []
     is_over = trace.is_whole and (trace.is_ended or not still_running)
+    calls: dict[int, list[Call]] = {number: [] for number in trace.providers}
+    for call in trace.calls:
+        calls[call.instance].append(call)
     for provider in trace.providers.values():
-        calls = [call for call in trace.calls if call.instance == provider.number]
-        told = order.Told(provider, calls, trace.ended_s, is_over)
+        told = order.Told(provider, calls[provider.number], trace.ended_s, is_over)
         seen = [one for rules in _RULES for one in rules.seen(told)]
         found += [
             Finding(line, provider.name, spec.requirement(name), what) for line, name, what in seen

@@ -4,6 +4,7 @@ The public types as an author and a host see them; checked by mypy and pyright, 
 A provider conforms by its shape alone, and what the public functions return is known exactly.
 """
 
+from pathlib import Path
 from typing import Any, assert_type
 
 import memproto
@@ -18,6 +19,8 @@ from memproto import (
 )
 from memproto.adapters.aio import from_async
 from memproto.adapters.hermes import from_hermes
+from memproto.recording import Recording, record
+from memproto.tracing import Call, Damage, Finding, Trace, judge, read
 
 
 class Plain:
@@ -70,3 +73,12 @@ def host(coroutines: AsyncMemoryProvider, hermes: object) -> None:
     assert_type(memproto.build_memory_context_block(contexts), str)
     assert_type(memproto.parse_memory_context("x"), list[tuple[str, str]])
     assert_type(memproto.inject_memory_context("x", contexts), str | list[dict[str, Any]])
+
+
+def recorded(path: Path) -> list[Finding]:
+    with Recording(path) as recording:
+        assert_type(recording.around(Plain()), Plain)
+    assert_type(record(Plain(), "trace.jsonl"), Plain)
+    traces, damages = assert_type(read(path), tuple[list[Trace], list[Damage]])
+    assert_type(traces[0].calls, list[Call])
+    return judge(traces[0], still_running=bool(damages))
