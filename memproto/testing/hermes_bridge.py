@@ -1,10 +1,14 @@
 """A native provider under Hermes hooks that add nothing, so that the host behind them is seen."""
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from memproto.adapters.hermes_base import MemoryProvider
+from memproto.operations import OPERATIONS
+
+#: Native hook to the extension that it is of; a Hermes provider has no hook that it does not serve.
+_EXTENSION_OF = {row.native: row.extension for row in OPERATIONS.values() if row.extension}
 
 
 class Bridge(MemoryProvider):
@@ -13,6 +17,7 @@ class Bridge(MemoryProvider):
     def __init__(self, provider: Any) -> None:
         self._provider = provider
         self._compressions = 0
+        self._declared: Collection[str] | None = None
 
     @property
     def name(self) -> Any:
@@ -21,7 +26,8 @@ class Bridge(MemoryProvider):
 
     def _extension(self, hook: str, default: Callable[..., Any]) -> Callable[..., Any]:
         found = getattr(self._provider, hook, None)
-        return found if callable(found) else default
+        is_served = self._declared is None or _EXTENSION_OF[hook] in self._declared
+        return found if callable(found) and is_served else default
 
     # -- the core ---------------------------------------------------------------------------------
 
@@ -34,7 +40,7 @@ class Bridge(MemoryProvider):
         kwargs.pop("hermes_home", None)
         self._provider.initialize(session_id, kwargs)
         with contextlib.suppress(Exception):
-            self._provider.capabilities()
+            self._declared = self._provider.capabilities().get("extensions", ())
 
     def shutdown(self) -> None:
         """Handed on."""
@@ -57,7 +63,7 @@ class Bridge(MemoryProvider):
         text = content or None if action == "remove" else content
         self._provider.on_memory_write(action, target, text, old_text)
 
-    def on_pre_compress(self, messages: list[dict[str, Any]], **kwargs: Any) -> Any:
+    def on_pre_compress(self, messages: Sequence[Any], **kwargs: Any) -> Any:
         """Both native hooks of a compression."""
         self._compressions += 1
         self._provider.on_compress(messages, self._compressions)
