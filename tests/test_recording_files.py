@@ -173,6 +173,10 @@ class Hangs(Journal):
         print("hangs", flush=True)
         threading.Event().wait()
 
+if sys.argv[3] == "late":  # what ends registries at the exit is registered first, and runs last
+    other = MemoryProviderRegistry()
+    other.register(Journal())
+    other.initialize_all("before", {"home": sys.argv[2]})
 recording = Recording(sys.argv[1])
 registry = MemoryProviderRegistry()
 registry.register(recording.around(Hangs() if sys.argv[3] == "killed" else Journal()))
@@ -190,8 +194,11 @@ def program(file: Path, home: Path, how: str) -> subprocess.Popen:
     )
 
 
-def test_a_program_that_ends_without_a_word_leaves_a_whole_trace(file: Path, home: Path) -> None:
-    with program(file, home, "ended") as process:
+@pytest.mark.parametrize("how", ["ended", "late"])
+def test_a_program_that_ends_without_a_word_leaves_a_whole_trace(
+    file: Path, home: Path, how: str
+) -> None:
+    with program(file, home, how) as process:
         assert process.wait(60) == 0
     trace = trace_in(file)
     assert trace.is_ended

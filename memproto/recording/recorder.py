@@ -42,13 +42,18 @@ class Recording:
         self._salt = Salt()
         self._calls = itertools.count(1)
         self._instances = itertools.count(1)
-        self.close: Callable[[], Any] = weakref.finalize(self, self._writer.close)
+        self._finalizer = weakref.finalize(self, self._writer.close)
+        self._finalizer.atexit = False  # the writer has a way of its own
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def close(self) -> None:
+        """Write the last line and end the recording; later calls are not recorded."""
+        self._finalizer()
 
     @property
     def dropped(self) -> int:
@@ -87,6 +92,7 @@ class Recording:
             call.goes_to = self._session_of(operation, given)
             if operation == "open":
                 instance.session = call.goes_to
+                instance.hold(self._writer)
             self._writer.write(
                 "begin",
                 call=call.number,
@@ -122,6 +128,8 @@ class Recording:
                     "facts": facts.of_answer(call.operation, answer, self._salt),
                 }
             self._writer.write("end", call=call.number, took_s=took_s, **ending)
+            if call.operation == "close":
+                call.instance.release(self._writer)
         except Exception as failed:
             self._writer.lose(failed)
 
@@ -143,12 +151,25 @@ def record(provider: _Provider, target: str | os.PathLike[str] | Stream | Record
 class _Instance:
     """What a recording knows of one provider: its number, and the session that it is in."""
 
-    __slots__ = ("number", "recording", "session")
+    __slots__ = ("is_held", "number", "recording", "session")
 
     def __init__(self, recording: Recording, number: int) -> None:
         self.recording = recording
         self.number = number
         self.session = ""
+        self.is_held = False
+
+    def hold(self, writer: Writer) -> None:
+        """Keep the trace open at the exit until the session has ended."""
+        if not self.is_held:
+            self.is_held = True
+            writer.hold()
+
+    def release(self, writer: Writer) -> None:
+        """The session has ended."""
+        if self.is_held:
+            self.is_held = False
+            writer.release()
 
 
 class _Call:

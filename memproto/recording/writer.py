@@ -1,10 +1,12 @@
 """Lines of a trace on their way into a file or a stream; what goes wrong there stays there."""
 
+import atexit
 import io
 import json
 import logging
 import os
 import threading
+import weakref
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -17,6 +19,9 @@ from memproto.types import SPEC_VERSION
 FORMAT = 1
 
 logger = logging.getLogger("memproto.recording")
+
+#: What is to be ended when the interpreter exits.
+_open_ones: "weakref.WeakSet[Writer]" = weakref.WeakSet()
 
 
 class Stream(Protocol):
@@ -82,8 +87,9 @@ class Writer:
         self.id = os.urandom(8).hex()
         self._lock = threading.RLock()
         self._process = os.getpid()
-        self._number = self._dropped = 0
-        self._is_torn = self._is_closed = False
+        self._number = self._dropped = self._held = 0
+        self._is_torn = self._is_closed = self._is_ending = False
+        _open_ones.add(self)
         self.write("start", **_head())
 
     @property
@@ -117,6 +123,25 @@ class Writer:
         if self._dropped == 1:
             logger.warning("a line of the trace was not written: %s", type(error).__name__)
 
+    def hold(self) -> None:
+        """Note that a session began, the end of which is a part of the trace."""
+        with self._lock:
+            self._held += 1
+
+    def release(self) -> None:
+        """Note that it ended."""
+        with self._lock:
+            self._held -= 1
+            if self._is_ending and self._held <= 0:
+                self.close()
+
+    def close_at_exit(self) -> None:
+        """As `close`, once no session is held: what ends them may be called after this."""
+        with self._lock:
+            self._is_ending = True
+            if self._held <= 0:
+                self.close()
+
     def close(self) -> None:
         """Write the last line, which counts what was dropped; later lines are left out."""
         if self._process != os.getpid():
@@ -130,6 +155,12 @@ class Writer:
                 self._sink.close()
             except OSError as error:
                 self.lose(error)
+
+
+@atexit.register
+def _at_exit() -> None:
+    for writer in list(_open_ones):
+        writer.close_at_exit()
 
 
 def _head() -> dict[str, Any]:
