@@ -39,7 +39,8 @@ class Start:
         config: What providers are to find in their config: `home`, `platform`, `agent_context`,
             `agent_identity`, `user_id` and others; the host adds what it promises beside.
         model: The model of this session. It may raise `ModelFailed`.
-        denied_tools: Names of tools that the operator forbids.
+        denied_tools: Names of tools that the operator forbids. Where there are some, a `start` that
+            cannot heed them raises `NotImplementedError`.
 
     """
 

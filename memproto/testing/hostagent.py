@@ -1,14 +1,10 @@
 """One host under the kit's hand: its driver's steps, each under a budget."""
 
-import sys
-import sysconfig
 import threading
-import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any, Protocol
 
 from memproto.deadlines import Deadlines
@@ -16,6 +12,7 @@ from memproto.testing import locate
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.driver import Compressed, Start, SwitchKind, Turn, has_step
 from memproto.testing.hostmodel import ScriptedModel
+from memproto.testing.hostplaces import place_of
 from memproto.testing.hostprobes import Probe, Reports
 from memproto.testing.hoststeps import METHODS, STEPS
 from memproto.testing.loops import inside_a_loop
@@ -34,8 +31,6 @@ _LATE = {
 
 #: Beyond its deadline a method gets this long: more than a loaded machine takes, less than a hang.
 SLACK_S = 3.0
-
-_STDLIB = str(Path(sysconfig.get_paths()["stdlib"]).resolve())
 
 
 class Session(Protocol):
@@ -140,7 +135,12 @@ class Host:
         handed = {**self._run.config(), **config}
         key = session_key or self._run.session_key()
         start = Start(key, handed["home"], handed, self.model, denied)
-        self._call("open", 7.0, start)
+        try:
+            self._call("open", 7.0, start)
+        except Untestable as lack:
+            if not denied:
+                raise
+            raise Untestable(f"needs a `start` that heeds `denied_tools`: {lack}") from None
 
     # -- turns ------------------------------------------------------------------------------------
 
@@ -329,7 +329,7 @@ class Host:
         raise Violation(f"{self.names[operation]} returns", observed, operation=operation)
 
     def _late(self, operation: str, deadline_s: float) -> HostLate:
-        place = _place_of(self._thread)
+        place = place_of(self._thread)
         when = f"within its deadline, {deadline_s:g} s" if deadline_s else "at once"
         return HostLate(
             f"{self.names[operation]} returns {when}",
@@ -337,13 +337,3 @@ class Host:
             operation=operation,
             requirement=_LATE.get(operation, ""),
         )
-
-
-def _place_of(thread: int) -> str:
-    """The innermost frame of a thread that is not the standard library's."""
-    frame = sys._current_frames().get(thread)  # noqa: SLF001 - the only view of another thread
-    stack = traceback.extract_stack(frame) if frame else []
-    mine = [item for item in stack if not item.filename.startswith(_STDLIB)]
-    return (
-        f"{locate.short(mine[-1].filename)}:{mine[-1].lineno} in {mine[-1].name}" if mine else "?"
-    )
