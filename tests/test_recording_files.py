@@ -165,7 +165,6 @@ def test_a_forked_child_writes_nothing(file: Path) -> None:
 PROGRAM = """
 import sys, threading
 from memproto import MemoryProviderRegistry
-from memproto.recording import Recording
 from tests.good.journal import Journal
 
 class Hangs(Journal):
@@ -177,6 +176,7 @@ if sys.argv[3] == "late":  # what ends registries at the exit is registered firs
     other = MemoryProviderRegistry()
     other.register(Journal())
     other.initialize_all("before", {"home": sys.argv[2]})
+from memproto.recording import Recording
 recording = Recording(sys.argv[1])
 registry = MemoryProviderRegistry()
 registry.register(recording.around(Hangs() if sys.argv[3] == "killed" else Journal()))
