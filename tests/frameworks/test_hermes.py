@@ -18,6 +18,9 @@ from tests.wild import environments
 
 RELEASES = ("0.13.0", "0.19.0")
 
+#: Target to the name of the directory that it is exported to.
+EXPORTED = {"complete": "harbour-notes", "builtin": "bounded", "sqlite": "turn-log"}
+
 #: What the host's loader and manager import.
 NEEDS = "PyYAML"
 
@@ -29,14 +32,14 @@ def kit_wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=RELEASES)
 def host(request, tmp_path_factory, kit_wheel):
-    """A Python with that release of hermes-agent, and a home with two exported providers."""
+    """A Python with that release of hermes-agent, and a home with exported providers."""
     folder = tmp_path_factory.mktemp("hermes")
     installs = (f"--no-deps hermes-agent=={request.param}", NEEDS)
     python = environments.environment(folder / "venv", kit_wheel, *installs)
     work, home = folder / "work", folder / "home"
     work.mkdir()
     shutil.copy(ROOT / "examples" / "complete.py", work)
-    for target, name in (("complete", "harbour-notes"), ("builtin", "bounded")):
+    for target, name in EXPORTED.items():
         command = [python, "-m", "memproto.cli", "export-hermes", target, home / "plugins" / name]
         subprocess.run(command, cwd=work, check=True, capture_output=True)
     shutil.rmtree(work)
@@ -93,6 +96,14 @@ def test_the_bounded_files_are_written_and_shown_by_the_real_host(host):
     assert seen["complaints"] == []
 
 
+def test_the_database_of_the_reference_provider_serves_the_real_host(host):
+    seen = driven(host, "turn-log")
+    assert "sqlite_search" in seen["first"]["tools"]
+    found = {about for about, text in seen["second"].items() if text}
+    assert found >= {"the ferry", "the cook", "the chandler"}
+    assert seen["complaints"] == []
+
+
 def test_the_names_that_the_host_keeps_for_its_own_are_refused(host):
     python, home = host
     code = (
@@ -105,7 +116,7 @@ def test_the_names_that_the_host_keeps_for_its_own_are_refused(host):
     assert set(json.loads(done.stdout)) | {"builtin"} == TAKEN
 
 
-@pytest.mark.parametrize("name", ["harbour-notes", "bounded"])
+@pytest.mark.parametrize("name", EXPORTED.values())
 def test_an_exported_provider_is_a_conforming_provider_of_hermes(host, name, tmp_path):
     python, home = host
     target = home / "plugins" / name
