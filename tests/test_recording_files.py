@@ -163,25 +163,30 @@ def test_a_forked_child_writes_nothing(file: Path) -> None:
 # -- the end of a process --------------------------------------------------------------------------
 
 PROGRAM = """
-import sys, threading
+import atexit, sys, threading
 from memproto import MemoryProviderRegistry
 from tests.good.journal import Journal
+
+PROMISED = ("home", "protocol", "deadlines", "limits", "platform")
 
 class Hangs(Journal):
     def on_turn_complete(self, user_message, assistant_response):
         print("hangs", flush=True)
         threading.Event().wait()
 
-if sys.argv[3] == "late":  # what ends registries at the exit is registered first, and runs last
-    other = MemoryProviderRegistry()
-    other.register(Journal())
-    other.initialize_all("before", {"home": sys.argv[2]})
+opened = []
+atexit.register(lambda: [provider.shutdown() for provider in opened])
 from memproto.recording import Recording
 recording = Recording(sys.argv[1])
 registry = MemoryProviderRegistry()
 registry.register(recording.around(Hangs() if sys.argv[3] == "killed" else Journal()))
 registry.initialize_all("s", {"home": sys.argv[2]})
 registry.on_turn_complete("a", "b")
+if sys.argv[3] == "late":  # its exit function was registered before there was a recorder
+    opened.append(recording.around(Journal()))
+    opened[0].is_available()
+    opened[0].initialize("t", {name: sys.argv[2] for name in PROMISED})
+    opened[0].capabilities()
 if sys.argv[3] == "killed":
     threading.Event().wait()
 """
