@@ -7,6 +7,7 @@ import pytest
 
 from memproto import AsyncMemoryProviderRegistry
 from memproto.adapters.hooks import HOOKS, from_hooks
+from memproto.adapters.hooks_turns import RecordedTurns
 from memproto.errors import NotAProvider
 from memproto.provider import MemoryProvider
 from tests import hooks_plugin
@@ -130,6 +131,51 @@ def test_the_tool_calls_of_a_recorded_turn_are_told_before_it_with_their_results
     assert calls == [("look", {"at": "sea"}, '{"found": true}'), ("torn", {}, "")]
     assert {c["tool_call_id"] for c in plugin.of("pre_tool_call")} == {"c1", "c3"}
     assert [c["turn_id"] for c in plugin.of("post_llm_call")] == ["t-1"]
+
+
+def session_of(plugin, home, *turns):
+    with opened(from_hooks(plugin, "plugin"), config={"home": str(home)}) as (registry, events):
+        for turn in turns:
+            registry.record({**TURN, **turn})
+    return [outcome for _, outcome, _ in told(events, "record")]
+
+
+def test_a_turn_that_comes_again_after_a_new_start_is_told_once(tmp_path):
+    plugin = Noting("post_llm_call", "post_tool_call")
+    odd = {"turn_id": "half \ud83d, a line\nand more"}
+    session_of(plugin, tmp_path, {}, odd)
+    session_of(plugin, tmp_path, {}, odd, {"turn_id": "t-2"})
+    told_of = [keywords["turn_id"] for keywords in plugin.of("post_llm_call")]
+    assert told_of == ["t-1", odd["turn_id"], "t-2"]
+
+
+def test_a_torn_or_foreign_file_of_turns_loses_what_it_does_not_hold(tmp_path):
+    file = tmp_path / "recorded-turns.jsonl"
+    file.write_bytes(b'"t-1"\n{"a": 1}\n\xff\n"t-2')
+    plugin = Noting("post_llm_call", "post_tool_call")
+    session_of(plugin, tmp_path, {}, {"turn_id": "t-2"})
+    assert [keywords["turn_id"] for keywords in plugin.of("post_llm_call")] == ["t-2"]
+
+
+def test_where_ids_cannot_be_kept_the_turn_is_stored_and_it_is_logged(tmp_path, caplog):
+    (tmp_path / "recorded-turns.jsonl").mkdir()
+    plugin = Noting("post_llm_call", "post_tool_call")
+    assert session_of(plugin, tmp_path, {}, {}) == ["ok", "ok"]
+    assert len(plugin.of("post_llm_call")) == 1
+    assert "ids of turns are not kept" in caplog.text
+
+
+def test_the_ids_of_the_latest_turns_are_kept_and_no_more(tmp_path):
+    turns = RecordedTurns()
+    turns.open(str(tmp_path))
+    for number in range(2_050):
+        with turns.once(f"t-{number}") as is_new:
+            assert is_new
+    lines = (tmp_path / "recorded-turns.jsonl").read_text(encoding="ascii").splitlines()
+    assert 1_000 <= len(lines) <= 2_000
+    assert lines[-1] == '"t-2049"'
+    with turns.once("t-2049") as is_new:
+        assert not is_new
 
 
 def test_without_functions_for_tool_calls_a_turn_comes_as_two_texts():
@@ -257,6 +303,14 @@ def test_a_function_that_hangs_is_the_registrys_to_bear():
 def test_a_plugin_that_takes_part_in_nothing_is_refused_with_the_reason(plugin, says):
     with pytest.raises(NotAProvider, match=says):
         from_hooks(plugin, "plugin")
+
+
+def test_an_author_finds_the_function_that_serves_a_native_hook():
+    plugin = Noting("pre_llm_call", pre_llm_call="known")
+    wrapped = from_hooks(plugin, "plugin").wrapped
+    assert wrapped.enrich_turn() == "known"
+    assert not hasattr(wrapped, "on_turn_complete")
+    assert wrapped is not from_hooks(plugin, "plugin").wrapped
 
 
 def test_what_else_a_plugin_asked_of_its_context_is_named():

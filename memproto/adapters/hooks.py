@@ -9,12 +9,12 @@ of the specification come.
 import inspect
 import json
 import logging
-import threading
-from collections.abc import Callable, Iterator, Mapping
+import types
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from memproto.adapters.hooks_turns import RecordedTurns, tool_calls
 from memproto.adapters.signatures import call_with_accepted
-from memproto.adapters.texts import plain_text
 from memproto.errors import NotAProvider
 from memproto.types import SPEC_VERSION, Capabilities, Message
 
@@ -31,9 +31,18 @@ HOOKS = (
     "on_session_finalize",
 )
 
+#: Where the author of a plugin looks for what a native hook does.
+_SERVED_BY = {
+    "initialize": "on_session_start",
+    "enrich_turn": "pre_llm_call",
+    "on_turn_complete": "post_llm_call",
+    "record": "post_llm_call",
+    "on_memory_write": "post_tool_call",
+    "shutdown": "on_session_finalize",
+}
+
 _TOOL_HOOKS = ("pre_tool_call", "post_tool_call")
 _MEMORY_TOOL = "memory"
-_MOST_TURNS = 1000
 
 
 class HookContext:
@@ -105,6 +114,7 @@ class HooksAdapter:
     Attributes:
         name: As given.
         left_out: What the plugin asked of its context beside hooks, in vain.
+        wrapped: By the name of a native hook, the function of the plugin that serves it.
 
     """
 
@@ -114,6 +124,10 @@ class HooksAdapter:
         self.name = name
         self.left_out = tuple(context.left_out)
         self._functions = {hook: tuple(found) for hook, found in context.functions.items()}
+        served = {native: self._functions.get(hook) for native, hook in _SERVED_BY.items()}
+        self.wrapped = types.SimpleNamespace(
+            **{n: found[0] for n, found in served.items() if found}
+        )
         self._told: dict[str, Any] = {}
         self._is_open = False
 
@@ -237,8 +251,12 @@ class ToolHooksAdapter(HooksAdapter):
 
     def __init__(self, context: HookContext, name: str) -> None:
         super().__init__(context, name)
-        self._lock = threading.Lock()
-        self._taken: dict[str, None] = {}
+        self._turns = RecordedTurns()
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        """As `HooksAdapter.initialize`; reads below `home` which turns were told."""
+        self._turns.open(config.get("home"))
+        super().initialize(session_key, config)
 
     def capabilities(self) -> Capabilities:
         """Returns `sessions` and `record`."""
@@ -251,28 +269,14 @@ class ToolHooksAdapter(HooksAdapter):
         Calls of the memory tool are left out: they were told as writes. A turn that raised may
         come again; the functions are told its `turn_id`.
         """
-        turn_id = str(turn["turn_id"])
-        if not self._takes(turn_id):
-            return
-        try:
-            self._whole(turn)
-        except BaseException:
-            self._taken.pop(turn_id, None)
-            raise
-
-    def _takes(self, turn_id: str) -> bool:
-        with self._lock:
-            if turn_id in self._taken:
-                return False
-            self._taken[turn_id] = None
-            if len(self._taken) > _MOST_TURNS:
-                del self._taken[next(iter(self._taken))]
-            return True
+        with self._turns.once(str(turn["turn_id"])) as is_new:
+            if is_new:
+                self._whole(turn)
 
     def _whole(self, turn: dict[str, Any]) -> None:
         named = {key: turn[key] for key in ("turn_id", "session_id") if key in turn}
         history = turn.get("messages") or []
-        for name, args, result, call_id in _tool_calls(history):
+        for name, args, result, call_id in tool_calls(history):
             if name != _MEMORY_TOOL:
                 self._tool(name, args, result, tool_call_id=call_id, **named)
         self._turn(turn["user_message"], turn["assistant_response"], history, **named)
@@ -282,25 +286,3 @@ def _context(answer: Any) -> str:
     """The text that a function for `pre_llm_call` gave, or ""."""
     found = answer.get("context") if isinstance(answer, Mapping) else answer
     return found.strip() if isinstance(found, str) else ""
-
-
-def _tool_calls(messages: list[Any]) -> Iterator[tuple[str, dict[str, Any], str, str]]:
-    """Name, arguments, result and id of each tool call of a turn's messages, in order."""
-    answered = {m.get("tool_call_id"): m for m in messages if isinstance(m, Mapping)}
-    for message in messages:
-        calls = message.get("tool_calls") if isinstance(message, Mapping) else None
-        for call in calls if isinstance(calls, list) else ():
-            if isinstance(call, Mapping) and isinstance(call.get("function"), Mapping):
-                call_id = str(call.get("id", ""))
-                result = answered.get(call.get("id"), {})
-                function = call["function"]
-                name, args = str(function.get("name", "")), _arguments(function.get("arguments"))
-                yield name, args, plain_text(result.get("content")), call_id
-
-
-def _arguments(given: Any) -> dict[str, Any]:
-    try:
-        arguments = json.loads(given) if isinstance(given, str) else given
-    except ValueError:
-        arguments = None
-    return dict(arguments) if isinstance(arguments, Mapping) else {}
