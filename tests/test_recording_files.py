@@ -185,7 +185,7 @@ registry.on_turn_complete("a", "b")
 if sys.argv[3] == "late":  # its exit function was registered before there was a recorder
     opened.append(recording.around(Journal()))
     opened[0].is_available()
-    opened[0].initialize("t", {name: sys.argv[2] for name in PROMISED})
+    opened[0].initialize("t", dict.fromkeys(PROMISED, {}) | {"home": sys.argv[2]})
     opened[0].capabilities()
 if sys.argv[3] == "killed":
     threading.Event().wait()
