@@ -7,7 +7,9 @@ from memproto.operations import OPERATIONS
 from memproto.tracing.order import Seen, Told, words
 from memproto.tracing.reading import Call
 
-_ASKED_BEFORE = ("name", "backup", "unavailable_reason")
+#: Of extensions, what may be called of one that does not serve them: before a session, and a switch
+#: that an adapter takes for its provider, to hand over the new key with later calls.
+_ANYWAY = ("name", "backup", "unavailable_reason", "switch")
 
 #: What `config` always holds, by the native binding.
 _PROMISED = ("home", "protocol", "deadlines", "limits", "platform")
@@ -113,8 +115,7 @@ def _extensions(told: Told) -> Iterator[Seen]:
     declared, served = told.first("declare"), told.served
     if declared is None:
         return
-    # What sets a provider up or explains it may be asked of one that was not opened.
-    asked = set(lifecycle.life().states["session"].calls).difference(_ASKED_BEFORE)
+    asked = set(lifecycle.life().states["session"].calls).difference(_ANYWAY)
     for call in told.calls:
         extension = OPERATIONS[call.operation].extension
         is_unserved = extension and extension not in served
