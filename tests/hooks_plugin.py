@@ -8,8 +8,10 @@ from pathlib import Path
 class Notebook:
     """Keeps what was said in one file of lines, and recalls the lines that share a word."""
 
+    home = ""
+
     def _file(self) -> Path:
-        return Path(os.environ["HERMES_HOME"]) / "notebook.jsonl"
+        return Path(self.home or os.environ["HERMES_HOME"]) / "notebook.jsonl"
 
     def _lines(self):
         found = self._file().read_text(encoding="utf-8") if self._file().exists() else ""
@@ -20,6 +22,9 @@ class Notebook:
             file.write(json.dumps([session_id, text]) + "\n")
 
     # -- hooks --------------------------------------------------------------------------------
+
+    def on_session_start(self, hermes_home="", **_):
+        self.home = hermes_home  # a host of hooks alone gives none
 
     def pre_llm_call(self, user_message, **_):
         words = {word.strip(".?!").lower() for word in user_message.split() if len(word) > 3}
@@ -36,6 +41,7 @@ class Notebook:
 
 def register(ctx):
     notebook = Notebook()
+    ctx.register_hook("on_session_start", notebook.on_session_start)
     ctx.register_hook("pre_llm_call", notebook.pre_llm_call)
     ctx.register_hook("post_llm_call", notebook.post_llm_call)
     ctx.register_hook("post_tool_call", notebook.post_tool_call)

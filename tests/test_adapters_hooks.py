@@ -62,13 +62,14 @@ class Noting:
         return [keywords for name, keywords in self.calls if name == hook]
 
 
-def test_a_plugin_of_hooks_alone_remembers_across_two_sessions_of_a_registry(tmp_path, monkeypatch):
-    monkeypatch.setenv("HERMES_HOME", str(tmp_path))
-    with opened(from_hooks(hooks_plugin, "notebook")) as (registry, _):
+def test_a_plugin_of_hooks_alone_remembers_across_two_sessions_of_a_registry(tmp_path):
+    config = {"home": str(tmp_path)}
+    with opened(from_hooks(hooks_plugin, "notebook"), config=config) as (registry, _):
         registry.on_turn_complete("The tug is called Orida .", "Noted")
         registry.on_memory_write("add", "user", "likes the tug Velda")
         assert registry.flush()
-    with opened(from_hooks(hooks_plugin, "notebook"), session="later") as (registry, events):
+    later = {"session": "later", "config": config}
+    with opened(from_hooks(hooks_plugin, "notebook"), **later) as (registry, events):
         ((label, text),) = registry.enrich_turn("What is the name of the tug Orida", [])
     assert label == "notebook"
     assert "called Orida" in text
@@ -76,8 +77,7 @@ def test_a_plugin_of_hooks_alone_remembers_across_two_sessions_of_a_registry(tmp
     assert told(events, "enrich_turn") == [("notebook", "ok", "")]
 
 
-def test_it_runs_under_the_registry_of_an_event_loop_as_well(tmp_path, monkeypatch):
-    monkeypatch.setenv("HERMES_HOME", str(tmp_path))
+def test_it_runs_under_the_registry_of_an_event_loop_as_well(tmp_path):
 
     async def session():
         async with AsyncMemoryProviderRegistry() as registry:
@@ -239,6 +239,16 @@ def test_the_contexts_of_all_functions_come_as_one_text(answers, text):
             ctx.register_hook("pre_llm_call", lambda answer=answer, **_: answer)
 
     assert from_hooks(register, "plugin").enrich_turn("hello", []) == text
+
+
+@pytest.mark.parametrize(
+    ("most", "text"),
+    [(None, "one\ntwo\nthree"), (13, "one\ntwo\nthree"), (12, "one\ntwo"), (2, None)],
+)
+def test_the_context_is_cut_at_a_line_to_what_the_host_takes(most, text):
+    provider = from_hooks(Noting("pre_llm_call", pre_llm_call="one\ntwo\nthree"), "plugin")
+    provider.initialize("s", {"home": "", "limits": {"recall_chars": most}})
+    assert provider.enrich_turn("hello", []) == text
 
 
 def test_a_function_that_raises_costs_the_others_nothing_and_is_told():

@@ -129,6 +129,8 @@ class HooksAdapter:
             **{n: found[0] for n, found in served.items() if found}
         )
         self._told: dict[str, Any] = {}
+        self._most: Any = None
+        self._home = ""
         self._is_open = False
 
     def __repr__(self) -> str:
@@ -139,15 +141,22 @@ class HooksAdapter:
         return True
 
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
-        """Calls `on_session_start`, which also begins a session that is gone on with."""
+        """
+        Calls `on_session_start`, which also begins a session that is gone on with.
+
+        Its `hermes_home` is as a Hermes provider gets it, for plugins that keep homes apart.
+        """
         self._told = {
             "session_id": session_key,
             "platform": config.get("platform", ""),
             "model": "",
             "sender_id": config.get("user_id") or "",
         }
+        limits = config.get("limits")
+        self._most = limits.get("recall_chars") if isinstance(limits, Mapping) else None
         self._is_open = True
-        self._call("on_session_start")
+        self._home = str(config.get("host_home") or config.get("home") or "")
+        self._call("on_session_start", hermes_home=self._home)
 
     def capabilities(self) -> Capabilities:
         """Returns `sessions`."""
@@ -156,6 +165,8 @@ class HooksAdapter:
     def enrich_turn(self, user_message: str, messages: list[Message]) -> str | None:
         """
         Returns the context that the functions for `pre_llm_call` gave, as one text.
+
+        It is cut at a line where `limits.recall_chars` is less.
 
         A function gives `{"context": text}`, or the text. One that raises is logged, and raised
         where no other one gave a text.
@@ -169,7 +180,7 @@ class HooksAdapter:
         texts = [text for text in map(_context, answers) if text]
         if error is not None and not texts:
             raise error
-        return "\n\n".join(texts) or None
+        return _cut("\n\n".join(texts), self._most) or None
 
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         """Calls `post_llm_call`, then `on_session_end`, which such hosts call after each turn."""
@@ -206,7 +217,7 @@ class HooksAdapter:
         self._told = {**self._told, "session_id": new_session_id}
         self._is_open = True
         if reset and new_session_id != left:
-            self._call("on_session_start")
+            self._call("on_session_start", hermes_home=self._home)
 
     def shutdown(self) -> None:
         """As `on_session_end`, where that did not come."""
@@ -280,6 +291,13 @@ class ToolHooksAdapter(HooksAdapter):
             if name != _MEMORY_TOOL:
                 self._tool(name, args, result, tool_call_id=call_id, **named)
         self._turn(turn["user_message"], turn["assistant_response"], history, **named)
+
+
+def _cut(text: str, most: Any) -> str:
+    """As many whole lines as there is room for."""
+    if not isinstance(most, int) or len(text) <= most:
+        return text
+    return text[: text.rfind("\n", 0, most + 1) + 1].rstrip()
 
 
 def _context(answer: Any) -> str:
