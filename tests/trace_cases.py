@@ -6,6 +6,7 @@ from tests.trace_lives import (
     TURN,
     asked_and_stored,
     beside,
+    by_both_hooks,
     calls,
     closed_beside_a_write,
     delegated,
@@ -20,7 +21,6 @@ from tests.trace_lives import (
     sessions,
     skipped,
     slow_close,
-    starts_that_hang,
     switched,
     tool,
     turn_starts,
@@ -58,6 +58,13 @@ IN_ORDER: dict[str, Callable[[], Script]] = {
         "a", "b", in_another_session=True
     ),
     "a Hermes host": hermes,
+    "a compression beside a recall that the host may have given up": lambda: beside(
+        "recall", "compress"
+    ),
+    "equal turns by both hooks": lambda: by_both_hooks(2),
+    "a turn of which the provider could not be told": lambda: turn_starts(
+        "turn_start", "recall", "recall", "turn_start", "recall"
+    ),
     "a recall for each turn that begins": lambda: turn_starts(
         "turn_start", "recall", "turn_start", "recall"
     ),
@@ -119,7 +126,6 @@ OUT_OF_ORDER: dict[str, tuple[Callable[[], Script], list[str]]] = {
         lambda: hanging("recall", 9, "recall"),
         ["MP-RECALL-002", "MP-HOST-RECALL-003"],
     ),
-    "a compression beside a recall": (lambda: beside("recall", "compress"), [LIFE]),
     "a shutdown before the last write ended": (
         lambda: closed_beside_a_write(1),
         ["MP-HOST-SHUT-001"],
@@ -149,23 +155,15 @@ OUT_OF_ORDER: dict[str, tuple[Callable[[], Script], list[str]]] = {
     "a session that was ended twice": (lambda: sessions("end", "end"), ["MP-HOST-SESS-001"]),
     "a session that was never ended": (lambda: sessions("record"), ["MP-HOST-SESS-001"]),
     "a switch before the end": (lambda: sessions("switch", "end"), ["MP-HOST-SESS-001"]),
-    "a turn by both hooks": (
-        lambda: writes(("record_turn", whole("1", "a")), ("record", TURN)),
-        ["MP-HOST-REC-001"],
-    ),
+    "a turn by both hooks": (lambda: by_both_hooks(1), ["MP-HOST-REC-001"]),
     "another turn with a used id": (
         lambda: writes(("record_turn", whole("1", "a")), ("record_turn", whole("1", "b"))),
         ["MP-HOST-REC-002"],
-    ),
-    "a recall for a turn of which nothing was told": (
-        lambda: turn_starts("turn_start", "recall", "recall"),
-        ["MP-HOST-TSTART-001"],
     ),
     "a recall before its turn begins": (
         lambda: turn_starts("recall", "turn_start"),
         ["MP-HOST-TSTART-001"],
     ),
-    "a turn that begins and hangs": (starts_that_hang, ["MP-TSTART-002"]),
     "a turn without a recall, since the last one is late": (skipped, ["MP-RECALL-002"]),
     "a turn recorded twice": (lambda: asked_and_stored(1, 2), ["MP-HOST-TURN-007"]),
     "a preparation that overtakes its turn": (

@@ -134,18 +134,11 @@ def writes(*rows: tuple[str, dict[str, Any]], **opened: Any) -> Script:
 
 
 def turn_starts(*operations: str) -> Script:
-    script = Script().start("turns", hooks=["on_turn_start"])
+    """Turns with one message, each with a recall and a start, in that order or the other."""
+    script = Script().start("turns")
     for name in operations:
-        script.call(name)
-    return script.close()
-
-
-def starts_that_hang() -> Script:
-    script = Script().start("turns", hooks=["on_turn_start"])
-    script.begin("turn_start")
-    for _ in range(2):
-        script.now_s += 6
-        script.call("recall")
+        argument = "message" if name == "turn_start" else "user_message"
+        script.call(name, args={argument: text("a")})
     return script.close()
 
 
@@ -157,6 +150,16 @@ def asked_and_stored(asked: int, stored: int) -> Script:
         script.call("recall", **message)
     for _ in range(stored):
         script.call("record", **message, **TURN)
+    return script.close()
+
+
+def by_both_hooks(asked: int) -> Script:
+    script = Script().start("record")
+    message = {"args": {"user_message": text("a")}}
+    for _ in range(asked):
+        script.call("recall", **message)
+    script.call("record_turn", **(whole("1", "a") | {"turn_message": digest("a")}))
+    script.call("record", **message, **TURN)
     return script.close()
 
 

@@ -178,10 +178,9 @@ class _Walk:
             return ""
         if ours.waits:
             return "MP-HOST-TURN-001"
-        if same:
-            return "MP-HOST-RECALL-003" if call.operation == "recall" else _LIFE
-        limit_s = self._told.deadline_s(other.operation, 0.0)
-        return _LIFE if call.began_s - other.began_s < limit_s else ""
+        if not same:
+            return ""  # the host may have given the other one up: its time began before the hook's
+        return "MP-HOST-RECALL-003" if call.operation == "recall" else _LIFE
 
     def _is_early(self, close: Call) -> bool:
         """

@@ -1,40 +1,37 @@
 """What the calls of one instance show of how its host hands over turns."""
 
 import collections
-import itertools
 from collections.abc import Iterator
 
-from memproto.tracing.order import Seen, Told, words
+from memproto.tracing.order import Seen, Told
 from memproto.tracing.reading import Call
+
+#: With a shorter budget of recall a host may have given a call up before the hook began.
+_LEAST_BUDGET_S = 1.0
 
 
 def seen(told: Told) -> Iterator[Seen]:
     """What the host did wrong, rule by rule."""
-    for look in (_by_two_hooks, _twice, _ids, _starts, _preparations):
+    for look in (_twice, _ids, _starts, _preparations):
         yield from look(told)
 
 
-def _by_two_hooks(told: Told) -> Iterator[Seen]:
-    for before, call in itertools.pairwise(told.of("record", "record_turn")):
-        texts = call.facts.get("turn_texts")
-        if texts and texts == before.facts.get("turn_texts") and call.hook != before.hook:
-            seen = f"the turn was handed over by line {before.line} already"
-            yield call.line, "MP-HOST-REC-001", seen
-
-
 def _twice(told: Told) -> Iterator[Seen]:
-    """A turn of two texts that was stored more often than it was recalled for."""
-    recalls = told.of("recall")
-    limit_s = told.deadline_s("recall", 5.0)
-    if any(call.took_s >= limit_s for call in recalls):
+    """A turn that was handed over more often than the provider was asked for its message."""
+    recalls, limit_s = told.of("recall"), told.deadline_s("recall", 5.0)
+    if limit_s < _LEAST_BUDGET_S or any(call.took_s >= limit_s for call in recalls):
         return  # one that is given up is not asked for every turn
     asked = collections.Counter(_digest(call) for call in recalls)
-    stored: collections.Counter[object] = collections.Counter()
-    for call in told.of("record"):
-        texts, message = str(call.facts.get("turn_texts")), _digest(call)
-        stored[texts] += call.outcome == "returned"
-        if asked[message] and stored[texts] > asked[message]:
-            yield call.line, "MP-HOST-TURN-007", "the same turn was recorded before"
+    stored: dict[str, dict[object, Call]] = {}
+    for call in told.of("record", "record_turn"):
+        message = str(call.facts.get("turn_message", _digest(call)))
+        mine = stored.setdefault(str(call.facts.get("turn_texts")), {})
+        if call.outcome == "returned":
+            mine.setdefault(str(call.facts.get("turn_id", call.number)), call)
+        if asked[message] and len(mine) > asked[message]:
+            before = [one for one in mine.values() if one is not call][-1]
+            name = "MP-HOST-TURN-007" if before.hook == call.hook else "MP-HOST-REC-001"
+            yield call.line, name, f"the turn of line {before.line} was handed over again"
 
 
 def _digest(call: Call) -> str:
@@ -54,22 +51,23 @@ def _ids(told: Told) -> Iterator[Seen]:
 
 
 def _starts(told: Told) -> Iterator[Seen]:
-    """A recall for a turn of which the provider was not told that it begins."""
-    if "turns" not in told.served or "on_turn_start" not in words(told.opening("hooks")):
-        return
-    was_told = False
-    for call in told.of("turn_start", "recall"):
-        if call.operation == "recall" and not was_told and not _is_stuck(told, call):
-            seen = f"`{call.hook}` began, and `on_turn_start` not before it"
+    """A turn of which the provider was told after it had been asked for it."""
+    calls = [None, *told.of("turn_start", "recall"), None]
+    for number, call in enumerate(calls):
+        if call is None or call.operation != "turn_start":
+            continue
+        asked, before, after = calls[number - 1], calls[max(number - 2, 0)], calls[number + 1]
+        message = call.args.get("message", {}).get("digest")
+        was_told = before is not None and before.operation == "turn_start"
+        # With a recall of its own behind it, it is the start of another turn with these words.
+        if _is_for(asked, message) and not was_told and not _is_for(after, message):
+            assert asked is not None
+            seen = f"`{call.hook}` began after the recall of line {asked.line} for that turn"
             yield call.line, "MP-HOST-TSTART-001", seen
-        was_told = call.operation == "turn_start"
 
 
-def _is_stuck(told: Told, recall: Call) -> bool:
-    """Whether the provider had not returned in time from the start of some turn before."""
-    limit_s = told.deadline_s("turn_start", 5.0)
-    starts = [call for call in told.of("turn_start") if call.began < recall.began]
-    return any(call.ended > recall.began or call.took_s > limit_s for call in starts)
+def _is_for(call: Call | None, message: object) -> bool:
+    return call is not None and call.operation == "recall" and _digest(call) == message
 
 
 def _preparations(told: Told) -> Iterator[Seen]:
