@@ -107,6 +107,7 @@ def test_of_the_providers_of_a_cancelled_recall_each_is_told_once():
         gated.may_go.set()
 
     events = on_loop(work, quick, FakeProvider("held", enrich_turn=gated))
+    eventually(lambda: outcomes(events, "enrich_turn").count("late_answer") == 1)
     told = [(e.provider, e.outcome) for e in events if e.hook == "enrich_turn"]
     assert sorted(told)[:2] == [("held", "cancelled"), ("held", "late_answer")]
     assert [who for who, _ in told].count("quick") == 1
@@ -257,7 +258,7 @@ def test_a_tool_call_that_was_cancelled_goes_on_and_its_answer_is_seen_by_nobody
         assert await registry.handle_tool_call("note", {"text": "second"}) == '{"n": 1}'
 
     events = on_loop(work, tools)
-    assert outcomes(events, "handle_tool_call") == ["ok", "ok"]
+    eventually(lambda: outcomes(events, "handle_tool_call") == ["ok", "ok"])
 
 
 @pytest.mark.parametrize("method", ["export", "forget", "on_compress", "flush"])
