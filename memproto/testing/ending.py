@@ -10,9 +10,10 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from memproto.testing import hostcopies, locate, stacks
+from memproto.testing import hostcopies, incidents, locate, stacks
 from memproto.testing.clauses import Untestable
 from memproto.testing.run import Run
+from memproto.testing.subject import HookWithdrawn
 
 #: From the call of shutdown to the end of the process, by the specification.
 EXIT_S = 15.0
@@ -38,6 +39,13 @@ _CALLED = (
     "compress",
     "close",
 )
+
+#: What scripts call beside the hook that stores.
+_TURN = ("recall", "record", "mirror", "compress")
+_CALLS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("interrupted", "signalled"), _TURN),
+    **dict.fromkeys(("busy", "forked", "locked", "full", "read_only", "damaged"), ("recall",)),
+}
 
 #: What the interpreter writes of a failure that nobody caught; a stack alone may stand in a log.
 TROUBLE = (
@@ -96,6 +104,20 @@ def _after(marks: list[str]) -> str:
     return f"{EXIT_S:g} s at its end" if "ending" in marks else f"{_LIFE_S:g} s"
 
 
+def _assert_may_run(run: Run, script: str, route: str) -> None:
+    """
+    Start no host for a hook that is not called any more.
+
+    Raises:
+        HookWithdrawn: One that the script calls hung or died too often in this run.
+
+    """
+    called = _CALLS.get(script, ()) + {"turns": ("record",), "writes": ("mirror",)}.get(route, ())
+    for operation in called:
+        if run.watch.deaths.get(operation, 0) >= incidents.MOST_DEATHS:
+            raise HookWithdrawn(f"{operation} hung or died too often to be called any more")
+
+
 class HostProcess:
     """
     A host that runs one of the scripts of `ending_process` with the target.
@@ -110,6 +132,7 @@ class HostProcess:
     module = "memproto.testing.ending_process"
 
     def __init__(self, run: Run, script: str, texts: list[str], **told: Any) -> None:
+        _assert_may_run(run, script, str(told.get("route", "")))
         self._run = run
         self._seen: Ended | None = None
         self._pending = b""
