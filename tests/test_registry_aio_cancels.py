@@ -102,7 +102,9 @@ def test_of_the_providers_of_a_cancelled_recall_each_is_told_once():
     async def work(registry):
         turn = asyncio.ensure_future(registry.enrich_turn("u", []))
         await reached(gated)
+        lane = registry._registry._lanes[0]
         await asyncio.to_thread(eventually, lambda: quick.named("enrich_turn"))
+        await asyncio.to_thread(eventually, lambda: not lane._flights)
         await cancelled(turn)
         gated.may_go.set()
 
