@@ -254,6 +254,16 @@ def test_hooks_that_another_release_of_the_host_calls_are_named(monkeypatch, hoo
     assert told in host.notes(provider)
 
 
+def test_the_host_makes_what_it_keeps_in_a_home_before_a_provider_is_watched(place, monkeypatch):
+    install_host(place)
+    code = "import os, pathlib\ndef ensure_hermes_home():\n"
+    code += "    pathlib.Path(os.environ['HERMES_HOME'], 'SOUL.md').touch()\n"
+    written(place, {"hermes_cli/__init__.py": "", "hermes_cli/config.py": code})
+    monkeypatch.setenv("HERMES_HOME", str(place))
+    loading.import_ahead("mine")
+    assert (place / "SOUL.md").exists()
+
+
 def test_a_provider_of_the_same_release_as_the_host_is_not_remarked_on(monkeypatch):
     base = type("MemoryProvider", (), dict.fromkeys(HOST_CALLS, lambda self: None))
     monkeypatch.setattr(host, "version", lambda: "0.19.0")

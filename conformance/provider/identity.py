@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from memproto.loading import host
 from memproto.testing.clauses import check
 from memproto.testing.run import Run
 from memproto.testing.watchers import tree
@@ -70,6 +71,8 @@ def availability_is_one_bool(run: Run) -> None:
 def availability_does_no_input_or_output(run: Run) -> None:
     subject = run.provider()
     assert run.audit is not None
+    if run.binding == "hermes":
+        host.furnish()
     before = tree(run.root)
     with run.audit.recording() as events:
         subject.available()

@@ -46,6 +46,19 @@ def import_ahead(target: str) -> None:
     if target.startswith("hermes:"):
         with contextlib.suppress(Exception):
             importlib.import_module("plugins.memory")
+    furnish()
+
+
+def furnish() -> None:
+    """
+    Have the installed host make what it keeps in every home, in the one of the environment.
+
+    It does so when it starts, and wherever its configuration is read: what a provider finds there
+    is no work of the provider's, which may be the first to read it. Never raises.
+    """
+    if version():
+        with contextlib.suppress(Exception):
+            importlib.import_module("hermes_cli.config").ensure_hermes_home()
 
 
 def base_class() -> type | None:
