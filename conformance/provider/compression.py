@@ -5,8 +5,9 @@ import copy
 from memproto.errors import Unavailable
 from memproto.testing import routes, snapshots
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.facts import Fact
 from memproto.testing.run import Run
-from memproto.testing.subject import HookRaised
+from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.wire import show
 
 
@@ -58,7 +59,7 @@ def the_compressed_messages_stay_as_they_were(run: Run) -> None:
 def compression_leaves_what_was_stored(run: Run) -> None:
     run.needs_hook("compress")
     route = run.needs_route("turns", "writes", "tools")
-    before, between, during = run.facts.several(3)
+    before, between, during, since, told = run.facts.several(5)
     for fact in (before, between):
         with run.session() as subject:
             run.plant(subject, fact, route)
@@ -66,11 +67,18 @@ def compression_leaves_what_was_stored(run: Run) -> None:
         raise Untestable("two stored facts did not come back without a compression either")
     with run.session() as subject:
         run.plant(subject, during, route)
-        # A checkpoint may refuse: the rule is on what was stored before.
-        routes.tolerant(lambda: subject.compress(snapshots.talk(during), 1))
-    for fact, when in ((before, "an earlier session"), (during, "the compressed session")):
+        _compress(subject, during, 1)
+        run.plant(subject, since, route)
+        _compress(subject, told, 2)
+    stored = {"an earlier session": before, "the compressed session": during}
+    for when, fact in {**stored, "it after its first compression": since}.items():
         if not run.reopened_brings_back(fact):
             run.violated(
                 f"what was stored before {run.hook('compress')}, recalled after a new start",
                 f"{fact.text!r}, stored in {when}, did not come back after a compression",
             )
+
+
+def _compress(subject: Subject, fact: Fact, count: int) -> None:
+    """A checkpoint may refuse: the rule is on what was stored before."""
+    routes.tolerant(lambda: subject.compress(snapshots.talk(fact), count))

@@ -141,6 +141,8 @@ def what_was_saved_is_kept(run: Run) -> None:
                 _KEPT,
                 f"{run.hook('save_config')} returned, and no file holds the answer to {key!r}",
             )
+    if words:
+        _kept_when_changed(run, subject, questions)
     lost = next((q for q in questions if _makes_no_difference(run, subject, questions, q)), None)
     if lost is not None:
         one, other = map(repr, lost.choices[:2])
@@ -148,6 +150,20 @@ def what_was_saved_is_kept(run: Run) -> None:
             _KEPT,
             f"after {lost.key} = {one} and after {lost.key} = {other} the files are the same",
         )
+
+
+def _kept_when_changed(run: Run, subject: Subject, questions: list[Question]) -> None:
+    values, words = worded(run, questions)
+    try:
+        save_answers(run, values, subject)
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        return  # it says that it does not change what was answered once
+    for key, word in words.items():
+        if not holding(run, word):
+            saved = f"{run.hook('save_config')} returned a second time"
+            run.violated(_KEPT, f"{saved}, and no file holds the new answer to {key!r}")
 
 
 def _makes_no_difference(

@@ -26,3 +26,12 @@ class CompressionResetsTheJournal(Journal):
         with self._lock:
             self._entries = []
             self._save()
+
+
+@mutant(kills="MP-COMP-003", says="did not come back after a compression", report="I2")
+class TheSecondCompressionKeepsAnOutline(Journal):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        with self._lock:
+            if compression_count > 1:
+                self._entries = self._entries[:-1]
+            self._save()

@@ -97,6 +97,18 @@ class AChoiceIsNotApplied(Configured):
         super().save_config({**values, "mode": "alone"}, home)
 
 
+@mutant(
+    kills="MP-CONF-005",
+    says="no file holds the new answer to 'label'",
+    also={"MP-CONF-011": "its words are saved one after the other in one home"},
+    report="K4",
+)
+class ASecondSetUpChangesNoLabel(Configured):
+    def save_config(self, values: dict[str, Any], home: str) -> None:
+        label = self.answers(Path(home)).get("label")
+        super().save_config({**values, "label": label} if label else values, home)
+
+
 @mutant(kills="MP-CONF-006", says="at ~/configured.json", report="E3")
 class AnswersAreSavedForAllProfiles(Configured):
     def save_config(self, values: dict[str, Any], home: str) -> None:
