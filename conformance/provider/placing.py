@@ -1,6 +1,7 @@
 """Chapter 70: where a provider leaves files."""
 
 import ast
+import dataclasses
 import os
 import re
 from pathlib import Path
@@ -21,6 +22,9 @@ _ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 #: Directories and endings of what may be lost, and of what only people read.
 _PASSING = {".cache", "cache", "caches", "__pycache__", "log", "logs"}
 _PASSING_ENDINGS = {".pyc", ".log"}
+
+#: What makes a text so long that a store may keep it in a file of its own.
+_AT_LENGTH = " The tide turns, and the harbour fills again." * 200
 
 #: A path of a file that is left elsewhere is named; so many are.
 _NAMED = 3
@@ -45,8 +49,11 @@ def _stored(run: Run) -> tuple[list[Fact], list[Path]]:
     facts = run.facts.several(2 * len(routes.ROUTES))
     allowed = [run.home.resolve(), *_paths(_set_by_operator(run)), *_paths(run.context.caches)]
     with run.session() as subject:
-        for fact, route in zip(facts, 2 * routes.ROUTES, strict=True):
-            _try_to_plant(subject, fact, route)
+        for number, fact in enumerate(facts):
+            long = dataclasses.replace(fact, text=fact.text + _AT_LENGTH)
+            is_second = number >= len(routes.ROUTES)
+            route = routes.ROUTES[number % len(routes.ROUTES)]
+            _try_to_plant(subject, long if is_second else fact, route)
         named = subject.backup_paths() if subject.has("backup") else []
     return facts, [*allowed, *_paths(named)]
 

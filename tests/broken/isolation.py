@@ -81,6 +81,18 @@ class KeepsALogInTheUsersHome(Journal):
             file.write(f"{user_message}\n")
 
 
+@mutant(kills="MP-ISO-005", says="~/.journal/long-1.txt", report="K5")
+class KeepsLongTextsInTheUsersHome(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        super().on_turn_complete(user_message, assistant_response)
+        folder = Path.home() / ".journal"
+        if len(user_message) > 2000:
+            folder.mkdir(exist_ok=True)
+            number = len(list(folder.iterdir())) + 1
+            text = user_message.encode("utf-8", "replace")
+            (folder / f"long-{number}.txt").write_bytes(text)
+
+
 @mutant(kills="MP-ISO-009", says="~/.journal/installation.json", report="E3")
 class CountsItsStartsInTheUsersHome(Journal):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
