@@ -66,13 +66,6 @@ def test_hooks_of_set_up_and_backup_of_a_hermes_provider_are_judged_before_it_is
     }
 
 
-def test_a_field_of_a_hermes_provider_is_asked_by_its_key_where_it_has_no_description(tmp_path):
-    assert (
-        judged(tmp_path, HERMES.replace(', {"key": "", "description": 5}', ""))["MP-CONF-001"]
-        == "pass"
-    )
-
-
 def test_a_native_provider_that_is_not_available_is_judged_by_the_hooks_that_it_has(tmp_path):
     assert judged(tmp_path, NATIVE) == {
         "MP-INIT-001": "untestable",
