@@ -66,7 +66,7 @@ class Suite:
         self.worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
         self.document: dict[str, Any] | None = None
         self.usage = ""
-        self._is_interrupted = False
+        self._is_interrupted = self._is_closed = False
         self.targets: list[Target] = []
         self.root = self._root()
         self.noise = self._noise()
@@ -131,8 +131,11 @@ class Suite:
             target.met += [item for item in found if item.outcome in SCORED_AT_CONTACT]
 
     def _close(self) -> None:
-        for target in self.targets:
-            target.judge.close()
+        if not self._is_closed:
+            # Each looks at every process of the machine.
+            for target in self.targets:
+                target.judge.close()
+            self._is_closed = True
 
     def _sweep(self) -> None:
         """Leave nothing of the run behind; a second Ctrl+C does not keep it from that."""
