@@ -11,6 +11,7 @@ from os import close, pipe, write
 from select import select
 from socket import SHUT_WR, socket
 from threading import Condition, Event, Thread
+from time import monotonic
 
 from memproto.testing.faults import wires
 from memproto.testing.faults.requests import Request, Requests
@@ -161,6 +162,14 @@ class FaultServer:
     def thaw(self) -> None:
         """Forward what came in meanwhile, and go on."""
         self.gate.set()
+
+    def settle(self, within_s: float) -> None:
+        """Wait until what was forwarded is over, on the connections that the client has left."""
+        ends = monotonic() + within_s
+        with self._changed:
+            served = list(self._served)
+        for one in served:
+            one.thread.join(max(0.0, ends - monotonic()))
 
     def close(self) -> None:
         """End every connection and thread."""
