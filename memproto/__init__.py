@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memproto._version import __version__ as __version__
     from memproto.deadlines import Clock as Clock
     from memproto.deadlines import Deadlines as Deadlines
     from memproto.deadlines import Limits as Limits
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from memproto.types import Event as Event
 
 _HOME = {
+    "__version__": "_version",
     "Answer": "registry",
     "AsyncMemoryProvider": "provider",
     "AsyncMemoryProviderRegistry": "registry.aio",
@@ -76,7 +78,6 @@ _HOME = {
     "sanitize_context": "fence",
 }
 
-__version__ = "0.1.0"
 __all__ = ["__version__", *_HOME]  # noqa: PLE0604 - the names come from the table, which holds str only
 
 

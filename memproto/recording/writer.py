@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Protocol
 
-from memproto import __version__
+from memproto._version import __version__
 from memproto.types import SPEC_VERSION
 
 #: The format of what is written here, the first line's `format`.
