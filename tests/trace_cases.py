@@ -57,6 +57,7 @@ IN_ORDER: dict[str, Callable[[], Script]] = {
     "a block of the prompt that changes with the session": lambda: prompts(
         "a", "b", in_another_session=True
     ),
+    "a block of the prompt that changes after a compression": lambda: prompts("a", "b", "compress"),
     "a Hermes host": hermes,
     "a compression beside a recall that the host may have given up": lambda: beside(
         "recall", "compress"
@@ -202,7 +203,14 @@ OUT_OF_ORDER: dict[str, tuple[Callable[[], Script], list[str]]] = {
     "a recall that returns a list": (lambda: one("recall", "list"), ["MP-RECALL-001"]),
     "a tool result that is no JSON": (lambda: tool("harbour_find", is_json=False), ["MP-TOOL-008"]),
     "a tool without a schema": (lambda: tool("harbour_find", declared="harbour_x"), ["MP-CAP-004"]),
-    "a block of the prompt that changes": (lambda: prompts("a", "b"), ["MP-PROMPT-002"]),
+    "a block of the prompt that changes": (
+        lambda: prompts("a", "b", "recall"),
+        ["MP-PROMPT-002"],
+    ),
+    "a block of a Hermes provider that changes": (
+        lambda: prompts("a", "b", "recall", binding="hermes"),
+        ["MP-PROMPT-006"],
+    ),
     "a preparation that raises": (
         lambda: raising("prewarm", "ValueError", "prewarm"),
         ["MP-PREWARM-001"],

@@ -208,9 +208,17 @@ def switched(new: str, *, recalls: bool = False, **kinds: bool) -> Script:
     return script.close()
 
 
-def prompts(first: str, second: str, *, in_another_session: bool = False) -> Script:
-    script = Script().start("prompt", "sessions")
+def prompts(
+    first: str,
+    second: str,
+    *between: str,
+    binding: str = "native",
+    in_another_session: bool = False,
+) -> Script:
+    script = Script(binding).start("prompt", "sessions")
     script.call("prompt", text(first))
+    for operation in between:
+        script.call(operation)
     script.call("end")
     if in_another_session:
         script.call("switch", **SWITCH)

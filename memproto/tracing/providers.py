@@ -89,16 +89,18 @@ def _returned(call: Call) -> Iterator[Seen]:
 
 
 def _prompts(told: Told) -> Iterator[Seen]:
-    known: dict[str, Call] = {}
-    for call in told.of("prompt"):
+    """A block that changed; not with the session, nor after a compression, when it is made anew."""
+    rule = "MP-PROMPT-002" if told.is_native else "MP-PROMPT-006"
+    first: Call | None = None
+    for call in told.of("prompt", "switch", "compress"):
         digest = call.result.get("digest")
-        if digest and known.setdefault(call.session, call).result.get("digest") != digest:
-            first = known[call.session].end_line
-            yield (
-                call.end_line,
-                "MP-PROMPT-002",
-                f"the block differs from the one of line {first}, of the same session",
-            )
+        if call.operation != "prompt":
+            first = None
+        elif first is None:
+            first = call if digest else None
+        elif digest and digest != first.result.get("digest"):
+            seen = f"the block differs from the one of line {first.end_line}, of the same session"
+            yield call.end_line, rule, seen
 
 
 def _tool_names(told: Told) -> Iterator[Seen]:
