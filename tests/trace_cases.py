@@ -14,6 +14,7 @@ from tests.trace_lives import (
     failed_start,
     hanging,
     hermes,
+    late_start,
     one,
     prepared,
     prompts,
@@ -38,6 +39,8 @@ IN_ORDER: dict[str, Callable[[], Script]] = {
     "a recall beside a write": lambda: beside("record", "recall"),
     "a compression beside a write": lambda: beside("mirror", "compress"),
     "the end of one that failed to start": lambda: failed_start("Misconfigured"),
+    "a start that came too late": lambda: late_start(waits=True),
+    "a start that ends beside its shutdown": lambda: late_start(waits=False),
     "one that is not available": lambda: early(answer=False),
     "the reason of one that is not available": lambda: early(
         "unavailable_reason", "close", answer=False

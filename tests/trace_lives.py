@@ -91,6 +91,20 @@ def failed_start(error: str, *then: str) -> Script:
     return script.close()
 
 
+def late_start(*, waits: bool) -> Script:
+    """A start that the host gives up, and its shutdown behind that start or beside it."""
+    script = Script()
+    script.call("available", "bool", found=_YES)
+    opening = script.begin("open", deadlines={"initialize_s": 2.0})
+    if waits:
+        script.end(opening, took_s=2.1)
+        return script.close()
+    script.call("close")
+    script.end(opening, took_s=1.9)
+    script.stop()
+    return script
+
+
 def two_closes_at_once() -> Script:
     script = Script().start()
     first = script.begin("close")

@@ -1,6 +1,7 @@
 """What the calls of one instance show against its host, beside their order."""
 
 from collections.abc import Iterator
+from math import inf
 
 from memproto import lifecycle
 from memproto.operations import OPERATIONS
@@ -49,8 +50,16 @@ def _shutdowns(told: Told) -> Iterator[Seen]:
 
 def _declarations(told: Told) -> Iterator[Seen]:
     opened = told.first("open")
-    if told.is_native and told.is_over and opened and not told.of("declare"):
+    if opened is None or told.of("declare") or _is_given_up(told, opened):
+        return
+    if told.is_native and told.is_over:
         yield opened.line, "MP-HOST-CAP-001", "`capabilities` was never called in this session"
+
+
+def _is_given_up(told: Told, opened: Call) -> bool:
+    """Whether a start came too late for the host, which goes on without the provider."""
+    is_late = opened.took_s >= told.deadline_s("open", inf)
+    return is_late or any(close.began < opened.ended for close in told.of("close"))
 
 
 def _configurations(told: Told) -> Iterator[Seen]:
