@@ -13,6 +13,7 @@ import pytest
 from memproto import AsyncMemoryProviderRegistry, MemoryProvider, MemoryProviderRegistry, spec
 from memproto.adapters.aio import from_async
 from memproto.adapters.hermes import HermesAdapter, from_hermes
+from memproto.errors import Misconfigured
 from memproto.extensions import EXTENSIONS
 from memproto.operations import CORE_HOOKS, EXTENSION_HOOKS
 from memproto.recording import Recording, record
@@ -90,6 +91,27 @@ def test_what_a_hook_raises_goes_through_and_its_text_is_not_written(file: Path)
         recorded.enrich_turn(SECRET, [])
     assert '"error":"LookupError"' in file.read_text()
     assert "Vossamir" not in file.read_text()
+
+
+class NoKey(Misconfigured):
+    pass
+
+
+class Keyless(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        raise NoKey
+
+
+def test_an_error_that_is_derived_from_one_of_the_specification_goes_by_its_name(
+    file: Path, home: Path
+) -> None:
+    with Recording(file) as recording:
+        registry = MemoryProviderRegistry()
+        registry.register(recording.around(Keyless()))
+        registry.initialize_all("s", {"home": str(home)})
+        registry.shutdown_all()
+    assert '"error":"Misconfigured"' in file.read_text()
+    assert judge(trace_in(file)) == []
 
 
 class Later:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Self, TypeVar
 
+from memproto import errors
 from memproto.operations import Binding
 from memproto.recording import facts, hooks
 from memproto.recording.salt import Salt
@@ -282,6 +283,11 @@ def _quietly(ask: Callable[[], Any]) -> Any:
 
 
 def _type_name(error: BaseException) -> str:
-    """The name of the error's type, where it is a plain name and was not made up of a text."""
-    name = _TYPE_NAME(type(error))
+    """
+    The name of the error's type, where it is a plain name and was not made up of a text.
+
+    Of one that is derived from an error of the specification, the name of that.
+    """
+    kinds = (kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
+    name = _TYPE_NAME(next(kinds, type(error)))
     return name if name.isidentifier() and len(name) <= _LONGEST_NAME else "?"
