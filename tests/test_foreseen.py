@@ -82,3 +82,10 @@ def test_a_check_with_an_environment_of_its_own_costs_a_provider_without_it_noth
     (result,) = judge.run(spec.requirement(name))
     assert result.outcome is Outcome.NOT_APPLICABLE
     assert judge._children.process is None
+
+
+@pytest.mark.parametrize("name", ["MP-RECALL-008", "MP-THR-004", "MP-TIME-003"])
+def test_no_line_of_a_check_of_the_core_runs_here(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(foreseen, "not_applicable", None)
+    judge = Judge(Order("x"), tmp_path, Contact(binding="native"))
+    assert judge._foreseen(spec.requirement(name)) is None

@@ -4,6 +4,9 @@ What a check says by the declarations alone, before a process and its places are
 A check that does not concern a provider says so with its first lines, from what was declared at
 first contact. Here they run on a stand-in that knows no more than that; where they ask for more,
 nothing is foreseen, and the check runs where a provider is.
+
+So it is for rules of an extension, whose checks first ask for that. Others may begin with what
+their process alone is for: to start a thread, to change the time zone, to look at its state.
 """
 
 from typing import Any, NoReturn

@@ -165,7 +165,7 @@ class Judge:
 
     def _foreseen(self, requirement: spec.Requirement) -> Result | None:
         check = clauses.checks(requirement.side).get(requirement.id)
-        if check is None or requirement.side != "provider":
+        if check is None or requirement.side != "provider" or not requirement.extension:
             return None
         return foreseen.not_applicable(check, self.order, self.contact)
 
