@@ -9,6 +9,7 @@ from memproto.adapters import aio
 from memproto.adapters.aio import from_async
 from memproto.errors import Unavailable
 from tests.coroutine_providers import CONFIG, Remembers, in_thread, opened
+from tests.virtual import eventually
 
 pytestmark = pytest.mark.usefixtures("no_thread_is_left")
 
@@ -143,6 +144,28 @@ def test_a_call_is_cancelled_by_its_arguments_and_its_caller_waits_for_its_clean
     caller.join(10)
     assert isinstance(outcome[0], Unavailable)
     assert provider.calls[-1] == "cleaned up"
+    adapter.shutdown()
+
+
+def test_a_call_that_its_busy_loop_has_not_begun_is_cancelled_as_well():
+    held, may_go = threading.Event(), threading.Event()
+
+    class Busy(Hangs):
+        async def on_turn_complete(self, user_message, assistant_response):
+            held.set()
+            assert may_go.wait(20)
+
+    _, adapter = opened(Busy())
+    writer, _ = in_thread(lambda: adapter.on_turn_complete("u", "a"))
+    assert held.wait(10)
+    messages = []
+    caller, outcome = in_thread(lambda: adapter.enrich_turn("u", messages))
+    eventually(lambda: len(adapter._bridge._loop._calls) == 2, "the call is handed over")
+    adapter.cancel_call("enrich_turn", "u", messages)
+    may_go.set()
+    caller.join(10)
+    assert [type(answer) for answer in outcome] == [Unavailable]
+    writer.join(10)
     adapter.shutdown()
 
 

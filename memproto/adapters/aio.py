@@ -269,7 +269,8 @@ class _LoopThread:
     def cancel(self, key: _Key) -> None:
         """Asks the task of a call to end; its caller waits until it does."""
         with contextlib.suppress(RuntimeError):  # the loop is closed already
-            self._loop.call_soon_threadsafe(self._cancel_task, key)
+            # Once around the loop first: there a call begins that was handed over before.
+            self._loop.call_soon_threadsafe(self._loop.call_soon, self._cancel_task, key)
 
     def _cancel_task(self, key: _Key) -> None:
         task = self._tasks.get(key)
