@@ -266,6 +266,20 @@ def test_a_class_is_refused_where_an_instance_of_it_is_expected(provider):
         MemoryProviderRegistry().register(provider)
 
 
+def test_what_another_adapter_holds_is_not_looked_at():
+    class Client:
+        async def shutdown(self):
+            """The adapter's to drive."""
+
+    adapter = FakeProvider("fake")
+    adapter.wrapped = Client()
+    registry = MemoryProviderRegistry()
+    registry.register(adapter)
+    registry.initialize_all("s", {})
+    assert registry.providers == ("fake",)
+    registry.shutdown_all()
+
+
 def test_a_hermes_provider_is_refused_with_the_way_out():
     class Hermes:
         name = "hermes"

@@ -31,9 +31,7 @@ def label_of(provider: object) -> str:
 
 
 def _check_members(provider: object) -> None:
-    # An adapter of coroutines has all the members, whatever the provider under it has.
-    under = attempt(getattr, provider, "wrapped")[0]
-    subject = under if under is not None and is_async(under) else provider
+    subject = _under_adapter(provider)
     if isinstance(subject, type):
         raise NotAProvider(f"{subject.__name__} is a class; an instance of it is expected")
     members = {hook: attempt(getattr, subject, hook)[0] for hook in _HOOKS}
@@ -45,6 +43,16 @@ def _check_members(provider: object) -> None:
         return
     if is_async(provider) or any(map(inspect.iscoroutinefunction, members.values())):
         raise NotAProvider(f"{kind} has coroutine hooks; wrap it with memproto.adapters.aio")
+
+
+def _under_adapter(provider: object) -> object:
+    """The provider under an adapter of coroutines, which has all the members; else `provider`."""
+    under = attempt(getattr, provider, "wrapped")[0]
+    if under is None or not is_async(under):
+        return provider
+    from memproto.adapters.aio import AsyncAdapter  # here, since few providers have coroutines
+
+    return under if issubclass(type(provider), AsyncAdapter) else provider
 
 
 def _way_out(subject: object) -> str:
