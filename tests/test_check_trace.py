@@ -13,7 +13,7 @@ from memproto.recording import Recording
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from memproto.tracing import judge, read
 from tests.recorded import lived
-from tests.trace_lives import calls, early, one
+from tests.trace_lives import calls, early, one, prompts
 from tests.traced import Script
 
 Check = Callable[..., tuple[int, str, str]]
@@ -79,6 +79,13 @@ def test_of_one_rule_ten_findings_are_shown_and_the_others_counted(
 def test_a_side_may_be_judged_alone(check: Check, file: Path, side: str, wanted: int) -> None:
     late = written(file, one("recall", took_s=7))
     assert check(late, "--side", side)[0] == wanted
+
+
+def test_what_is_only_recommended_is_told_as_a_warning(check: Check, file: Path) -> None:
+    code, told, _ = check(written(file, prompts("a", "b", binding="hermes")))
+    assert code == 0
+    assert "warning: MP-PROMPT-006 (provider; provider 'harbour')" in told
+    assert told.endswith("; in order, 1 warning\n")
 
 
 def test_of_several_files_each_is_judged(check: Check, tmp_path: Path) -> None:

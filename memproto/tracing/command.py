@@ -32,7 +32,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, tell: Callable[[str], object]) -> int:
     """
-    Judge each file; gives 0 where everything is in order, and 1.
+    Judge each file; gives 0 where nothing that a rule demands is missing, and 1.
+
+    What a rule only recommends is told, and counts as a warning.
 
     Raises:
         OSError: A file cannot be read.
@@ -63,8 +65,14 @@ def _told(
         tell(f"{place}: {damage.reason}\n")
     for text in _listed(path, sorted(findings, key=lambda finding: finding.line)):
         tell(text)
-    tell(f"{path}: {_summary(traces, damages, findings)}\n")
-    return 1 if damages or findings else 0
+    wrong = len(damages) + sum(map(_is_demanded, findings))
+    warnings = len(damages) + len(findings) - wrong
+    tell(f"{path}: {_summary(traces, wrong, warnings)}\n")
+    return 1 if wrong else 0
+
+
+def _is_demanded(finding: Finding) -> bool:
+    return finding.rule.level == "MUST"
 
 
 def _without_an_end(traces: list[Trace]) -> Iterator[Damage]:
@@ -92,7 +100,8 @@ def _listed(path: Path, findings: list[Finding]) -> Iterator[str]:
 def _shown(path: Path, finding: Finding) -> str:
     rule = finding.rule
     who = f" {finding.provider!r}" if finding.provider else ""
-    head = f"{path}:{finding.line}: {rule.id} ({rule.side}; provider{who})\n"
+    what = "" if _is_demanded(finding) else "warning: "
+    head = f"{path}:{finding.line}: {what}{rule.id} ({rule.side}; provider{who})\n"
     rows = {"seen": finding.seen, "expected": rule.text, "fix": rule.fix, "clause": rule.clause}
     return head + "".join(
         textwrap.fill(text, _WIDTH, initial_indent=f"  {name:<9} ", subsequent_indent=" " * 12)
@@ -101,7 +110,7 @@ def _shown(path: Path, finding: Finding) -> str:
     )
 
 
-def _summary(traces: list[Trace], damages: list[Damage], findings: list[Finding]) -> str:
+def _summary(traces: list[Trace], wrong: int, warnings: int) -> str:
     calls = sum(len(trace.calls) for trace in traces)
     instances = sum(len(trace.providers) for trace in traces)
     counts = (
@@ -109,8 +118,9 @@ def _summary(traces: list[Trace], damages: list[Damage], findings: list[Finding]
         _count(instances, "provider instance"),
         _count(calls, "call"),
     )
-    wrong = len(damages) + len(findings)
-    return f"{', '.join(counts)}; {_count(wrong, 'finding') if wrong else 'in order'}"
+    found = _count(wrong, "finding") if wrong else "in order"
+    told = f", {_count(warnings, 'warning')}" if warnings else ""
+    return f"{', '.join(counts)}; {found}{told}"
 
 
 def _count(number: int, noun: str) -> str:
