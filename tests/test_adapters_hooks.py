@@ -153,8 +153,9 @@ def test_a_torn_or_foreign_file_of_turns_loses_what_it_does_not_hold(tmp_path):
     file = tmp_path / "recorded-turns.jsonl"
     file.write_bytes(b'"t-1"\n{"a": 1}\n\xff\n"t-2')
     plugin = Noting("post_llm_call", "post_tool_call")
-    session_of(plugin, tmp_path, {}, {"turn_id": "t-2"})
-    assert [keywords["turn_id"] for keywords in plugin.of("post_llm_call")] == ["t-2"]
+    for _ in range(2):  # what is kept behind a torn line is held
+        session_of(plugin, tmp_path, {}, {"turn_id": "t-2"})
+        assert [keywords["turn_id"] for keywords in plugin.of("post_llm_call")] == ["t-2"]
 
 
 def test_where_ids_cannot_be_kept_the_turn_is_stored_and_it_is_logged(tmp_path, caplog):
@@ -176,6 +177,16 @@ def test_the_ids_of_the_latest_turns_are_kept_and_no_more(tmp_path):
     assert lines[-1] == '"t-2049"'
     with turns.once("t-2049") as is_new:
         assert not is_new
+
+
+def test_where_no_id_can_be_kept_no_more_of_them_are_held_either(tmp_path):
+    (tmp_path / "recorded-turns.jsonl").mkdir()
+    turns = RecordedTurns()
+    turns.open(str(tmp_path))
+    for number in range(2_050):
+        with turns.once(f"t-{number}"):
+            pass
+    assert len(turns._taken) <= 2_000
 
 
 def test_without_functions_for_tool_calls_a_turn_comes_as_two_texts():

@@ -50,18 +50,17 @@ class RecordedTurns:
 
     def _keep(self, turn_id: str) -> None:
         with self._lock, self._reported():
-            if self._file is not None:
-                with self._file.open("a", encoding="ascii") as file:
-                    file.write(json.dumps(turn_id) + "\n")
             if len(self._taken) > 2 * _MOST:
                 self._shorten()
+            elif self._file is not None:
+                with self._file.open("a", encoding="ascii") as file:
+                    file.write("\n" + json.dumps(turn_id))  # the line before may be torn
 
     def _shorten(self) -> None:
         self._taken = dict.fromkeys(list(self._taken)[-_MOST:])
         if self._file is not None:
-            lines = "".join(json.dumps(turn_id) + "\n" for turn_id in self._taken)
             new = self._file.with_suffix(".new")
-            new.write_text(lines, encoding="ascii")
+            new.write_text("\n".join(map(json.dumps, self._taken)), encoding="ascii")
             new.replace(self._file)
 
     def _kept(self) -> list[str]:
