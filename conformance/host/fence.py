@@ -129,7 +129,8 @@ def _assert_shape(run: HostRun, block: str, labels: list[str], text: str) -> Non
             run.violated(expected, f"{found[kind]} with the text {show(text)}", operation=_BUILD)
     inside = block.startswith(f"{_OPEN}\n{_NOTE}\n") and block.endswith(f"\n{_CLOSE}")
     if not inside:
-        run.violated("the block begins and ends with its tags", show(block), operation=_BUILD)
+        expected = "the opening tag and the note of the specification first, the closing tag last"
+        run.violated(expected, show(block), operation=_BUILD)
     places = [block.find(f"\n### {label} memory\n") for label in labels]
     if -1 in places or places != sorted(places):
         run.violated("one heading for each provider, in order", show(block), operation=_BUILD)
@@ -138,13 +139,14 @@ def _assert_shape(run: HostRun, block: str, labels: list[str], text: str) -> Non
 def _assert_recalled_text_is_fenced(run: HostRun) -> None:
     """The same through recall: what providers say on a turn, put into the user's message."""
     providers = [run.probe(enrich_turn=answering(f"x {text} y")) for text in _HOSTILE]
-    host = run.opened(*providers)
-    contexts = list(host.recall("What do you know?").items())
-    labels = [provider.name for provider in providers]
-    message = run.fenced(_INJECT, "Hello.", contexts)
-    if not isinstance(message, str) or not message.startswith("Hello.\n\n"):
-        run.violated("the message, an empty line, the block", show(message), operation=_INJECT)
-    _assert_shape(run, message.removeprefix("Hello.\n\n"), labels, "of all providers")
+    for group in run.groups(providers):
+        host = run.opened(*group)
+        contexts = list(host.recall("What do you know?").items())
+        labels = [provider.name for provider in group]
+        message = run.fenced(_INJECT, "Hello.", contexts)
+        if not isinstance(message, str) or not message.startswith("Hello.\n\n"):
+            run.violated("the message, an empty line, the block", show(message), operation=_INJECT)
+        _assert_shape(run, message.removeprefix("Hello.\n\n"), labels, "of all providers")
 
 
 @check("MP-HOST-FENCE-002")
@@ -158,8 +160,9 @@ def without_context_the_message_stays_as_it_is(run: HostRun) -> None:
         if block:
             run.violated("no block", show(block), operation=_BUILD)
     silent = [run.probe(enrich_turn=lambda *args, text=text: text) for text in (None, "", " \n")]
-    host = run.opened(*silent)
-    _assert_unchanged(run, "Hello.", list(host.recall("What do you know?").items()))
+    for group in run.groups(silent):
+        host = run.opened(*group)
+        _assert_unchanged(run, "Hello.", list(host.recall("What do you know?").items()))
 
 
 def _assert_unchanged(run: HostRun, content: Any, contexts: list[tuple[str, Any]]) -> None:
@@ -238,11 +241,14 @@ def text_without_a_delimiter_stays_as_it_is(run: HostRun) -> None:
 
 
 def _assert_kept(run: HostRun, labels: list[str], text: str) -> None:
-    block = _build(run, [(labels[0], text), (labels[1], "Noted.")])
-    kept = text.strip()
-    if kept and f"\n### {labels[0]} memory\n{kept}\n### {labels[1]} memory\n" not in block:
-        section = block.partition(f"### {labels[0]} memory\n")[2]
-        run.violated(f"{show(kept)} in its section", show(section), operation=_BUILD)
+    """By itself, and between lines; how the block around it is worded is for MP-HOST-FENCE-001."""
+    between = f"Before 17.\n{text}\nBehind 18."
+    for kept in (text.strip(), *(() if may(between) else (between,))):
+        block = _build(run, [(labels[0], kept), (labels[1], "Noted.")])
+        section = block.partition(f"\n### {labels[0]} memory\n")[2]
+        is_kept = section.startswith(f"{kept}\n") if kept and section else kept in block
+        if not is_kept:
+            run.violated(f"{show(kept)} in the block", show(section or block), operation=_BUILD)
 
 
 # -- labels, parts, and the way back ---------------------------------------------------------------
