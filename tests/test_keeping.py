@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from memproto import loading
+from memproto.conformance.provider import availability
 from memproto.testing import keeping
+from memproto.testing.clauses import NotApplicable, Violation
 from memproto.testing.context import Context
+from memproto.testing.load_step import LoadStep
 from memproto.testing.run import Run
 from memproto.testing.subject import Watch
 from memproto.testing.wire import Wire
@@ -81,6 +84,13 @@ class Refusing(Silent):
         return json.dumps({"error": "no server"})
 
 
+class Asking(Silent):
+    """It says what it cannot do without."""
+
+    def get_config_schema(self):
+        return [{"key": "token", "description": "Token", "required": True}]
+
+
 class Sending(Refusing):
     """Its turns are sent, too, and nobody learns that they did not arrive."""
 
@@ -127,20 +137,25 @@ class Logging(Silent):
 
 
 @pytest.fixture
-def observed(tmp_path, monkeypatch):
+def run_of(tmp_path, monkeypatch):
     monkeypatch.setattr(keeping, "_SETTLE_S", 0.05)
     read, write = os.pipe()
 
-    def observe(kind):
+    def build(kind):
         loaded = loading.load(f"{__name__}:{kind.__name__}")
         context = Context(routes=ABSENT)
         run = Run(loaded.build, loaded.binding, tmp_path / "memory", Watch(Wire(write)), context)
         run.audit = AUDIT
-        return keeping.observed(run)
+        return run
 
-    yield observe
+    yield build
     os.close(read)
     os.close(write)
+
+
+@pytest.fixture
+def observed(run_of):
+    return lambda kind: keeping.observed(run_of(kind))
 
 
 @pytest.mark.parametrize("kind", [Silent, Logging])
@@ -173,3 +188,15 @@ def test_a_tool_that_refuses_does_not_speak_for_turns_that_were_sent(observed):
 )
 def test_each_place_where_a_text_may_be_kept_is_looked_into(observed, kind, place):
     assert observed(kind).place == place
+
+
+def test_what_is_required_and_given_by_nobody_is_missing(run_of):
+    with pytest.raises(Violation, match="False while token is missing"):
+        availability.what_is_required_is_looked_for(run_of(Asking))
+
+
+def test_what_a_factory_gives_is_not_known_and_so_nothing_is_missing(run_of):
+    run = run_of(Asking)
+    run.load_step = LoadStep(by_factory=True)
+    with pytest.raises(NotApplicable, match="`factory`"):
+        availability.what_is_required_is_looked_for(run)

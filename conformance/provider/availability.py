@@ -28,6 +28,8 @@ def what_is_accepted_without_settings_is_kept_or_said_to_be_lost(run: Run) -> No
 
 @check("MP-AVAIL-005", budget_s=120.0, apart=_APART)
 def what_is_required_is_looked_for(run: Run) -> None:
+    if run.load_step and run.load_step.by_factory:
+        raise NotApplicable("the `factory` of the settings may give it what it requires")
     missing = needed.missing(run.provider(), run.context.config)
     if not missing:
         raise NotApplicable("its config schema requires nothing that is missing")
