@@ -19,6 +19,17 @@ class Mine(Journal):
             raise
 """
 
+#: Nothing comes out of a destructor.
+TIDIES_UP = """
+class Handle:
+    def __del__(self):
+        pass
+class Mine(Journal):
+    def on_turn_complete(self, user_message, assistant_response):
+        Handle()
+        super().on_turn_complete(user_message, assistant_response)
+"""
+
 #: Writes when the process ends what it has accepted, and in `shutdown`.
 WRITES_LATER = """
 class Mine(Journal):
@@ -64,6 +75,10 @@ def judged(tmp_path):
 
 def test_one_that_puts_back_and_lets_the_signal_through_ends_by_it(judged):
     assert judged(PUTS_BACK, "MP-PROC-008").outcome is Outcome.PASS
+
+
+def test_a_signal_in_a_destructor_is_ignored_by_the_interpreter_and_not_by_the_hook(judged):
+    assert judged(TIDIES_UP, "MP-PROC-008").outcome is Outcome.PASS
 
 
 def test_what_is_written_at_exit_by_its_own_process_only_is_stored_once(judged):

@@ -234,7 +234,8 @@ def _ends_by_signal(run: Run, operation: str, number: signal.Signals, point: int
     if ended.code is None:
         _not_of(run, "forgets")
         run.violated(f"the process ends within {EXIT_S:g} s when {how}", ended.ending)
-    if ended.code == 0:
+    # What is raised in a destructor goes no further; the interpreter says so.
+    if ended.code == 0 and not ended.trouble:
         run.violated(
             f"the process ends by it when {how}", "the hook returned as if nothing had been"
         )
