@@ -1,5 +1,6 @@
 """The file of a trace: shared, full, closed, and at the end of a process."""
 
+import contextlib
 import io
 import multiprocessing
 import os
@@ -112,6 +113,22 @@ def test_a_full_disk_hurts_no_hook_and_is_told_by_the_last_line(file: Path, home
     assert any("missing" in damage.reason for damage in damages)
 
 
+class Unreadable(dict):
+    def get(self, *args: object) -> object:
+        raise RuntimeError
+
+
+def test_a_line_that_could_not_be_made_leaves_a_gap(file: Path, home: Path) -> None:
+    with Recording(file) as recording:
+        recorded = recording.around(Journal())
+        with pytest.raises(RuntimeError):  # the provider cannot read it either
+            recorded.initialize("s", Unreadable(home=str(home)))
+    (trace,), damages = read(file)
+    assert recording.dropped == 1
+    assert not trace.is_whole
+    assert any("missing" in damage.reason for damage in damages)
+
+
 def test_a_closed_stream_hurts_no_hook(home: Path) -> None:
     stream = io.StringIO()
     recorded = record(BuiltinMemoryProvider(), stream)
@@ -158,6 +175,48 @@ def test_a_forked_child_writes_nothing(file: Path) -> None:
     child.join()
     assert child.exitcode == 0
     assert read(file)[0][0].calls == []
+
+
+FORKED = """
+import os, sys, threading
+from tests.good.journal import Journal
+from memproto.recording import record
+
+class Slow:
+    is_slow, writes, goes_on = False, threading.Event(), threading.Event()
+
+    def write(self, line):
+        if self.is_slow:
+            self.writes.set()
+            self.goes_on.wait()
+
+stream = Slow()
+recorded = record(Journal(), stream)
+stream.is_slow = True
+writer = threading.Thread(target=recorded.is_available)
+writer.start()
+stream.writes.wait()
+child = os.fork()
+if child == 0:
+    recorded.initialize("s", {"home": sys.argv[1]})
+    recorded.shutdown()
+    sys.exit(7)
+_, status = os.waitpid(child, 0)
+stream.goes_on.set()
+writer.join()
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def test_a_child_that_was_forked_beside_a_write_is_held_up_by_nothing(home: Path) -> None:
+    words = [sys.executable, "-P", "-W", "ignore", "-c", FORKED, str(home)]
+    variables = {**os.environ, "PYTHONPATH": IMPORTABLE}
+    with subprocess.Popen(words, env=variables, start_new_session=True) as process:
+        try:
+            assert process.wait(30) == 7
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 # -- the end of a process --------------------------------------------------------------------------

@@ -106,7 +106,7 @@ class Recording:
                 facts=facts.of_call(operation, given, self._salt),
             )
         except Exception as error:
-            self._writer.lose(error)
+            self._writer.skip(error)
         call.began_s = perf_counter()
         return call
 
@@ -132,7 +132,7 @@ class Recording:
             if call.operation == "close":
                 call.instance.release(self._writer)
         except Exception as failed:
-            self._writer.lose(failed)
+            self._writer.skip(failed)
 
 
 def record(provider: _Provider, target: str | os.PathLike[str] | Stream | Recording) -> _Provider:

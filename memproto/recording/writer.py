@@ -99,7 +99,7 @@ class Writer:
 
     def write(self, kind: str, /, **fields: Any) -> None:
         """Write one line; `at_s` is the moment of the call where `fields` has none."""
-        if self._process != os.getpid():
+        if self._is_copied():
             return
         with self._lock:
             if self._is_closed:
@@ -111,11 +111,23 @@ class Writer:
             except Exception as error:
                 self.lose(error)
 
+    def _is_copied(self) -> bool:
+        """Whether this is a forked child, where the lock may be held for ever."""
+        return self._process != os.getpid()
+
     def _put(self, line: bytes) -> None:
         opening = b"\n" if self._is_torn else b""
         self._is_torn = True  # until the line is known to be whole
         self._sink.put(opening + line + b"\n")
         self._is_torn = False
+
+    def skip(self, error: Exception) -> None:
+        """Leave a gap for a line that could not be made."""
+        if self._is_copied():
+            return
+        with self._lock:
+            self._number += 1
+            self.lose(error)
 
     def lose(self, error: Exception) -> None:
         """Count a line that was not written; the first one is told to the log."""
@@ -125,11 +137,15 @@ class Writer:
 
     def hold(self) -> None:
         """Note that a session began, the end of which is a part of the trace."""
+        if self._is_copied():
+            return
         with self._lock:
             self._held += 1
 
     def release(self) -> None:
         """Note that it ended."""
+        if self._is_copied():
+            return
         with self._lock:
             self._held -= 1
             if self._is_ending and self._held <= 0:
@@ -137,6 +153,8 @@ class Writer:
 
     def close_at_exit(self) -> None:
         """As `close`, once no session is held: what ends them may be called after this."""
+        if self._is_copied():
+            return
         with self._lock:
             self._is_ending = True
             if self._held <= 0:
@@ -144,7 +162,7 @@ class Writer:
 
     def close(self) -> None:
         """Write the last line, which counts what was dropped; later lines are left out."""
-        if self._process != os.getpid():
+        if self._is_copied():
             return
         with self._lock:
             if self._is_closed:
