@@ -1,6 +1,7 @@
 """`memproto check-trace`: what it prints of good, bad, torn and foreign files, and how it ends."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -149,6 +150,13 @@ UNFIT: dict[str, tuple[bytes, int, str]] = {
         "".join([*LINES[:2], LINES[2].replace('"call": 1', '"call": "one"')]).encode(),
         3,
         "`call` of a line of kind 'begin' is not what it should be",
+    ),
+    "a time without end": (
+        "".join(
+            [*LINES[:2], re.sub('"at_s": [0-9.]+', '"at_s": 1' + "0" * 400, LINES[2])]
+        ).encode(),
+        3,
+        "`at_s` of a line of kind 'begin' is not what it should be",
     ),
     "dropped lines": (
         "".join([*LINES[:-1], LINES[-1].replace('"dropped": 0', '"dropped": 3')]).encode(),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from tests.trace_lives import (
     TURN,
     asked_and_stored,
+    asked_by_items,
     beside,
     by_both_hooks,
     calls,
@@ -73,6 +74,7 @@ IN_ORDER: dict[str, Callable[[], Script]] = {
         "turn_start", "recall", "turn_start", "recall"
     ),
     "the same words in two turns": lambda: asked_and_stored(2, 2),
+    "the same words in two turns, recalled for in two ways": asked_by_items,
     "a turn that was not recalled for": lambda: asked_and_stored(0, 2),
     "a preparation behind its turn": lambda: prepared(early=False),
     "two children with equal results": lambda: delegated("c-1", "c-2"),

@@ -167,6 +167,16 @@ def asked_and_stored(asked: int, stored: int) -> Script:
     return script.close()
 
 
+def asked_by_items() -> Script:
+    """Two turns of equal words, of which the second is recalled for item by item."""
+    script = Script().start("items")
+    message = {"args": {"user_message": text("a")}}
+    for operation, shown in (("recall", "str"), ("items", "object")):
+        script.call(operation, shown, **(message if operation == "recall" else {}))
+        script.call("record", **message, **TURN)
+    return script.close()
+
+
 def by_both_hooks(asked: int) -> Script:
     script = Script().start("record")
     message = {"args": {"user_message": text("a")}}

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from memproto.operations import OPERATIONS
 
@@ -12,6 +12,8 @@ FORMAT = 1
 
 #: No line of a trace is longer; what is, is something else.
 LONGEST = 1 << 20
+
+_GREATEST = 1e15
 
 _DIGEST = re.compile("[0-9a-f]{16,64}")
 _ID = re.compile("[0-9a-f]{16}")
@@ -94,12 +96,15 @@ def _is_count(value: object) -> bool:
     return type(value) is int and value >= 0
 
 
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float)
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether `value` is a number that can be reckoned with; JSON has greater ones."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= _GREATEST
 
 
 def _is_seconds(value: object) -> bool:
-    return isinstance(value, int | float) and _is_number(value) and value >= 0
+    return is_number(value) and value >= 0
 
 
 def _is_text(value: object) -> bool:
@@ -127,15 +132,15 @@ def _among(*words: object) -> Callable[[object], bool]:
 
 
 _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
-    "start": {"at_s": _is_number, "format": _among(1), "spec": _is_text, "started_at": _is_text},
+    "start": {"at_s": is_number, "format": _among(1), "spec": _is_text, "started_at": _is_text},
     "provider": {
-        "at_s": _is_number,
+        "at_s": is_number,
         "instance": _is_count,
         "provider": _is_text,
         "binding": _among("native", "hermes"),
     },
     "begin": {
-        "at_s": _is_number,
+        "at_s": is_number,
         "call": _is_count,
         "instance": _is_count,
         "operation": _among(*OPERATIONS),
@@ -146,11 +151,11 @@ _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
         "facts": _is_object,
     },
     "end": {
-        "at_s": _is_number,
+        "at_s": is_number,
         "call": _is_count,
         "took_s": _is_seconds,
         "outcome": _among("returned", "raised"),
         "facts": _is_object,
     },
-    "stop": {"at_s": _is_number, "dropped": _is_count},
+    "stop": {"at_s": is_number, "dropped": _is_count},
 }

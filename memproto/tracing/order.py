@@ -7,6 +7,7 @@ from typing import Any
 
 from memproto import lifecycle
 from memproto.operations import OPERATIONS
+from memproto.tracing.lines import is_number
 from memproto.tracing.reading import Call, Provider
 
 #: A line of the file, the rule that is violated there, and what was seen.
@@ -78,7 +79,7 @@ class Told:
         opened = self.of("open")
         given = opened[0].facts.get("deadlines") if opened else None
         value = given.get(_DEADLINES.get(operation, operation)) if isinstance(given, dict) else None
-        return float(value) if isinstance(value, int | float) else default
+        return float(value) if is_number(value) else default
 
 
 def words(value: object) -> list[str]:

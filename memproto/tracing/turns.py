@@ -19,6 +19,8 @@ def seen(told: Told) -> Iterator[Seen]:
 def _twice(told: Told) -> Iterator[Seen]:
     """A turn that was handed over more often than the provider was asked for its message."""
     recalls, limit_s = told.of("recall"), told.deadline_s("recall", 5.0)
+    if told.of("items"):
+        return  # which message they were asked for is not in a trace
     if limit_s < _LEAST_BUDGET_S or any(call.took_s >= limit_s for call in recalls):
         return  # one that is given up is not asked for every turn
     asked = collections.Counter(_digest(call) for call in recalls)
