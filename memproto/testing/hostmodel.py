@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from memproto.fence import OPEN_TAG
 from memproto.testing.driver import ModelFailed
 
 
@@ -30,12 +31,26 @@ class ScriptedModel:
         """The text of the last request's last message; parts joined."""
         return plain(self.requests[-1][-1]["content"]) if self.requests else ""
 
+    def was_sent(self, text: str) -> bool:
+        """Whether a text stood in any message of any request; a host may ask beside its turns."""
+        sent = (message for request in self.requests for message in request)
+        return any(text in plain(message.get("content")) for message in sent)
+
 
 def plain(content: Any) -> str:
     """The text of a message's content, of whichever shape."""
     if isinstance(content, list):
         return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else ""
+
+
+def repeated(request: list[dict[str, Any]]) -> str:
+    """What a model repeats that repeats its context: the block, or the last message without one."""
+    for message in reversed(request):
+        _, tag, rest = plain(message.get("content")).partition(OPEN_TAG)
+        if tag:
+            return tag + rest
+    return plain(request[-1].get("content"))
 
 
 def saying(*pieces: str) -> Callable[[list[dict[str, Any]]], Iterable[str]]:

@@ -6,7 +6,7 @@ from memproto.testing.driver import Turn
 from tests.broken.marks import mutant
 
 
-@mutant(kills="MP-HOST-RECALL-005", says="one recall for", report="D1")
+@mutant(kills="MP-HOST-RECALL-005", says="a recall for", report="D1")
 class RecallsForTheMessageBefore(Agent):
     before = None
 
@@ -25,7 +25,7 @@ class InjectsNothing(Agent):
         )
 
 
-@mutant(kills="MP-HOST-RECALL-007", says="as the user wrote it", report="hermes#101825")
+@mutant(kills="MP-HOST-RECALL-007", says="recalled for a turn before", report="hermes#101825")
 class KeepsTheEnrichedMessage(Agent):
     def start(self, session):
         super().start(session)
