@@ -6,7 +6,6 @@ import threading
 import pytest
 
 from memproto import AsyncMemoryProviderRegistry
-from memproto.deadlines import Deadlines
 from tests.coroutine_providers import Remembers
 from tests.extended import Extended, offering, schema
 from tests.virtual import FakeProvider, VirtualClock, eventually
@@ -116,30 +115,20 @@ def test_of_the_providers_of_a_cancelled_recall_each_is_told_once():
 
 
 def test_a_recall_that_is_late_is_left_out_until_it_has_returned():
-    gated = Gated()
+    clock, gated = VirtualClock(), Gated()
 
     async def work(registry):
-        assert await registry.enrich_turn("first", []) == []
+        first = asyncio.ensure_future(registry.enrich_turn("first", []))
+        await reached(gated)
+        await asyncio.to_thread(clock.advance, 5.0)
+        assert await first == []
         assert await registry.enrich_turn("second", []) == []
         gated.may_go.set()
-        await registry.flush()
-        await asyncio.to_thread(eventually, lambda: late(events) == ["late_answer"])
+        lane = registry._registry._lanes[0]
+        await asyncio.to_thread(eventually, lambda: not lane._flights)
         assert await registry.enrich_turn("third", []) == [("a", "known of third")]
 
-    events = []
-
-    def late(events):
-        return [e.outcome for e in events if e.outcome == "late_answer"]
-
-    async def run():
-        deadlines = Deadlines(enrich_s=0.05)
-        registry = AsyncMemoryProviderRegistry(deadlines=deadlines, on_event=events.append)
-        async with registry:
-            await registry.register(FakeProvider("a", enrich_turn=gated))
-            await registry.initialize_all("session", CONFIG)
-            await work(registry)
-
-    asyncio.run(run())
+    events = on_loop(work, FakeProvider("a", enrich_turn=gated), clock=clock)
     assert outcomes(events, "enrich_turn") == ["late", "stuck", "late_answer", "ok"]
 
 
@@ -191,20 +180,25 @@ def test_a_cancelled_recall_cancels_its_coroutine_which_may_ignore_it(swallows):
 
 
 def test_a_coroutine_that_ignores_its_cancellation_for_ever_costs_the_others_nothing():
-    stuck = Slow(swallows=True)
-    events = []
+    stuck, answered = Slow(swallows=True), FakeProvider("b", enrich_turn=lambda *_: "known")
+    clock, events = VirtualClock(), []
 
     async def run():
-        deadlines = Deadlines(enrich_s=0.1, shutdown_s=0.5)
-        registry = AsyncMemoryProviderRegistry(deadlines=deadlines, on_event=events.append)
+        registry = AsyncMemoryProviderRegistry(clock=clock, on_event=events.append)
         await registry.register(stuck)
-        await registry.register(FakeProvider("b", enrich_turn=lambda *_: "known"))
+        await registry.register(answered)
         await registry.initialize_all("session", CONFIG)
         first = asyncio.ensure_future(registry.enrich_turn("first", []))
         await asyncio.to_thread(stuck.entered.wait, 10)
         await cancelled(first)
-        for _ in range(3):
-            assert await registry.enrich_turn("next", []) == [("b", "known")]
+        lane = registry._registry._lanes[1]
+        await asyncio.to_thread(eventually, lambda: not lane._flights)
+        answered.calls.clear()
+        second = asyncio.ensure_future(registry.enrich_turn("next", []))
+        await asyncio.to_thread(eventually, lambda: answered.calls and not lane._flights)
+        await asyncio.to_thread(clock.advance, 5.0)
+        for turn in (second, registry.enrich_turn("next", []), registry.enrich_turn("next", [])):
+            assert await turn == [("b", "known")]
         await registry.shutdown_all()
 
     asyncio.run(run())

@@ -80,7 +80,7 @@ def test_a_loop_that_is_closed_with_work_open_leaves_the_registry_usable():
         return "known"
 
     provider = FakeProvider("a", enrich_turn=held, on_compress=held)
-    registry = asyncio.run(opened(provider, deadlines=Deadlines(enrich_s=0.5)))
+    registry = asyncio.run(opened(provider))
     loop = asyncio.new_event_loop()
     calls = registry.enrich_turn("u", []), registry.on_compress([], 1)
     tasks = [loop.create_task(call) for call in calls]
@@ -180,13 +180,19 @@ def test_before_initialize_all_nothing_is_called_and_nothing_raises():
 
 
 def test_a_deadline_that_passes_while_the_loop_is_held_counts_all_the_same():
-    clock, may_go, events = VirtualClock(), threading.Event(), []
-    provider = FakeProvider("a", enrich_turn=lambda *_: may_go.wait(20) and "too late")
+    clock, entered, may_go, events = VirtualClock(), threading.Event(), threading.Event(), []
+
+    def answer(*_):
+        entered.set()
+        return may_go.wait(20) and "too late"
+
+    provider = FakeProvider("a", enrich_turn=answer)
 
     async def work():
         registry = await opened(provider, clock=clock, on_event=events.append)
         turn = asyncio.ensure_future(registry.enrich_turn("u", []))
         await asyncio.sleep(0)
+        assert entered.wait(10)
         clock.advance(5.0)  # the loop stands still; the deadline does not
         eventually(lambda: registry._registry._lanes[0].late["enrich_turn"])
         may_go.set()
@@ -216,12 +222,15 @@ def test_where_no_thread_can_be_started_calls_are_answered_all_the_same(monkeypa
 
 
 def test_the_budgets_are_those_that_were_given():
-    may_go = threading.Event()
+    clock, may_go = VirtualClock(), threading.Event()
     provider = FakeProvider("a", enrich_turn=lambda *_: may_go.wait(20))
 
     async def work():
-        registry = await opened(provider, deadlines=Deadlines(enrich_s=0.01, shutdown_s=5.0))
-        assert await registry.enrich_turn("u", []) == []
+        registry = await opened(provider, clock=clock, deadlines=Deadlines(enrich_s=0.25))
+        turn = asyncio.ensure_future(registry.enrich_turn("u", []))
+        await asyncio.sleep(0)
+        await asyncio.to_thread(clock.advance, 0.25)
+        assert await asyncio.wait_for(turn, 10) == []
         may_go.set()
         await registry.shutdown_all()
 

@@ -38,9 +38,8 @@ class Arrival(Gather):
 
     def all_in(self) -> None:
         """Wake the loop; the last one that returned does this."""
-        if self._is_abandoned:
-            self.alarm.cancel()
-        else:
+        self.alarm.cancel()  # nobody can be late any more, even where the loop is closed
+        if not self._is_abandoned:
             self._wake()
 
     def ring(self) -> None:
@@ -70,8 +69,6 @@ class Arrival(Gather):
         self._close_for(())
         with self.condition:
             self._is_abandoned = True
-            if not self.pending:
-                self.alarm.cancel()
         for call in self.calls:
             if call.done:
                 call.tell()
