@@ -90,10 +90,10 @@ class Timekeeper:
 
     def _start(self) -> None:
         self._worker = Worker(self._name)
-        self._worker.start()
-        self._is_serving = True
         self._worker.put(self._serve)
         self._worker.stop()
+        self._worker.start()  # last: an interrupt before or after it leaves no thread that waits
+        self._is_serving = True
 
     def _serve(self) -> None:
         while (alarm := self._next()) is not None:
