@@ -212,6 +212,20 @@ def test_a_compression_is_counted_flattened_and_its_notes_come_back(hermes):
     assert provider.calls == [("on_compress", plain, 1), ("on_compress", plain, 2)]
 
 
+def test_notes_that_fail_cost_neither_the_compression_nor_what_the_provider_sees_of_it(
+    hermes, caplog
+):
+    class Fails(Rich):
+        def compress_notes(self, messages):
+            assert self.calls, "notes are asked for after the compression"
+            raise LookupError
+
+    provider = Fails()
+    assert hermes(provider).on_pre_compress([]) == ""
+    assert provider.calls == [("on_compress", [], 1)]
+    assert "compress_notes failed: LookupError" in caplog.text
+
+
 def test_a_checkpoint_is_declared_by_its_version_once_the_session_is_open(hermes):
     class Keeps(Plain):
         extensions = ("checkpoint",)

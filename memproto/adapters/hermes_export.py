@@ -218,22 +218,26 @@ class Exported:
         """
         Hands over the messages as role and plain text; returns the notes for the summary.
 
-        Raises what the provider raised: a checkpoint that failed is told so.
+        Raises what the provider raised: a checkpoint that failed is told so. Notes that failed
+        are logged, and are none.
         """
         hosted = self._hosted
         if not hosted.is_open:
             return ""
         self._compressions += 1
-        within_s = hosted.budgets.compress_s / 2  # two hooks in one budget
-        notes = ""
-        if hosted.serves("compress_notes"):
-            notes = hosted.ask("compress_notes", normalised(messages), within_s=within_s)
-        told = normalised(messages), self._compressions
+        told, within_s = normalised(messages), hosted.budgets.compress_s / 2  # two hooks in one
         try:
-            hosted.ask("on_compress", *told, within_s=within_s)
+            hosted.ask("on_compress", told, self._compressions, within_s=within_s)
         except Late as late:
             raise Unavailable(str(late)) from None
-        return notes
+        return self._notes(messages, within_s) if hosted.serves("compress_notes") else ""
+
+    def _notes(self, messages: Sequence[Any], within_s: float) -> Any:
+        try:
+            return self._hosted.ask("compress_notes", normalised(messages), within_s=within_s)
+        except Exception as error:  # the compression goes on without them
+            _log.warning("%s: compress_notes failed: %s", self._name, type(error).__name__)
+            return ""
 
 
 def _now() -> str:
