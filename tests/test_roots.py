@@ -5,9 +5,13 @@ import signal
 import subprocess
 import sys
 
+import psutil
 import pytest
 
-from memproto.testing import patience, roots
+from memproto import spec
+from memproto.testing import patience, roots, vitals
+from memproto.testing.contact import Order
+from memproto.testing.judge import Judge
 from tests.kit_runs import ROOT, kit, write
 
 #: Loads in any time, and opens a session that says so and waits for ever.
@@ -107,3 +111,38 @@ def test_directories_of_others_stay(tmp_path, monkeypatch):
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"memproto-notes", "memproto-link", "memproto-file", "elsewhere"}
     assert (elsewhere / "owner.lock").exists()
+
+
+# -- processes -------------------------------------------------------------------------------------
+
+DISOWNS = """
+import subprocess, sys
+from tests.good.journal import Journal
+CODE = "import subprocess; subprocess.Popen(['sleep', '600'])"
+class Mine(Journal):
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        subprocess.run([sys.executable, "-c", CODE], start_new_session=True, check=True)
+"""
+
+
+def test_what_a_process_disowned_ends_before_the_next_one_begins(tmp_path):
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    write(tmp_path, mine__py=DISOWNS)
+    judge = Judge(Order("mine:Mine", directory=tmp_path), tmp_path)
+
+    def disowned():
+        here = [one for one in psutil.process_iter() if vitals.belongs(one, tmp_path)]
+        return [one for one in here if one.name() == "sleep"]
+
+    try:
+        judge.run(spec.requirement("MP-SHUT-001"))
+        assert disowned()
+        judge._children.start()
+        assert patience.happens(lambda: not disowned(), 20)
+        watched = judge._children.take()
+        judge._children.start()
+        assert watched.alive, "it is looked at by somebody else"
+        watched.kill()
+    finally:
+        judge.close()

@@ -58,6 +58,8 @@ class Children:
         self._spent_before = contact.spent
         self._caches = Caches(order.settings.caches, root.parent / "caches")
         self._numbers = itertools.count(1)
+        #: Where the process that runs, or ran last, has started others.
+        self._places: list[Path] = []
         self._chapter = ""
         self._environment: Mapping[str, str] = {}
         self._has_frozen = False
@@ -84,6 +86,7 @@ class Children:
 
         """
         self.dismiss()
+        self._end_disowned()
         self._chapter, self.served = chapter, []
         try:
             answer = self._load()
@@ -103,7 +106,7 @@ class Children:
         return answer
 
     def _load(self) -> Answer:
-        root = self._root / f"process-{next(self._numbers)}"
+        root = self._new_place("process")
         settings = self._order.settings
         self._caches.enter(root / "load" / "user")
         environment = sandbox.environment(root / "load", self.variables)
@@ -219,7 +222,7 @@ class Children:
 
     def place(self, name: str) -> dict[str, Any]:
         """What a command about the target goes with: a fresh root, and the context of the run."""
-        root = self._root / f"{name.lower()}-{next(self._numbers)}"
+        root = self._new_place(name.lower())
         self._caches.enter(root / "user")
         order, contact = self._order, self._contact
         return {
@@ -243,6 +246,10 @@ class Children:
             },
         }
 
+    def _new_place(self, name: str) -> Path:
+        self._places.append(self._root / f"{name}-{next(self._numbers)}")
+        return self._places[-1]
+
     def _calls_left(self) -> int | None:
         limit = self._order.settings.max_hook_calls
         if limit is None or self._order.side == "host":
@@ -254,13 +261,20 @@ class Children:
     def take(self) -> ChildProcess | None:
         """Let go of the process; it runs on, in the caller's hands."""
         process, self.process = self.process, None
+        self._places.clear()
         return process
 
     def dismiss(self) -> None:
         """End the process."""
-        process = self.take()
+        process, self.process = self.process, None
         if process is not None:
             process.kill()
+
+    def _end_disowned(self) -> None:
+        """End what the last process started and disowned: in time it would fill the machine."""
+        if self._places:
+            vitals.end_strays(*self._places)
+        self._places.clear()
 
 
 def _distinct(configs: list[dict[str, Any]]) -> list[dict[str, Any]]:

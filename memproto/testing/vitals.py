@@ -99,19 +99,20 @@ def end_group(process: psutil.Process) -> None:
             started.kill()
 
 
-def end_strays(root: Path) -> None:
-    """Kill every process whose home or working directory lies below `root`, orphans included."""
+def end_strays(*roots: Path) -> None:
+    """Kill every process whose home or working directory lies below one, orphans included."""
     for process in psutil.process_iter():
-        if process.pid != os.getpid() and belongs(process, root):
+        if process.pid != os.getpid() and belongs(process, *roots):
             with contextlib.suppress(psutil.Error):
                 process.kill()
 
 
-def belongs(process: psutil.Process, root: Path) -> bool:
-    """Whether the home or the working directory of a process lies below `root`."""
+def belongs(process: psutil.Process, *roots: Path) -> bool:
+    """Whether the home or the working directory of a process lies below one of them."""
     places: list[str] = []
     with contextlib.suppress(psutil.Error, OSError):
         places.append(process.environ().get("HOME", ""))
     with contextlib.suppress(psutil.Error, OSError):
         places.append(process.cwd())
-    return any(place.startswith(f"{root}{os.sep}") for place in places)
+    below = tuple(f"{root}{os.sep}" for root in roots)
+    return any(place.startswith(below) for place in places)
