@@ -277,15 +277,19 @@ def _refuse_what_does_not_load(target: str, folder: Path, local: Path | None) ->
 def _fault_elsewhere(*code: str) -> str:
     """What goes wrong in a process that knows no working directory; "" for nothing."""
     with tempfile.TemporaryDirectory(prefix="memproto-") as elsewhere:
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", *code],
-            cwd=elsewhere,
-            env={**os.environ, "HERMES_HOME": elsewhere, "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True,
-            text=True,
-            timeout=_CHECK_S,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [sys.executable, "-P", "-c", *code],
+                cwd=elsewhere,
+                env={**os.environ, "HERMES_HOME": elsewhere, "PYTHONDONTWRITEBYTECODE": "1"},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_CHECK_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return f"it is not done after {_CHECK_S} s"
     lines = done.stderr.strip().splitlines() or ["the process ended"]
     return lines[-1] if done.returncode else ""
 

@@ -148,3 +148,9 @@ def test_what_needs_a_module_that_stays_behind_is_refused_and_removed(work, caps
         assert "No module named 'beside'" in refused(capsys, "complete", name)
     assert not (work / "out").exists()
     assert list((work / "empty").iterdir()) == []
+
+
+def test_what_does_not_load_in_time_is_refused_and_removed(work, capsys, monkeypatch):
+    monkeypatch.setattr("memproto.export._CHECK_S", 0.001)
+    assert "it is not done after 0.001 s" in refused(capsys, "complete", "out")
+    assert not (work / "out").exists()
