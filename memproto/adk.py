@@ -118,6 +118,8 @@ class ProviderMemoryService(BaseMemoryService):  # type: ignore[misc] # Any wher
         return SearchMemoryResponse(memories=[_entry({"text": text}) for _, text in recalled])
 
     async def _of(self, app_name: str, user_id: str) -> AsyncMemoryProviderRegistry:
+        if (app_name, user_id) in self._open:  # who is served waits for nobody's start
+            return self._open[app_name, user_id]
         async with self._opening:
             found = self._open.get((app_name, user_id))
             if found is None:
@@ -132,6 +134,7 @@ class ProviderMemoryService(BaseMemoryService):  # type: ignore[misc] # Any wher
         config = {"platform": "adk", "agent_identity": app_name, "user_id": user_id}
         await registry.initialize_all("adk", {"home": str(home), **config})
         for provider, reason in registry.dropped.items():
+            await registry.shutdown_all()
             raise Unavailable(f"the memory provider {provider} did not start: {reason}")
         return registry
 
