@@ -161,10 +161,19 @@ def test_a_trace_is_readable_for_its_user_only(file: Path) -> None:
 
 
 def test_a_recording_ends_when_nothing_refers_to_it(file: Path) -> None:
-    before = set(Path("/proc/self/fd").iterdir()) if Path("/proc").exists() else set()
     record(Journal(), file).is_available()
     assert trace_in(file).is_ended
-    assert not before or set(Path("/proc/self/fd").iterdir()) == before
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+def test_a_recording_that_ended_holds_no_file_open(file: Path) -> None:
+    def held() -> bool:
+        return str(file) in map(os.path.realpath, Path("/proc/self/fd").iterdir())
+
+    recorded = record(Journal(), file)
+    assert held()
+    del recorded
+    assert not held()
 
 
 def test_a_forked_child_writes_nothing(file: Path) -> None:
