@@ -7,6 +7,7 @@ import pytest
 
 from memproto import AsyncMemoryProviderRegistry
 from memproto.deadlines import Deadlines
+from memproto.registry.crew import Crew
 from memproto.registry.workers import Worker
 from tests.coroutine_providers import Remembers
 from tests.programs import run
@@ -143,6 +144,21 @@ def test_an_exit_on_a_thread_of_the_registry_is_an_error_of_its_caller():
         with pytest.raises(RuntimeError, match="SystemExit"):
             await registry.initialize_all("s", Config(home="/nowhere"))
         await registry.shutdown_all()
+
+    asyncio.run(work())
+
+
+def test_threads_that_ended_are_not_kept_in_a_long_session():
+    crew = Crew("memproto-test")
+
+    async def work():
+        for _ in range(5):
+            together = threading.Barrier(8)
+            await asyncio.gather(*[crew.run(together.wait, 10) for _ in range(8)])
+            # Four wait for the next round; the others end before it.
+            await asyncio.to_thread(eventually, lambda: own_threads() == ["memproto-test"] * 4)
+        assert len(crew._ending) <= 4
+        crew.close()
 
     asyncio.run(work())
 

@@ -59,11 +59,11 @@ class Crew:
 
     async def run(self, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
         """Returns what `function` returns, or raises what it raises; the loop goes on meanwhile."""
+        loop = asyncio.get_running_loop()  # first: where there is none, no thread is taken
         job = functools.partial(function, *args, **keywords)
         worker = self._ready()
         if worker is None:
             return job()  # at the end of the process, or in a fork of it, there is no thread
-        loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         worker.put(functools.partial(self._serve, worker, job, loop, future))
         return await future
@@ -81,7 +81,7 @@ class Crew:
         """Wait for the end of the threads that run nothing any more, and until `others` is True."""
         for _ in range(_STEPS):
             with self._lock:
-                self._ending = [worker for worker in self._ending if worker.is_alive()]
+                self._drop_ended()
             if others() and not self._ending:
                 return
             await asyncio.sleep(_STEP_S)
@@ -110,10 +110,14 @@ class Crew:
         with self._lock:
             if self._is_closed or len(self._idle) >= _MOST_IDLE:
                 worker.stop()
+                self._drop_ended()  # here too: in a long session nobody waits for them
                 self._ending.append(worker)
             else:
                 self._idle.append(worker)
         wake(loop, future, answer, error)
+
+    def _drop_ended(self) -> None:
+        self._ending = [worker for worker in self._ending if worker.is_alive()]
 
 
 def _outcome(job: Callable[[], Any]) -> tuple[Any, BaseException | None]:
