@@ -108,6 +108,20 @@ def test_a_provider_that_fails_to_start_is_shut_down_and_not_asked_again(hermes)
     assert provider.calls == [("shutdown",)]
 
 
+def test_a_session_that_fails_to_start_behind_another_leaves_none_open(hermes, tmp_path):
+    class FailsAgain(Plain):
+        def initialize(self, session_key, config):
+            if session_key == "again":
+                raise WriteRefused("no")
+            super().initialize(session_key, config)
+
+    adapter = hermes(FailsAgain())
+    with pytest.raises(WriteRefused):
+        adapter.initialize("again", hermes_home=str(tmp_path))
+    with pytest.raises(Unavailable):
+        adapter.sync_turn("u", "a")
+
+
 def test_recall_gets_the_message_and_none_is_an_empty_text(hermes):
     provider = Plain()
     adapter = hermes(provider)

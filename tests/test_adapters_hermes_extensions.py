@@ -151,6 +151,23 @@ def test_a_recall_waits_for_the_session_that_it_is_asked_in(hanging):
     assert hooks == ["on_turn_complete", "on_session_switch", "enrich_turn"]
 
 
+def test_a_switch_that_hangs_costs_one_recall_its_budget_and_not_each(hanging):
+    adapter, provider = hanging
+    adapter.sync_turn("one", "1")
+    adapter.on_session_switch("s2")
+    budgets = type(adapter._hosted.budgets)
+    adapter._hosted.budgets = budgets(enrich_s=0.05)
+    assert adapter.prefetch("q") == ""
+    adapter._hosted.budgets = budgets(enrich_s=60)
+    asking = threading.Thread(target=adapter.prefetch, args=("q",))
+    asking.start()
+    asking.join(20)
+    assert not asking.is_alive()
+    provider.may_go.set()
+    adapter.shutdown()
+    assert "enrich_turn" not in [call[0] for call in provider.calls]
+
+
 def test_a_recall_that_is_late_is_nothing_and_is_not_called_again_before_it_returns(hermes):
     may_go, is_in = threading.Event(), threading.Event()
 

@@ -74,6 +74,7 @@ class Hosted:
         context = keywords.get("agent_context") or _CONTEXTS[0]
         self._writes_are_called = context in _CONTEXTS
         self.session_id, self._lane = session_id, Lane(PATIENCE_S)
+        self.is_open = False
         try:
             self.provider.initialize(session_id, self._config(keywords, hooks))
             self.declared = dict(self.provider.capabilities())

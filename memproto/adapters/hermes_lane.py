@@ -102,6 +102,7 @@ class Lane:
         self._condition = threading.Condition()
         self._waiting: collections.deque[_Job] = collections.deque()
         self._switches = 0
+        self._is_waited_for = False  # in vain, so far
         self._is_working = self._is_late = self._is_closed = False
 
     def write(self, what: str, function: Callable[[], Any], *, is_switch: bool = False) -> None:
@@ -163,9 +164,16 @@ class Lane:
             return None
 
     def await_switches(self, within_s: float) -> bool:
-        """Whether every switch of session that was queued has been made, in time."""
+        """
+        Whether every switch of session that was queued has been made, in time.
+
+        Once somebody waited in vain, nobody waits until they are made.
+        """
         with self._condition:
-            return self._condition.wait_for(lambda: not self._switches, within_s)
+            rest_s = 0.0 if self._is_waited_for else within_s
+            is_made = self._condition.wait_for(lambda: not self._switches, rest_s)
+            self._is_waited_for = not is_made
+            return is_made
 
     def close(self, within_s: float) -> None:
         """Take no more writes; what is not made `within_s` is given up, and logged as a number."""
