@@ -254,7 +254,7 @@ def test_the_contexts_of_all_functions_come_as_one_text(answers, text):
 
 @pytest.mark.parametrize(
     ("most", "text"),
-    [(None, "one\ntwo\nthree"), (13, "one\ntwo\nthree"), (12, "one\ntwo"), (2, None)],
+    [(None, "one\ntwo\nthree"), (13, "one\ntwo\nthree"), (12, "one\ntwo"), (2, "on")],
 )
 def test_the_context_is_cut_at_a_line_to_what_the_host_takes(most, text):
     provider = from_hooks(Noting("pre_llm_call", pre_llm_call="one\ntwo\nthree"), "plugin")

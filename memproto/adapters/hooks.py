@@ -294,10 +294,10 @@ class ToolHooksAdapter(HooksAdapter):
 
 
 def _cut(text: str, most: Any) -> str:
-    """As many whole lines as there is room for."""
+    """As many whole lines as there is room for; of a first one that is longer, what has room."""
     if not isinstance(most, int) or len(text) <= most:
         return text
-    return text[: text.rfind("\n", 0, most + 1) + 1].rstrip()
+    return text[: text.rfind("\n", 0, most + 1) + 1].rstrip() or text[:most]
 
 
 def _context(answer: Any) -> str:
