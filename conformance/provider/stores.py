@@ -82,7 +82,7 @@ def initialize_does_not_wait_for_a_lock(run: Run) -> None:
 @check("MP-STORE-004", budget_s=_BUDGET_S)
 def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
     _, seen = storefaults.full(run)
-    _is_kept(run, seen.accepted(1), _ACCEPTED.format(_NO_ROOM))
+    _is_kept(run, seen.accepted(*range(1, seen.last)), _ACCEPTED.format(_NO_ROOM))
 
 
 @check("MP-STORE-005", budget_s=_BUDGET_S)
@@ -94,7 +94,8 @@ def a_full_disk_costs_nothing_that_was_stored(run: Run) -> None:
 
 @check("MP-STORE-006", budget_s=_BUDGET_S)
 def a_store_works_again_when_there_is_room(run: Run) -> None:
-    _works_again(run, storefaults.full(run)[1], 2, "there was room")
+    _, seen = storefaults.full(run)
+    _works_again(run, seen, seen.last, "there was room")
 
 
 # -- read-only -------------------------------------------------------------------------------------
@@ -102,7 +103,8 @@ def a_store_works_again_when_there_is_room(run: Run) -> None:
 
 @check("MP-STORE-010", budget_s=_BUDGET_S)
 def what_a_read_only_store_accepts_is_not_lost(run: Run) -> None:
-    _is_kept(run, storefaults.read_only(run).accepted(0), _ACCEPTED.format(_READ_ONLY))
+    seen = storefaults.read_only(run)
+    _is_kept(run, seen.accepted(*range(len(seen.facts))), _ACCEPTED.format(_READ_ONLY))
 
 
 # -- damaged ---------------------------------------------------------------------------------------

@@ -27,6 +27,8 @@ _PAUSE_S = 0.05
 #: A worker that writes in the background meets the full disk in this time.
 _WORKER_S = 0.3
 
+#: A batch that is written together is filled while the store fails, unless that takes so long.
+_FILLING_S = 5.0
 
 #: The rights to write of everybody.
 _WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -77,6 +79,15 @@ def _store(host: Host, text: str) -> None:
     answer = host.provider.handle_tool_call(*call) if call else "no tool is offered"
     if call is None or routes.refused(answer):
         raise _Refused(str(answer))
+
+
+def _fills_a_batch(host: Host, numbers: range) -> None:
+    """Store the texts of these numbers, or as many as can be had in a while."""
+    end = perf_counter() + _FILLING_S
+    for number in numbers:
+        _stores(host, number)
+        if perf_counter() > end:
+            break
 
 
 def _recalls(host: Host) -> bool:
@@ -134,11 +145,12 @@ def full(host: Host) -> None:
     """Store while no file takes a byte, and again when there is room."""
     host.open()
     _stores(host, 0)
+    last = len(host.told["texts"]) - 1
     with _no_room():
-        _stores(host, 1)
+        _fills_a_batch(host, range(1, last))
         if threading.active_count() > 1:
             sleep(_WORKER_S)
-    _works_again(host, 2)
+    _works_again(host, last)
     host.close()
 
 
@@ -167,7 +179,7 @@ def read_only(host: Host) -> None:
     with _unwritable(host, Path(host.told["home"])):
         if _attempt(host, "open", host.start):
             _recalls(host)
-            _stores(host, 0)
+            _fills_a_batch(host, range(len(host.told["texts"])))
     with contextlib.suppress(Exception):
         host.close()
 

@@ -30,6 +30,9 @@ _HELD_S, _WRITING_S = RECALL_S + MARGIN_S + 0.5, 1.0
 #: A provider that waits before it tries again does so within this time.
 AGAIN_S = 15.0
 
+#: So many writes are made while a store takes none: a batch that is written together is shorter.
+_BATCH = 12
+
 #: Why there is nothing to be observed, which is so for each rule on it.
 _REASONS = (NotApplicable, Untestable)
 
@@ -96,6 +99,11 @@ class Seen:
     def accepted(self, *numbers: int) -> list[Fact]:
         """Those of the facts of which a write hook returned."""
         return [self.facts[number] for number in numbers if self.said(f"store {number}") == "done"]
+
+    @property
+    def last(self) -> int:
+        """The number of the fact that is stored when the store is well again."""
+        return len(self.facts) - 1
 
 
 # -- locked ----------------------------------------------------------------------------------------
@@ -205,7 +213,7 @@ def full(run: Run) -> tuple[list[Fact], Seen]:
 def _full(run: Run) -> tuple[list[Fact], Seen]:
     """Have a host store while no file takes a byte; what was stored before, and what it saw."""
     before = stored(run)
-    facts = run.facts.several(3)
+    facts = run.facts.several(1 + _BATCH + 1)
     with host_of(run, "full", facts) as host:
         lived(host, "storing 0")
         return before, Seen(host.end(), facts)
@@ -228,7 +236,7 @@ def _read_only(run: Run) -> Seen:
 
     """
     stored(run)
-    facts = run.facts.several(1)
+    facts = run.facts.several(_BATCH)
     with host_of(run, "read_only", facts, home=str(run.home)) as host:
         ended = host.end()
         if "may write" in ended.marks:

@@ -1,6 +1,7 @@
 """Broken providers of the chapter on stores in files: locked, full, read-only, damaged."""
 
 import contextlib
+import errno
 import fcntl
 import logging
 import os
@@ -14,6 +15,35 @@ from tests.good.journal import Journal
 from tests.good.ledger import Ledger
 
 _LOG = logging.getLogger(__name__)
+
+
+class _Batched(Journal):
+    """Turns are written four at a time, and the rest at the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batch: list[dict[str, str]] = []
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        text = f"{self._own_words(user_message)}\n{assistant_response}"
+        with self._lock:
+            self.batch.append({"kind": "turn", "text": text})
+            try:
+                if len(self.batch) >= 4:
+                    self.flush()
+            except OSError:
+                self.batch.pop()
+                raise
+
+    def flush(self) -> None:
+        with self._changing():
+            self._entries += self.batch
+            self._save()
+            self.batch = []
+
+    def shutdown(self) -> None:
+        if self.batch:
+            self.flush()
 
 
 @mutant(kills="MP-STORE-001", says="while another process held a lock", report="C1", scale=0.2)
@@ -61,6 +91,18 @@ class LogsThatTheDiskIsFull(Journal):
             super()._save()
         except OSError as error:
             _LOG.warning("not saved: %s", error)
+
+
+@mutant(kills="MP-STORE-004", says="of 12 did not come back", report="H4", scale=0.2)
+class LogsThatItsBatchDidNotFit(_Batched):
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError as error:
+            if error.errno != errno.EFBIG:
+                raise
+            _LOG.debug("not saved: %s", error)
+            self.batch = []
 
 
 @mutant(kills="MP-STORE-005", says="did not come back", report="D5", scale=0.2)
@@ -111,6 +153,16 @@ class LogsThatItMayNotWrite(Journal):
             _LOG.warning("%s is read-only", self._path.parent)
             self._save = lambda: None  # type: ignore[method-assign]
             yield
+
+
+@mutant(kills="MP-STORE-010", says="of 12 did not come back", report="H4", scale=0.2)
+class LogsThatItMayNotWriteItsBatch(_Batched):
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except PermissionError as error:
+            _LOG.debug("not saved: %s", error)
+            self.batch = []
 
 
 @mutant(kills="MP-STORE-007", says="it still ran", report="J2", scale=0.2)
