@@ -72,8 +72,8 @@ def a_copy_of_what_is_listed_is_enough(run: Run) -> None:
         facts = {route: run.facts.new() for route in routes.ROUTES if run.serves(route)}
         for route, fact in facts.items():
             run.plant(subject, fact, route)
-        kept = _paths(_listed(run, subject))
-    kept += _paths(_listed(run))
+    # The process that makes the backup runs no session.
+    kept = _paths(_listed(run))
     back = {route: fact for route, fact in facts.items() if run.reopened_brings_back(fact)}
     if not back:
         raise Untestable("nothing of what was planted came back before the backup was made")

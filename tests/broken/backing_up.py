@@ -50,6 +50,12 @@ class NothingIsListed(Configured):
         return []
 
 
+@mutant(kills="MP-BACKUP-003", says="stored through turns, did not come back", report="K5")
+class NothingIsListedBeforeASession(Configured):
+    def backup_paths(self) -> list[str]:
+        return super().backup_paths() if self._path is not None else []
+
+
 @mutant(kills="MP-BACKUP-004", says="the user's home directory is listed", report="K5")
 class TheWholeHomeIsListed(Configured):
     def backup_paths(self) -> list[str]:
