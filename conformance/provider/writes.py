@@ -198,6 +198,7 @@ def _is_gone(run: Run, fact: Fact, after: str) -> None:
 def what_is_not_stored_is_reported(run: Run) -> None:
     target = mirrored.needed_targets(run, "add")[0]
     next(_added(run, [target]))
+    _unmatched_replace(run, target)
     long = run.facts.new()
     if _accepted(run, target, [long], _LONG_CHARS):
         _must_come_back(run, long, f"a text of {_LONG_CHARS:,} characters")
@@ -206,6 +207,17 @@ def what_is_not_stored_is_reported(run: Run) -> None:
         number = many.index(accepted[-1]) + 1
         _must_come_back(run, accepted[-1], f"write {number} of {_MANY}, each of 400 characters,")
     _unusual_ones(run, target)
+
+
+def _unmatched_replace(run: Run, target: str) -> None:
+    """A mirror that began after the memory that it mirrors is told to replace what it never had."""
+    if target not in mirrored.targets(run, "replace"):
+        return
+    never, new = run.facts.several(2)
+    with run.session() as subject:
+        accepted = _accepts(subject, target, new.text, "replace", never.text)
+    if accepted:
+        _must_come_back(run, new, f"a replace in {target} whose old_text fits no entry")
 
 
 def _unusual_ones(run: Run, target: str) -> None:
@@ -219,10 +231,12 @@ def _unusual_ones(run: Run, target: str) -> None:
             _must_come_back(run, fact, f"a text {what}", home)
 
 
-def _accepts(subject: Subject, target: str, text: str) -> bool:
+def _accepts(
+    subject: Subject, target: str, text: str, action: str = "add", old_text: str | None = None
+) -> bool:
     """Whether the write was accepted; what else than a report was raised is for MP-WRITE-002."""
     try:
-        subject.mirror("add", target, text)
+        subject.mirror(action, target, text, old_text)
     except HookRaised as failure:
         if failure.ends_process:
             raise

@@ -66,6 +66,16 @@ class AFullStoreDropsWrites(Journal):
             super().on_memory_write(action, target, content, old_text)
 
 
+@mutant(kills="MP-WRITE-005", says="whose old_text fits no entry", report="H4")
+class AReplaceThatFitsNothingIsDropped(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        known = any(self._is_old(entry, target, old_text) for entry in self._load())
+        if action != "replace" or known:
+            super().on_memory_write(action, target, content, old_text)
+
+
 @mutant(kills="MP-TOOL-001", says="stored by a call that reported no error", report="D5")
 class ToolAnswersBeforeItStores(BuiltinMemoryProvider):
     def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
