@@ -5,6 +5,7 @@ import locale
 import os
 
 from memproto.setup.questions import Question, shown
+from memproto.testing import routes
 from memproto.testing.answers import (
     Answers,
     answered,
@@ -36,12 +37,15 @@ def a_session_starts_on_defaults_that_are_text(run: Run) -> None:
     if typed == values:
         raise NotApplicable("every default is a text")
     save_answers(run, values)
+    fact = run.facts.new()
     try:
-        with run.session():
-            pass
+        with run.session() as subject:
+            # There is something to recall, wherever it stores.
+            routes.live(subject, fact)
+            subject.recall(fact.query)
     except HookRaised as failure:
         raise Untestable(f"see MP-CONF-007: {show(failure.error)}") from None
-    _starts_on(run, typed, "as text")
+    _starts_on(run, typed, "as text", fact.query)
 
 
 def _defaults(run: Run) -> Answers:
@@ -55,18 +59,21 @@ def _defaults(run: Run) -> Answers:
     return values
 
 
-def _starts_on(run: Run, values: Answers, kind: str) -> None:
+def _starts_on(run: Run, values: Answers, kind: str, query: str = "") -> None:
+    """A session starts on the values, and recalls where there is something to ask for."""
     save_answers(run, values)
     if run.provider().available() is not True:
         raise NotApplicable("with the defaults alone the provider is not available")
     try:
-        with run.session():
-            pass
+        with run.session() as subject:
+            if query:
+                subject.recall(query)
     except HookRaised as failure:
         if failure.is_report:
             raise
         run.violated(
-            "a session that starts on the defaults of the schema, once they were saved",
+            f"a session that starts{' and recalls' if query else ''} on the defaults of the schema,"
+            " once they were saved",
             f"they were saved {kind}, and then {run.hook(failure.operation)} raised "
             f"{show(failure.error)}",
             operation=failure.operation,

@@ -132,6 +132,14 @@ class ANumberIsReadAsItStands(Configured):
         super().initialize(session_key, config)
 
 
+@mutant(kills="MP-CONF-013", says="enrich_turn raised TypeError", report="K4")
+class ANumberIsTakenAsItStands(Configured):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._most = self.answers(Path(config["home"])).get("most", 1_000)
+        self._label = self._label or "From the archive:"
+
+
 @mutant(kills="MP-CONF-008", says="did not come back", report="K4")
 class SavingStartsAFreshArchive(Configured):
     def save_config(self, values: dict[str, Any], home: str) -> None:
