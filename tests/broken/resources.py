@@ -43,6 +43,15 @@ class KeepsEveryConversation(Journal):
         return super().enrich_turn(user_message, messages)
 
 
+@mutant(kills="MP-RES-004", says="bytes or more", report="C4")
+class KeepsEveryQuestion(Journal):
+    questions: list[str] = []  # noqa: RUF012 - shared on purpose
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        self.questions.append(user_message)
+        return super().enrich_turn(user_message, messages)
+
+
 @mutant(kills="MP-RES-005", says="atexit", report="C4")
 class RegistersEveryInstanceForExit(Journal):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
