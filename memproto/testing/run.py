@@ -25,8 +25,7 @@ _EXTENSION_HOOKS = tuple(
     row.native for row in OPERATIONS.values() if row.extension not in ("", "prompt")
 )
 
-#: Wider than all that a check stores in one session, so that no provider has to leave a part out;
-#: what a narrow limit does is for MP-RECALL-007.
+#: More than a check stores in one session: what a narrow limit does is for MP-RECALL-007.
 _RECALL_CHARS = 1_000_000
 
 #: Route to the operation that stores by it.
