@@ -39,12 +39,17 @@ def talk(
     )
 
 
-def conversation(home: Path, *options: str) -> subprocess.Popen[bytes]:
-    """One that goes on while the test looks."""
+@contextlib.contextmanager
+def conversation(home: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """One that goes on while the test looks, and no longer."""
     command = [*COMMAND, str(home), *options]
     environment = {**os.environ, **PATHS}
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment, bufsize=0)
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment, bufsize=0) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_the_loop_has_about_200_lines() -> None:
@@ -219,13 +224,13 @@ def test_an_answer_that_is_broken_off_is_not_kept(
     url, asked = service
     asked += [{}] * 9  # from here on the service stops in the middle
     trace = tmp_path / "trace.jsonl"
-    process = conversation(tmp_path / "home", "--url", url, "--trace", str(trace))
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(b"Tell me all.\n")
-    assert process.stdout.read(5) == b"Half "
-    process.send_signal(signal.SIGINT)
-    told, _ = process.communicate(b"/status\n", timeout=60)
+    with conversation(tmp_path / "home", "--url", url, "--trace", str(trace)) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"Tell me all.\n")
+        assert process.stdout.read(5) == b"Half "
+        process.send_signal(signal.SIGINT)
+        told, _ = process.communicate(b"/status\n", timeout=60)
     assert told.startswith(b" [interrupted; this turn is not kept]\n")
     assert process.returncode == 0
     operations = [call.operation for call in read(trace)[0][0].calls]

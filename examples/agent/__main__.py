@@ -123,11 +123,11 @@ def main():
     with contextlib.ExitStack() as stack:
         recording = stack.enter_context(Recording(given.trace)) if given.trace else None
         agent = built(given, recording)
-        agent.start(uuid.uuid4().hex, {"home": str(given.home.absolute()), "platform": "cli"})
-        stack.callback(agent.exit)
-        for name, reason in agent.memory.dropped.items():
-            say(f"[without {name}: {reason}]")
+        stack.callback(agent.exit)  # before the start, which Ctrl+C may break off half-way
         with contextlib.suppress(EOFError, KeyboardInterrupt):
+            agent.start(uuid.uuid4().hex, {"home": str(given.home.absolute()), "platform": "cli"})
+            for name, reason in agent.memory.dropped.items():
+                say(f"[without {name}: {reason}]")
             converse(agent)
 
 
