@@ -39,16 +39,18 @@ def the_config_holds_what_is_promised(run: HostRun) -> None:
     for key, inner in _PROMISED.items():
         if key not in config:
             run.violated(f"`{key}` in the config", f"keys {', '.join(sorted(config))}")
-        missing = [name for name in inner if name not in (config[key] or {})]
+        if inner and not isinstance(config[key], dict):
+            run.violated(f"a dict as `{key}`", show(config[key]))
+        missing = [name for name in inner if name not in config[key]]
         if missing:
             run.violated(f"`{missing[0]}` in `{key}`", show(config[key]))
     _assert_seconds(run, config["deadlines"])
 
 
 def _assert_seconds(run: HostRun, deadlines: Any) -> None:
-    numbers = [value for value in dict(deadlines).values() if value is not None]
-    if not numbers or not all(isinstance(value, int | float) for value in numbers):
-        run.violated("deadlines in seconds", show(deadlines))
+    is_dict = isinstance(deadlines, dict) and bool(deadlines)
+    if not is_dict or not all(isinstance(item, int | float | None) for item in deadlines.values()):
+        run.violated("a dict of deadlines in seconds", show(deadlines))
 
 
 @check("MP-HOST-INIT-004")
@@ -92,7 +94,7 @@ def every_promised_hook_is_called(run: HostRun) -> None:
     promised: set[str] = set()
     for group in run.groups(providers):
         host = run.opened(*group, steps=("turn",))
-        promised.update((_config(run, group[0]).get("protocol") or {}).get("hooks", ()))
+        promised.update(group[0].protocol().get("hooks") or ())
         if not promised:
             raise NotApplicable("it names no hooks in `protocol.hooks`")
         _lead_through(run, host)
@@ -143,19 +145,19 @@ def no_write_hook_is_called_in_other_contexts(run: HostRun) -> None:
         host.open(agent_context=context)
         _use(run, host)
         host.close()
-        contexts = _contexts(run, provider) if provider.count("initialize") else ()
+        contexts = _contexts(provider) if provider.count("initialize") else ()
         met = [call.hook for call in provider.named(*_WRITES)]
         if context == "primary" and not contexts:
-            run.violated("a provider that is initialized", "it was not")
+            observed = "`protocol.contexts` is empty, or the provider was not initialized"
+            run.violated("a context in which write hooks are called", observed)
         if context in contexts and "on_turn_complete" not in met:
             run.violated(f"a turn that is recorded in the context {context!r}", show(met))
         if context not in contexts and met:
             run.violated(f"no write hook in the context {context!r}", f"{met[0]} was called")
 
 
-def _contexts(run: HostRun, provider: Probe) -> tuple[str, ...]:
-    protocol = _config(run, provider).get("protocol") or {}
-    return tuple(protocol.get("contexts", ("primary",)))
+def _contexts(provider: Probe) -> tuple[str, ...]:
+    return tuple(provider.protocol().get("contexts", ("primary",)))
 
 
 def _use(run: HostRun, host: Host) -> None:

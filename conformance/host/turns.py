@@ -1,13 +1,14 @@
 """Chapter 80: which turns are recorded, and what is told of them beside their texts."""
 
+import contextlib
 import threading
-from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Untestable, check
 from memproto.testing.hostagent import Host
-from memproto.testing.hostmodel import failing_model, plain, saying
-from memproto.testing.hostprobes import Probe, answering
+from memproto.testing.hostmodel import failing_model, repeated, saying
+from memproto.testing.hostprobes import Probe, answering, needs_promise
 from memproto.testing.hostrun import HostRun
 from memproto.testing.wire import show
 
@@ -33,9 +34,10 @@ def _assert_only_the_next_is_recorded(
     run.wait_until(lambda: wanted in [call.args for call in provider.named(_TURN)], 2.0)
     found = [call.args for call in provider.named(_TURN)]
     if wanted not in found:
-        raise Untestable(f"no turn is recorded at all: {show(found)}; see MP-HOST-TURN-007")
+        raise Untestable(f"the next turn is not recorded: {show(found)}; see MP-HOST-TURN-007")
     if len(found) != 1:
-        run.violated(f"nothing of a turn that {what}", show(found[0]), operation=step)
+        other = next((turn for turn in found if turn != wanted), found[0])
+        run.violated(f"nothing of a turn that {what}", show(other), operation=step)
 
 
 @check("MP-HOST-TURN-004")
@@ -93,19 +95,15 @@ def an_answer_is_recorded_without_a_block(run: HostRun) -> None:
     fact = run.facts.new()
     provider = run.probe(enrich_turn=answering(fact.text))
     host = run.opened(provider, steps=("turn",))
-    host.model.answer = _echo
+    host.model.answer = lambda request: ["You told me: ", repeated(request)]
     host.turn("What do you know?")
-    if fact.name not in host.model.sent():
+    if not host.model.was_sent(fact.name):
         raise Untestable("nothing that was recalled is in the request; see MP-HOST-RECALL-006")
     found = _recorded(run, provider, 1)
     if not found:
         raise Untestable("no turn is recorded at all; see MP-HOST-TURN-007")
     if fact.name in found[0][1]:
         run.violated(f"an answer without {show(fact.text)}", show(found[0]), operation="turn")
-
-
-def _echo(request: list[dict[str, Any]]) -> Iterable[str]:
-    return ["You told me: ", plain(request[-1]["content"])]
 
 
 # -- beside the texts -----------------------------------------------------------------------------
@@ -117,25 +115,19 @@ def a_turn_is_said_to_begin_before_recall(run: HostRun) -> None:
     host = run.opened(provider, *run.beside(run.probe()), steps=("turn",))
     for number in range(3):
         host.turn(f"Question {number}?")
-    hooks = _promised(provider)
-    if hooks is not None and "on_turn_start" not in hooks:
-        raise NotApplicable("`protocol.hooks` does not name `on_turn_start`")
-    order = [call.hook for call in provider.named("on_turn_start", "enrich_turn")]
+    needs_promise(provider, "on_turn_start")
+    hooks = [call.hook for call in provider.named("on_turn_start", "enrich_turn")]
+    # A host may recall for one turn more than once.
+    again = ["enrich_turn", "enrich_turn"]
+    order = [hook for n, hook in enumerate(hooks) if hooks[max(n - 1, 0) : n + 1] != again]
     if order != ["on_turn_start", "enrich_turn"] * 3:
-        run.violated("on_turn_start before enrich_turn, in each of 3 turns", ", ".join(order))
+        run.violated("on_turn_start before enrich_turn, in each of 3 turns", ", ".join(hooks))
     begun = [call.args for call in provider.named("on_turn_start")]
     if [message for _, message in begun] != [f"Question {number}?" for number in range(3)]:
         run.violated("the messages of the turns", show(begun))
     numbers = [number for number, _ in begun]
     if numbers != sorted(set(numbers)):
         run.violated("a number that grows by the turn", show(numbers))
-
-
-def _promised(provider: Probe) -> list[str] | None:
-    """The hooks that the host says it calls, or None where it says nothing."""
-    protocol = provider.named("initialize")[0].args[1].get("protocol") or {}
-    hooks: list[str] | None = protocol.get("hooks")
-    return hooks
 
 
 def _whole(turn_id: str, author: str) -> dict[str, Any]:
@@ -153,9 +145,10 @@ def _whole(turn_id: str, author: str) -> dict[str, Any]:
 @check("MP-HOST-REC-001")
 def a_turn_comes_by_one_of_two_hooks(run: HostRun) -> None:
     whole, texts = run.serving("record"), run.probe()
-    host = run.opened(whole, texts, steps=("record_turn",))
-    for number in range(3):
-        host.record_turn(_whole(f"turn-{number}", "ines"))
+    for group in run.groups([whole, texts]):
+        host = run.opened(*group, steps=("record_turn",))
+        for number in range(3):
+            host.record_turn(_whole(f"turn-{number}", "ines"))
     for provider, hook, other in ((whole, "record", _TURN), (texts, _TURN, "record")):
         if not run.wait_until(lambda p=provider, h=hook: p.count(h) >= 3, 2.0):  # type: ignore[misc]
             run.violated(f"three turns by `{hook}`", f"{provider.count(hook)} came")
@@ -175,9 +168,16 @@ def a_turn_keeps_its_id_its_author_and_its_times(run: HostRun) -> None:
     if len(found) != len(turns):
         run.violated(f"{len(turns)} turns by `record`", f"{len(found)} came")
     for wanted, got in zip(turns, found, strict=True):
-        changed = [key for key in wanted if got.get(key) != wanted[key]]
+        changed = [key for key in wanted if not _is_same(wanted[key], got.get(key))]
         if changed:
             run.violated(f"{changed[0]} {show(wanted[changed[0]])}", show(got.get(changed[0])))
+
+
+def _is_same(wanted: Any, got: Any) -> bool:
+    """Whether both are one value; one instant may be written with another offset."""
+    with contextlib.suppress(TypeError, ValueError):
+        return datetime.fromisoformat(wanted) == datetime.fromisoformat(got)
+    return bool(wanted == got)
 
 
 @check("MP-HOST-PREWARM-001")
@@ -194,13 +194,11 @@ def recall_is_prepared_behind_its_turn(run: HostRun) -> None:
         run.violated("no preparation before its turn was delivered", "there was one")
     gate.open()
     if not run.wait_until(lambda: provider.count("queue_prefetch") > 0, 2.0):
-        hooks = _promised(provider)
-        if hooks is not None and "queue_prefetch" not in hooks:
-            raise NotApplicable("`protocol.hooks` does not name `queue_prefetch`")
+        needs_promise(provider, "queue_prefetch")
         run.violated("a preparation once the turn was delivered", "there was none")
     call = provider.named("queue_prefetch")[0]
-    if call.args[0] != "Which berth is free?" or call.keywords["session_id"] not in ("", key):
-        run.violated("the turn's message and the session's key", show((call.args, call.keywords)))
+    if call.keywords["session_id"] not in ("", key):
+        run.violated(f"the session's key {key!r}", show(call.keywords))
 
 
 @check("MP-HOST-PRIV-001")

@@ -155,10 +155,15 @@ def each_write_is_mirrored_with_all_that_it_is(run: HostRun) -> None:
     for edit in _EDITS:
         host.mirror(*edit)
     run.wait_until(lambda: provider.count("on_memory_write") >= len(_EDITS), 2.0)
-    found = [call.args for call in provider.named("on_memory_write")]
+    found = [_edit(*call.args) for call in provider.named("on_memory_write")]
     if found != list(_EDITS):
         missing = [edit for edit in _EDITS if edit not in found] or found
         run.violated(f"one mirrored write {show(missing[0])}", show(found))
+
+
+def _edit(action: Any, target: Any, content: Any, old_text: Any) -> tuple[Any, ...]:
+    """A mirrored write; the content of a removal is None or empty."""
+    return action, target, content or None if action == "remove" else content, old_text
 
 
 @check("MP-HOST-WRITE-002")

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from memproto.testing.clauses import NotApplicable
+
 #: A hook hangs at most so long, should the end of its check never come.
 LONGEST_HANG_S = 60.0
 
@@ -67,6 +69,12 @@ class Probe:
     def count(self, *hooks: str) -> int:
         """How many calls of some hooks there were."""
         return len(self.named(*hooks))
+
+    def protocol(self) -> dict[str, Any]:
+        """What the host said of itself by `protocol` in the config; empty where it said nothing."""
+        configs = [call.args[1] for call in self.named("initialize")]
+        said = configs[0].get("protocol") if configs and isinstance(configs[0], dict) else None
+        return said if isinstance(said, dict) else {}
 
     # -- the nine members -------------------------------------------------------------------------
 
@@ -199,6 +207,19 @@ class Extended(Probe):
     def forget(self, scope: dict[str, Any]) -> Any:
         """Nothing is removed."""
         return self._called("forget", scope, default={"removed": 0, "pending": 0})
+
+
+def needs_promise(provider: Probe, hook: str) -> None:
+    """
+    Go on, unless the host says which hooks it calls and leaves this one out.
+
+    Raises:
+        NotApplicable: `protocol.hooks` is in the provider's config, and does not name the hook.
+
+    """
+    hooks = provider.protocol().get("hooks")
+    if hooks is not None and hook not in hooks:
+        raise NotApplicable(f"`protocol.hooks` does not name `{hook}`")
 
 
 def _is_named(schema: Any) -> bool:
