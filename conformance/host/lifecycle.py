@@ -1,6 +1,7 @@
 """Chapter 80: the start of a session."""
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 from memproto.errors import Misconfigured
 from memproto.testing.clauses import check
@@ -107,7 +108,7 @@ def _assert_reported(run: HostRun, host: Host, provider: Probe, what: str) -> No
 @check("MP-HOST-BACKUP-001")
 def a_backup_takes_the_paths_of_every_provider(run: HostRun) -> None:
     for is_open in (False, True):
-        paths = [f"/srv/{run.label()}" for _ in range(2)]
+        paths = [_place(run.label()) for _ in range(2)]
         providers = [run.serving("backup", backup_paths=_giving([path])) for path in paths]
         failing = run.serving("backup", backup_paths=raising(lambda: OSError("unreadable")))
         taken = run.beside(failing, providers[1])
@@ -121,6 +122,13 @@ def a_backup_takes_the_paths_of_every_provider(run: HostRun) -> None:
         if missing:
             when = "in a session" if is_open else "before a session"
             run.violated(f"{missing[0]} among the paths {when}", show(found))
+
+
+def _place(name: str) -> str:
+    """A directory outside of the home; it is there, since a host may leave out what is not."""
+    place = Path.cwd() / "outside" / name
+    place.mkdir(parents=True)
+    return str(place)
 
 
 def _giving(answer: object) -> Callable[..., object]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memproto.deadlines import Deadlines
+from memproto.registry.toolschemas import fault_of
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.hostagent import Host
 from memproto.testing.hostprobes import Extended, raising, tool
@@ -57,7 +58,7 @@ def a_poisoned_schema_is_not_offered_and_harms_no_other(run: HostRun) -> None:
     host = run.opened(first, *others, steps=("tools",))
     offered = host.tools()
     for what, schema in _POISONED.items():
-        if any(item == schema or _is_same_tool(item, schema) for item in offered):
+        if any(item == schema or _is_still_unfit(item, schema) for item in offered):
             run.violated(f"no tool with {what}", show(schema))
     wanted = names if others else names[:2]
     missing = [name for name in wanted if name not in _offered(host)]
@@ -65,8 +66,10 @@ def a_poisoned_schema_is_not_offered_and_harms_no_other(run: HostRun) -> None:
         run.violated("the good tools beside the bad ones", f"{len(missing)} are missing")
 
 
-def _is_same_tool(item: Any, schema: Any) -> bool:
-    return isinstance(schema, dict) and "name" in schema and item.get("name") == schema["name"]
+def _is_still_unfit(item: Any, schema: Any) -> bool:
+    """Whether it is that tool, and the host has not mended its schema."""
+    is_same = isinstance(schema, dict) and "name" in schema and item.get("name") == schema["name"]
+    return is_same and bool(fault_of(item))
 
 
 @check("MP-HOST-TOOL-002")
