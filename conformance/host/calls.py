@@ -3,7 +3,7 @@
 import io
 
 from memproto.recording import Recording
-from memproto.testing.clauses import check
+from memproto.testing.clauses import Untestable, check
 from memproto.testing.hostagent import Host
 from memproto.testing.hostrun import HostRun
 from memproto.tracing import judge, read_from
@@ -19,6 +19,8 @@ def every_call_is_one_that_the_life_of_an_instance_allows(run: HostRun) -> None:
         provider = recording.around(run.serving(*_SERVED))
         _live(run, run.opened(provider))
         run.wait_until(lambda: provider.count("shutdown") > 0, 2.0)
+    if not provider.count("initialize"):
+        raise Untestable("the provider is not initialized; see MP-HOST-INIT-003")
     traces, _ = read_from(io.BytesIO(told.getvalue()))
     for trace in traces:
         for finding in judge(trace):
@@ -29,10 +31,11 @@ def every_call_is_one_that_the_life_of_an_instance_allows(run: HostRun) -> None:
 def _live(run: HostRun, host: Host) -> None:
     """A session with what the host has steps for."""
     for text in ("Book berth 7.", "Which berth is booked?"):
-        host.turn(text) if host.has("turn") else _turn(host, text)
+        _turn(host, text)
     if host.has("prompt"):
         host.prompt()
-    host.compress([{"role": "user", "content": "Book berth 7."}])
+    if host.has("compress"):
+        host.compress([{"role": "user", "content": "Book berth 7."}])
     if host.has("switch"):
         host.switch("new", run.session_key())
         _turn(host, "Book berth 4.")
@@ -40,5 +43,8 @@ def _live(run: HostRun, host: Host) -> None:
 
 
 def _turn(host: Host, text: str) -> None:
-    host.recall(text)
-    host.record(text)
+    if host.has("turn"):
+        host.turn(text)
+    else:
+        host.recall(text)
+        host.record(text)

@@ -6,6 +6,7 @@ from memproto.deadlines import Deadlines
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.driver import SwitchKind
 from memproto.testing.hostagent import Host
+from memproto.testing.hostmodel import plain
 from memproto.testing.hostprobes import Extended, Probe, answering
 from memproto.testing.hostrun import HostRun
 from memproto.testing.wire import show
@@ -79,8 +80,8 @@ def _assert_holds(run: HostRun, provider: Extended, texts: list[str], way: str) 
     if not run.wait_until(lambda: provider.count(_END) > 0, 2.0):
         raise Untestable(f"no session is ended by `{way}`; see MP-HOST-SESS-001")
     messages = provider.named(_END)[0].args[0]
-    said = [message.get("content") for message in messages if message.get("role") == "user"]
-    missing = [text for text in texts if text not in said]
+    said = [plain(message.get("content")) for message in messages if message.get("role") == "user"]
+    missing = [text for text in texts if not any(text in words for words in said)]
     if missing:
         run.violated(f"an end by `{way}` with {show(missing[0])}", f"{show(messages)}")
 

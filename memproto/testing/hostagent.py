@@ -152,10 +152,19 @@ class Host:
         return answer.shown
 
     def try_turn(self, user: str) -> None:
-        """A turn that cannot succeed; whatever the host makes of it."""
+        """
+        A turn that cannot succeed; whatever the host makes of it.
+
+        Raises:
+            Untestable: It did not end, as where the host goes on trying, which is its own affair.
+
+        """
         self.needs("turn")
         budget_s = self.deadlines.enrich_s + self._begin_s()
-        self._future("turn", "recall", budget_s, user)
+        try:
+            self._future("turn", "recall", budget_s, user)
+        except HostLate as late:
+            raise Untestable(f"needs an end of a turn without answer: {late.observed}") from None
 
     def _begin_s(self) -> float:
         """What the beginning of a turn may take before its recall, prompt block included."""
