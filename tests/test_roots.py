@@ -1,5 +1,6 @@
 """What a run writes goes with it, however it ends; what a killed one left goes with the next."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -98,6 +99,19 @@ def _is_free(root):
             return True
     except BlockingIOError:
         return False
+
+
+def test_no_run_that_begins_can_be_taken_for_a_dead_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    flock, unlocked = fcntl.flock, []
+
+    def look(*args):
+        unlocked.append(list(tmp_path.glob("memproto-*/owner.lock")))
+        flock(*args)
+
+    monkeypatch.setattr(fcntl, "flock", look)
+    roots.remove(roots.new_root())
+    assert unlocked[0] == []
 
 
 def test_directories_of_others_stay(tmp_path, monkeypatch):

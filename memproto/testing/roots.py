@@ -20,8 +20,8 @@ from memproto.testing import vitals
 #: What the name of a run's directory begins with.
 _PREFIX = "memproto-"
 
-#: The file that a run holds a lock on as long as it lives.
-_LOCK = "owner.lock"
+#: The file that a run holds a lock on as long as it lives; it gets its name once it is locked.
+_LOCK, _NEW_LOCK = "owner.lock", "owner.new"
 
 #: The descriptors of the locks that this process holds, by directory.
 _held: dict[Path, int] = {}
@@ -44,7 +44,8 @@ def new_root() -> Path:
                 f"lies inside the agent's home {home}, which the kit must not touch",
                 "set TMPDIR to a directory outside of it",
             )
-    _held[root] = _locked(root, os.O_CREAT)
+    _held[root] = _locked(root / _NEW_LOCK, os.O_CREAT)
+    (root / _NEW_LOCK).rename(root / _LOCK)
     _remove_dead(root.parent)
     return root
 
@@ -55,16 +56,16 @@ def _agent_homes() -> list[Path]:
     return [path.resolve() for path in ([Path(named)] if named else []) + homes]
 
 
-def _locked(root: Path, flags: int = 0) -> int:
+def _locked(file: Path, flags: int = 0) -> int:
     """
-    Hold the lock of a directory; gives its descriptor.
+    Hold the lock on a file; gives its descriptor.
 
     Raises:
         OSError: Somebody else holds it, or there is none.
 
     """
     flags |= os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(root / _LOCK, flags, 0o600)
+    descriptor = os.open(file, flags, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -115,7 +116,7 @@ def _taken_over(root: Path) -> Iterator[None]:
     """
     if root.is_symlink() or root.stat().st_uid != os.getuid():
         raise PermissionError
-    descriptor = _locked(root)
+    descriptor = _locked(root / _LOCK)
     try:
         yield
     finally:
