@@ -1,5 +1,6 @@
 """The shelves of providers, importable behind the installed package; a fixture on threads."""
 
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -11,6 +12,16 @@ ROOT = Path(__file__).parents[1]
 # At the end of the path: `memproto` is to come from where it is installed, not from the checkout.
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
+
+
+def pytest_configure():
+    """Hear of Ctrl+C and hang-ups: what a shell began in the background does not."""
+    for number, handler in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGHUP, signal.SIG_DFL),
+    ):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 @pytest.fixture

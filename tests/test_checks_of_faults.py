@@ -14,7 +14,7 @@ from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import Context
 from memproto.testing.run import Run
 from memproto.testing.subject import Watch
-from memproto.testing.watchers import AuditLog
+from tests.audit import AUDIT
 from tests.good.journal import Journal
 from tests.good.remote import Remote
 from tests.good.remote.server import running
@@ -37,7 +37,8 @@ class NoWire:
 
 @pytest.fixture(scope="module")
 def audit():
-    return AuditLog()
+    AUDIT.connects = None
+    return AUDIT
 
 
 @pytest.fixture

@@ -9,10 +9,9 @@ import sys
 import pytest
 
 from memproto.errors import MissingPackage, TargetDoesNotImport
-from memproto.testing import sandbox, watchers
+from memproto.testing import sandbox
 from memproto.testing.load_step import LoadStep
-
-AUDIT = watchers.AuditLog()
+from tests.audit import AUDIT
 
 
 @pytest.fixture
