@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,17 @@ def test_a_loss_to_the_next_turn_is_not_blamed_on_a_fault(run_of):
 
 def test_a_loss_is_blamed_on_it_where_every_turn_comes_back_without(run_of):
     storefiles.needs_return(run_of(Journal))
+
+
+class EndsWithoutItsFile(Journal):
+    """Where it may not write it takes the whole process with it."""
+
+    def initialize(self, session_key, config):
+        if not os.access(config["home"], os.W_OK, effective_ids=True):
+            os._exit(3)
+        super().initialize(session_key, config)
+
+
+def test_a_process_that_ends_before_it_stores_has_not_passed(run_of):
+    with pytest.raises(Untestable, match="did not come to 'open ended': exit code 3"):
+        stores.what_a_read_only_store_accepts_is_not_lost(run_of(EndsWithoutItsFile))

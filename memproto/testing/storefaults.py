@@ -232,12 +232,13 @@ def _read_only(run: Run) -> Seen:
     Have a host open and store while every file of the home is read-only, and end when none is.
 
     Raises:
-        Untestable: This process may write to any file.
+        Untestable: This process may write to any file; or the host did not come so far.
 
     """
     stored(run)
     facts = run.facts.several(_BATCH)
     with host_of(run, "read_only", facts, home=str(run.home)) as host:
+        lived(host, "open ended")
         ended = host.end()
         if "may write" in ended.marks:
             reason = "a process of this user's may write to a file that is read-only"
