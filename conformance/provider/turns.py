@@ -64,10 +64,20 @@ def _unusual_ones(run: Run) -> None:
         subject.record(*_GOODBYE)
     owed = {fact: what for (what, fact, _), kept in zip(unusual, accepted, strict=True) if kept}
     for fact in run.lost(list(owed)):
+        _plain_ones(run, len(unusual))
         run.violated(
             f"{run.hook('record')} stores a turn, or raises an error of memproto.errors",
             f"it returned for a turn {owed[fact]}, and {fact.text!r} did not come back from it",
         )
+
+
+def _plain_ones(run: Run, count: int) -> None:
+    """Where plain turns in the place of unusual ones are lost too, it is not for what they hold."""
+    facts = run.facts.several(count)
+    with run.session() as subject:
+        accepted = [fact for fact in facts if _taken(subject, fact.text)]
+        subject.record(*_GOODBYE)
+    _all_come_back(run, accepted, f"from a session of {count + 1} plain turns")
 
 
 def _taken(subject: Subject, text: str) -> bool:

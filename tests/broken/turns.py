@@ -33,6 +33,24 @@ class QueueOfTwoDropsTheOldest(Journal):
             super().on_turn_complete(*self._queue.popleft())
 
 
+@mutant(
+    kills="MP-TURN-001",
+    says="from a session of 7 plain turns",
+    report="A7",
+    also={"MP-TURN-003": "the last turn waits for a batch that is never full"},
+)
+class TheRestOfABatchIsNotWritten(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        self._batch: list[tuple[str, str]] = []
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        self._batch.append((user_message, assistant_response))
+        if len(self._batch) == 5:
+            while self._batch:
+                super().on_turn_complete(*self._batch.pop(0))
+
+
 @mutant(kills="MP-TURN-002", says="a lone high surrogate", report="J2")
 class TurnsAreEncoded(Journal):
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
