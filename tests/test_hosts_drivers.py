@@ -48,6 +48,16 @@ class Merging(Agent):
         return "\n".join(text for _, text in super().recall(user_message, messages))
 
 
+def _saying(without):
+    """The beginning of an agent that lacks something."""
+
+    def begin(self, *, deadlines=None, on_event=None):
+        Agent.__init__(self, deadlines=deadlines, on_event=on_event)
+        self.without = without
+
+    return begin
+
+
 @pytest.fixture
 def run_of():
     """Builds runs of drivers or registries, with budgets of a tenth, and finishes them."""
@@ -138,6 +148,28 @@ def test_what_the_framework_does_not_have_is_not_applicable(run_of):
     odd = type("Odd", (Bare,), {"without": {"delegate": "there are no subagents"}})
     with pytest.raises(NotApplicable, match="no step `delegate`: there are no subagents"):
         run_of(odd, ()).opened(steps=("delegate",))
+
+
+def test_one_kind_of_switch_may_be_what_the_framework_does_not_have(run_of):
+    class Straight(Agent):
+        def switch(self, kind, new_session_id):
+            if kind == "rewind":
+                raise NotImplementedError
+            super().switch(kind, new_session_id)
+
+    check = clauses.checks("host")["MP-HOST-SESS-005"].function
+    with pytest.raises(Untestable, match="the step `switch`"):
+        check(run_of(Straight))
+    said = {"switch rewind": "a turn stays said"}
+    told = type("Told", (Straight,), {"__init__": _saying(said)})
+    check(run_of(told))
+
+
+def test_a_framework_in_which_no_tool_can_be_forbidden_says_so(run_of):
+    said = {"denied_tools": "there is no operator"}
+    check = clauses.checks("host")["MP-HOST-TOOL-005"].function
+    with pytest.raises(NotApplicable, match="there is no operator"):
+        check(run_of(type("Free", (Agent,), {"__init__": _saying(said)})))
 
 
 def test_a_registry_without_the_method_of_an_extension_does_not_serve_it(run_of):

@@ -127,7 +127,7 @@ def a_backup_takes_the_paths_of_every_provider(run: HostRun) -> None:
 def _place(name: str) -> str:
     """A directory outside of the home; it is there, since a host may leave out what is not."""
     place = Path.cwd() / "outside" / name
-    place.mkdir(parents=True)
+    place.mkdir(parents=True, exist_ok=True)
     return str(place)
 
 

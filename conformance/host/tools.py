@@ -152,8 +152,7 @@ def a_forbidden_tool_is_neither_offered_nor_called(run: HostRun) -> None:
     provider = run.serving("tools", schemas=[tool(allowed), tool(forbidden)])
     host = run.host(provider)
     host.needs("tools", "call_tool")
-    if not run.loaded.is_driver and not run.takes("policy"):
-        raise NotApplicable("a registry that takes no policy of ours has no rules of an operator")
+    _needs_operator(run, host)
     host.open(denied=frozenset({forbidden}))
     _needs_offer(host, allowed)
     if forbidden in _offered(host):
@@ -162,6 +161,14 @@ def a_forbidden_tool_is_neither_offered_nor_called(run: HostRun) -> None:
     if provider.count("handle_tool_call"):
         observed = "its provider was called"
         run.violated(f"no call of {forbidden!r}", observed, operation="call_tool")
+
+
+def _needs_operator(run: HostRun, host: Host) -> None:
+    """Go on only where an operator can forbid a tool."""
+    if not run.loaded.is_driver and not run.takes("policy"):
+        raise NotApplicable("a registry that takes no policy of ours has no rules of an operator")
+    if host.is_without("denied_tools"):
+        raise NotApplicable(f"no `denied_tools`: {host.driver.without['denied_tools']}")
 
 
 @check("MP-HOST-TOOL-006", budget_s=240.0)
@@ -229,8 +236,7 @@ def _prompt(run: HostRun, name: str, block: str, denied: tuple[str, ...]) -> str
     provider = Extended("harbour", ("tools", "prompt"), [tool(name)], **_block(block))
     host = run.host(provider)
     host.needs("prompt", "tools")
-    if not run.loaded.is_driver and not run.takes("policy"):
-        raise NotApplicable("a registry that takes no policy of ours has no rules of an operator")
+    _needs_operator(run, host)
     host.open(denied=frozenset(denied))
     return host.prompt()
 

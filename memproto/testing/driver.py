@@ -94,7 +94,8 @@ class HostDriver:
     then the kit sets short ones, and `on_event`, which is called with what the host reports.
 
     Attributes:
-        without: Step to the reason why the framework has no such thing.
+        without: Step to the reason why the framework has no such thing; `switch rewind` and the
+            like stand for one kind of switch, `denied_tools` for tools that an operator forbids.
         deadlines: The host's own budgets. An instance that takes `deadlines` and keeps only some of
             them says here which ones it has.
         most_providers: How many providers the host takes at a time; None for any number.

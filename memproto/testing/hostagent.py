@@ -103,7 +103,7 @@ class Host:
         for step in steps:
             if self.is_without(step):
                 raise NotApplicable(f"no step `{step}`: {self.driver.without[step]}")
-            if not has_step(self.driver, step):
+            if not has_step(self.driver, step.partition(" ")[0]):
                 raise Untestable(f"needs the step `{step}`, which the driver lacks")
 
     def on_a_loop(self) -> None:
@@ -266,6 +266,7 @@ class Host:
 
     def switch(self, kind: SwitchKind, session_key: str) -> None:
         """Go on in another session."""
+        self.needs("switch", f"switch {kind}")
         self._call("switch", 0.0, kind, session_key)
 
     def delegate(self, task: str, result: str, child: str) -> None:
