@@ -37,6 +37,7 @@ class Children:
     Guarantees:
         What the user's own functions do wrong comes out as a usage error, and as nothing else.
         What a check opened is cleaned up after it, in the next process where its own was lost.
+        What a process started and disowned ends before the next one starts, unless it was taken.
 
     Attributes:
         process: The one that runs, or None.
