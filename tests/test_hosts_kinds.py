@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from memproto.fence import inject_memory_context
 from memproto.testing import clauses, hosts
 from memproto.testing.agent import Agent
 from memproto.testing.clauses import NotApplicable
@@ -55,6 +56,22 @@ class One(Agent):
             self.recall = recall
 
 
+class Middle(Agent):
+    """It recalls twice, sends what it found as a message of its own, and asks for a title."""
+
+    def _answered(self, user_message):
+        self._do("on_turn_start", next(self._numbers), user_message)
+        recalled = [self.recall(user_message, self._history) for _ in range(2)][-1]
+        block = inject_memory_context("", recalled)
+        context = [{"role": "user", "content": block}] if block else []
+        asked = {"role": "user", "content": f"[09:26] {user_message}"}
+        return self._model([*self._history, *context, asked])
+
+    def _finish(self, user_message, shown):
+        super()._finish(user_message, shown)
+        list(self._model([{"role": "user", "content": "Give this conversation a title."}]))
+
+
 @pytest.fixture
 def watch():
     read, write = os.pipe()
@@ -69,16 +86,30 @@ def watch():
 @pytest.mark.parametrize("kind", [Lean, One])
 def test_a_host_of_another_kind_violates_nothing(kind, watch, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    assert decided(kind, CHECKS, watch) > len(CHECKS) / 2
+
+
+def test_a_framework_with_a_layer_between_violates_nothing_by_its_turns(
+    watch, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    areas = ("RECALL-005", "RECALL-006", "RECALL-007", "-SHOW-", "-TURN-00", "-TSTART-")
+    checks = {name: CHECKS[name] for name in CHECKS if any(area in name for area in areas)}
+    assert decided(Middle, checks, watch) == len(checks) > 10
+
+
+def decided(kind, checks, watch):
+    """How many of the checks apply to a host, which violates none of them."""
     accepts = frozenset({"deadlines", "on_event"})
     loaded = hosts.LoadedHost("t", kind, "native", "t", {}, accepts, True, kind.most_providers)
-    decided = 0
-    for name, check in CHECKS.items():
+    count = 0
+    for name, check in checks.items():
         run = HostRun(loaded, watch, Context(), salt=len(name))
         try:
             check.function(run)
-            decided += 1
+            count += 1
         except NotApplicable:
             pass
         finally:
             run.finish()
-    assert decided > len(CHECKS) / 2
+    return count
