@@ -43,7 +43,7 @@ class KeepsEveryConversation(Journal):
         return super().enrich_turn(user_message, messages)
 
 
-@mutant(kills="MP-RES-004", says="bytes or more", report="C4")
+@mutant(kills="MP-RES-004", says="the very text that the hook was handed", report="C4")
 class KeepsEveryQuestion(Journal):
     questions: list[str] = []  # noqa: RUF012 - shared on purpose
 

@@ -1,0 +1,63 @@
+"""What the checks of resources take for a cache, and what for a leak."""
+
+import functools
+
+import pytest
+
+from memproto.conformance.provider import resources
+from memproto.testing.clauses import Violation
+from memproto.testing.context import Context
+from memproto.testing.run import Run
+from memproto.testing.subject import Watch
+from memproto.testing.wire import Wire
+from tests.good.journal import Journal
+
+
+def _folded(question):
+    return question.casefold()
+
+
+class Asks(Journal):
+    """Each question goes through `fold`, which all its sessions share."""
+
+    fold = staticmethod(_folded)
+
+    def enrich_turn(self, user_message, messages):
+        return super().enrich_turn(self.fold(user_message), messages)
+
+
+@pytest.fixture
+def run_of(tmp_path):
+    """A function that gives a run of a provider that folds by what it is given."""
+    with (tmp_path / "wire").open("wb") as file:
+
+        def begin(fold):
+            kind = type("Folds", (Asks,), {"fold": staticmethod(fold)})
+            home = tmp_path / "root" / "home"
+            home.parent.mkdir()
+            return Run(kind, "native", home, Watch(Wire(file.fileno())), Context())
+
+        yield begin
+
+
+def test_a_bounded_cache_of_questions_is_no_leak(run_of):
+    cached = functools.lru_cache(maxsize=1_000)(_folded)
+    resources.sessions_leave_no_conversation_in_memory(run_of(cached))
+    assert cached.cache_info().misses > cached.cache_info().maxsize
+
+
+def test_a_cache_without_a_bound_is_a_leak(run_of):
+    cached = functools.cache(_folded)
+    with pytest.raises(Violation, match="bytes or more, most of it allocated at"):
+        resources.sessions_leave_no_conversation_in_memory(run_of(cached))
+
+
+def test_the_very_question_is_named_as_such(run_of):
+    kept = []
+
+    def keeps(question):
+        kept.append(question)
+        return question
+
+    with pytest.raises(Violation, match="the very text that the hook was handed"):
+        resources.sessions_leave_no_conversation_in_memory(run_of(keeps))
