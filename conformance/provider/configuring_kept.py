@@ -1,11 +1,13 @@
 """Chapter 67: what saved answers leave as it was, and who can read them."""
 
 import codecs
+import json
 import locale
 import os
+from pathlib import Path
 
 from memproto.setup.questions import Question, shown
-from memproto.testing import routes
+from memproto.testing import manifest, routes
 from memproto.testing.answers import (
     Answers,
     answered,
@@ -123,8 +125,7 @@ def _others_are_kept(run: Run) -> None:
     subject = saving(run)
     as_the_host_leaves_it(run)
     for name, text in _OF_OTHERS.items():
-        with (run.home / name).open("a", encoding="utf-8") as file:
-            file.write(text)
+        _written_beside(run.home / name, text)
     save_answers(run, values, subject)
     for name, text in _OF_OTHERS.items():
         word = text.split()[-1]
@@ -134,6 +135,17 @@ def _others_are_kept(run: Run) -> None:
                 f"what others wrote into {name} of the home",
                 f"after {run.hook('save_config')} {text!r} is gone",
             )
+
+
+def _written_beside(path: Path, text: str) -> None:
+    """Add lines to a file as another program does, which leaves it a file of its kind."""
+    before = path.read_text("utf-8") if path.exists() else ""
+    if before.lstrip().startswith("{"):
+        # YAML in braces, of which nothing may stand behind the last one; JSON is YAML too.
+        display = {"display": {"skin": text.split()[-1]}}
+        path.write_text(json.dumps({**manifest.read(path), **display}), "utf-8")
+    else:
+        path.write_text(before + text, "utf-8")
 
 
 @check("MP-CONF-009")

@@ -1,0 +1,33 @@
+"""What the checks of saved answers write into a home beside the provider."""
+
+import pytest
+
+from memproto.conformance.provider import configuring_kept
+from memproto.testing import manifest
+
+_ADDED = configuring_kept._OF_OTHERS["config.yaml"]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "memory:\n  provider: harbour\n",
+        '{"memory": {"provider": "harbour"}}',
+        "{memory: {provider: harbour}}\n",
+        "",
+    ],
+)
+def test_a_configuration_in_any_style_is_a_configuration_still(tmp_path, before):
+    path = tmp_path / "config.yaml"
+    path.write_text(before)
+    configuring_kept._written_beside(path, _ADDED)
+    after = manifest.read(path)
+    assert after.pop("display") == {"skin": "velorica"}
+    assert after == ({"memory": {"provider": "harbour"}} if before else {})
+
+
+def test_lines_are_added_behind_those_that_are_there(tmp_path):
+    path = tmp_path / ".env"
+    path.write_text("ONE=1\n")
+    configuring_kept._written_beside(path, "TWO=2\n")
+    assert path.read_text() == "ONE=1\nTWO=2\n"
