@@ -142,7 +142,7 @@ def _written_beside(path: Path, text: str) -> None:
     before = path.read_text("utf-8") if path.exists() else ""
     if before.lstrip().startswith("{"):
         # YAML in braces, of which nothing may stand behind the last one; JSON is YAML too.
-        display = {"display": {"skin": text.split()[-1]}}
+        display = {"display": {"skin": text.rpartition(" ")[2].strip()}}
         path.write_text(json.dumps({**manifest.read(path), **display}), "utf-8")
     else:
         path.write_text(before + text, "utf-8")
