@@ -14,6 +14,7 @@ _ADDED = configuring_kept._OF_OTHERS["config.yaml"]
         "memory:\n  provider: harbour\n",
         '{"memory": {"provider": "harbour"}}',
         "{memory: {provider: harbour}}\n",
+        "memory: {provider: harbour}",
         "",
     ],
 )

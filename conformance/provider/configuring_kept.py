@@ -145,7 +145,8 @@ def _written_beside(path: Path, text: str) -> None:
         display = {"display": {"skin": text.rpartition(" ")[2].strip()}}
         path.write_text(json.dumps({**manifest.read(path), **display}), "utf-8")
     else:
-        path.write_text(before + text, "utf-8")
+        joint = "\n" if before and not before.endswith("\n") else ""
+        path.write_text(f"{before}{joint}{text}", "utf-8")
 
 
 @check("MP-CONF-009")
