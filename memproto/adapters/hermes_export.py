@@ -140,6 +140,8 @@ class Exported:
             self._hosted.close()
         except Late as late:
             _log.warning("%s: %s", self._name, late)
+        finally:
+            self._asked = ("", "")
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         """No tools, where the provider has none."""

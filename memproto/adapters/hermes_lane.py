@@ -27,17 +27,20 @@ class _Job:
         self.what = what
         self.is_left = False
         self.done = threading.Event()
-        self._function = function
+        self._function: Callable[[], Any] | None = function
         self._answer: Any = None
         self._error: Exception | None = None
 
     def run(self) -> None:
+        # What was asked is not kept behind the answer.
+        function, self._function = self._function, None
         try:
-            self._answer = self._function()
+            self._answer = function() if function is not None else None
         except Exception as error:
             self._error = error
         except BaseException as error:  # a provider's exit is no exit of the host
             self._error = RuntimeError(f"{self.what} raised {type(error).__name__}")
+        del function
         self.done.set()
 
     def outcome(self) -> Any:
