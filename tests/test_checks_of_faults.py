@@ -137,7 +137,9 @@ class DropsWithoutAWord(Lenient):
             super()._send(change)
 
 
-def test_what_is_accepted_and_not_sent_again_is_lost_whatever_stands_behind(run_of):
+def test_what_is_accepted_and_not_sent_again_is_lost_whatever_stands_behind(run_of, monkeypatch):
+    # A good provider ends this wait itself; this one is waited for in vain.
+    monkeypatch.setattr(faults_data, "_AGAIN_S", 5.0)
     with pytest.raises(Violation, match="texts were not, accepted under 429, 500, 503, a reset"):
         judged_by_requests(run_of, DropsWithoutAWord)
 
@@ -155,6 +157,46 @@ class SendsLater(Lenient):
 
 def test_what_waits_in_a_queue_until_the_backend_works_is_sent(run_of):
     judged_by_requests(run_of, SendsLater)
+
+
+class TriesAgainLater(Lenient):
+    """Keeps what was refused, and goes on to send it after some more calls of one hook."""
+
+    hook, pause = "", 0
+
+    def _send(self, change):
+        try:
+            super()._send(change)
+        except Unavailable:
+            self.waiting.append(change)
+
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        self._called("initialize")
+
+    def enrich_turn(self, user_message, messages):
+        self._called("enrich_turn")
+        return super().enrich_turn(user_message, messages)
+
+    def _called(self, hook):
+        kind = type(self)
+        if hook == self.hook and self.waiting:
+            kind.pause -= 1
+        if kind.pause <= 0:
+            while self.waiting:
+                Lenient._send(self, self.waiting.pop())
+
+
+@pytest.mark.parametrize(("hook", "pause"), [("enrich_turn", 3), ("initialize", 3)])
+def test_what_is_sent_after_a_pause_or_at_a_later_start_is_not_lost(
+    run_of, monkeypatch, hook, pause
+):
+    monkeypatch.setattr(faults_data, "_AGAIN_S", 5.0)
+    later = {"hook": hook, "pause": pause, "waiting": []}
+    factory = type("Later", (TriesAgainLater,), later)
+    judged_by_requests(run_of, factory)
+    assert factory.pause <= 0
+    assert not factory.waiting
 
 
 class SaysThatTheAnswerIsNone(DropsWithoutAWord):

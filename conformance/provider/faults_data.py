@@ -19,9 +19,8 @@ from memproto.testing.faults.bench import (
 from memproto.testing.faults.server import Mode
 from memproto.testing.faults.taking import Taking
 from memproto.testing.logged import Records
-from memproto.testing.patience import happens
 from memproto.testing.run import Run
-from memproto.testing.subject import HookLate, HookRaised, Subject
+from memproto.testing.subject import HookLate, HookRaised, HookWithdrawn, Subject
 
 _BUDGET_S = 600.0
 
@@ -40,8 +39,8 @@ _AGAIN_S = 60.0
 #: For the requests of one that stores in the background.
 _BEHIND_S = 2.0
 
-#: What waits in a queue is sent by then, once the backend works again and a session began.
-_SENT_S = 12.0
+#: A hook is called so often while a queue is given its time.
+_PAUSE_S = 0.5
 
 #: A hook that waits for its backend takes longer.
 _AT_ONCE_S = 0.3
@@ -79,6 +78,9 @@ def _comes_back(run: Run) -> None:
         run.close(subject)
         lost = run.lost(list(accepted.values()))
         if lost:
+            _given_time(run, lambda session: all(run.brings_back(session, fact) for fact in lost))
+            lost = run.lost(lost)
+        if lost:
             ways = ", ".join(said for said, fact in accepted.items() if fact in lost)
             run.violated(
                 "what was accepted while the backend was away is recalled when it works again",
@@ -105,11 +107,27 @@ def _is_sent_again(run: Run, nothing_behind: NothingBehind) -> None:
         run.close(subject)
         with records.collected():
             sends_still = _is_taken(bench, taking, route)
-        # No longer on a busy machine: a check between two hooks that takes 20 s is stuck.
-        happens(lambda: all(map(taking.times, accepted.values())), _SENT_S * run.context.scale)
         if not sends_still or records.found:
             raise nothing_behind
+        if not all(map(taking.times, accepted.values())):
+            _given_time(run, lambda _: all(map(taking.times, accepted.values())))
+            # One that sends what waits with the next text, or at a start and an end.
+            _is_taken(bench, taking, route)
         _were_sent(run, {k: f for k, f in accepted.items() if not taking.times(f)}, route)
+
+
+def _given_time(run: Run, is_there: Callable[[Subject], bool]) -> None:
+    """Wait in an open session: a queue may try again after a pause, or at a later start only."""
+    query = run.facts.new().query
+    with run.session() as session:
+
+        def looked() -> bool:
+            # Some send at a hook; and a check that waits without one is taken for stuck.
+            with contextlib.suppress(HookRaised, HookWithdrawn):
+                session.recall(query)
+            return run.wait_until(lambda: is_there(session), _PAUSE_S)
+
+        run.wait_until(looked, _AGAIN_S)
 
 
 def _is_taken(bench: Bench, taking: Taking, route: str) -> bool:

@@ -67,7 +67,7 @@ class RecallSleepsAsLongAsTheServerAsks(Hasty):
         return super().enrich_turn(user_message, messages)
 
 
-@mutant(kills="MP-FAULT-006", says="did not come back", report="H4")
+@mutant(kills="MP-FAULT-006", says="did not come back", report="H4", scale=0.2)
 class WhatIsRefusedIsDropped(Hasty):
     def _send(self, change: dict[str, Any]) -> None:
         try:
