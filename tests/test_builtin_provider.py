@@ -22,27 +22,9 @@ from memproto.errors import (
 from memproto.extensions import BackupProvider, PromptProvider, ToolProvider
 from memproto.provider import MemoryProvider
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
+from tests.builtin_sessions import call, opened, provider, stored
 
-
-def opened(home, **config):
-    provider = BuiltinMemoryProvider()
-    provider.initialize("session", {"home": str(home), **config})
-    return provider
-
-
-def call(provider, action, target="memory", **args):
-    return json.loads(
-        provider.handle_tool_call("memory", {"action": action, "target": target, **args})
-    )
-
-
-def stored(provider, target="memory"):
-    return call(provider, "read", target)["entries"]
-
-
-@pytest.fixture
-def provider(tmp_path):
-    return opened(tmp_path)
+__all__ = ["provider"]  # a fixture
 
 
 # -- identity and declarations

@@ -15,6 +15,9 @@ from memproto.errors import (
 )
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from memproto.reference_providers.builtin.settings import user_file
+from tests.builtin_sessions import call, opened, provider, stored
+
+__all__ = ["provider"]  # a fixture
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -29,27 +32,6 @@ NEW_DOCUMENT = {
     "format": "memproto.builtin/1",
     "targets": {"memory": [{"content": "x", "added_at": None}]},
 }
-
-
-def opened(home, **config):
-    provider = BuiltinMemoryProvider()
-    provider.initialize("session", {"home": str(home), **config})
-    return provider
-
-
-def call(provider, action, target="memory", **args):
-    return json.loads(
-        provider.handle_tool_call("memory", {"action": action, "target": target, **args})
-    )
-
-
-def stored(provider, target="memory"):
-    return call(provider, "read", target)["entries"]
-
-
-@pytest.fixture
-def provider(tmp_path):
-    return opened(tmp_path)
 
 
 # -- the tool
