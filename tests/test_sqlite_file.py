@@ -156,3 +156,14 @@ def test_no_word_of_what_was_forgotten_is_left_in_the_home(tmp_path):
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"velbellogren" not in kept.lower()
     assert b"blue" in kept
+
+
+@pytest.mark.parametrize("new", [None, "The boat is green"])
+def test_no_word_of_a_write_that_was_taken_away_outlasts_the_next_forget(tmp_path, new):
+    action = "remove" if new is None else "replace"
+    with session(tmp_path) as memory:
+        memory.on_memory_write("add", "memory", "The secret word is Velbellogren")
+        memory.on_memory_write(action, "memory", new, "The secret word is Velbellogren")
+        assert memory.forget({"session_id": "another"}) == {"removed": 0, "pending": 0}
+    kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"velbellogren" not in kept.lower()

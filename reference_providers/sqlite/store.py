@@ -221,23 +221,31 @@ class Store:
             return list(index.rows(connection, wanted)) if wanted else []
 
     def forget(self, scope: Mapping[str, Any]) -> int:
-        """Remove every text of a scope; how many there were. Raises as `within`."""
-        wanted = self._scoped(scope)
-        return self.remove(wanted) if wanted else 0
+        """
+        Remove every text of a scope; how many there were. Raises as `within`.
 
-    def remove(self, wanted: Filter) -> int:
-        """Remove what is meant, and each session that has nothing left; how many texts it was."""
+        Words of writes that were replaced or removed before go too, whether or not a text is left.
+        """
+        wanted = self._scoped(scope)
+        return self.remove(wanted, purges=True) if wanted else 0
+
+    def remove(self, wanted: Filter, *, purges: bool = False) -> int:
+        """
+        Remove what is meant, and each session that has nothing left; how many texts it was.
+
+        `purges` has the index rewritten even where there was none.
+        """
         with self.database.writing() as connection:
             found = list(index.rows(connection, wanted))
             self._remove(connection, found)
-            if found:
+            if found or purges:
                 self._index.purge(connection)
             connection.execute(
                 """DELETE FROM sessions WHERE owner = CAST(? AS TEXT)
                 AND NOT EXISTS (SELECT 1 FROM messages WHERE session = sessions.id)""",
                 (as_bytes(self.owner),),
             )
-        if found:
+        if found or purges:
             self._emptied()
         return len(found)
 
