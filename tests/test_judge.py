@@ -1,15 +1,18 @@
 """From what became of a child to results: whose fault it is, and what it costs the other rules."""
 
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
 
 from memproto import spec
-from memproto.testing import aftermath, children, clauses, roots
+from memproto.testing import aftermath, booking, children, clauses, roots
 from memproto.testing.contact import Contact, Order
+from memproto.testing.hostprobes import raising
 from memproto.testing.judge import Judge
 from memproto.testing.outcomes import Outcome
 from memproto.testing.process import Answer, ChildDidNotStart
+from memproto.testing.subject import HookLate
 from tests.kit_runs import ROOT, write
 
 PASSED = {"threads": 0, "changed": [], "late": []}
@@ -113,6 +116,17 @@ def test_a_death_in_a_hook_is_booked_under_its_rule_and_leaves_the_check_open(sc
     ]
     assert finding.observed == "the process ended during shutdown (exit code 3)"
     assert finding.seen_in == FIRST.id
+
+
+def test_no_hook_is_late_while_memory_is_counted(scripted, tmp_path):
+    counting = spec.requirement("MP-RES-004")
+    scripted(MP_RES_004=[Answer("late", operation="recall", budget_s=5.0, took_s=6.0)])
+    asked = [*judging(tmp_path).run(counting)]
+    late = HookLate("recall", 5.5, 5.0)
+    run = SimpleNamespace(watch=SimpleNamespace(deaths={}))
+    asked += booking.judge(counting, raising(lambda: late), run)
+    assert outcomes(asked) == [(counting.id, Outcome.UNTESTABLE)] * 2
+    assert all("while its memory was counted" in result.reason for result in asked)
 
 
 def test_a_death_that_an_earlier_check_caused_is_booked_with_that_one(scripted, tmp_path):

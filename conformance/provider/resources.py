@@ -36,8 +36,9 @@ _PYTHONS_OWN = ("multiprocessing.resource_tracker", "multiprocessing.forkserver"
 #: The thread by which the parent is told that the interpreter runs; see `child`.
 _KITS_OWN = "kit-beat"
 
-#: What each session is shown and is not to keep, in two questions; the part that makes a leak.
-_SHOWN_CHARS, _ASKED, _KEPT_PART = 400_000, 2, 0.5
+#: What each session is shown and is not to keep, in questions as long as those of MP-RECALL-006;
+#: the part that makes a leak.
+_SHOWN_CHARS, _ASKED, _KEPT_PART = 400_000, 4, 0.5
 
 #: What a bounded cache holds is out of it after so many questions more.
 _CACHED = 1_100

@@ -120,6 +120,9 @@ def _met(requirement: spec.Requirement, failure: HookRaised | HookLate, run: Any
     if incidents.makes_fail(requirement.id) and _is_for_another(failure):
         reason = f"while its backend failed, {failure}; see the chapter's rules on time"
         return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
+    if isinstance(failure, HookLate) and requirement.id == incidents.COUNTS:
+        reason = f"{failure}, {incidents.why_not_late(requirement.id)}"
+        return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
     return _with_own(requirement, _incident(failure, run, requirement.id))
 
 

@@ -221,7 +221,7 @@ class Judge:
             return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason)]
         if answer.fate == "late" and not incidents.books_late(requirement_id, operation):
             said = findings.described(answer, self.contact.binding)
-            reason = f"{said}, while its backend failed; see the chapter's rules on time"
+            reason = f"{said}, {incidents.why_not_late(requirement_id)}"
             return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason)]
         rule = self._rule(answer, requirement_id)
         return _depending(requirement_id, self._finding(answer, rule, requirement_id))
