@@ -20,8 +20,7 @@ from tests.kit_runs import kit_process, outcomes, read_report
 #: machine gives the good one its time.
 _SCALE = "0.4"
 
-#: The checks of each take no longer, in this process or that; docs/figures.md says how long they
-#: took.
+#: The checks of each take no longer, in this process or that.
 _BOUND_S = 120
 
 _WORDS = tuple(filter(None, os.environ.get("MEMPROTO_GALLERY", "").split(",")))
