@@ -104,6 +104,6 @@ def test_three_hundred_registries_on_one_loop_leave_no_thread_and_no_task():
             await asyncio.gather(*[session(first + n) for n in range(10)])
         return len(asyncio.all_tasks())
 
-    before = threading.active_count()
+    before = set(threading.enumerate())
     assert asyncio.run(work()) == 1
-    eventually(lambda: threading.active_count() <= before, "the end of every thread")
+    eventually(lambda: set(threading.enumerate()) <= before, "the end of every thread")

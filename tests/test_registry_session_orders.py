@@ -121,7 +121,7 @@ def test_two_hundred_sessions_with_every_extension_leave_no_thread():
             registry.recall_status()
             registry.on_session_switch("next", reset=True)
 
-    before = threading.active_count()
+    before = set(threading.enumerate())
     for _ in range(200):
         one()
-    eventually(lambda: threading.active_count() <= before)  # one of an earlier test may end
+    eventually(lambda: set(threading.enumerate()) <= before)
