@@ -9,7 +9,7 @@ import pytest
 
 from memproto.errors import Misconfigured, Rejected, Unavailable, WriteRefused
 from memproto.reference_providers.sqlite import SqliteMemoryProvider, __main__, transfer
-from tests.sqlite_files import call, found, session, turn
+from tests.sqlite_files import call, found, rows, session, turn
 
 
 def test_a_recall_holds_whole_texts_as_far_as_there_is_room(tmp_path):
@@ -141,7 +141,32 @@ def test_an_export_taken_in_elsewhere_is_the_same_export(tmp_path, capsys):
     assert capsys.readouterr().out == "0 texts stored, 4 were there\n"
     _run(tmp_path / "b", "export")
     again = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [{**line, "platform": "cli"} for line in map(json.loads, exported.splitlines())] == again
+    assert [{"platform": "cli", **line} for line in map(json.loads, exported.splitlines())] == again
+
+
+def test_an_export_keeps_what_a_search_is_narrowed_by_and_what_texts_cost(tmp_path, capsys):
+    line = {"role": "user", "content": "The boat", "platform": "telegram", "tokens": 3}
+    tmp_path.joinpath("lines").write_text(json.dumps({**line, "session": "s"}), "utf-8")
+    assert _run(tmp_path, "import", str(tmp_path / "lines")) == 0
+    capsys.readouterr()
+    _run(tmp_path, "export")
+    exported = json.loads(capsys.readouterr().out)
+    assert {key: exported.get(key) for key in line} == line
+
+
+@pytest.mark.parametrize("began", ["2026-03-03T10:00:00Z", "2026-03-03T10:00:00.250+02:00"])
+def test_an_export_is_known_again_however_its_instants_were_spelled(tmp_path, began):
+    with session(tmp_path) as memory:
+        memory.record(turn(3, "The boat", started_at=began))
+        lines = list(transfer.lines_of(memory._store.within({})))
+        assert transfer.take_in(memory._store, lines, "old") == transfer.Imported(0, 2)
+
+
+def test_a_stored_text_whose_time_is_none_hinders_no_import(tmp_path):
+    with session(tmp_path) as memory:
+        memory.record(turn(3, "The boat", started_at="soon"))
+        lines = ['{"role": "user", "content": "The train"}']
+        assert transfer.take_in(memory._store, lines, "old") == transfer.Imported(1, 0)
 
 
 def test_a_transcript_of_another_host_is_taken_in(tmp_path, capsys, monkeypatch):
@@ -197,12 +222,45 @@ def test_sessions_in_which_nothing_was_said_of_late_are_pruned(tmp_path, capsys)
     [
         (["search", "boat", "--since", "soon"], "2026-01-31"),
         (["import", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["import", "latin-1.jsonl"], "utf-8"),
+        (["import", "large.jsonl"], "too large"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(tmp_path, capsys, words, told):
+def test_what_cannot_be_done_is_said_in_one_line(tmp_path, monkeypatch, capsys, words, told):
+    monkeypatch.chdir(tmp_path)
+    tmp_path.joinpath("latin-1.jsonl").write_bytes(b'{"role": "user", "content": "\xe9"}')
+    large = {"role": "user", "content": "x", "tokens": 1 << 64}
+    tmp_path.joinpath("large.jsonl").write_text(json.dumps(large), "utf-8")
     assert _run(tmp_path, *words) == 1
     said = capsys.readouterr().err
     assert told in said
     assert said.count("\n") == 1
     assert _run(tmp_path / "missing", "export") == 1
     assert "no directory" in capsys.readouterr().err
+
+
+def test_days_before_the_first_date_are_none(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        _run(tmp_path, "prune", "--older-than", "999999999999d")
+    assert "no number of days" in capsys.readouterr().err
+
+
+def test_the_session_before_is_that_of_the_first_session_alone(tmp_path):
+    with session(tmp_path, parent_session_id="zero") as memory:
+        memory.on_turn_complete("The boat", "")
+        memory.on_session_switch("two", reset=True)
+        memory.on_turn_complete("The train", "")
+    found = rows(tmp_path, "SELECT key, parent FROM sessions ORDER BY id")
+    assert found == [("one", "zero"), ("two", None)]
+
+
+def test_an_entry_is_looked_up_by_the_index_on_the_names_of_writes(tmp_path):
+    with session(tmp_path) as memory:
+        memory.on_memory_write("add", "memory", "The boat")
+        asked = []
+        with memory._store.database.reading() as connection:
+            connection.set_trace_callback(asked.append)
+            memory._store._quoted(connection, "memory", "The boat")
+            connection.set_trace_callback(None)
+            plan = connection.execute(f"EXPLAIN QUERY PLAN {asked[0]}").fetchall()
+    assert "messages_of_tool" in str(plan)

@@ -19,6 +19,9 @@ from .store import Store
 
 _SESSION = "import"
 
+#: Days of more digits begin before the first date that there is.
+_MOST_DIGITS = 5
+
 
 def main(words: Sequence[str] | None = None) -> int:
     """Do what the command line says; gives the exit code."""
@@ -29,7 +32,7 @@ def main(words: Sequence[str] | None = None) -> int:
             _DOING[asked.command](store, asked)
         finally:
             store.database.close()
-    except (ProviderError, OSError) as error:
+    except (ProviderError, OSError, UnicodeError, OverflowError) as error:
         print(f"memproto sqlite: {error}", file=sys.stderr)
         return 1
     return 0
@@ -57,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _days(text: str) -> timedelta:
     number = text.removesuffix("d")
-    if not (number.isascii() and number.isdigit()):
+    if not (number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of days, such as 90d")
     return timedelta(days=int(number))
 

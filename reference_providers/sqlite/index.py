@@ -20,7 +20,7 @@ from .words import Node, Some, Term
 TOOL = "tool"
 
 _COLUMNS = """m.id, m.role, m.source, m.content, m.name, m.turn_id, m.author, m.created_at,
-    s.key, s.owner, s.platform, s.title"""
+    m.tokens, s.key, s.owner, s.platform"""
 _FROM = "messages m JOIN sessions s ON s.id = m.session"
 _STALE = "the full-text index is out of date"
 
@@ -37,10 +37,10 @@ class Row:
     turn_id: str | None
     author: str | None
     created_at: str
+    tokens: int | None
     key: str
     owner: str
     platform: str | None
-    title: str | None
     score: float = 0.0
 
 

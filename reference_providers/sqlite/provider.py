@@ -74,7 +74,7 @@ class SqliteMemoryProvider:
         """
         self.shutdown()
         chosen = Settings.of(config)
-        store = Store(chosen)
+        store = Store(chosen, session_key)
         try:
             store.database.open()
         except BaseException:

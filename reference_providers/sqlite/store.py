@@ -37,11 +37,16 @@ class Store:
         database: The file.
         owner: Whose texts are read and written.
 
+    Args:
+        settings: What the session was given.
+        first: The session whose parent the settings tell.
+
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, first: str | None = None) -> None:
         self.owner = settings.owner
         self._settings = settings
+        self._first = first
         self._index: index.Index = index.Plain()
         self.database = Database(settings.path, self._prepare, read_only=settings.is_read_only)
 
@@ -53,16 +58,16 @@ class Store:
 
     # -- keeping ----------------------------------------------------------------------------------
 
-    def keep(self, session: str, texts: Iterable[Text]) -> list[int]:
+    def keep(self, session: str, texts: Iterable[Text], platform: str | None = None) -> list[int]:
         """
-        Store texts, all or none; their numbers.
+        Store texts, all or none; their numbers. `platform` is that of a session which is new.
 
         Raises:
             Unavailable: The file cannot be written now.
 
         """
         with self.database.writing() as connection:
-            number = self.session(connection, session)
+            number = self._session(connection, session, platform=platform)
             return [self._add(connection, number, text) for text in texts]
 
     def keep_turn(self, session: str, turn_id: str, texts: Iterable[Text]) -> None:
@@ -72,7 +77,7 @@ class Store:
                 WHERE m.turn_id = CAST(? AS TEXT) AND s.owner = CAST(? AS TEXT)"""
             known = (as_bytes(turn_id), as_bytes(self.owner))
             if connection.execute(query, known).fetchone() is None:
-                number = self.session(connection, session)
+                number = self._session(connection, session)
                 for text in texts:
                     self._add(connection, number, text)
 
@@ -88,11 +93,12 @@ class Store:
         with self.database.writing() as connection:
             self._remove(connection, self._quoted(connection, target, old))
             if new is not None:
-                self._add(connection, self.session(connection, session), new)
+                self._add(connection, self._session(connection, session), new)
 
     def _quoted(self, connection: sqlite3.Connection, target: str, old: str) -> list[Row]:
-        conditions = (("m.source = ?", "writes"), ("m.name = CAST(? AS TEXT)", as_bytes(target)))
-        written = index.rows(connection, Filter(self.owner, conditions))
+        # Spelled as in the index on the names of writes, or SQLite reads every text of the user.
+        named = ("m.source = 'writes' AND m.name = CAST(? AS TEXT)", as_bytes(target))
+        written = index.rows(connection, Filter(self.owner, (named,)))
         held = [row for row in written if old and old in row.content]
         held = [row for row in held if row.content == old] or held
         different = {row.content for row in held}
@@ -105,7 +111,7 @@ class Store:
         """Store a lesson; its number."""
         with self.database.writing() as connection:
             text = Text("learning", "tools", f"{pattern}\n{fix}" if fix else pattern, now())
-            number = self._add(connection, self.session(connection, session), text)
+            number = self._add(connection, self._session(connection, session), text)
             row = (number, as_bytes(pattern), as_bytes(fix), as_bytes(tags))
             connection.execute(
                 "INSERT INTO learnings (message, pattern, fix, tags)"
@@ -118,7 +124,7 @@ class Store:
         """Store what a session was about; its number. The keywords become tags of the session."""
         content = f"{summary}\n{keywords}" if keywords else summary
         with self.database.writing() as connection:
-            place = self.session(connection, session)
+            place = self._session(connection, session)
             number = self._add(connection, place, Text("summary", "tools", content, now()))
             connection.execute(
                 "INSERT INTO summaries VALUES (?, CAST(? AS TEXT))", (number, as_bytes(keywords))
@@ -129,7 +135,14 @@ class Store:
             )
             return number
 
-    def session(self, connection: sqlite3.Connection, key: str, parent: str | None = None) -> int:
+    def _session(
+        self,
+        connection: sqlite3.Connection,
+        key: str,
+        *,
+        parent: str | None = None,
+        platform: str | None = None,
+    ) -> int:
         """The number of a session of this user, which begins with its first text."""
         mine = (as_bytes(self.owner), as_bytes(key))
         query = """SELECT id FROM sessions
@@ -137,17 +150,19 @@ class Store:
         found = connection.execute(query, mine).fetchone()
         if found is not None:
             return int(found[0])
-        more = (self._settings.platform, self._settings.title, parent or self._settings.parent)
+        chosen = self._settings
+        origin = chosen.parent if key == self._first else None
+        more = (platform or chosen.platform, chosen.title, parent or origin)
         values = (*mine, *(None if value is None else as_bytes(value) for value in more), now())
         insert = """INSERT INTO sessions (owner, key, platform, title, parent, started_at)
             VALUES (CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
                 CAST(? AS TEXT), ?)"""
         return int(connection.execute(insert, values).lastrowid or 0)
 
-    def branch(self, key: str, parent: str | None) -> None:
+    def branch(self, key: str, parent: str) -> None:
         """Begin a session that came out of another one."""
         with self.database.writing() as connection:
-            self.session(connection, key, parent)
+            self._session(connection, key, parent=parent)
 
     def end_session(self, key: str) -> None:
         """Note when a session ended, if it began."""

@@ -6,6 +6,7 @@ A line of an export is an object with `content`, `role` and, where they are know
 and the transcripts of other hosts, which name some of them otherwise.
 """
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -47,6 +48,7 @@ def lines_of(rows: Iterable[Row]) -> Iterator[str]:
             "created_at": row.created_at,
             "platform": row.platform,
             "name": row.name,
+            "tokens": row.tokens,
             "turn_id": row.turn_id,
             "author": author,
         }
@@ -66,27 +68,34 @@ def take_in(store: Store, lines: Iterable[str], session: str) -> Imported:
     """
     found = list(_texts(lines, session))
     known = {_identity(row.key, _text_of(row)) for row in store.within({})}
-    fresh: dict[str, list[Text]] = {}
-    for key, text in found:
+    fresh: dict[tuple[str, str | None], list[Text]] = {}
+    for key, platform, text in found:
         if _identity(key, text) not in known:
             known.add(_identity(key, text))
-            fresh.setdefault(key, []).append(text)
-    for key, texts in fresh.items():
+            fresh.setdefault((key, platform), []).append(text)
+    for (key, platform), texts in fresh.items():
         for start in range(0, len(texts), _BATCH):
-            store.keep(key, texts[start : start + _BATCH])
+            store.keep(key, texts[start : start + _BATCH], platform)
     count = sum(map(len, fresh.values()))
     return Imported(count, len(found) - count)
 
 
 def _identity(key: str, text: Text) -> tuple[str | None, ...]:
-    return key, text.role, text.content, text.created_at, text.turn_id
+    return key, text.role, text.content, _spelled(text.created_at), text.turn_id
+
+
+def _spelled(instant: str) -> str:
+    """An instant as an import spells it: a host's own turns may end on Z, or on milliseconds."""
+    with contextlib.suppress(ValueError):
+        return datetime.fromisoformat(instant).isoformat()
+    return instant
 
 
 def _text_of(row: Row) -> Text:
     return Text(row.role, row.source, row.content, row.created_at, turn_id=row.turn_id)
 
 
-def _texts(lines: Iterable[str], session: str) -> Iterator[tuple[str, Text]]:
+def _texts(lines: Iterable[str], session: str) -> Iterator[tuple[str, str | None, Text]]:
     for number, line in enumerate(lines, start=1):
         if line.strip():
             yield _text(number, _object(number, line), session)
@@ -102,14 +111,14 @@ def _object(number: int, line: str) -> dict[str, Any]:
     return found
 
 
-def _text(number: int, given: Mapping[str, Any], session: str) -> tuple[str, Text]:
+def _text(number: int, given: Mapping[str, Any], session: str) -> tuple[str, str | None, Text]:
     content, role = _words(number, given.get("content")), given.get("role")
     if not isinstance(role, str) or not role:
         raise Rejected(f"line {number} lacks role, such as user or assistant")
     key = _first(given, _SESSIONS, str) or session
     source = _first(given, ("source",), str) or ("tools" if role == TOOL else "turns")
     author = given.get("author")
-    return key, Text(
+    text = Text(
         role,
         source,
         content,
@@ -119,6 +128,7 @@ def _text(number: int, given: Mapping[str, Any], session: str) -> tuple[str, Tex
         turn_id=_first(given, ("turn_id",), str),
         author=author if isinstance(author, Mapping) else None,
     )
+    return key, _first(given, ("platform",), str), text
 
 
 def _words(number: int, content: Any) -> str:
