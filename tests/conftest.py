@@ -1,5 +1,7 @@
-"""The shelves of providers, importable behind the installed package; a fixture on threads."""
+"""The shelves of providers, importable behind the installed package; threads and pipes of tests."""
 
+import io
+import os
 import signal
 import sys
 import threading
@@ -30,3 +32,15 @@ def no_thread_is_left():
     before = set(threading.enumerate())
     yield
     assert set(threading.enumerate()) - before == set()
+
+
+@pytest.fixture
+def drained():
+    """The end of a pipe to write to; what is written there is read, so that nobody waits."""
+    read, write = os.pipe()
+    drain = threading.Thread(target=lambda: io.FileIO(read, closefd=False).readall())
+    drain.start()
+    yield write
+    os.close(write)
+    drain.join()
+    os.close(read)

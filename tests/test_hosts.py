@@ -1,7 +1,5 @@
 """Own tests of what the host side of the kit stands on: loading, probes, budgets."""
 
-import io
-import os
 import sys
 import textwrap
 import threading
@@ -73,24 +71,18 @@ def module(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run_of():
+def run_of(drained):
     """Builds runs of hosts, with budgets of a tenth, and finishes them."""
-    read, write = os.pipe()
-    drain = threading.Thread(target=lambda: io.FileIO(read, closefd=False).readall())
-    drain.start()
     runs = []
 
     def make(build, accepts=(), scale=0.1):
         loaded = hosts.LoadedHost("t", build, "native", "t", {}, frozenset(accepts))
-        runs.append(HostRun(loaded, Watch(Wire(write)), Context(scale=scale)))
+        runs.append(HostRun(loaded, Watch(Wire(drained)), Context(scale=scale)))
         return runs[-1]
 
     yield make
     for run in runs:
         run.finish()
-    os.close(write)
-    drain.join()
-    os.close(read)
 
 
 # -- loading --------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """Own tests of drivers: how they are found, what they may lack, and the kit's own agent."""
 
-import io
-import os
 import re
 import sys
 import textwrap
@@ -59,11 +57,8 @@ def _saying(without):
 
 
 @pytest.fixture
-def run_of():
+def run_of(drained):
     """Builds runs of drivers or registries, with budgets of a tenth, and finishes them."""
-    read, write = os.pipe()
-    drain = threading.Thread(target=lambda: io.FileIO(read, closefd=False).readall())
-    drain.start()
     runs = []
 
     def make(build, accepts=("deadlines", "on_event"), scale=0.1):
@@ -72,15 +67,12 @@ def run_of():
         loaded = hosts.LoadedHost(
             "t", build, "native", "t", {}, frozenset(accepts), is_driver, most
         )
-        runs.append(HostRun(loaded, Watch(Wire(write)), Context(scale=scale)))
+        runs.append(HostRun(loaded, Watch(Wire(drained)), Context(scale=scale)))
         return runs[-1]
 
     yield make
     for run in runs:
         run.finish()
-    os.close(write)
-    drain.join()
-    os.close(read)
 
 
 @pytest.fixture

@@ -1,9 +1,5 @@
 """Sensible hosts of other kinds than ours violate nothing."""
 
-import io
-import os
-import threading
-
 import pytest
 
 from memproto.fence import inject_memory_context
@@ -73,14 +69,8 @@ class Middle(Agent):
 
 
 @pytest.fixture
-def watch():
-    read, write = os.pipe()
-    drain = threading.Thread(target=lambda: io.FileIO(read, closefd=False).readall())
-    drain.start()
-    yield Watch(Wire(write))
-    os.close(write)
-    drain.join()
-    os.close(read)
+def watch(drained):
+    return Watch(Wire(drained))
 
 
 @pytest.mark.parametrize("kind", [Lean, One])
