@@ -234,8 +234,9 @@ def test_a_stand_in_where_the_host_is_installed_is_reported(place):
     base = PROVIDER.format(name="MemoryProvider")
     written(place, {"skewed.py": f"{base}\nclass Real(MemoryProvider):\n    name = 'real'\n"})
     loading.import_ahead("skewed")
-    told = loading.load("skewed").notes
-    assert told[0] == "its base class is skewed.MemoryProvider, not that of hermes-agent 1.0"
+    standing, skew = loading.load("skewed").notes
+    assert standing == "its base class is skewed.MemoryProvider, not that of hermes-agent 1.0"
+    assert skew.startswith("hermes-agent 1.0 does not call ")
 
 
 @pytest.mark.parametrize(
