@@ -167,3 +167,15 @@ def test_no_word_of_a_write_that_was_taken_away_outlasts_the_next_forget(tmp_pat
         assert memory.forget({"session_id": "another"}) == {"removed": 0, "pending": 0}
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"velbellogren" not in kept.lower()
+
+
+def test_the_file_stays_the_same_one_where_the_process_goes_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with session(tmp_path, sqlite={"path": "here.db"}) as memory:
+        monkeypatch.chdir(elsewhere)
+        with memory._store.database.reading():  # so that the write needs a connection of its own
+            memory.on_turn_complete("The boat", "")
+        assert memory.backup_paths()[0] == str(tmp_path / "here.db")
+    assert list(elsewhere.iterdir()) == []

@@ -163,7 +163,7 @@ class Database:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         mode = "ro" if self._read_only else "rwc"
         found = sqlite3.connect(
-            f"{self.path.absolute().as_uri()}?mode={mode}",
+            f"{self.path.as_uri()}?mode={mode}",
             timeout=waits_s,
             uri=True,
             isolation_level=None,

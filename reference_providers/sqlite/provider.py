@@ -109,9 +109,7 @@ class SqliteMemoryProvider:
 
     def _opened(self) -> tuple[Store, Settings]:
         if self._store is None or self._settings is None:
-            raise Unavailable(
-                "the provider has no session: it was not initialized, or it was shut down"
-            )
+            raise Unavailable(_NO_SESSION)
         return self._store, self._settings
 
     # -- recall -----------------------------------------------------------------------------------
@@ -120,19 +118,13 @@ class SqliteMemoryProvider:
         """Return what fits the message best, a line for each text; None where nothing does."""
         found = self._recalled(user_message)
         room = self._opened()[1].room
-        return "\n".join(_fitting([row.content for row in found], room)) or None
+        fitting = [row.content for row in _fitting(found, room, joint=1)]
+        return "\n".join(fitting or [row.content[:room] for row in found[:1]]) or None
 
     def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the same as items, within `budget_chars`."""
-        found = self._recalled(request["query"])
-        fitting = _fitting([row.content for row in found], request.get("budget_chars"), 0)
-        rest = iter(fitting)
-        wanted = next(rest, None)
-        items = []
-        for row in found:
-            if wanted is not None and row.content == wanted:
-                items.append({**_item(row), "score": row.score})
-                wanted = next(rest, None)
+        found = _fitting(self._recalled(request["query"]), request.get("budget_chars"), joint=0)
+        items = [{**_item(row), "score": row.score} for row in found]
         fault = self._opened()[0].database.fault
         return {"items": items, "status": "unavailable" if fault else "ok"}
 
@@ -242,7 +234,14 @@ class SqliteMemoryProvider:
         return tool.schemas()
 
     def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
-        """Serve one call; what a model can write raises nothing. Raises `Unavailable` alone."""
+        """
+        Serve one call; what a model can write raises nothing.
+
+        Raises:
+            Unavailable: The file cannot be used now.
+            Misconfigured: It is damaged.
+
+        """
         store, _ = self._opened()
         return tool.call(store, self._session, tool_name, args)
 
@@ -264,7 +263,7 @@ class SqliteMemoryProvider:
         """Return the file where the operator put it outside the home, with SQLite's log beside."""
         if self._settings is None or not self._settings.is_elsewhere:
             return []
-        path = self._settings.path.absolute()
+        path = self._settings.path
         return [str(path), *(f"{path}{ending}" for ending in ("-wal", "-shm"))]
 
     def export(self, scope: dict[str, Any]) -> dict[str, Any]:
@@ -312,13 +311,13 @@ def _origin(row: Row) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _fitting(texts: list[str], room: int | None, joint: int = 1) -> list[str]:
-    """Those that have room together, whole; the best alone is cut where none has."""
+def _fitting(rows: list[Row], room: int | None, *, joint: int) -> list[Row]:
+    """Those whose texts have room together, whole, with so many characters between them."""
     if room is None:
-        return texts
+        return rows
     left, found = room + joint, []
-    for text in texts:
-        if len(text) + joint <= left:
-            left -= len(text) + joint
-            found.append(text)
-    return found or ([texts[0][:room]] if texts and joint else [])
+    for row in rows:
+        if len(row.content) + joint <= left:
+            left -= len(row.content) + joint
+            found.append(row)
+    return found

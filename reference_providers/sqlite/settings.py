@@ -12,7 +12,7 @@ from memproto.errors import Misconfigured
 #: Below the home: the answers of set-up, and the memory itself.
 ANSWERS, FILE = "sqlite.json", "memory.db"
 
-#: Whether a turn is stored where the host does not say in which contexts it wants that.
+#: Where turns are stored if the host does not say in which contexts it wants that.
 _CONTEXTS = ("primary",)
 
 FIELDS: list[dict[str, Any]] = [
@@ -47,11 +47,12 @@ class Settings:
     What `initialize` fixed.
 
     Attributes:
-        path: The file.
+        path: The file, wherever the process goes.
         is_elsewhere: Whether the operator put it on a path of his own.
         owner: The user in a form that no two users share.
         room: The most characters of a recall, or None.
-        stores_turns: Whether what is said in this session's context is to be stored.
+        contexts: In which contexts of an agent turns are to be stored.
+        context: In which this session is.
 
     """
 
@@ -83,7 +84,7 @@ class Settings:
         given = answers(Path(home)) | _table(config.get("sqlite"))
         path = checked(given, "path")
         return cls(
-            path=Path(path).expanduser() if path else Path(home) / FILE,
+            path=(Path(path).expanduser() if path else Path(home) / FILE).absolute(),
             is_elsewhere=bool(path),
             search=checked(given, "search"),
             recall_count=checked(given, "recall_count"),

@@ -87,6 +87,7 @@ def call(store: Store, session: str, name: object, args: object) -> str:
 
     Raises:
         Unavailable: The file cannot be used now.
+        Misconfigured: It is damaged.
 
     """
     try:
