@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from memproto.reference_providers.sqlite import SqliteMemoryProvider, index, words
+from memproto.reference_providers.sqlite.store import Text, now
 
 SIZES = (10_000, 100_000)
 QUESTIONS = 200
@@ -95,13 +96,7 @@ def fill(provider: SqliteMemoryProvider, bare: Bare, speech: Speech, count: int)
         texts = [speech.text() for _ in range(min(2_000, count - start))]
         bare.store(*texts)
         store, _ = provider._opened()  # noqa: SLF001 - to store by single turns takes hours
-        store.keep("bench", [_text(text) for text in texts])
-
-
-def _text(content: str):  # noqa: ANN202 - the provider's own
-    from memproto.reference_providers.sqlite.store import Text, now
-
-    return Text("user", "turns", content, now())
+        store.keep("bench", [Text("user", "turns", text, now()) for text in texts])
 
 
 def timed(steps: list[tuple[Callable[[], object], Callable[[], object]]]) -> list[list[float]]:
