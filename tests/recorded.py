@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from memproto import MemoryProviderRegistry
 from memproto.tracing import Trace, read
 
@@ -28,3 +30,17 @@ def trace_in(path: Path) -> Trace:
     (trace,), damages = read(path)
     assert damages == []
     return trace
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where the trace of a test is to be."""
+    return tmp_path / "trace.jsonl"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """An empty home for the provider of a test."""
+    path = tmp_path / "home"
+    path.mkdir()
+    return path

@@ -13,9 +13,11 @@ from memproto import cli
 from memproto.recording import Recording
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from memproto.tracing import judge, read
-from tests.recorded import lived
+from tests.recorded import file, lived
 from tests.trace_lives import calls, early, one, prompts
 from tests.traced import Script
+
+__all__ = ["file"]  # a fixture
 
 Check = Callable[..., tuple[int, str, str]]
 
@@ -29,11 +31,6 @@ def check(capsys: pytest.CaptureFixture[str]) -> Check:
         return code, *capsys.readouterr()
 
     return run
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "trace.jsonl"
 
 
 @pytest.fixture(scope="module")

@@ -17,19 +17,9 @@ from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from memproto.tracing import judge, read
 from tests.good.journal import Journal
 from tests.programs import IMPORTABLE
-from tests.recorded import SECRET, lived, trace_in
+from tests.recorded import SECRET, file, home, lived, trace_in
 
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "trace.jsonl"
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    path = tmp_path / "home"
-    path.mkdir()
-    return path
+__all__ = ["file", "home"]  # fixtures
 
 
 # -- the file --------------------------------------------------------------------------------------
