@@ -102,7 +102,7 @@ def ends_and_switches_keep_their_place_among_the_writes(run: HostRun) -> None:
         run.violated("no end and no switch beside the write before", "there was one")
     gate.open()
     hooks = (_TURN, _END, _SWITCH)
-    run.wait_until(lambda: provider.count(*hooks) >= 4, 2.0)
+    run.wait_until(lambda: provider.count(*hooks) >= 4)
     order = [call.hook for call in provider.named(*hooks)]
     if order != [_TURN, _END, _SWITCH, _TURN]:
         run.violated(f"{_TURN}, {_END}, {_SWITCH}, {_TURN}", ", ".join(order))
@@ -146,7 +146,7 @@ def a_switch_says_which_kind_it_is(run: HostRun) -> None:
         host.open(left)
         key = left if kind == "rewind" else run.session_key()
         host.switch(kind, key)
-        if not run.wait_until(lambda p=provider: p.count(_SWITCH) > 0, 2.0):  # type: ignore[misc]
+        if not run.wait_until(lambda p=provider: p.count(_SWITCH) > 0):  # type: ignore[misc]
             run.violated(f"a switch of the kind `{kind}` is told", "it was not")
         call = provider.named(_SWITCH)[0]
         allowed = [left if parent == "left" else parent for parent in parents]

@@ -126,7 +126,5 @@ def writes_that_were_given_up_are_reported(run: HostRun) -> None:
     host.close()
     if hung.count("on_turn_complete") == 5:
         return
-    if not run.wait_until(
-        lambda: len(host.reports.about(hung.name, is_only=is_only)) > before, 2.0
-    ):
+    if not run.wait_until(lambda: len(host.reports.about(hung.name, is_only=is_only)) > before):
         run.violated("a report about the turns that were given up", "neither event nor log has it")

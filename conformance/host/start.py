@@ -99,7 +99,7 @@ def every_promised_hook_is_called(run: HostRun) -> None:
             raise NotApplicable("it names no hooks in `protocol.hooks`")
         _lead_through(run, host)
         if "queue_prefetch" in promised:  # It comes on a thread of its own, which an exit may end.
-            run.wait_until(lambda g=group: any(p.count("queue_prefetch") for p in g), 2.0)  # type: ignore[misc]
+            run.wait_until(lambda g=group: any(p.count("queue_prefetch") for p in g))  # type: ignore[misc]
         host.close()
     _assert_called(run, host, providers, sorted(promised.intersection(_OCCASIONS)))
 

@@ -150,7 +150,7 @@ def a_turn_comes_by_one_of_two_hooks(run: HostRun) -> None:
         for number in range(3):
             host.record_turn(_whole(f"turn-{number}", "ines"))
     for provider, hook, other in ((whole, "record", _TURN), (texts, _TURN, "record")):
-        if not run.wait_until(lambda p=provider, h=hook: p.count(h) >= 3, 2.0):  # type: ignore[misc]
+        if not run.wait_until(lambda p=provider, h=hook: p.count(h) >= 3):  # type: ignore[misc]
             run.violated(f"three turns by `{hook}`", f"{provider.count(hook)} came")
         if provider.count(hook, other) != 3:
             run.violated("each turn by one hook", f"{provider.count(other)} came by `{other}`")
@@ -163,7 +163,7 @@ def a_turn_keeps_its_id_its_author_and_its_times(run: HostRun) -> None:
     turns = [_whole("turn-1", "ines"), _whole("turn-2", "ben"), _whole("turn-1", "ines")]
     for turn in turns:
         host.record_turn(turn)
-    run.wait_until(lambda: provider.count("record") >= len(turns), 2.0)
+    run.wait_until(lambda: provider.count("record") >= len(turns))
     found = [call.args[0] for call in provider.named("record")]
     if len(found) != len(turns):
         run.violated(f"{len(turns)} turns by `record`", f"{len(found)} came")
@@ -193,7 +193,7 @@ def recall_is_prepared_behind_its_turn(run: HostRun) -> None:
     if not run.stays_silent(lambda: provider.count("queue_prefetch") > 0):
         run.violated("no preparation before its turn was delivered", "there was one")
     gate.open()
-    if not run.wait_until(lambda: provider.count("queue_prefetch") > 0, 2.0):
+    if not run.wait_until(lambda: provider.count("queue_prefetch") > 0):
         needs_promise(provider, "queue_prefetch")
         run.violated("a preparation once the turn was delivered", "there was none")
     call = provider.named("queue_prefetch")[0]

@@ -154,7 +154,7 @@ def each_write_is_mirrored_with_all_that_it_is(run: HostRun) -> None:
     host = run.opened(provider)
     for edit in _EDITS:
         host.mirror(*edit)
-    run.wait_until(lambda: provider.count("on_memory_write") >= len(_EDITS), 2.0)
+    run.wait_until(lambda: provider.count("on_memory_write") >= len(_EDITS))
     found = [_edit(*call.args) for call in provider.named("on_memory_write")]
     if found != list(_EDITS):
         missing = [edit for edit in _EDITS if edit not in found] or found
