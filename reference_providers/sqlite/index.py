@@ -199,9 +199,10 @@ def _columns(role: str, text: str) -> tuple[bytes, bytes]:
 
 def _is_alone(connection: sqlite3.Connection, owner: str) -> bool:
     """Whether the file holds nobody else's texts: then none need be told apart."""
-    query = """SELECT EXISTS (SELECT 1 FROM sessions WHERE owner < CAST(?1 AS TEXT))
-        OR EXISTS (SELECT 1 FROM sessions WHERE owner > CAST(?1 AS TEXT))"""
-    return not connection.execute(query, (as_bytes(owner),)).fetchone()[0]
+    query = """SELECT EXISTS (SELECT 1 FROM sessions WHERE owner < CAST(? AS TEXT))
+        OR EXISTS (SELECT 1 FROM sessions WHERE owner > CAST(? AS TEXT))"""
+    mine = as_bytes(owner)
+    return not connection.execute(query, (mine, mine)).fetchone()[0]
 
 
 # -- without FTS5 ----------------------------------------------------------------------------------
