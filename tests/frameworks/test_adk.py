@@ -12,10 +12,9 @@ EXAMPLE = ROOT / "examples" / "adk" / "remembering.py"
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory):
+def python(tmp_path_factory, kit_wheel):
     folder = tmp_path_factory.mktemp("adk")
-    wheel = environments.wheel(folder)
-    return environments.environment(folder / "venv", wheel, "google-adk==2.13.0")
+    return environments.environment(folder / "venv", kit_wheel, "google-adk==2.13.0")
 
 
 def run(python, *words, directory):

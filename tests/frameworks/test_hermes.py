@@ -25,11 +25,6 @@ EXPORTED = {"complete": "harbour-notes", "builtin": "bounded", "sqlite": "turn-l
 NEEDS = "PyYAML"
 
 
-@pytest.fixture(scope="session")
-def kit_wheel(tmp_path_factory):
-    return environments.wheel(tmp_path_factory.mktemp("wheel"))
-
-
 @pytest.fixture(scope="module", params=RELEASES)
 def host(request, tmp_path_factory, kit_wheel):
     """A Python with that release of hermes-agent, and a home with exported providers."""

@@ -4,11 +4,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
-def wheel(folder: Path) -> Path:
-    """Build the project's wheel into `folder`."""
+@pytest.fixture(scope="session")
+def kit_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project's wheel, built once for the files of a folder."""
+    folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder)]
     subprocess.run([*command, str(ROOT)], check=True)
     return next(folder.glob("memproto-*.whl"))

@@ -17,11 +17,6 @@ from tests.wild import environments
 PINS = tomllib.loads((Path(__file__).parent / "hosts.toml").read_text("utf-8"))["host"]
 
 
-@pytest.fixture(scope="session")
-def kit_wheel(tmp_path_factory):
-    return environments.wheel(tmp_path_factory.mktemp("wheel"))
-
-
 @pytest.fixture(params=PINS, ids=[pin["package"] for pin in PINS], scope="module")
 def judged(request, tmp_path_factory, kit_wheel):
     pin = request.param
