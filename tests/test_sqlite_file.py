@@ -104,7 +104,12 @@ def test_a_file_that_is_only_read_is_recalled_from_and_not_written(tmp_path):
         memory.on_turn_complete("The boat", "")
     with session(tmp_path, sqlite={"read_only": "yes"}) as memory:
         assert memory.enrich_turn("boat", []) == "The boat"
-        assert memory.capabilities()["stores"] == []
+        declared = memory.capabilities()
+        assert (declared["stores"], declared["mirrors"]) == ([], {})
+        assert not {"sessions", "delegation", "record"} & set(declared["extensions"])
+        offered = [schema["name"] for schema in memory.get_tool_schemas()]
+        assert offered == declared["tool_names"] == ["sqlite_search"]
+        assert "sqlite_store" not in memory.system_prompt_block()
         with pytest.raises(Unavailable, match="read only"):
             memory.on_turn_complete("The train", "")
 

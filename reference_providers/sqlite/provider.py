@@ -19,21 +19,15 @@ _ACTIONS = ("add", "replace", "remove")
 
 #: What the model is told once for each session.
 _PROMPT = """What was said in earlier conversations is stored, and what fits the message comes with
-it. For more, use sqlite_search. Keep what went wrong and what helped with sqlite_store_lesson, and
-what a conversation came to with sqlite_store_summary."""
+it. For more, use sqlite_search."""
 
-_EXTENSIONS = (
-    "tools",
-    "sessions",
-    "delegation",
-    "config",
-    "backup",
-    "prompt",
-    "status",
-    "record",
-    "items",
-    "privacy",
-)
+#: And where the file is written.
+_STORING = """Keep what went wrong and what helped with sqlite_store_lesson, and what a conversation
+came to with sqlite_store_summary."""
+
+#: What is served where the file is only read, and what beside it where it is written.
+_READING_EXTENSIONS = ("tools", "config", "backup", "prompt", "status", "items", "privacy")
+_STORING_EXTENSIONS = ("sessions", "delegation", "record")
 
 
 class SqliteMemoryProvider:
@@ -89,23 +83,31 @@ class SqliteMemoryProvider:
             store.database.close()
 
     def capabilities(self) -> Capabilities:
-        """What this provider does, as in `schemas/capabilities.schema.json`."""
+        """
+        What this provider does, as in `schemas/capabilities.schema.json`.
+
+        Of a file that is only read, what needs no write.
+        """
+        stores = not self._is_read_only()
         return {
             "spec_version": SPEC_VERSION,
-            "extensions": list(_EXTENSIONS),
-            "tool_names": list(tool.NAMES),
+            "extensions": [*_READING_EXTENSIONS, *(_STORING_EXTENSIONS if stores else ())],
+            "tool_names": list(self._tool_names()),
             "suppresses_local_writes": False,
-            "stores": [] if self._is_read_only() else ["turns", "writes", "tools"],
+            "stores": ["turns", "writes", "tools"] if stores else [],
             "retention": "verbatim",
             "recall_basis": "query",
             "consistency": "immediate",
             "isolates": ["profile", "user"],
-            "mirrors": {target: list(_ACTIONS) for target in ("memory", "user")},
+            "mirrors": {name: list(_ACTIONS) for name in ("memory", "user")} if stores else {},
             "single_writer": False,
         }
 
     def _is_read_only(self) -> bool:
         return self._settings is not None and self._settings.is_read_only
+
+    def _tool_names(self) -> tuple[str, ...]:
+        return tool.READING if self._is_read_only() else tool.NAMES
 
     def _opened(self) -> tuple[Store, Settings]:
         if self._store is None or self._settings is None:
@@ -230,8 +232,8 @@ class SqliteMemoryProvider:
     # -- tools, prompt ----------------------------------------------------------------------------
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
-        """Return the four tools."""
-        return tool.schemas()
+        """Return the four tools; the search alone where the file is only read."""
+        return tool.schemas(self._tool_names())
 
     def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
         """
@@ -246,8 +248,9 @@ class SqliteMemoryProvider:
         return tool.call(store, self._session, tool_name, args)
 
     def system_prompt_block(self) -> str:
-        """Return how the tools are meant: the same in every session."""
-        return " ".join(_PROMPT.split())
+        """Return how the tools are meant: the same in every session with the same settings."""
+        told = _PROMPT if self._is_read_only() else f"{_PROMPT} {_STORING}"
+        return " ".join(told.split())
 
     # -- set-up, backup, privacy ------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from typing import Any
 
@@ -60,11 +60,12 @@ _TOOLS: dict[str, tuple[str, dict[str, tuple[str, str]], list[str]]] = {
     ),
 }
 
-NAMES = tuple(_TOOLS)
+#: Every tool, and those that write nothing.
+NAMES, READING = tuple(_TOOLS), ("sqlite_search",)
 
 
-def schemas() -> list[dict[str, Any]]:
-    """The tools as functions for a model."""
+def schemas(names: Iterable[str]) -> list[dict[str, Any]]:
+    """These tools as functions for a model."""
     return [
         {
             "name": name,
@@ -77,7 +78,7 @@ def schemas() -> list[dict[str, Any]]:
                 "required": list(required),
             },
         }
-        for name, (description, given, required) in _TOOLS.items()
+        for name, (description, given, required) in ((name, _TOOLS[name]) for name in names)
     ]
 
 
