@@ -116,6 +116,21 @@ def test_a_loss_to_the_next_turn_is_not_blamed_on_a_fault(run_of):
         storefiles.needs_return(run_of(KeepsTheLastOne))
 
 
+class KeepsTheLastTen(Journal):
+    """A store with room for so many."""
+
+    def _save(self):
+        self._entries = self._entries[-10:]
+        super()._save()
+
+
+def test_a_batch_that_does_not_come_back_otherwise_either_is_not_blamed_on_a_fault(run_of):
+    run = run_of(KeepsTheLastTen)
+    storefiles.needs_return(run)
+    with pytest.raises(Untestable, match="while the store is well does not come back either"):
+        storefiles.needs_return(run, 12)
+
+
 def test_a_loss_is_blamed_on_it_where_every_turn_comes_back_without(run_of):
     storefiles.needs_return(run_of(Journal))
 

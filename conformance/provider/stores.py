@@ -38,7 +38,7 @@ def what_a_locked_store_accepts_is_not_lost(run: Run) -> None:
 def _is_kept(run: Run, facts: list[Fact], expected: str) -> None:
     """What is owed is recalled in a later session, once the store is well."""
     if lost := run.lost(facts):
-        storefiles.needs_return(run)
+        storefiles.needs_return(run, len(facts))
         observed = f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}"
         run.violated(expected, observed, operation=storefiles.storing(run))
 

@@ -88,15 +88,15 @@ def left(run: Run, facts: list[Fact]) -> list[Fact]:
 _SEVERAL = 3
 
 
-def needs_return(run: Run) -> None:
+def needs_return(run: Run, count: int = 0) -> None:
     """
-    Go on only where what is stored comes back while the store is well.
+    Go on only where as many texts come back while the store is well, several at least.
 
     Raises:
         Untestable: It does not: a loss proves nothing.
 
     """
-    facts = run.facts.several(_SEVERAL)
+    facts = run.facts.several(max(_SEVERAL, count))
     with run.session() as subject:
         for fact in facts:
             run.plant(subject, fact, route(run))
