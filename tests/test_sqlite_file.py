@@ -81,6 +81,34 @@ def test_a_copy_of_the_process_goes_on_with_connections_of_its_own(tmp_path):
         ]
 
 
+def test_a_copy_of_the_process_outlasts_the_session_that_it_came_from(tmp_path):
+    (told, tell), (ended, end) = os.pipe(), os.pipe()
+    with session(tmp_path) as memory:
+        memory.on_turn_complete("Before the fork", "")
+        child = os.fork()
+        if child == 0:
+            with contextlib.suppress(BaseException):
+                memory.on_turn_complete("In the copy", "")
+                os.write(tell, b"x")
+                os.read(ended, 1)
+                memory.on_turn_complete("In the copy that is left", "")
+                os._exit(0)
+            os._exit(1)
+        os.read(told, 1)
+    with session(tmp_path, "two") as memory:
+        memory.on_turn_complete("In the second session", "")
+        os.write(end, b"x")
+        assert os.waitpid(child, 0)[1] == 0
+        assert sorted(found(memory, "copy OR fork OR second")) == [
+            "Before the fork",
+            "In the copy",
+            "In the copy that is left",
+            "In the second session",
+        ]
+    for descriptor in (told, tell, ended, end):
+        os.close(descriptor)
+
+
 def test_a_file_that_is_locked_is_said_to_be_down_and_used_when_it_is_free(tmp_path, monkeypatch):
     monkeypatch.setattr("memproto.reference_providers.sqlite.database.READING_S", 0.01)
     monkeypatch.setattr("memproto.reference_providers.sqlite.database.WRITING_S", 0.01)

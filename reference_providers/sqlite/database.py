@@ -9,6 +9,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -57,6 +58,7 @@ class Database:
         self._idle: list[sqlite3.Connection] = []
         self._owner = os.getpid()
         self._is_closed = False
+        _all[id(self)] = self
 
     def open(self) -> None:
         """
@@ -74,6 +76,10 @@ class Database:
     def close(self) -> None:
         """Close what is open; may be called again."""
         self._is_closed = True
+        self._made_own()
+        self._close_idle()
+
+    def _close_idle(self) -> None:
         while self._idle:
             with contextlib.suppress(IndexError, sqlite3.Error):
                 self._idle.pop().close()
@@ -218,3 +224,20 @@ class Database:
 
 #: Connections of the process that this one is a copy of, kept from the garbage collector.
 _of_others: list[sqlite3.Connection] = []
+
+_all: weakref.WeakValueDictionary[int, Database] = weakref.WeakValueDictionary()
+
+
+def _before_fork() -> None:
+    """
+    Close what no call uses: SQLite takes the locks of a file it has open to be a copy's own.
+
+    The log of writes that the copy goes on with would be removed when the first process closes.
+    """
+    for database in list(_all.values()):
+        if database._owner == os.getpid():  # noqa: SLF001 - this module's own
+            database._close_idle()  # noqa: SLF001
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork)
