@@ -16,7 +16,7 @@ from memproto.operations import EXTENSION_HOOKS
 from memproto.registry import Answer
 from tests.coroutine_providers import Remembers
 from tests.extended import Extended, offering, schema
-from tests.virtual import FakeProvider, eventually
+from tests.virtual import FakeProvider, eventually, own_threads
 
 pytestmark = pytest.mark.usefixtures("no_thread_is_left")
 CONFIG = {"home": "/nowhere"}
@@ -263,4 +263,4 @@ def test_a_registry_that_nobody_holds_ends_its_providers_and_threads():
     asyncio.run(run())
     gc.collect()
     eventually(lambda: provider.named("shutdown") == [()])
-    eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("memproto-")])
+    eventually(lambda: not own_threads())

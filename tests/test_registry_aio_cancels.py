@@ -8,7 +8,7 @@ import pytest
 from memproto import AsyncMemoryProviderRegistry
 from tests.coroutine_providers import Remembers
 from tests.extended import Extended, offering, schema
-from tests.virtual import FakeProvider, VirtualClock, eventually
+from tests.virtual import FakeProvider, VirtualClock, eventually, own_threads
 
 pytestmark = pytest.mark.usefixtures("no_thread_is_left")
 CONFIG = {"home": "/nowhere"}
@@ -203,7 +203,7 @@ def test_a_coroutine_that_ignores_its_cancellation_for_ever_costs_the_others_not
 
     asyncio.run(run())
     stuck.may_go.set()
-    eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("memproto-")])
+    eventually(lambda: not own_threads())
     told = [event.outcome for event in events if event.provider == "remembers"]
     assert told.count("cancelled") == 1
     assert "late" not in told[: told.index("stuck")]
@@ -291,7 +291,7 @@ def test_an_initialize_that_was_cancelled_goes_on_and_shutdown_closes_what_it_op
 
     asyncio.run(run())
     eventually(lambda: provider.named("shutdown") == [()])
-    eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("memproto-")])
+    eventually(lambda: not own_threads())
 
 
 def test_a_shutdown_that_was_cancelled_goes_on_and_may_be_awaited_again():

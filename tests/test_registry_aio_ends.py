@@ -11,13 +11,13 @@ from memproto.registry.crew import Crew
 from memproto.registry.workers import Worker
 from tests.coroutine_providers import Remembers
 from tests.programs import run
-from tests.virtual import FakeProvider, VirtualClock, eventually
+from tests.virtual import FakeProvider, VirtualClock, eventually, own_threads
 
 CONFIG = {"home": "/nowhere"}
 
 
-def own_threads():
-    return [t.name for t in threading.enumerate() if t.name.startswith("memproto-")]
+def own_names():
+    return [thread.name for thread in own_threads()]
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_threads_that_ended_are_not_kept_in_a_long_session():
             together = threading.Barrier(8)
             await asyncio.gather(*[crew.run(together.wait, 10) for _ in range(8)])
             # Four wait for the next round; the others end before it.
-            await asyncio.to_thread(eventually, lambda: own_threads() == ["memproto-test"] * 4)
+            await asyncio.to_thread(eventually, lambda: own_names() == ["memproto-test"] * 4)
         assert len(crew._ending) <= 4
         crew.close()
 

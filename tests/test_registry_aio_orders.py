@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from memproto import AsyncMemoryProviderRegistry
 from memproto.deadlines import Deadlines
 from tests.stepped import World
-from tests.test_registry_orders import WRITES, Held, held_hooks, hows, own_threads
-from tests.virtual import eventually
+from tests.test_registry_orders import WRITES, Held, held_hooks, hows
+from tests.virtual import eventually, own_threads
 
 MOMENT_S = 1 / 1024
 ENRICH_S, COMPRESS_S, END_S = 5.0, 120.0, 15.0

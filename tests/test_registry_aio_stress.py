@@ -8,7 +8,7 @@ import threading
 from memproto import AsyncMemoryProviderRegistry
 from memproto.deadlines import Deadlines
 from tests.coroutine_providers import Remembers
-from tests.virtual import FakeProvider, eventually
+from tests.virtual import FakeProvider, eventually, own_threads
 
 TURNS, AT_ONCE = 1500, 25
 
@@ -85,7 +85,7 @@ def test_many_turns_at_once_lose_no_write_unseen_and_mix_no_answers():
             e.outcome for e in events if e.provider == provider and e.hook == "enrich_turn"
         )
         assert sum(recalls.values()) - recalls["late_answer"] == TURNS
-    eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("memproto-")])
+    eventually(lambda: not own_threads())
 
 
 def test_three_hundred_registries_on_one_loop_leave_no_thread_and_no_task():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memproto.registry import MemoryProviderRegistry
-from tests.virtual import FakeProvider, VirtualClock, eventually
+from tests.virtual import FakeProvider, VirtualClock, eventually, own_threads
 
 
 def open_all(*providers, **kwargs):
@@ -18,10 +18,6 @@ def open_all(*providers, **kwargs):
         registry.register(provider)
     registry.initialize_all("session", {})
     return registry, events
-
-
-def own_threads():
-    return [t for t in threading.enumerate() if t.name.startswith("memproto-")]
 
 
 def test_accepted_writes_are_delivered_before_shutdown():

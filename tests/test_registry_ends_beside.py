@@ -5,7 +5,7 @@ import pytest
 
 from memproto.registry import MemoryProviderRegistry
 from tests.extended import Extended, offering, opened, schema, told
-from tests.virtual import VirtualClock, eventually
+from tests.virtual import VirtualClock, eventually, own_threads
 
 EVERYTHING = ("sessions", "prewarm", "turns", "delegation", "prompt", "status", "items", "privacy")
 
@@ -106,7 +106,7 @@ def test_a_shutdown_in_the_midst_of_a_switch_that_hangs_keeps_its_budget():
     assert provider.named("shutdown") == [()]
     lost = {event.hook: event.lost for event in events if event.outcome == "abandoned"}
     assert lost == {"on_session_switch": 1, "on_turn_complete": 1, "on_session_end": 1}
-    eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("memproto-")])
+    eventually(lambda: not own_threads())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

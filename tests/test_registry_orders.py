@@ -1,5 +1,3 @@
-import threading
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,7 +5,7 @@ from hypothesis import strategies as st
 from memproto.deadlines import Deadlines
 from memproto.registry import MemoryProviderRegistry
 from tests.stepped import World
-from tests.virtual import eventually
+from tests.virtual import eventually, own_threads
 
 MOMENT_S = 1 / 1024
 END_S, COMPRESS_S = 15.0, 120.0
@@ -207,10 +205,6 @@ class Session:
         in_time = outcomes.count("ok") + outcomes.count("raised")
         assert in_time + sum(event.lost for event in told) == self.writes
         return outcomes
-
-
-def own_threads():
-    return [t for t in threading.enumerate() if t.name.startswith("memproto-")]
 
 
 def play(held, steps, enrich_s=5.0):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from memproto.deadlines import Deadlines
 from tests.extended import Extended, opened
-from tests.virtual import eventually
+from tests.virtual import eventually, own_threads
 
 STEPS = st.sampled_from(["record", "mirror", "delegate", "switch", "reset", "rewind", "end"])
 
@@ -108,7 +108,7 @@ def test_threads_that_switch_write_and_recall_at_once_never_see_another_session(
     assert wrong == []
     assert len(provider.written) == 100
     assert not any(event.lost for event in events)
-    eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("memproto-")])
+    eventually(lambda: not own_threads())
 
 
 def test_two_hundred_sessions_with_every_extension_leave_no_thread():

@@ -7,7 +7,7 @@ import psutil
 
 from memproto.deadlines import Deadlines
 from memproto.registry import MemoryProviderRegistry
-from tests.virtual import FakeProvider, eventually
+from tests.virtual import FakeProvider, eventually, own_threads
 
 TURNS = 10_000
 HANGS_AT, RELEASED_AT = 2_000, 4_000
@@ -109,10 +109,6 @@ def test_ten_thousand_turns_over_faulty_providers_lose_no_write_unseen():
     assert providers[2].written[-1] == TURNS - 100
     providers[2].at_last.set()
     eventually(lambda: not own_threads(), "the end of the threads")
-
-
-def own_threads():
-    return [t for t in threading.enumerate() if t.name.startswith("memproto-")]
 
 
 def one_session(number):

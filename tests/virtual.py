@@ -57,6 +57,11 @@ def eventually(holds, what="it") -> None:
         time.sleep(0.001)
 
 
+def own_threads() -> list[threading.Thread]:
+    """The threads of registries and adapters that run."""
+    return [thread for thread in threading.enumerate() if thread.name.startswith("memproto-")]
+
+
 class FakeProvider:
     """A provider that notes every call; a hook is replaced by passing it as a keyword."""
 
