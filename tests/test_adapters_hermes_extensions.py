@@ -11,6 +11,10 @@ from tests.native_shapes import Plain, Rich, hermes
 __all__ = ["hermes"]  # a fixture
 
 
+def hooks_of(provider):
+    return [call[0] for call in provider.calls]
+
+
 # -- extensions ------------------------------------------------------------------------------------
 
 
@@ -54,7 +58,7 @@ def test_answers_are_saved_where_the_provider_starts_and_its_own_set_up_follows(
     adapter = to_hermes(provider)
     adapter.save_config({"region": "eu"}, str(tmp_path))
     home = str(tmp_path / "memproto" / "plain")
-    assert [call[0] for call in provider.calls] == ["save_config", "post_setup"]
+    assert hooks_of(provider) == ["save_config", "post_setup"]
     assert {call[-1] if call[0] == "save_config" else call[1] for call in provider.calls} == {home}
     assert not hasattr(adapter, "post_setup")  # Hermes would ask no questions beside it
 
@@ -134,8 +138,7 @@ def test_a_write_that_hangs_holds_up_the_host_no_longer_and_others_wait_behind_i
     assert provider.calls == []
     provider.may_go.set()
     adapter.shutdown()
-    hooks = [call[0] for call in provider.calls]
-    assert hooks == ["on_turn_complete", "on_memory_write", "shutdown"]
+    assert hooks_of(provider) == ["on_turn_complete", "on_memory_write", "shutdown"]
 
 
 def test_a_recall_waits_for_the_session_that_it_is_asked_in(hanging):
@@ -147,8 +150,7 @@ def test_a_recall_waits_for_the_session_that_it_is_asked_in(hanging):
     asking.start()
     provider.may_go.set()
     asking.join()
-    hooks = [call[0] for call in provider.calls]
-    assert hooks == ["on_turn_complete", "on_session_switch", "enrich_turn"]
+    assert hooks_of(provider) == ["on_turn_complete", "on_session_switch", "enrich_turn"]
 
 
 def test_a_switch_that_hangs_costs_one_recall_its_budget_and_not_each(hanging):
@@ -165,7 +167,7 @@ def test_a_switch_that_hangs_costs_one_recall_its_budget_and_not_each(hanging):
     assert not asking.is_alive()
     provider.may_go.set()
     adapter.shutdown()
-    assert "enrich_turn" not in [call[0] for call in provider.calls]
+    assert "enrich_turn" not in hooks_of(provider)
 
 
 def test_a_recall_that_is_late_is_nothing_and_is_not_called_again_before_it_returns(hermes):
