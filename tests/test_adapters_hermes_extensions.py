@@ -148,8 +148,11 @@ def test_a_recall_waits_for_the_session_that_it_is_asked_in(hanging):
     found = []
     asking = threading.Thread(target=lambda: found.append(adapter.prefetch("q")))
     asking.start()
+    asking.join(0.1)
+    assert asking.is_alive(), "it is not asked beside the turn that hangs"
     provider.may_go.set()
-    asking.join()
+    asking.join(20)
+    assert found == [""]
     assert hooks_of(provider) == ["on_turn_complete", "on_session_switch", "enrich_turn"]
 
 
