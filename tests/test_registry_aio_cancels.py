@@ -30,7 +30,7 @@ class Gated:
 
 async def reached(gated):
     """Waits until the function is entered, without a hold of the loop."""
-    await asyncio.to_thread(gated.entered.acquire, timeout=10)
+    assert await asyncio.to_thread(gated.entered.acquire, timeout=10)
 
 
 async def cancelled(task):
@@ -166,7 +166,7 @@ def test_a_cancelled_recall_cancels_its_coroutine_which_may_ignore_it(swallows):
 
     async def work(registry):
         first = asyncio.ensure_future(registry.enrich_turn("first", []))
-        await asyncio.to_thread(provider.entered.wait, 10)
+        assert await asyncio.to_thread(provider.entered.wait, 10)
         await cancelled(first)
         assert await asyncio.to_thread(provider.cancelled.wait, 10)
         second = asyncio.ensure_future(registry.enrich_turn("second", []))
@@ -189,7 +189,7 @@ def test_a_coroutine_that_ignores_its_cancellation_for_ever_costs_the_others_not
         await registry.register(answered)
         await registry.initialize_all("session", CONFIG)
         first = asyncio.ensure_future(registry.enrich_turn("first", []))
-        await asyncio.to_thread(stuck.entered.wait, 10)
+        assert await asyncio.to_thread(stuck.entered.wait, 10)
         await cancelled(first)
         lane = registry._registry._lanes[1]
         await asyncio.to_thread(eventually, lambda: not lane._flights)

@@ -46,7 +46,7 @@ def test_everything_that_hangs_is_left_after_its_budget_while_the_loop_goes_on()
         assert may_go.wait(20)
 
     async def passes(seconds):
-        await asyncio.to_thread(entered.acquire, timeout=10)
+        assert await asyncio.to_thread(entered.acquire, timeout=10)
         await asyncio.to_thread(clock.advance, seconds)
 
     hooks = dict.fromkeys(("enrich_turn", "on_turn_complete", "on_compress", "shutdown"), hang)
@@ -61,7 +61,7 @@ def test_everything_that_hangs_is_left_after_its_budget_while_the_loop_goes_on()
         assert await compression is None
         await registry.on_turn_complete("u", "a")
         ending = asyncio.ensure_future(registry.shutdown_all())
-        await asyncio.to_thread(entered.acquire, timeout=10)
+        assert await asyncio.to_thread(entered.acquire, timeout=10)
         await asyncio.to_thread(clock.advance, 15.0, waits=2)
         await ending
 
