@@ -1,7 +1,10 @@
 """Kit children are copies of a template, and nothing tells them from processes of their own."""
 
 import json
+import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -322,3 +325,19 @@ def test_strays_of_a_run_are_ended_and_the_template_is_not(child, tmp_path):
     vitals.end_strays(tmp_path)
     assert one._process.wait(30) == -signal.SIGKILL
     assert template._current[0].alive
+
+
+def test_a_message_that_lacks_descriptors_costs_the_template_none():
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    read, write = os.pipe()
+    program = "import sys; from memproto.testing.copying import from_descriptor as copier\n"
+    program += "copier(int(sys.argv[1]), 2, print).serve()"
+    words = [sys.executable, "-P", "-c", program, str(theirs.fileno())]
+    with subprocess.Popen(words, pass_fds=[theirs.fileno()]) as serving, ours, theirs:
+        socket.send_fds(ours, [b"{}"], [write])
+        os.close(write)
+        assert select.select([read], [], [], 30.0)[0], "it has the descriptor still"
+        os.close(read)
+        theirs.close()
+        ours.close()
+        assert serving.wait(30.0) == 0

@@ -55,12 +55,13 @@ class Copier:
                 message, descriptors, _, _ = socket.recv_fds(self._parent, _LONGEST, self._count)
                 if not message:
                     os._exit(0)
-                if len(descriptors) == self._count:
+                is_whole = len(descriptors) == self._count
+                if is_whole:
                     wanted = json.loads(message)
                     if self._copy(wanted, descriptors[-1]):
                         return wanted, descriptors
-                # A copy has its own.
-                for descriptor in descriptors[:-1]:
+                # A copy has its own; its exit code goes to the last one.
+                for descriptor in descriptors[:-1] if is_whole else descriptors:
                     os.close(descriptor)
 
     def _copy(self, wanted: dict[str, Any], status: int) -> bool:
