@@ -152,6 +152,11 @@ def parse_memory_context(text: str, *, nonce: str | None = None) -> list[tuple[s
     return list(zip(pieces[1::2], texts, strict=True))
 
 
+def begins_memory_context(text: str) -> bool:
+    """Returns whether a block begins in `text`, with any nonce; its end may be missing."""
+    return _ANY_HEAD.search(text) is not None
+
+
 def strip_memory_context(text: str) -> str:
     """
     Returns `text` without the blocks that `inject_memory_context` put there, with any nonce.

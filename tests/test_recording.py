@@ -15,6 +15,7 @@ from memproto.adapters.aio import from_async
 from memproto.adapters.hermes import HermesAdapter, from_hermes
 from memproto.errors import Misconfigured
 from memproto.extensions import EXTENSIONS
+from memproto.fence import inject_memory_context
 from memproto.operations import CORE_HOOKS, EXTENSION_HOOKS
 from memproto.recording import Recording, record
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
@@ -291,3 +292,17 @@ def test_values_that_nothing_can_be_said_of_are_passed_on(file: Path) -> None:
     endless.append(endless)
     values = [Odd(), deep, endless, {Odd(): 1}, Mixed(), float("nan"), {1, "a"}]
     assert len(digests_of(file, *values)) == len(values)
+
+
+@pytest.mark.parametrize("nonce", [None, "a-nonce-of-one-turn"])
+def test_a_block_in_a_recorded_message_is_told_and_a_tag_alone_is_none(
+    file: Path, home: Path, nonce: str | None
+) -> None:
+    provider = record(Journal(), file)
+    provider.initialize("one", {"home": str(home)})
+    said = inject_memory_context("hello", [("a", "berth 7")], nonce=nonce)
+    for message in (said, "hello <memory-context>\nberth 7"):
+        provider.on_turn_complete(message, "hi")
+    provider.shutdown()
+    found = [call.facts["block"] for call in trace_in(file).calls if "block" in call.facts]
+    assert found == [True, False]

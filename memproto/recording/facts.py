@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from memproto.fence import begins_memory_context
 from memproto.operations import EXTENSION_HOOKS, OPERATIONS
 from memproto.recording.salt import Salt
 
@@ -18,9 +19,6 @@ _BUDGETS = ("initialize_s", "enrich_s", "compress_s", "shutdown_s", "turn_start_
 _KEYS = ("home", "protocol", "deadlines", "limits", "platform", "user_id", "agent_identity")
 _MOST_NAMES = 256
 _MOST_JSON = 1 << 20
-
-#: How a context block begins, with a nonce or without one.
-_BLOCK, _NOTE = "<memory-context", "\n[System note: The following context was auto-retrieved"
 
 
 def of_call(operation: str, args: Mapping[str, Any], salt: Salt) -> dict[str, Any]:
@@ -119,15 +117,7 @@ def _record_turn(args: Mapping[str, Any], salt: Salt) -> dict[str, Any]:
 
 
 def _holds_block(text: object) -> bool:
-    if not isinstance(text, str):
-        return False
-    begin = text.find(_BLOCK)
-    while begin >= 0:
-        end = text.find(">", begin, begin + 128)
-        if end >= 0 and text.startswith(_NOTE, end + 1):
-            return True
-        begin = text.find(_BLOCK, begin + 1)
-    return False
+    return isinstance(text, str) and begins_memory_context(text)
 
 
 _OF_CALL: dict[str, Callable[[Mapping[str, Any], Salt], dict[str, Any]]] = {
