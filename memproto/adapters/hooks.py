@@ -15,6 +15,7 @@ from typing import Any
 
 from memproto.adapters.hooks_turns import RecordedTurns, tool_calls
 from memproto.adapters.signatures import call_with_accepted
+from memproto.adapters.texts import cut_at_line
 from memproto.errors import NotAProvider
 from memproto.types import SPEC_VERSION, Capabilities, Message
 
@@ -180,7 +181,8 @@ class HooksAdapter:
         texts = [text for text in map(_context, answers) if text]
         if error is not None and not texts:
             raise error
-        return _cut("\n\n".join(texts), self._most) or None
+        text = "\n\n".join(texts)
+        return (cut_at_line(text, self._most) if isinstance(self._most, int) else text) or None
 
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         """Calls `post_llm_call`, then `on_session_end`, which such hosts call after each turn."""
@@ -291,13 +293,6 @@ class ToolHooksAdapter(HooksAdapter):
             if name != _MEMORY_TOOL:
                 self._tool(name, args, result, tool_call_id=call_id, **named)
         self._turn(turn["user_message"], turn["assistant_response"], history, **named)
-
-
-def _cut(text: str, most: Any) -> str:
-    """As many whole lines as there is room for; of a first one that is longer, what has room."""
-    if not isinstance(most, int) or len(text) <= most:
-        return text
-    return text[: text.rfind("\n", 0, most + 1) + 1].rstrip() or text[:most]
 
 
 def _context(answer: Any) -> str:

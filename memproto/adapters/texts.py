@@ -30,6 +30,17 @@ def _part_text(part: object) -> str | None:
     return text if isinstance(text, str) else None
 
 
+def cut_at_line(text: str, most: int) -> str:
+    """
+    Returns as many whole lines of `text` as have room in `most` characters.
+
+    Of a first line that is longer, what has room.
+    """
+    if len(text) <= most:
+        return text
+    return text[: text.rfind("\n", 0, most + 1) + 1].rstrip() or text[:most]
+
+
 def normalised(messages: Sequence[Any]) -> list[Message]:
     """Returns `messages` as `{"role": str, "content": str}`; what is no message is left out."""
     return [

@@ -3,6 +3,7 @@
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
+from memproto.adapters.texts import cut_at_line
 from memproto.fence import build_memory_context_block
 from memproto.registry.answers import Answer
 from memproto.registry.asking import Asked, UnfitAnswer, as_document, as_text, ask
@@ -128,11 +129,9 @@ def _texts(calls: Sequence[Asked], most: int) -> list[tuple[str, str]]:
 def _cut(call: Asked, most: int) -> str:
     """The text of an answer, up to the last line that has room."""
     text: str = call.found
-    if len(text) <= most:
-        return text
-    call.lane.tell(call.hook, "wrong_type", detail=f"cut to {most} characters")
-    cut = text[:most]
-    return cut[: cut.rfind("\n") + 1] or cut
+    if len(text) > most:
+        call.lane.tell(call.hook, "wrong_type", detail=f"cut to {most} characters")
+    return cut_at_line(text, most)
 
 
 def _as_items(answer: Any) -> dict[str, Any]:
