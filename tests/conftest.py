@@ -1,4 +1,4 @@
-"""The shelves of providers, importable behind the installed package; threads and pipes of tests."""
+"""The shelves of providers, importable behind the installed package; what several tests need."""
 
 import io
 import os
@@ -32,6 +32,16 @@ def no_thread_is_left():
     before = set(threading.enumerate())
     yield
     assert set(threading.enumerate()) - before == set()
+
+
+@pytest.fixture
+def imports_are_forgotten():
+    """What a test imports is imported anew by the next one; the project's own modules stay."""
+    known = set(sys.modules)
+    yield
+    for name in set(sys.modules) - known:
+        if name.partition(".")[0] not in ("memproto", "tests"):
+            del sys.modules[name]
 
 
 @pytest.fixture

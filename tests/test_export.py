@@ -18,15 +18,12 @@ BUILTIN = "memproto.reference_providers.builtin:BuiltinMemoryProvider"
 
 
 @pytest.fixture
-def work(tmp_path, monkeypatch):
-    """A working directory with the example in it; what is imported from it is forgotten after."""
+def work(tmp_path, monkeypatch, imports_are_forgotten):
+    """A working directory with the example in it."""
     shutil.copy(ROOT / "examples" / "complete.py", tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", sys.path.copy())
-    before = set(sys.modules)
-    yield tmp_path
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    return tmp_path
 
 
 def loaded(folder):

@@ -37,13 +37,9 @@ def written(root, files):
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def place(tmp_path, monkeypatch, imports_are_forgotten):
     monkeypatch.syspath_prepend(str(tmp_path))
-    known = set(sys.modules)
-    yield tmp_path
-    for name in set(sys.modules) - known:
-        if not name.startswith(("memproto", "tests")):
-            del sys.modules[name]
+    return tmp_path
 
 
 def installed(root, name, *, modules, entry_points=""):
