@@ -8,12 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-#: What the host's own loader of memory plugins offers; the rest only its loader of other plugins.
-_MEMORY_LOADER = frozenset(
-    {"register_memory_provider", "register_tool", "register_hook", "register_cli_command"}
-)
-
-#: What the plugin context of hermes-agent 0.19 has beyond that, as methods that register.
+#: What the plugin context of hermes-agent 0.19 has beyond what the host's own loader of memory
+#: plugins offers, as methods that register.
 _REGISTERING = frozenset(
     {
         *("register_command", "register_context_engine", "register_image_gen_provider"),

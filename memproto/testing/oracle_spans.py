@@ -168,12 +168,6 @@ def _is_junk(symbol: str) -> bool:
     return not (symbol.isalnum() or wide(symbol) & _BRACKETS_OF_ANY_SIDE)
 
 
-def _after_junk(symbols: str, at: int) -> int:
-    while at < len(symbols) and _is_junk(symbols[at]):
-        at += 1
-    return at
-
-
 def _wide_tag(symbols: str, start: int, openers: set[str]) -> Spans:
     middle = _wide_word(symbols, start + 1, "memory")
     end = _wide_word(symbols, middle, "context") if middle > 0 else -1
