@@ -136,3 +136,7 @@ class InvalidSettings(KitUsageError):
 
 class NoSuchRequirement(KitUsageError):
     """An id that the specification does not hold."""
+
+
+class UnreadableReport(KitUsageError):
+    """A file that a command was given as a report is missing, broken, foreign or newer."""
