@@ -53,6 +53,7 @@ FAULTS = {
     "recall-status/unknown-key": ("additionalProperties", "$"),
     "recall-status/unknown-state": ("enum", "$.state"),
     "report/a-score": ("additionalProperties", "$.reports[0]"),
+    "report/budget-of-zero": ("exclusiveMinimum", "$.reports[0].operations.recall.budget_s"),
     "report/host-with-binding": ("const", "$.reports[0].binding"),
     "report/outcome-not-counted": ("required", "$.reports[0].counts"),
     "report/result-without-reproduce": ("required", "$.reports[0].results[0]"),

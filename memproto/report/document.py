@@ -11,7 +11,7 @@ from typing import Any
 
 from memproto import __version__, spec
 from memproto.operations import EXTENSION_HOOKS
-from memproto.report import message
+from memproto.report import message, times
 from memproto.testing import outcomes
 from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import ExitCode, Outcome, Result, Verdict
@@ -88,6 +88,7 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
         "seed": order.seed,
         "selected": facts.narrowed and left_out,
         "cost": _cost(results.values()),
+        "operations": times.of_run(judged.results, order, judged.contact.binding),
         "environment": _environment(order),
         "settings": order.settings.for_report(),
     }

@@ -159,7 +159,8 @@ class Child:
         run.finish()
         took_s = perf_counter() - began
         changed = watchers.differences(before, _globals())
-        first = dataclasses.replace(results[0], duration_s=took_s, hooks=run.watch.hooks)
+        hooks, times = run.watch.hooks, run.watch.times
+        first = dataclasses.replace(results[0], duration_s=took_s, hooks=hooks, times=times)
         return {
             "results": [item.as_dict() for item in [first, *results[1:]]],
             "threads": self._leftover(command["grace_s"]),

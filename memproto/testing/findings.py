@@ -1,8 +1,10 @@
 """From what became of a command to results, in the words that an author reads."""
 
+from typing import Any
+
 from memproto import spec
 from memproto.operations import Binding, hook_name
-from memproto.testing import incidents
+from memproto.testing import incidents, spread
 from memproto.testing.booking import failing
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.process import Answer
@@ -54,7 +56,21 @@ def finding(answer: Answer, binding: Binding | None, broken: str, seen_in: str) 
         seen_in="" if seen_in == broken else seen_in,
         stack="\n".join(answer.stack),
         duration_s=answer.took_s,
+        **_tally(answer),
     )
+
+
+def _tally(answer: Answer) -> dict[str, Any]:
+    """The call that did not return: the child that counted its calls is gone."""
+    if answer.fate not in ("late", "froze") or not answer.operation:
+        return {}
+    times: spread.Spread = {}
+    spread.count(times, answer.took_s)
+    took_s = answer.took_s
+    return {
+        "hooks": {answer.operation: [1, took_s, took_s]},
+        "times": {answer.operation: times},
+    }
 
 
 def _outcome(answer: Answer, broken: str) -> Outcome:

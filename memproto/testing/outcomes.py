@@ -74,6 +74,7 @@ class Result:
         duration_s: How long the check took.
         stack: The provider's frames when a hook was late.
         hooks: For each operation [calls, longest in seconds, all together in seconds].
+        times: For each operation how many calls took how long, as in `spread`.
 
     """
 
@@ -87,6 +88,7 @@ class Result:
     duration_s: float = 0.0
     stack: str = ""
     hooks: dict[str, list[float]] = dataclasses.field(default_factory=dict)
+    times: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values, for the wire between processes."""

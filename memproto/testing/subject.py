@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from memproto.errors import ProviderError
 from memproto.operations import Binding, hook_name
-from memproto.testing import incidents, noise
+from memproto.testing import incidents, noise, spread
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.extended import ExtensionHooks
 from memproto.testing.sandbox import naming_home
@@ -143,6 +143,7 @@ class Watch:
         scale: Factor on every budget.
         deaths: Operation to the number of times that its hook hung or died in this run.
         hooks: Operation to [calls, longest in seconds, all together in seconds].
+        times: Operation to the number of its calls that took how long, as in `spread`.
         late: Operations whose hook returned after its budget.
         calls_left: How many more hook calls the user allows, or None for any number.
         has_refused: Whether a call was refused because none was left.
@@ -155,6 +156,7 @@ class Watch:
     scale: float = 1.0
     deaths: dict[str, int] = dataclasses.field(default_factory=dict)
     hooks: dict[str, list[float]] = dataclasses.field(default_factory=dict)
+    times: dict[str, spread.Spread] = dataclasses.field(default_factory=dict)
     late: list[str] = dataclasses.field(default_factory=list)
     calls_left: int | None = None
     has_refused: bool = False
@@ -204,6 +206,7 @@ class Watch:
             row[0] += 1
             row[1] = max(row[1], took_s)
             row[2] += took_s
+            spread.count(self.times.setdefault(operation, {}), took_s)
 
 
 class Subject(ExtensionHooks):
