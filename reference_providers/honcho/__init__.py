@@ -1,0 +1,1 @@
+"""Memory that a Honcho server keeps."""
