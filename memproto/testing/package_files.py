@@ -1,0 +1,60 @@
+"""The settings that a provider's package carries itself, found without importing anything of it."""
+
+import importlib.machinery
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from memproto.loading import packages
+
+NAME = "memproto.toml"
+
+
+def beside(target: str, directory: Path) -> Path | None:
+    """The file beside the module that `target` names, as seen from `directory`."""
+    path = directory / target
+    if path.is_dir():
+        return _file(path)
+    module = _module(target)
+    if not all(part.isidentifier() for part in module.split(".")):
+        return None
+    for root in (directory, directory / "src"):
+        found = _file(root.joinpath(*module.split(".")))
+        if found is not None:
+            return found
+    return _installed(module)
+
+
+def _module(target: str) -> str:
+    """The module of `module:attribute`, of an entry point, or the target itself."""
+    point = None if ":" in target else packages.entry_point(target)
+    return (point.value if point else target).partition(":")[0].strip()
+
+
+def _installed(module: str) -> Path | None:
+    """
+    The file beside a module that is installed.
+
+    The finders are asked for one part of the name after the other: `importlib.util.find_spec`
+    would import the packages above, which are the provider's own code.
+    """
+    path: Sequence[str] | None = None
+    parts, spec = module.split("."), None
+    for end in range(1, len(parts) + 1):
+        spec = _spec(".".join(parts[:end]), path)
+        if spec is None:
+            return None
+        path = spec.submodule_search_locations
+    return _file(Path(spec.origin).parent) if spec and spec.origin else None
+
+
+def _spec(name: str, path: Sequence[str] | None) -> importlib.machinery.ModuleSpec | None:
+    for finder in sys.meta_path:
+        spec = finder.find_spec(name, path)
+        if spec is not None:
+            return spec
+    return None
+
+
+def _file(folder: Path) -> Path | None:
+    return folder / NAME if (folder / NAME).is_file() else None
