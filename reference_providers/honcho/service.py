@@ -1,0 +1,68 @@
+"""
+What the kit needs to judge the provider: a server, and how often a text is stored on it.
+
+The settings of `memproto.toml` beside this file name these functions.
+"""
+
+import contextlib
+import json
+import os
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+from memproto.reference_providers.honcho.standin import serving
+
+_TIMEOUT_S = 10.0
+
+#: The most that the server gives in one answer.
+_MOST = 100
+
+
+@contextlib.contextmanager
+def running() -> Iterator[dict[str, Any]]:
+    """Run the stand-in, unless HONCHO_URL of the settings' `env` names a server."""
+    if os.environ.get("HONCHO_URL"):
+        yield {}
+        return
+    with serving() as server:
+        yield {"env": {"HONCHO_URL": server.url}}
+
+
+def stored(provider: Any, text: str) -> int:
+    """
+    How often a text is on the server: as a message, or as a conclusion by one peer of another.
+
+    The server draws conclusions from messages, so that what is stored once may be found as both.
+    """
+    return sum(_stored_in(workspace["id"], text) for workspace in _workspaces())
+
+
+def _workspaces() -> list[Any]:
+    found: list[Any] = _post("/v3/workspaces/list?size=100", {})["items"]
+    return found
+
+
+def _stored_in(workspace: str, text: str) -> int:
+    base = f"/v3/workspaces/{urllib.parse.quote(workspace)}"
+    query = text[:_MOST]
+    messages = _post(f"{base}/search", {"query": query, "limit": _MOST})
+    said = sum(text in message["content"] for message in messages)
+    drawn: dict[tuple[str, str], int] = {}
+    for made in _post(f"{base}/conclusions/query", {"query": query, "top_k": _MOST}):
+        pair = (made["observer_id"], made["observed_id"])
+        drawn[pair] = drawn.get(pair, 0) + (text in made["content"])
+    return max(said, *drawn.values()) if drawn else said
+
+
+def _post(path: str, body: Any) -> Any:
+    """What the server answers; proxies of the environment are for other addresses."""
+    headers = {"Content-Type": "application/json"}
+    if os.environ.get("HONCHO_API_KEY"):
+        headers["Authorization"] = f"Bearer {os.environ['HONCHO_API_KEY']}"
+    address = os.environ["HONCHO_URL"].rstrip("/") + path
+    request = urllib.request.Request(address, json.dumps(body).encode(), headers)  # noqa: S310 - the operator's own server.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=_TIMEOUT_S) as answer:
+        return json.loads(answer.read())
