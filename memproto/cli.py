@@ -4,12 +4,11 @@ import argparse
 import getpass
 import os
 import sys
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from memproto import __version__, export, loading, spec
+from memproto import __version__, explain, export, loading, spec
 from memproto.errors import KitUsageError, NoSuchRequirement
 from memproto.setup import dialogue, dotenv, status
 from memproto.setup.dialogue import SetupError
@@ -54,11 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"memproto {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
-    explain = commands.add_parser(
-        "explain", help="show one requirement: rule, intent, fix, sources"
-    )
-    explain.add_argument("id", help="such as MP-RECALL-002")
-    explain.set_defaults(run=lambda options: _printed(_explained(options.id)))
+    explain.add_command(commands.add_parser("explain", help="show a requirement, or an area"))
     listed = commands.add_parser("list", help="list the requirements")
     listed.add_argument("--side", choices=("provider", "host"), default="provider")
     listed.set_defaults(run=lambda options: _printed(_listed(options.side)))
@@ -105,22 +100,6 @@ def _printed(text: str) -> int:
 
 def _listed(side: spec.Side) -> str:
     return "\n".join(f"{item.id:<20} {item.level:<7} {item.text}" for item in spec.select([], side))
-
-
-def _explained(requirement_id: str) -> str:
-    item = spec.requirement(requirement_id.upper())
-    rows = {
-        "rule": item.text,
-        "intent": item.intent,
-        "fix": item.fix,
-        "clause": item.clause,
-        "sources": ", ".join(item.sources),
-    }
-    head = f"{item.id} ({item.level}, {item.side}, since {item.since}, {item.status})"
-    return head + "".join(
-        "\n" + textwrap.fill(text, 96, initial_indent=f"  {name:<9} ", subsequent_indent=" " * 12)
-        for name, text in rows.items()
-    )
 
 
 def _check_trace(options: argparse.Namespace) -> int:

@@ -1,0 +1,197 @@
+"""`memproto explain ID`: a requirement with what is behind it, as an author reads it."""
+
+import argparse
+import functools
+import re
+import shutil
+import sys
+import textwrap
+import tomllib
+from collections.abc import Iterator
+from importlib import resources
+
+from memproto import spec
+from memproto.errors import NoSuchRequirement
+from memproto.spec import Requirement
+
+#: Prose is no wider than this, however wide the terminal.
+_WIDEST = 96
+
+_INDENT = " " * 12
+
+#: A row of the table of classes: its name, and what goes wrong.
+_CLASS = re.compile(r"^\| ([A-Z]\d+) \| ([^|]+) \|", re.MULTILINE)
+
+
+def add_command(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `memproto explain`."""
+    parser.add_argument(
+        "id", nargs="+", help="such as MP-RECALL-002, recall 2, or an area such as MP-RECALL"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """
+    Print one requirement, or list those of an area.
+
+    Raises:
+        NoSuchRequirement: There is none of that id; the message names the nearest.
+
+    """
+    columns = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST)
+    text = explained(" ".join(options.id), columns)
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    return 0
+
+
+def explained(typed: str, columns: int = _WIDEST) -> str:
+    """The text for what was typed, in so many columns; raises as `run` does."""
+    wanted = normal(typed)
+    if wanted in spec.requirements():
+        return _one(spec.requirement(wanted), columns)
+    found = [*_selected(wanted, "provider"), *_selected(wanted, "host")]
+    if wanted == "MP" or not found:
+        raise _unknown(typed, wanted)
+    return "\n".join(
+        _filled(f"{item.id:<20} {item.level:<7}", item.text, columns) for item in found
+    )
+
+
+def normal(typed: str) -> str:
+    """The id, or the beginning of one, that is meant: `shut 2` and `SHUT-002` are MP-SHUT-002."""
+    words = re.findall(r"[A-Z]+|\d+", typed.upper().removeprefix("MP"))
+    if words and words[-1].isdigit() and not words[-1].startswith("0"):
+        words[-1] = words[-1].zfill(3)
+    return "-".join(["MP", *words])
+
+
+def _selected(wanted: str, side: spec.Side) -> list[Requirement]:
+    try:
+        return spec.select([wanted], side)
+    except NoSuchRequirement:
+        return []
+
+
+def _unknown(typed: str, wanted: str) -> NoSuchRequirement:
+    from difflib import get_close_matches
+
+    areas = {item.id.rpartition("-")[0] for item in spec.requirements().values()}
+    known = [*spec.requirements(), *areas] if wanted[-1:].isdigit() else sorted(areas)
+    near = get_close_matches(wanted, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else "`memproto list` shows all ids"
+    return NoSuchRequirement(repr(typed), "is no requirement of specification 1.0", hint)
+
+
+# -- one requirement -------------------------------------------------------------------------------
+
+
+def _one(item: Requirement, columns: int) -> str:
+    about = ", ".join(
+        filter(None, (item.level, item.side, _concerns(item), f"since {item.since}", item.status))
+    )
+    lines = [f"{item.id} ({about})"]
+    lines += [_filled(f"  {name:<9}", text, columns) for name, text in _rows(item)]
+    lines += [f"  {name:<9} {text}" for name, text in _copied(item)]
+    for mutant in mutants().get(item.id, ())[:1]:
+        lines += ["", *_broken(mutant, item.side, columns)]
+    return "\n".join(lines)
+
+
+def _concerns(item: Requirement) -> str:
+    extension = f"extension {item.extension}" if item.extension else ""
+    binding = "" if item.binding == "any" else f"{item.binding} binding"
+    return ", ".join(filter(None, (extension, binding)))
+
+
+def _rows(item: Requirement) -> Iterator[tuple[str, str]]:
+    yield "rule", item.text
+    yield "intent", item.intent
+    told = _chapter(item)
+    for name, label in (("Not required:", "not asked"), ("Example:", "example")):
+        if name in told:
+            yield label, told[name]
+    for number, mutant in enumerate(mutants().get(item.id, ())):
+        yield "" if number else "causes", f"- {_in_words(mutant['name'])}"
+    yield "fix", item.fix
+    yield from _reports(item)
+    if item.unchecked:
+        yield "unchecked", item.unchecked
+
+
+def _copied(item: Requirement) -> Iterator[tuple[str, str]]:
+    """What is copied from the terminal, and so is not broken at its edge."""
+    yield "clause", item.clause
+    if not item.unchecked:
+        flag = "--memproto-host" if item.side == "host" else "--memproto"
+        yield "run", f"pytest {flag}=TARGET --memproto-clause={item.id}"
+
+
+def _reports(item: Requirement) -> Iterator[tuple[str, str]]:
+    """The classes of public bug reports behind it, and what each is called."""
+    titles = classes()
+    label = "reports"
+    for name in item.sources:
+        if name == "seed":
+            yield label, "the documents that the protocol comes from"
+        else:
+            yield label, f"{name}: {titles.get(name, 'see spec/v1/95-coverage.md')}"
+        label = ""
+
+
+def _in_words(name: str) -> str:
+    """`LastTurnStaysInTheBatch` as `last turn stays in the batch`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_", " ", name).lower()
+
+
+def _broken(mutant: dict[str, str], side: str, columns: int) -> list[str]:
+    """The code of a broken provider, unbroken, so that it stays code."""
+    head = f"a {side} that breaks it ({mutant['file']}), of which the kit says {mutant['says']!r}:"
+    code = textwrap.indent(mutant["source"].rstrip(), "    ")
+    return [textwrap.fill(head, columns, initial_indent="  ", subsequent_indent="  "), "", code]
+
+
+def _filled(head: str, text: str, columns: int) -> str:
+    return textwrap.fill(
+        text,
+        max(columns, 40),
+        initial_indent=f"{head} ",
+        subsequent_indent=_INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+# -- what is behind it -----------------------------------------------------------------------------
+
+
+def _file(name: str) -> str:
+    return (resources.files("memproto._spec") / "v1" / name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def mutants() -> dict[str, list[dict[str, str]]]:
+    """Requirement to the broken providers or hosts of the project's shelf that it catches."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for row in tomllib.loads(_file("mutants.toml"))["mutant"]:
+        found.setdefault(row["kills"], []).append(row)
+    return found
+
+
+@functools.cache
+def classes() -> dict[str, str]:
+    """Each class of bug reports, and what goes wrong in it."""
+    return {name: title.strip() for name, title in _CLASS.findall(_file("95-coverage.md"))}
+
+
+def _chapter(item: Requirement) -> dict[str, str]:
+    """What the chapter says below a requirement, by the words that a paragraph begins with."""
+    name, _, anchor = item.anchor.partition("#")
+    _, _, rest = _file(name).partition(f'<a id="{anchor}"></a>')
+    section = re.split(r"^(?:<a id=|#)", rest, maxsplit=1, flags=re.MULTILINE)[0]
+    plain = re.sub(r"^> ?|[*`]", "", section, flags=re.MULTILINE)
+    labels = r"^(Not required:|Example:|Intent\.)"
+    parts = re.split(labels, plain, flags=re.MULTILINE)[1:]
+    said = zip(parts[::2], parts[1::2], strict=True)
+    return {label: " ".join(text.partition("\n\n")[0].split()) for label, text in said}

@@ -1,0 +1,100 @@
+"""`memproto explain`: what is behind a requirement, however its id was typed."""
+
+import io
+import sys
+
+import pytest
+
+from memproto import cli, explain, spec
+from memproto.errors import NoSuchRequirement
+from scripts import make_mutants
+
+CHECKED = [item for item in spec.requirements().values() if not item.unchecked]
+
+
+def test_the_file_of_mutants_is_what_the_shelf_gives():
+    written = make_mutants.FILE.read_text("utf-8")
+    assert written == make_mutants.text(), "run: python -P scripts/make_mutants.py"
+
+
+def test_every_checked_requirement_has_a_mutant_to_show():
+    assert [item.id for item in CHECKED if item.id not in explain.mutants()] == []
+
+
+def test_every_source_has_a_title():
+    sources = {name for item in spec.requirements().values() for name in item.sources}
+    assert sources - {"seed"} <= set(explain.classes())
+
+
+def test_a_requirement_is_shown_with_rule_intent_causes_fix_reports_command_and_mutant():
+    shown = explain.explained("MP-TURN-003")
+    item = spec.requirement("MP-TURN-003")
+    for text in (item.text, item.intent, item.fix, item.clause):
+        assert text in " ".join(shown.split())
+    assert "  causes    - last turn stays in the batch" in shown
+    assert "A7: turns that wait in a batch are lost at the end" in shown
+    assert "  run       pytest --memproto=TARGET --memproto-clause=MP-TURN-003\n" in shown
+    assert "    class LastTurnStaysInTheBatch(Journal):" in shown
+
+
+def test_what_the_chapter_adds_is_shown():
+    shown = " ".join(explain.explained("MP-WRITE-005").split())
+    assert "not asked a particular class among the named errors." in shown
+    assert "example a store of 2,200 characters that is full raises WriteRefused" in shown
+
+
+def test_prose_fits_a_narrow_terminal():
+    for item in CHECKED:
+        rows = explain.explained(item.id, 60).partition("\n\n")[0].splitlines()
+        prose = [row for row in rows[1:] if not row.startswith(("  clause", "  run"))]
+        # A single word that is longer than a line stays whole.
+        assert [row for row in prose if len(row) > 60 and len(row[12:].split()) > 1] == []
+
+
+@pytest.mark.parametrize(
+    "typed", ["MP-SHUT-002", "mp-shut-002", "mp shut 2", "SHUT-002", "shut_2", "Shut002", "MPSHUT2"]
+)
+def test_an_id_is_known_however_it_is_typed(typed):
+    assert explain.explained(typed).startswith("MP-SHUT-002 (")
+
+
+@pytest.mark.parametrize("typed", ["MP-SHUT", "shut", "mp shut"])
+def test_an_area_lists_its_requirements(typed):
+    ids = [row.split()[0] for row in explain.explained(typed, 200).splitlines()]
+    assert ids == [item.id for item in spec.select(["MP-SHUT"], "provider")]
+
+
+def test_the_beginning_of_a_number_lists_too():
+    rows = explain.explained("MP-TOOL-01", 200).splitlines()
+    assert {row[: len("MP-TOOL-01")] for row in rows} == {"MP-TOOL-01"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("MP-SHTU-002", "MP-SHUT-002"),
+        ("recal", "MP-RECALL"),
+        ("recal 2", "MP-RECALL-002"),
+        ("MP-HOST-RECAL-004", "MP-HOST-RECALL-004"),
+    ],
+)
+def test_a_misspelt_id_gets_a_suggestion(typed, meant):
+    with pytest.raises(NoSuchRequirement, match=f"did you mean '{meant}'"):
+        explain.explained(typed)
+
+
+@pytest.mark.parametrize("typed", ["", "-", "ł", "1234", "MP", "MP-", "everything else"])
+def test_what_is_no_id_at_all_is_one_message_and_exit_code_4(typed, capsys):
+    assert cli.main(["explain", "--", typed]) == 4
+    assert capsys.readouterr().err.startswith("memproto explain: ")
+
+
+def test_several_words_are_one_id(capsys):
+    assert cli.main(["explain", "mp", "shut", "2"]) == 0
+    assert capsys.readouterr().out.startswith("MP-SHUT-002 (")
+
+
+def test_a_terminal_without_unicode_does_not_stop_it(monkeypatch):
+    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", file)
+    assert all(cli.main(["explain", item.id]) == 0 for item in CHECKED[::9])
