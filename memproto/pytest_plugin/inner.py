@@ -5,6 +5,7 @@ Items are clients of a `Judge`; under pytest-xdist each worker has judges of its
 from the first contact that the controller made.
 """
 
+import datetime as dt
 import json
 import signal
 from pathlib import Path
@@ -15,11 +16,11 @@ import pytest
 
 from memproto import spec
 from memproto.errors import KitUsageError
-from memproto.pytest_plugin import terminal
+from memproto.pytest_plugin import junit, summary, terminal
 from memproto.pytest_plugin.items import PROPERTY, USAGE, ClauseItem, SuiteDirectory, Target, rows
 from memproto.pytest_plugin.options import check_options, narrowed, time_scale
 from memproto.report import document
-from memproto.testing import noise, roots, settings, vitals
+from memproto.testing import noise, roots, settings, vitals, waivers, withheld
 from memproto.testing.contact import Contact, Order
 from memproto.testing.judge import SCORED_AT_CONTACT, Judge
 from memproto.testing.noise import Noise
@@ -40,7 +41,7 @@ def configure(config: pytest.Config) -> None:
         if not (suite.is_worker or config.option.collectonly):
             suite.meet_all()
     except KitUsageError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise pytest.UsageError(withheld.without_credentials(str(error))) from None
     config.pluginmanager.register(suite, "memproto-suite")
 
 
@@ -68,6 +69,7 @@ class Suite:
         self.usage = ""
         self._is_interrupted = self._is_closed = False
         self.targets: list[Target] = []
+        self.today = self._today()
         self.root = self._root()
         self.noise = self._noise()
         self.targets = self._targets()
@@ -84,6 +86,11 @@ class Suite:
         # However the run ends, pytest does this last; workers have gone by then.
         self.config.add_cleanup(self._sweep)
         return root
+
+    def _today(self) -> dt.date:
+        if self.worker_input is not None:
+            return dt.date.fromisoformat(self.worker_input["memproto_today"])
+        return waivers.today()
 
     def _noise(self) -> Noise:
         if self.worker_input is not None:
@@ -104,16 +111,20 @@ class Suite:
 
     def _target(self, name: str, side: spec.Side) -> Target:
         directory = Path(self.config.invocation_params.dir)
+        given = settings.read(name, directory)
+        strict = self.config.option.memproto_strict
         order = Order(
             name,
             side,
-            settings.read(name, directory),
+            given,
             self.config.option.memproto_profile,
             int(self.config.option.memproto_seed),
             directory,
             time_scale(),
             self.noise.slowdown,
             1 if self.worker_input is None else int(self.worker_input["workercount"]),
+            waivers.book(given.waivers, self.today, side=side, strict=strict),
+            self.config.option.memproto_spec,
         )
         wanted = spec.select(self.config.option.memproto_clause, side)
         contact = None
@@ -152,6 +163,7 @@ class Suite:
     def pytest_configure_node(self, node: Any) -> None:
         """Give a worker what first contact found."""
         node.workerinput["memproto_root"] = str(self.root)
+        node.workerinput["memproto_today"] = str(self.today)
         node.workerinput["memproto_noise"] = self.noise.as_dict()
         node.workerinput["memproto_contacts"] = {
             f"{target.order.side} {target.order.target}": target.judge.contact.as_dict()
@@ -183,15 +195,28 @@ class Suite:
 
     # -- results ----------------------------------------------------------------------------------
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the results that an item left in its report."""
+        report.longrepr = junit.placed(report.longrepr)
         faults = [str(value) for name, value in report.user_properties if name == USAGE]
         self.usage = self.usage or "".join(faults[:1])
         found = [value for name, value in report.user_properties if name == PROPERTY]
+        if found and isinstance(report.longrepr, str):
+            report.longrepr = terminal.fit(report.longrepr, is_shown=self._is_shown)
         if found and report.when == "call":
             self._take(json.loads(str(found[0])))
         elif report.failed and not found:
             self._lost(report)
+        if report.when == "teardown":
+            # The file of --junitxml takes what is left then.
+            report.user_properties = junit.readable(report.user_properties)
+
+    @property
+    def _is_shown(self) -> bool:
+        """Whether somebody looks at a terminal, rather than at what was written to a file."""
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        return bool(getattr(reporter, "isatty", False))
 
     def _lost(self, report: pytest.TestReport) -> None:
         """Book an item that failed without results: its worker died, or the kit itself raised."""
@@ -209,13 +234,15 @@ class Suite:
                     book = target.results if is_shown and row["shown"] else target.met
                     book.append(Result.from_dict(row["result"]))
 
-    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> terminal.Status | None:
         """Show each outcome by its own word and letter."""
         if report.when != "call":
             return None
         for name, value in report.user_properties:
             if name == PROPERTY:
-                return terminal.status(json.loads(str(value)))
+                is_quiet = self.config.option.verbose < 0 and not report.failed
+                rows = json.loads(str(value))
+                return terminal.status(rows, is_red=report.failed, is_quiet=is_quiet)
             if name == USAGE:
                 return "usage error", "E", "USAGE ERROR"
         return None
@@ -279,7 +306,9 @@ class Suite:
         if self.usage:
             terminal.complain(self.config, f"ERROR: {self.usage}")
         if self.document is not None:
-            terminal.summary(terminalreporter, self.document, [t.messages() for t in self.targets])
+            messages = [target.messages() for target in self.targets]
+            declared = [target.judge.contact.capabilities for target in self.targets]
+            summary.summary(terminalreporter, self.document, messages, declared)
 
 
 def _judged(target: Target) -> document.Judged:

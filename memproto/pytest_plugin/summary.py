@@ -1,0 +1,216 @@
+"""What the user sees at the end: of each target its chapters, what is open, and the verdict."""
+
+import re
+from collections import Counter
+from typing import Any
+
+from memproto import spec
+from memproto.operations import OPERATIONS, hook_name
+from memproto.pytest_plugin import terminal
+from memproto.pytest_plugin.next_steps import next_steps
+from memproto.report.verdict_line import verdict_line
+from memproto.report.waiver_lines import waiver_lines
+from memproto.testing import incidents
+from memproto.testing.needs import wanted
+from memproto.testing.outcomes import OPEN, Outcome
+
+_WORDS = {
+    "pass": "passed",
+    "fail": "failed",
+    "warn": "warned",
+    "not_applicable": "not applicable",
+    "kit_error": "kit errors",
+    "not_run": "not run",
+    "not_scored": "not scored",
+}
+
+_COLOURS = {"CONFORMANT": "green", "NON-CONFORMANT": "red", "INCOMPLETE": "yellow"}
+
+#: Outcomes that a chapter says in words of their own, or in none.
+_NEED = frozenset({Outcome.UNTESTABLE, Outcome.INCONCLUSIVE})
+
+#: A chapter with nothing else says nothing about the target.
+_SILENT = frozenset({Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED, Outcome.NOT_RUN})
+
+#: How many lines with reasons a summary shows before it refers to the report.
+_MOST_REASONS = 12
+
+#: How many hooks the lines on time name.
+_MOST_HOOKS = 3
+
+
+def summary(
+    reporter: Any,
+    document: dict[str, Any],
+    messages: list[list[str]],
+    declared: list[dict[str, Any]],
+) -> None:
+    """
+    Print a block for each target, its verdict last.
+
+    `messages` are those that no item has shown, `declared` what each target said of itself. A
+    quiet run prints those messages and the verdicts, a verbose one every chapter and reason.
+    """
+    for report, unseen, said in zip(document["reports"], messages, declared, strict=True):
+        Block(reporter, report).write(unseen, said)
+    if reporter.verbosity >= 0:
+        reporter.write_line(f"exit code {document['exit_code']}")
+    _settle_colour(reporter, document)
+
+
+def _settle_colour(reporter: Any, document: dict[str, Any]) -> None:
+    """Let pytest's own last line be as green as the verdict: what does not apply is no warning."""
+    if document["exit_code"] == 0 and reporter.stats.get("passed"):
+        for outcome in (Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED):
+            reporter.stats.pop(outcome.replace("_", " "), None)
+
+
+class Block:
+    """What is printed about one target."""
+
+    def __init__(self, reporter: Any, report: dict[str, Any]) -> None:
+        self._reporter = reporter
+        self._report = report
+        self._columns = terminal.width()
+        self._is_verbose = reporter.verbosity > 0
+
+    def write(self, unseen: list[str], declared: dict[str, Any]) -> None:
+        """Print all of it."""
+        is_quiet = self._reporter.verbosity < 0
+        if not is_quiet:
+            title = f"{self._report['side']} {self._report['target']}"
+            self._reporter.section(terminal.writable(title), sep="-")
+        for text in unseen:
+            self._line(terminal.fit(text, is_shown=self._reporter.isatty) + "\n")
+        if not is_quiet:
+            self._chapters()
+            self._reasons()
+            self._totals()
+            self._next()
+        for said, is_red in waiver_lines(self._report):
+            self._line(f"  {said}", **{"red" if is_red else "yellow": True})
+        verdict = self._report["verdict"] or "KIT ERROR"
+        self._line(
+            verdict_line(self._report, declared), bold=True, **{_COLOURS.get(verdict, "red"): True}
+        )
+
+    def _line(self, text: str, **markup: bool) -> None:
+        self._reporter.write_line(terminal.writable(text), **markup)
+
+    def _prose(self, text: str, **markup: bool) -> None:
+        self._line(terminal.filled(text, self._columns, "  ", "    "), **markup)
+
+    # -- chapters ---------------------------------------------------------------------------------
+
+    def _chapters(self) -> None:
+        rows: dict[str, list[dict[str, Any]]] = {}
+        for row in self._report["results"]:
+            rows.setdefault(spec.requirement(row["id"]).anchor.partition(".")[0], []).append(row)
+        silent: dict[str, list[str]] = {}
+        for chapter, found in rows.items():
+            outcomes = {Outcome(row["outcome"]) for row in found}
+            if outcomes <= _SILENT and not self._is_verbose:
+                worst = "not run" if Outcome.NOT_RUN in outcomes else "not applicable"
+                silent.setdefault(worst, []).append(chapter)
+            else:
+                self._chapter(chapter, found, outcomes)
+        for word, chapters in silent.items():
+            self._prose(f"{word}: {_listed(chapters, is_short=word == 'not run')}")
+
+    def _chapter(self, name: str, rows: list[dict[str, Any]], outcomes: set[Outcome]) -> None:
+        red = outcomes & {Outcome.FAIL, Outcome.KIT_ERROR}
+        doubtful = outcomes & (OPEN | {Outcome.WARN})
+        markup = {"red": True} if red else {"yellow": True} if doubtful else {}
+        said = terminal.filled(_fared(rows), self._columns, f"  {name:<17} ", " " * 20)
+        self._line(said, **markup)
+
+    # -- reasons ----------------------------------------------------------------------------------
+
+    def _reasons(self) -> None:
+        """Why something was not decided, equal reasons together; and what only warned."""
+        reasons: dict[str, list[str]] = {}
+        for row in self._report["results"]:
+            if row["outcome"] == Outcome.WARN:
+                said = f"expected {row['expected']}; observed {row['observed']}"
+                self._prose(f"{row['id']} warns: {said}")
+            elif row["outcome"] in OPEN and row["outcome"] != Outcome.NOT_RUN:
+                reasons.setdefault(f"{row['outcome']}: {row['reason']}", []).append(row["id"])
+        most = len(reasons) if self._is_verbose else _MOST_REASONS
+        for reason, ids in list(reasons.items())[:most]:
+            shown = ", ".join(ids[:4]) + (f" and {len(ids) - 4} more" if len(ids) > 4 else "")
+            self._prose(f"{shown}: {reason}")
+        if len(reasons) > most:
+            self._prose(f"... and {len(reasons) - most} more reasons: -v, or --memproto-report")
+
+    # -- the end ----------------------------------------------------------------------------------
+
+    def _totals(self) -> None:
+        self._prose(_counted(self._report["counts"]))
+        if self._report["cost"]["hooks"]:
+            self._prose(self._cost())
+        slowest = self._slowest()
+        if slowest:
+            self._prose(f"slowest: {slowest}")
+
+    def _cost(self) -> str:
+        """How much of the time was the target's own, and what it was asked most of all."""
+        cost = self._report["cost"]
+        longest = sorted(cost["hooks"].items(), key=lambda item: -item[1][2])[:_MOST_HOOKS]
+        shown = ", ".join(
+            f"{self._hook(name)} {calls} times ({total_s:.1f} s)"
+            for name, (calls, _, total_s) in longest
+        )
+        spent = f"{cost['hooks_s']:.1f} s of {cost['checks_s']:.1f} s"
+        return f"{spent} in the {self._report['side']}: {shown}"
+
+    def _slowest(self) -> str:
+        """The calls that came nearest to their budgets."""
+        scale = self._report["environment"].get("time_scale", 1.0)
+        found = [
+            (longest_s / (incidents.BUDGETS_S[name] * scale), name, longest_s)
+            for name, (_, longest_s, _) in self._report["cost"]["hooks"].items()
+            if name in incidents.BUDGETS_S
+        ]
+        return ", ".join(
+            f"{self._hook(name)} {longest_s:.2f} s of {incidents.BUDGETS_S[name] * scale:g} s"
+            for _, name, longest_s in sorted(found, reverse=True)[:_MOST_HOOKS]
+        )
+
+    def _hook(self, operation: str) -> str:
+        if operation not in OPERATIONS:
+            return operation
+        return hook_name(operation, self._report["binding"] or "native")
+
+    def _next(self) -> None:
+        steps = next_steps(self._report)
+        if steps:
+            self._line("  next:")
+        for step in steps:
+            self._line(f"    {step}")
+
+
+def _fared(rows: list[dict[str, Any]]) -> str:
+    """`58 passed, 0 failed, 21 need: backend`."""
+    counts = Counter(row["outcome"] for row in rows if row["outcome"] not in _NEED)
+    needs = Counter(wanted(row["outcome"], row["reason"] or "") for row in rows if _needs(row))
+    open_ones = [f"{count} {said}" for said, count in needs.most_common()]
+    always = [f"{counts.pop(name, 0)} {_WORDS[name]}" for name in ("pass", "fail")]
+    return ", ".join([*always, *filter(None, [_counted(counts)]), *open_ones])
+
+
+def _needs(row: dict[str, Any]) -> bool:
+    return row["outcome"] in _NEED
+
+
+def _counted(found: Counter[str] | dict[str, int]) -> str:
+    return ", ".join(
+        f"{found[str(outcome)]} {_WORDS.get(outcome, str(outcome))}"
+        for outcome in Outcome
+        if found.get(str(outcome))
+    )
+
+
+def _listed(chapters: list[str], *, is_short: bool) -> str:
+    if is_short and len(chapters) > _MOST_HOOKS:
+        return f"{len(chapters)} chapters"
+    return ", ".join(re.sub(r"^\d+-", "", name) for name in chapters)

@@ -1,0 +1,232 @@
+"""What a run shows at its end: chapters, what is open, what to do, one line of a fixed form."""
+
+import io
+import re
+
+import pytest
+from _pytest.terminal import TerminalReporter
+
+from memproto import spec
+from memproto.pytest_plugin import next_steps, summary, terminal
+from memproto.report import document
+from memproto.report.verdict_line import verdict_line
+from memproto.testing import needs
+from memproto.testing.contact import Contact, Order
+from memproto.testing.outcomes import Outcome, Result
+
+DECLARED = {"isolates": ["user", "profile"], "retention": "derived", "extensions": ["tools"]}
+
+#: As documented in docs/reading-a-failure.md.
+FORM = re.compile(
+    r"memproto \d+\.\d+ · (?P<target>\S+) · (?P<binding>native|hermes|host)"
+    r"(?: · isolates=[\w,-]+)?(?: · retention=\w+)? · kit \S+ · "
+    r"(?P<verdict>CONFORMANT|NON-CONFORMANT|INCOMPLETE)(?: (?P<parts>[a-z_]+(?:, [a-z_]+)*))?"
+)
+
+
+def built(outcomes=None, declared=DECLARED, **facts):
+    """The document of one target that holds everything but `outcomes`."""
+    found = {item.id: Result(item.id, Outcome.PASS) for item in spec.select([], "provider")}
+    found |= {result.id: result for result in outcomes or []}
+    contact = Contact("hermes", capabilities=declared)
+    judged = document.Judged(Order("hermes:mine"), contact, list(found.values()))
+    return document.build([judged], document.RunFacts(**facts))
+
+
+def line(outcomes=None, declared=DECLARED, **facts):
+    return verdict_line(built(outcomes, declared, **facts)["reports"][0], declared)
+
+
+def open_(requirement, reason):
+    return Result(requirement, Outcome.UNTESTABLE, reason=reason)
+
+
+RED = Result("MP-TOOL-002", Outcome.FAIL, "a name", "none", "mine.py:3")
+BACKEND = "nobody answers; needs: the setting `backend`"
+
+
+@pytest.fixture
+def show(monkeypatch, pytestconfig):
+    """The text of a summary, on a terminal with so many columns."""
+
+    def shown(found, *, columns=80, verbosity=0, messages=(), colour=False):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        file = io.StringIO()
+        reporter = TerminalReporter(pytestconfig, file)
+        reporter._tw.hasmarkup = colour
+        reporter.isatty = True
+        monkeypatch.setattr(TerminalReporter, "verbosity", verbosity)
+        summary.summary(reporter, found, [list(messages)], [DECLARED])
+        return file.getvalue()
+
+    return shown
+
+
+# -- the verdict -----------------------------------------------------------------------------------
+
+
+def test_the_verdict_line_names_target_binding_declarations_kit_and_what_holds():
+    said = line()
+    assert said.startswith("memproto 1.0 · hermes:mine · hermes · isolates=profile,user · ")
+    assert " · retention=derived · kit " in said
+    assert said.endswith(" · CONFORMANT core, tools")
+
+
+@pytest.mark.parametrize(
+    ("result", "end"),
+    [
+        (RED, "NON-CONFORMANT tools"),
+        (Result("MP-TURN-001", Outcome.FAIL), "NON-CONFORMANT core"),
+        (open_("MP-TURN-001", ""), "INCOMPLETE core"),
+    ],
+)
+def test_the_parts_are_those_to_which_the_verdict_is_due(result, end):
+    assert line([result]).endswith(f" · {end}")
+    assert FORM.fullmatch(line([result]))
+
+
+@pytest.mark.parametrize("declared", [{}, {"isolates": [], "retention": ""}, DECLARED])
+def test_every_verdict_line_is_of_the_documented_form(declared):
+    assert FORM.fullmatch(line(declared=declared))
+
+
+def test_what_a_provider_declares_cannot_forge_a_verdict():
+    said = line([RED], {"retention": "x · CONFORMANT core\nmemproto"})
+    assert "\n" not in said
+    assert " · CONFORMANT" not in said
+
+
+def test_a_run_that_the_kit_failed_in_has_no_verdict():
+    assert line([Result("MP-TURN-001", Outcome.KIT_ERROR)]).endswith(" · KIT ERROR")
+
+
+# -- the summary -----------------------------------------------------------------------------------
+
+
+def test_a_chapter_counts_what_passed_failed_and_what_is_needed(show):
+    found = [open_(f"MP-FAULT-00{n}", BACKEND) for n in (1, 2, 3)]
+    chapters = [row for row in show(built(found)).splitlines() if "82-faults" in row]
+    assert chapters == ["  82-faults         8 passed, 0 failed, 3 need: backend"]
+
+
+def test_what_depends_on_a_violated_rule_is_counted_behind_it(show):
+    reason = "depends on MP-TURN-002, which is violated: it raised"
+    found = show(built([open_("MP-TURN-001", reason), Result("MP-TURN-002", Outcome.FAIL)]))
+    assert "1 behind MP-TURN-002" in found
+
+
+def test_chapters_that_say_nothing_share_a_line_unless_all_are_asked_for(show):
+    away = [
+        Result(i.id, Outcome.NOT_APPLICABLE)
+        for i in spec.select(["MP-PREWARM", "MP-BACKUP"], "provider")
+    ]
+    assert "  not applicable: backup, prewarm\n" in show(built(away))
+    assert "  62-prewarm        0 passed, 0 failed, 4 not applicable\n" in show(
+        built(away), verbosity=1
+    )
+
+
+def test_the_slowest_calls_stand_beside_their_budgets(show):
+    hooks = {"recall": [3, 2.5, 3.0], "record": [90, 0.2, 9.0], "name": [1, 0.0, 0.0]}
+    found = show(built([Result("MP-TURN-001", Outcome.PASS, hooks=hooks)]))
+    assert "  slowest: prefetch 2.50 s of 5 s, sync_turn 0.20 s of 15 s, name" in found
+
+
+@pytest.mark.parametrize("verbosity", [0, 1])
+def test_no_line_of_prose_is_longer_than_a_narrow_terminal(show, verbosity):
+    hooks = {"recall": [3, 2.5, 3.0], "record": [90, 0.2, 9.0], "mirror": [1, 0.0, 0.0]}
+    reasons = [open_(f"MP-FAULT-00{n}", f"{BACKEND}, {n}") for n in range(1, 9)]
+    warned = Result("MP-TURN-001", Outcome.WARN, "a turn " * 9, "none " * 9, hooks=hooks)
+    rows = show(built([*reasons, warned]), columns=60, verbosity=verbosity).splitlines()
+    assert [row for row in rows if len(row) > 60 and not row.startswith("memproto 1.0")] == []
+
+
+def test_a_quiet_run_prints_the_verdict_and_nothing_else(show):
+    assert FORM.fullmatch(show(built([RED]), verbosity=-1).strip())
+
+
+def test_what_no_item_showed_is_printed_in_a_quiet_run_too(show):
+    assert show(built([RED]), verbosity=-1, messages=["MP-LOAD-003 is"]).startswith("MP-LOAD-003")
+
+
+@pytest.mark.parametrize(
+    ("result", "colour"), [(None, 32), (RED, 31), (open_("MP-TURN-001", ""), 33)]
+)
+def test_the_verdict_has_a_colour_of_its_own_where_colours_are_wanted(show, result, colour):
+    found = built([result] if result else [])
+    assert f"\x1b[{colour}m" in show(found, colour=True).splitlines()[-2]
+    assert "\x1b" not in show(found)
+
+
+# -- what to do next -------------------------------------------------------------------------------
+
+
+def test_a_red_run_is_followed_by_explaining_and_reproducing():
+    assert next_steps.next_steps(built([RED])["reports"][0]) == [
+        "memproto explain MP-TOOL-002",
+        "pytest --memproto=hermes:mine --memproto-clause=MP-TOOL-002",
+    ]
+
+
+def test_an_incomplete_run_is_followed_by_the_setting_that_decides_most():
+    found = [open_(f"MP-FAULT-00{n}", BACKEND) for n in (1, 2, 3)]
+    found.append(open_("MP-TURN-001", "it says no; needs: the setting `env`, or a `factory`"))
+    steps = next_steps.next_steps(built(found)["reports"][0])
+    assert steps == ["set `backend`: 3 requirements need it; docs/settings.md"]
+
+
+def test_a_conformant_run_needs_nothing():
+    assert next_steps.next_steps(built()["reports"][0]) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        (BACKEND, "need: backend"),
+        ("nothing came; needs: `service` or `env` where it is away", "need: service or env"),
+        ('no; needs: `declares.extensions = ["tools"]`', "need: declares.extensions"),
+        ("no; needs: a user other than root", "need: a user other than root"),
+        ("needs MP-AVAIL-001 (fail): it raised", "behind MP-AVAIL-001"),
+        ("it was too fast", "untestable"),
+    ],
+)
+def test_what_is_needed_is_read_out_of_the_reason(reason, said):
+    assert needs.wanted("untestable", reason) == said
+
+
+# -- terminals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8", "no-such-encoding"])
+def test_any_terminal_can_take_what_is_written(encoding):
+    text = "memproto 1.0 · mine · 'Ł\udc80\n'"
+    shown = terminal.writable(text, encoding)
+    assert shown.count("\n") == 1
+    if encoding != "no-such-encoding":
+        shown.encode(encoding)
+
+
+def test_the_parts_of_a_verdict_stay_apart_where_there_is_no_middle_dot():
+    assert terminal.writable("memproto 1.0 · mine", "ascii") == "memproto 1.0 | mine"
+
+
+def test_only_the_prose_of_a_failure_is_broken_at_the_edge_of_a_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    text = f"head\n  fix       {'a repair ' * 20}\n  reproduce pytest {'--memproto=x ' * 9}"
+    rows = terminal.fit(text, is_shown=True).split("\n")
+    assert max(map(len, rows[:-1])) <= 60
+    assert rows[-1] == text.rpartition("\n")[2]
+    assert terminal.fit(text, is_shown=False) == text
+
+
+def rows(outcome):
+    return [{"shown": True, "waived": False, "result": Result("MP-TURN-001", outcome).as_dict()}]
+
+
+def test_a_warning_for_which_a_strict_run_is_red_counts_as_failed():
+    assert terminal.status(rows(Outcome.WARN), is_red=True, is_quiet=False)[0] == "failed"
+    assert terminal.status(rows(Outcome.WARN), is_red=False, is_quiet=False)[0] == "warn"
+
+
+def test_a_quiet_run_shows_no_letter_for_what_is_not_red():
+    assert terminal.status(rows(Outcome.PASS), is_red=False, is_quiet=True) == ("passed", "", "")
