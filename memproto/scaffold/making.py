@@ -1,0 +1,64 @@
+"""A new provider's directory: the templates, with its name in them."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from memproto.errors import KitUsageError
+from memproto.scaffold.naming import Name, named
+
+#: The name that the templates have.
+EXAMPLE = Name("example-memory", "example_memory", "ExampleMemory")
+
+_TEMPLATES = Path(__file__).with_name("templates")
+
+
+def new(text: str, directory: Path, *, hermes: bool = False) -> Path:
+    """
+    Make the directory of a provider called `text` in `directory`; gives its path.
+
+    Writes into a directory of its own only, and removes it again where it cannot be finished.
+
+    Raises:
+        KitUsageError: It is no name of a provider, or something of that name is there.
+        OSError: The directory cannot be written.
+
+    """
+    name = named(text, hermes=hermes)
+    folder = directory / name.label
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        fix = "choose another name, or another working directory; nothing was changed"
+        raise KitUsageError(f"./{name.label}", "is there already", fix) from None
+    try:
+        _write(folder, name, "hermes" if hermes else "native")
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return folder
+
+
+def _write(folder: Path, name: Name, kind: str) -> None:
+    for root in (_TEMPLATES / "common", _TEMPLATES / kind):
+        for source in _files(root):
+            target = folder / _renamed(str(source.relative_to(root)), name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(_renamed(source.read_text("utf-8"), name), "utf-8")
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for path in sorted(root.rglob("*")):
+        # An installer compiles what ends in .py, templates too.
+        if path.is_file() and path.parent.name != "__pycache__":
+            yield path
+
+
+def _renamed(text: str, name: Name) -> str:
+    for old, fresh in (
+        (EXAMPLE.module, name.module),
+        (EXAMPLE.label, name.label),
+        (EXAMPLE.cls, name.cls),
+    ):
+        text = text.replace(old, fresh)
+    return text
