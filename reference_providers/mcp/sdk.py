@@ -1,0 +1,101 @@
+"""The official SDK, imported late, and what of it differs between its releases."""
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from .settings import Settings
+
+_GUARD = Path(__file__).with_name("guard.py")
+
+#: Below the home: what the server wrote to stderr since it was started last.
+LOG = "mcp-server.log"
+
+
+def is_installed() -> bool:
+    """Whether the SDK can be imported; does not import it."""
+    return importlib.util.find_spec("mcp") is not None
+
+
+def warm() -> None:
+    """Import what a session needs, which takes a second."""
+    for name in ("mcp", "mcp.client.stdio", "mcp.client.streamable_http"):
+        importlib.import_module(name)
+
+
+@contextlib.asynccontextmanager
+async def session(chosen: Settings) -> AsyncIterator[Any]:
+    """
+    A `ClientSession` with the server that the settings name, not initialized yet.
+
+    Ends the server on leaving, where it started one.
+    """
+    sdk = importlib.import_module("mcp")
+    way = _http(chosen) if chosen.url else _stdio(chosen)
+    async with way as streams, sdk.ClientSession(streams[0], streams[1]) as opened:
+        yield opened
+
+
+@contextlib.asynccontextmanager
+async def _http(chosen: Settings) -> AsyncIterator[Any]:
+    client = importlib.import_module("mcp.client.streamable_http")
+    made = importlib.import_module("mcp.shared._httpx_utils").create_mcp_http_client
+    async with (
+        made(headers=dict(chosen.headers)) as http,
+        client.streamable_http_client(chosen.url, http_client=http) as streams,
+    ):
+        yield streams
+
+
+@contextlib.asynccontextmanager
+async def _stdio(chosen: Settings) -> AsyncIterator[Any]:
+    stdio = importlib.import_module("mcp.client.stdio")
+    with _log(chosen.home / LOG) as log:
+        parameters = stdio.StdioServerParameters(
+            command=sys.executable,
+            args=["-I", "-S", str(_GUARD), str(os.getpid()), *chosen.command],
+            env={**stdio.get_default_environment(), **chosen.env},
+            cwd=chosen.home,
+        )
+        async with stdio.stdio_client(parameters, errlog=log) as streams:
+            yield streams
+
+
+@contextlib.contextmanager
+def _log(path: Path) -> Iterator[IO[str]]:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as log:
+        yield log
+
+
+async def tools(opened: Any) -> list[dict[str, Any]]:
+    """Every tool of the server, all pages, as on the wire."""
+    found: list[dict[str, Any]] = []
+    cursor: str | None = None
+    while True:
+        page = as_sent(await _page(opened, cursor))
+        found += page.get("tools", [])
+        cursor = page.get("nextCursor")
+        if not cursor or len(found) > _MOST_TOOLS:
+            return found
+
+
+_MOST_TOOLS = 1_000
+
+
+async def _page(opened: Any, cursor: str | None) -> Any:
+    if cursor is None:
+        return await opened.list_tools()
+    types = importlib.import_module("mcp.types")
+    return await opened.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+
+
+def as_sent(result: Any) -> dict[str, Any]:
+    """A result of the SDK as on the wire: its classes name their fields as Python does or not."""
+    sent: dict[str, Any] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return sent
