@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from memproto import __version__, explain, export, loading, spec
 from memproto.errors import KitUsageError, NoSuchRequirement
+from memproto.scaffold import command as scaffold
 from memproto.setup import dialogue, dotenv, status
 from memproto.setup.dialogue import SetupError
 from memproto.setup.hooks import ProviderFailed, attempt
@@ -60,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_setup(commands.add_parser("setup", help="ask what a provider needs to know, and save it"))
     _add_status(commands.add_parser("status", help="say whether a provider can start, or why not"))
     export.add_command(commands.add_parser("export-hermes", help="make a plugin of Hermes Agent"))
+    scaffold.add_command(commands.add_parser("new", help="make a provider package that conforms"))
     checked = commands.add_parser("check-trace", help="judge what a host did from its trace")
     check_trace.add(checked)
     checked.set_defaults(run=_check_trace)

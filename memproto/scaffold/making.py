@@ -1,5 +1,6 @@
 """A new provider's directory: the templates, with its name in them."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,19 +25,25 @@ def new(text: str, directory: Path, *, hermes: bool = False) -> Path:
         OSError: The directory cannot be written.
 
     """
+    folder = directory / text
+    if text and "/" not in text and os.path.lexists(folder):
+        raise _there(text)
     name = named(text, hermes=hermes)
-    folder = directory / name.label
     try:
         folder.mkdir()
     except FileExistsError:
-        fix = "choose another name, or another working directory; nothing was changed"
-        raise KitUsageError(f"./{name.label}", "is there already", fix) from None
+        raise _there(text) from None
     try:
         _write(folder, name, "hermes" if hermes else "native")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return folder
+
+
+def _there(text: str) -> KitUsageError:
+    fix = "choose another name, or another working directory; nothing was changed"
+    return KitUsageError(f"./{text}", "is there already", fix)
 
 
 def _write(folder: Path, name: Name, kind: str) -> None:

@@ -5,6 +5,7 @@ import importlib.util
 import keyword
 import re
 import sys
+import unicodedata
 
 from memproto.errors import KitUsageError
 from memproto.export import TAKEN
@@ -59,7 +60,8 @@ def named(text: str, *, hermes: bool = False) -> Name:
 
 def _mended(text: str) -> str:
     """The nearest name to one that is none."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", text.strip())
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", plain)
     parts = re.findall(r"[a-z0-9]+", spaced.lower())
     joined = "-".join(parts).lstrip("0123456789-")[:_MOST_CHARS].rstrip("-")
     return joined or "my-memory"
