@@ -12,7 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
-from memproto.reference_providers.honcho.standin import serving
+from .standin import serving
 
 _TIMEOUT_S = 10.0
 

@@ -86,8 +86,10 @@ def test_conclusions_and_cards_are_written_listed_and_deleted(server, connect):
 
 def test_a_file_becomes_messages(server, connect):
     ada, _, session = talk(connect())
-    session.upload_file(("notes.md", b"The boat is in Ostrava.", "text/markdown"), ada)
-    assert server.store.texts("s") == ["The boat is in Ostrava."]
+    session.upload_file(
+        ("notes.md", "Das Boot liegt in Mikulčice.\n".encode(), "text/markdown"), ada
+    )
+    assert server.store.texts("s") == ["Das Boot liegt in Mikulčice.\n"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,6 @@ Statuses, limits and shapes are those of server 3.0.12; what the real one leaves
 model is done with words (`thinking`). `serving` runs one; `Options` says of what kind.
 """
 
-from memproto.reference_providers.honcho.standin.server import Arrived, StandIn, serving
+from .server import Arrived, StandIn, serving
 
 __all__ = ["Arrived", "StandIn", "serving"]

@@ -5,14 +5,15 @@ Each is named as a test names it in `fail`; a number stands for `status` of it.
 """
 
 import contextlib
+import io
 import json
 import socket
 import struct
 import threading
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import Any
 
-from memproto.reference_providers.honcho.standin.limits import invalid
+from .limits import invalid
 
 #: Between two bytes of a slow answer: far below every timeout that is set for one read.
 _PAUSE_S = 0.2
@@ -38,7 +39,7 @@ class Exchange:
     def __init__(
         self,
         connection: socket.socket,
-        out: BinaryIO,
+        out: io.BufferedIOBase,
         given: Any,
         stopped: threading.Event,
         serve: Callable[[], bytes],

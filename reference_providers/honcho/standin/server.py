@@ -12,14 +12,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from memproto.reference_providers.honcho.standin import failures, texts, things
-from memproto.reference_providers.honcho.standin.failures import Exchange, Mode
-from memproto.reference_providers.honcho.standin.limits import Refused
-from memproto.reference_providers.honcho.standin.store import Store
-from memproto.reference_providers.honcho.standin.table import Answer, Call, Options, find
+from . import conclusions, failures, texts, things
+from .failures import Exchange, Mode
+from .limits import Refused
+from .store import Store
+from .table import Answer, Call, Options, find
 
 #: How often the server looks whether it is to end, and how long a test waits for what is due.
 _POLL_S, _DUE_S = 0.02, 10.0
+
+#: Importing them puts their routes into the table.
+_ROUTED = (conclusions, texts, things)
 
 
 @dataclasses.dataclass(frozen=True)

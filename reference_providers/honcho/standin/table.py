@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from memproto.reference_providers.honcho.standin.limits import Refused, name
-from memproto.reference_providers.honcho.standin.store import Session, Store, Workspace
+from .limits import MAX_PAGE, Refused, name, number
+from .store import Session, Store, Workspace
 
 PREFIX = "/v3/workspaces"
 
@@ -118,8 +118,6 @@ def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
 
 def page(call: Call, items: list[Any], size: int = 50) -> Answer:
     """One page of `items`, as the query asks for it."""
-    from memproto.reference_providers.honcho.standin.limits import MAX_PAGE, number
-
     size = number(call.query, "size", size, MAX_PAGE)
     at = number(call.query, "page", 1, 1 << 31)
     shown = items[(at - 1) * size : at * size]

@@ -1,17 +1,17 @@
-"""Routes of messages, contexts, search, conclusions and answers."""
+"""Routes of messages, contexts, search and answers."""
 
 import email.parser
 import email.policy
 from typing import Any
 
-from memproto.reference_providers.honcho.standin import limits, thinking
-from memproto.reference_providers.honcho.standin.limits import Refused
-from memproto.reference_providers.honcho.standin.store import Json, Workspace, new_id, now
-from memproto.reference_providers.honcho.standin.table import Answer, Call, page, route
-from memproto.reference_providers.honcho.standin.things import known_peer, open_session
+from . import limits, thinking
+from .filters import filtered
+from .limits import Refused
+from .store import Json, Workspace, new_id, now
+from .table import Answer, Call, page, route
+from .things import known_peer, open_session
 
 _MESSAGE_COLUMNS = ("id", "content", "peer_id", "session_id", "metadata", "created_at")
-_CONCLUSION_COLUMNS = ("id", "content", "observer_id", "observed_id", "session_id", "level")
 _STREAMED = 12
 
 
@@ -46,7 +46,11 @@ def form(data: bytes, kind: str) -> dict[str, str]:
     parser = email.parser.BytesParser(policy=email.policy.HTTP)
     parts = parser.parsebytes(head + data).iter_parts()
     named = ((part.get_param("name", header="content-disposition"), part) for part in parts)
-    return {str(name): part.get_payload(decode=True).decode("utf-8") for name, part in named}
+    return {str(name): _text(part.get_payload(decode=True)) for name, part in named}
+
+
+def _text(payload: Any) -> str:
+    return payload.decode("utf-8") if isinstance(payload, bytes) else ""
 
 
 def _stored(call: Call, parts: list[Json]) -> list[Json]:
@@ -74,7 +78,7 @@ def messages(call: Call) -> Answer:
     """List the messages of a session."""
     held = call.held()
     filters = (call.body or {}).get("filters")
-    found = _filtered(held.messages if held else [], filters, "Message", _MESSAGE_COLUMNS)
+    found = filtered(held.messages if held else [], filters, "Message", _MESSAGE_COLUMNS)
     return page(call, found[::-1] if call.query.get("reverse") == "true" else found)
 
 
@@ -112,8 +116,8 @@ def session_context(call: Call) -> Answer:
         kept = _after(kept, summary)
         budget -= summary["token_count"] if summary else 0
     told = {"id": call.session, "messages": thinking.within(kept, budget)}
-    told["summary"] = thinking.shown_summary(summary)
-    return Answer(200, {**told, **_of_target(call)})
+    shown = {"summary": thinking.shown_summary(summary)}
+    return Answer(200, {**told, **shown, **_of_target(call)})
 
 
 def _fitting(summaries: dict[str, Json], budget: int) -> Json | None:
@@ -234,75 +238,8 @@ def _found(call: Call, among: list[Json]) -> Answer:
     if viewer is not None:
         held = call.workspace.sessions
         among = [each for each in among if viewer in held[each["session_id"]].peers]
-    among = _filtered(among, filters, "Message", _MESSAGE_COLUMNS)
+    among = filtered(among, filters, "Message", _MESSAGE_COLUMNS)
     return Answer(200, thinking.ranked(query, among, strict=not call.options.has_embeddings)[:size])
-
-
-@route("POST", "/{workspace_id}/conclusions")
-def add_conclusions(call: Call) -> Answer:
-    """Store conclusions: all of them, or none."""
-    parts = limits.listed(limits.body(call.body), "conclusions")
-    for index, part in enumerate(parts):
-        limits.text(limits.body(part), "content", ("conclusions", index), least=1)
-    limits.no_special_tokens(parts, "conclusions")
-    limits.embeddable(parts, "conclusions")
-    for part in parts:
-        _known(call.workspace, part)
-    if not call.options.has_embeddings:
-        raise Refused(422, "The content could not be embedded")
-    made = [_conclusion(part) for part in parts]
-    call.workspace.conclusions.extend(made)
-    return Answer(201, made)
-
-
-def _known(workspace: Workspace, part: Json) -> None:
-    known_peer(workspace, limits.name(part, "observer_id"))
-    known_peer(workspace, limits.name(part, "observed_id"))
-    session = part.get("session_id")
-    if session is not None and session not in workspace.sessions:
-        raise limits.absent("Session", session, workspace.id)
-
-
-def _conclusion(part: Json) -> Json:
-    pair, text = (part["observer_id"], part["observed_id"]), part["content"].replace("\x00", "")
-    return thinking.conclusion(*pair, text, part.get("session_id"))
-
-
-@route("POST", "/{workspace_id}/conclusions/list")
-def conclusions(call: Call) -> Answer:
-    """List conclusions, the newest first."""
-    made = _chosen(call)[::-1]
-    return page(call, made[::-1] if call.query.get("reverse") == "true" else made)
-
-
-@route("POST", "/{workspace_id}/conclusions/query")
-def query_conclusions(call: Call) -> Answer:
-    """Find conclusions."""
-    given = limits.body(call.body)
-    query = limits.text(given, "query", least=1)
-    limits.query_size(query)
-    if not call.options.has_embeddings:
-        raise Refused(422, f"Query exceeds maximum token limit of {limits.MAX_EMBEDDED_TOKENS}.")
-    size = limits.count(given, "top_k", 10, limits.MAX_FOUND)
-    return Answer(200, thinking.ranked(query, _chosen(call))[:size])
-
-
-def _chosen(call: Call) -> list[Json]:
-    filters = (call.body or {}).get("filters")
-    made = call.workspace.conclusions
-    return _filtered(made, filters, "Document", _CONCLUSION_COLUMNS)
-
-
-@route("DELETE", "/{workspace_id}/conclusions/{conclusion_id}")
-def delete_conclusion(call: Call) -> Answer:
-    """Delete a conclusion."""
-    name, made = call.params["conclusion_id"], call.workspace.conclusions
-    kept = [each for each in made if each["id"] != name]
-    if len(kept) == len(made):
-        says = f"not found or does not belong to workspace {call.workspace.id}"
-        raise Refused(404, f"Document {name} {says}")
-    made[:] = kept
-    return Answer(204)
 
 
 @route("GET", "/{workspace_id}/queue/status")
@@ -323,20 +260,3 @@ def _work(messages: list[Json]) -> int:
 def _units(pending: int) -> Json:
     done = {"completed_work_units": 0, "in_progress_work_units": 0}
     return {"total_work_units": pending, **done, "pending_work_units": pending}
-
-
-def _filtered(
-    among: list[Json], filters: Json | None, model: str, columns: tuple[str, ...]
-) -> list[Json]:
-    for key, wanted in (filters or {}).items():
-        if key not in columns:
-            says = "is not allowed to be filtered on or does not exist on"
-            raise Refused(422, f"Column '{key}' {says} {model}")
-        among = [each for each in among if _fits(each[key], wanted)]
-    return among
-
-
-def _fits(value: Any, wanted: Any) -> bool:
-    if isinstance(wanted, dict) and isinstance(value, dict):
-        return all(value.get(key) == part for key, part in wanted.items())
-    return wanted == "*" or bool(value == wanted)

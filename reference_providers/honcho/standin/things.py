@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from memproto.reference_providers.honcho.standin import limits, thinking
-from memproto.reference_providers.honcho.standin.limits import Refused
-from memproto.reference_providers.honcho.standin.store import Json, Session, Workspace
-from memproto.reference_providers.honcho.standin.table import Answer, Call, page, route
+from . import limits, thinking
+from .limits import Refused
+from .store import Json, Session, Workspace
+from .table import Answer, Call, page, route
 
 
 def change(known: Json, given: Any) -> None:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from memproto.reference_providers.honcho.standin.limits import tokens
-from memproto.reference_providers.honcho.standin.store import (
+from .limits import tokens
+from .store import (
     Json,
     Session,
     Workspace,
