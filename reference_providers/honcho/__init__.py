@@ -1,1 +1,5 @@
 """Memory that a Honcho server keeps."""
+
+from .provider import HonchoMemoryProvider
+
+__all__ = ["HonchoMemoryProvider"]

@@ -1,0 +1,314 @@
+"""The connection to a server: what is asked of the SDK, with a deadline, and what its errors mean."""
+
+import contextlib
+import importlib.util
+import logging
+import math
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from memproto.errors import Misconfigured
+
+from .values import Observation
+
+log = logging.getLogger("memproto.honcho")
+
+T = TypeVar("T")
+
+#: For one request, unless its caller has less time.
+READ_S, WRITE_S = 2.0, 5.0
+
+#: The longest that a server is heeded which asks for time.
+LONGEST_WAIT_S = 30.0
+
+#: The server's page.
+_PAGE = 100
+
+
+class Fault(Exception):
+    """
+    A call that did not succeed. Its text holds nothing of what was sent or answered.
+
+    Attributes:
+        kind: `away`: it was not sent; `unsure`: it may have been done; `busy`: not now; `denied`:
+            the key is wrong; `missing`: there is no such thing, or route; `refused`: the content.
+        retry_after_s: When the server wants to be asked again, or None.
+
+    """
+
+    def __init__(self, kind: str, told: str, retry_after_s: float | None = None) -> None:
+        super().__init__(told)
+        self.kind = kind
+        self.retry_after_s = retry_after_s
+
+
+def is_installed() -> bool:
+    """Whether the SDK is there; imports nothing of it."""
+    return all(importlib.util.find_spec(name) is not None for name in ("honcho", "httpx"))
+
+
+class HonchoManager:
+    """
+    One client for one workspace; several providers may share it.
+
+    Every method may be called on any thread, blocks for at most its budget and raises `Fault`.
+
+    Raises:
+        Misconfigured: The SDK is missing, or cannot be imported.
+
+    """
+
+    def __init__(self, url: str, key: str, workspace: str) -> None:
+        try:
+            from honcho import Honcho
+
+            from . import transport
+        except ImportError as error:
+            fix = "pip install 'memproto[honcho]'"
+            raise Misconfigured(f"the SDK honcho-ai cannot be imported; fix: {fix}") from error
+        self.url, self.workspace = url, workspace
+        self._transport = transport
+        self._wires = transport.Wires()
+        self._client = transport.client(url, self._wires)
+        self._sdk = Honcho(
+            api_key=key,
+            base_url=url,
+            workspace_id=workspace,
+            max_retries=0,
+            timeout=60.0,
+            http_client=self._client,
+        )
+        self._lock = threading.Lock()
+        self._known: dict[str, Observation] = {}
+
+    def close(self) -> None:
+        """End what is under way, and every connection."""
+        self._wires.abort()
+        with contextlib.suppress(Exception):
+            self._client.close()
+
+    def call(self, budget_s: float, do: Callable[[], T]) -> T:
+        """Do something within a budget; every error is a `Fault`."""
+        try:
+            with self._transport.within(budget_s):
+                return do()
+        except Fault:
+            raise
+        except Exception as error:
+            fault = _fault(error)
+        log.debug("honcho: %s", fault)
+        raise fault
+
+    @contextlib.contextmanager
+    def budget(self, budget_s: float) -> Iterator[None]:
+        """Everything in the body takes at most so long together."""
+        with self._transport.within(budget_s):
+            yield
+
+    # -- objects of the SDK, made without a request -----------------------------------------------
+
+    def _peer(self, name: str) -> Any:
+        from honcho.peer import Peer
+
+        return Peer(name, self._sdk)
+
+    def _session(self, name: str) -> Any:
+        from honcho.session import Session
+
+        return Session(name, self._sdk)
+
+    # -- sessions ---------------------------------------------------------------------------------
+
+    def ready(self, place: dict[str, str], wanted: Observation) -> Observation:
+        """
+        Have the session with its two peers; once for each session.
+
+        Gives who observes whom: what the server has for peers that are there already, else what is
+        wanted.
+        """
+        name = place["session"]
+        with self._lock:
+            if name in self._known:
+                return self._known[name]
+        found = self.call(WRITE_S, lambda: self._made(place, wanted))
+        with self._lock:
+            self._known[name] = found
+        return found
+
+    def _made(self, place: dict[str, str], wanted: Observation) -> Observation:
+        from honcho.api_types import SessionPeerConfig
+
+        session = self._session(place["session"])
+        self._answered(lambda: self._sdk.session(place["session"]))
+        members = {peer.id for peer in self._answered(session.peers) or ()}
+        new = {
+            "user": SessionPeerConfig(observe_me=wanted.user_me, observe_others=wanted.user_others),
+            "ai": SessionPeerConfig(observe_me=wanted.ai_me, observe_others=wanted.ai_others),
+        }
+        absent = [(place[who], flags) for who, flags in new.items() if place[who] not in members]
+        if absent:
+            session.add_peers(absent)
+        flags = {}
+        for who in new:
+            known = None
+            if place[who] in members:
+                known = self._answered(lambda: session.get_peer_configuration(place[who]))  # noqa: B023
+            for short, key in (("me", "observe_me"), ("others", "observe_others")):
+                value = getattr(known, key, None)
+                usual = getattr(wanted, f"{who}_{short}")
+                flags[f"{who}_{short}"] = usual if value is None else value
+        return Observation(**flags)
+
+    @staticmethod
+    def _answered(ask: Callable[[], T]) -> T | None:
+        """What the server answers; None where a newer one says more than the SDK can read."""
+        try:
+            return ask()
+        except ValueError as error:  # pydantic's errors are ValueErrors; the SDK's are not
+            log.debug("honcho: an answer cannot be read: %s", type(error).__name__)
+            return None
+
+    # -- messages ---------------------------------------------------------------------------------
+
+    def post(self, session: str, messages: list[dict[str, Any]]) -> None:
+        """Store up to 100 messages: all of them or none."""
+        from honcho.api_types import MessageCreateParams
+
+        made = [MessageCreateParams(**message) for message in messages]
+        self.call(
+            WRITE_S, lambda: self._answered(lambda: self._session(session).add_messages(made))
+        )
+
+    def parts(self, session: str, turn_id: str) -> set[int]:
+        """Which parts of a turn the server has."""
+        asked = {"metadata": {"turn_id": turn_id}}
+
+        def ask() -> set[int]:
+            page = self._session(session).messages(filters=asked, size=_PAGE)
+            return {int((message.metadata or {}).get("part", 0)) for message in page}
+
+        return self.call(READ_S, ask)
+
+    def is_empty(self, session: str) -> bool:
+        """Whether nothing was said in a session yet."""
+        return not self.call(READ_S, lambda: self._session(session).messages(size=1).items)
+
+    def search(self, peer: str, question: str, most: int) -> list[Any]:
+        """What a peer said that fits a question."""
+        return self.call(READ_S, lambda: list(self._peer(peer).search(question, limit=most)))
+
+    # -- conclusions ------------------------------------------------------------------------------
+
+    def conclude(self, observer: str, observed: str, text: str, session: str) -> str:
+        """Store a conclusion; gives its id."""
+
+        def store() -> str:
+            row = {"content": text, "session_id": session}
+            made = self._answered(
+                lambda: self._peer(observer).conclusions_of(observed).create([row])
+            )
+            return made[0].id if made else ""
+
+        return self.call(WRITE_S, store)
+
+    def conclusions(self, observer: str, observed: str, page: int = 1) -> list[Any]:
+        """A page of conclusions, 100 at most."""
+        view = self._peer(observer).conclusions_of(observed)
+        return self.call(READ_S, lambda: list(view.list(page=page, size=_PAGE).items))
+
+    def fitting(self, observer: str, observed: str, question: str, most: int = 10) -> list[Any]:
+        """The conclusions that fit a question."""
+        view = self._peer(observer).conclusions_of(observed)
+        return self.call(READ_S, lambda: list(view.query(question, top_k=most)))
+
+    def remove(self, observer: str, observed: str, conclusion_id: str) -> None:
+        """Remove a conclusion."""
+        view = self._peer(observer).conclusions_of(observed)
+        self.call(WRITE_S, lambda: view.delete(conclusion_id))
+
+    # -- what is known ----------------------------------------------------------------------------
+
+    def context(self, session: str, observer: str, observed: str, question: str = "") -> Any:
+        """Summary of a session, and representation and card of a peer, as another one sees it."""
+        seen: dict[str, Any] = {"peer_target": observed}
+        if observer != observed:
+            seen["peer_perspective"] = observer
+        if question:
+            seen["search_query"] = question
+        return self.call(READ_S, lambda: self._session(session).context(summary=True, **seen))
+
+    def representation(self, observer: str, observed: str, question: str = "") -> str:
+        """What one peer knows about another."""
+        asked: dict[str, Any] = {"target": observed} if observer != observed else {}
+        if question:
+            asked["search_query"] = question
+        return str(self.call(READ_S, lambda: self._peer(observer).representation(**asked)) or "")
+
+    def card(self, observer: str, observed: str) -> list[str]:
+        """The card of a peer; empty where it has none."""
+        target = {"target": observed} if observer != observed else {}
+        return list(self.call(READ_S, lambda: self._peer(observer).get_card(**target)) or ())
+
+    def set_card(self, observer: str, observed: str, lines: list[str]) -> None:
+        """Write the card of a peer."""
+        target = {"target": observed} if observer != observed else {}
+        self.call(WRITE_S, lambda: self._peer(observer).set_card(lines, **target))
+
+    def chat(
+        self, observer: str, observed: str, question: str, level: str, timeout_s: float
+    ) -> str:
+        """What the server's model answers; "" where it knows nothing."""
+        target = {"target": observed} if observer != observed else {}
+        peer = self._peer(observer)
+        ask = lambda: peer.chat(question, reasoning_level=level, **target)  # noqa: E731
+        return str(self.call(timeout_s, ask) or "")
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+_TOLD = {
+    "away": "the server cannot be reached",
+    "unsure": "the server did not answer in time, or not in a form that can be read",
+    "busy": "the server is busy or broken",
+    "denied": "the server refuses the key",
+    "missing": "the server does not have what was asked for; it may be older than the SDK",
+    "refused": "the server refuses the content",
+}
+
+
+def _fault(error: Exception) -> Fault:
+    status = getattr(error, "status", 0)
+    kind = _kind(error, status)
+    told = f"{_TOLD[kind]} ({status})" if status else f"{_TOLD[kind]} ({type(error).__name__})"
+    return Fault(kind, told, _wait_s(getattr(error, "retry_after", None)))
+
+
+def _kind(error: BaseException, status: int) -> str:
+    if status in (401, 403):
+        return "denied"
+    if status in (404, 405, 501):
+        return "missing"
+    if status in (400, 409, 413, 422):
+        return "refused"
+    if status:
+        return "busy"
+    return "away" if _was_not_sent(error) else "unsure"
+
+
+def _was_not_sent(error: BaseException | None) -> bool:
+    import httpx
+
+    unsent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+    while error is not None:
+        if isinstance(error, unsent):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _wait_s(value: Any) -> float | None:
+    """What the server asks for, as far as it makes sense."""
+    if not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        return None
+    return min(float(value), LONGEST_WAIT_S)

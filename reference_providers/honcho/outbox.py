@@ -1,0 +1,235 @@
+"""
+What was accepted and is not known to be on the server: a file for each item below the home.
+
+Every instance has a directory of its own, locked while it lives. One that is left is taken over by
+the next session of the same workspace, so that an item is sent by one process at a time.
+"""
+
+import contextlib
+import dataclasses
+import fcntl
+import json
+import logging
+import os
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from . import names
+
+log = logging.getLogger("memproto.honcho")
+
+#: Below the home: what is to be sent, and what the server refused for good.
+DIRECTORY, REFUSED = "honcho-outbox", "honcho-refused"
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class Item:
+    """
+    One thing to send.
+
+    Attributes:
+        id: The turn id, by which the server is asked whether it has it.
+        kind: `turn` or `conclusion`.
+        session: The session on the server.
+        body: Of a turn `texts`: peer, text and time of each; of a conclusion observer, observed
+            and text.
+        is_doubtful: Whether it may be on the server already.
+        is_ready: Whether it may be sent now.
+        state: `waiting`, `sent` or `refused`.
+        path: Its file; None where none could be written.
+
+    """
+
+    id: str
+    kind: str
+    session: str
+    place: dict[str, str]
+    body: dict[str, Any]
+    is_doubtful: bool = False
+    is_ready: bool = True
+    state: str = "waiting"
+    path: Path | None = None
+
+    def content(self) -> dict[str, Any]:
+        """What the file holds."""
+        kept = ("id", "kind", "session", "place", "body", "is_doubtful")
+        return {name: getattr(self, name) for name in kept}
+
+
+class Outbox:
+    """
+    The items of one instance, in the order in which they were accepted.
+
+    Every method may be called on any thread.
+    """
+
+    def __init__(self, home: Path, workspace: str) -> None:
+        self._home = home
+        self._mark = names.digest(workspace)[:8]
+        self._lock = threading.Lock()
+        self._items: list[Item] = []
+        self._number = 0
+        self._directory: Path | None = None
+        self._held = -1
+        self.refused = 0
+
+    def open(self) -> None:
+        """Make the directory and take over those that were left; without room, do without."""
+        root = self._home / DIRECTORY
+        try:
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            name = f"{self._mark}-{uuid.uuid4().hex}"
+            fresh = root / f".{name}"
+            fresh.mkdir(mode=0o700)
+            self._held = _locked(fresh)
+            self._directory = fresh.rename(root / name)
+        except OSError as error:
+            log.warning("honcho keeps nothing below its home: %s", error.strerror)
+            return
+        for left in sorted(root.glob(f"{self._mark}-*")):
+            if left != self._directory:
+                self._take_over(left)
+
+    def _take_over(self, left: Path) -> None:
+        held = -1
+        with contextlib.suppress(OSError):
+            held = _locked(left)
+            for path in sorted(left.glob("*.json")):
+                self._adopt(path)
+            _removed(left)
+        if held >= 0:
+            os.close(held)
+
+    def _adopt(self, path: Path) -> None:
+        try:
+            item = Item(**json.loads(path.read_text("utf-8")))
+        except (ValueError, TypeError):
+            self._set_aside(path)
+            return
+        item.path = path.rename(self._next())
+        self._items.append(item)
+
+    def _next(self) -> Path:
+        assert self._directory is not None
+        self._number += 1
+        return self._directory / f"{self._number:010}.json"
+
+    def add(self, item: Item) -> bool:
+        """Keep an item; False where it is in memory only."""
+        with self._lock:
+            self._items.append(item)
+            if self._directory is None:
+                return False
+            item.path = self._next()
+            try:
+                _written(item.path, item.content())
+            except OSError:
+                item.path = None
+            return item.path is not None
+
+    def knows(self, name: str) -> bool:
+        """Whether an item with this id waits."""
+        with self._lock:
+            return any(item.id == name for item in self._items)
+
+    def ready(self) -> list[Item]:
+        """Those that may be sent now."""
+        with self._lock:
+            return [item for item in self._items if item.is_ready]
+
+    def count(self) -> int:
+        """How many wait."""
+        with self._lock:
+            return len(self._items)
+
+    def release(self) -> None:
+        """Let all of them be sent."""
+        with self._lock:
+            for item in self._items:
+                item.is_ready = True
+
+    def doubt(self, items: list[Item]) -> None:
+        """Keep that they may be on the server from now on."""
+        self._marked(items, True)
+
+    def trust(self, items: list[Item]) -> None:
+        """Keep that they are not on the server after all."""
+        self._marked(items, False)
+
+    @staticmethod
+    def _marked(items: list[Item], is_doubtful: bool) -> None:
+        for item in items:
+            if item.is_doubtful is not is_doubtful:
+                item.is_doubtful = is_doubtful
+                if item.path is not None:
+                    with contextlib.suppress(OSError):
+                        _written(item.path, item.content())
+
+    def done(self, items: list[Item], state: str = "sent") -> None:
+        """Take out those that need no sending any more; what was refused is kept aside."""
+        with self._lock:
+            for item in items:
+                item.state = state
+                self._items.remove(item)
+        for item in items:
+            self.refused += state == "refused"
+            if item.path is not None:
+                with contextlib.suppress(OSError):
+                    if state == "refused":
+                        self._set_aside(item.path)
+                    else:
+                        item.path.unlink()
+
+    def _set_aside(self, path: Path) -> None:
+        place = self._home / REFUSED
+        place.mkdir(mode=0o700, exist_ok=True)
+        path.rename(place / f"{uuid.uuid4().hex}.json")
+
+    def close(self) -> None:
+        """Let go of the directory; what is in it stays for the next session."""
+        directory, self._directory = self._directory, None
+        with self._lock:
+            self._items.clear()
+        if directory is not None:
+            with contextlib.suppress(OSError):
+                _removed(directory)
+        if self._held >= 0:
+            held, self._held = self._held, -1
+            os.close(held)
+
+
+def _locked(directory: Path) -> int:
+    """A lock on a directory; raises OSError where another instance has it."""
+    held = os.open(directory / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(held)
+        raise
+    return held
+
+
+def _removed(directory: Path) -> None:
+    if any(directory.glob("*.json")):
+        return
+    (directory / "lock").unlink(missing_ok=True)
+    directory.rmdir()
+
+
+def _written(path: Path, content: dict[str, Any]) -> None:
+    fresh = path.with_suffix(".new")
+    try:
+        fresh.write_text(json.dumps(content), "ascii")
+        fresh.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            fresh.unlink()
+        raise
+
+
+def waiting(home: Path) -> Iterator[Path]:
+    """The files of all items that wait below a home."""
+    yield from sorted((home / DIRECTORY).glob("*/*.json"))

@@ -1,0 +1,176 @@
+"""Who a session is about and where it is kept: the peers, the session and the workspace."""
+
+import contextlib
+import dataclasses
+import os
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from memproto.errors import Misconfigured
+
+from . import names
+from .settings import Settings
+
+#: The user of a host that names none; and how such a one of a chat is called.
+NOBODY = "user"
+
+#: Below the home: the workspace that is this profile's own.
+WORKSPACE = "honcho-workspace"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """
+    Where a session's texts go.
+
+    Attributes:
+        workspace: The workspace on the server.
+        session: The session on the server.
+        user: The peer of the user.
+        ai: The peer of the assistant; one for each user where the host names users.
+
+    """
+
+    workspace: str
+    session: str
+    user: str
+    ai: str
+
+
+def of(settings: Settings, config: Mapping[str, Any], session_key: str, workspace: str) -> Place:
+    """The place of a session."""
+    ai = settings.ai_peer or "assistant"
+    user = _user(settings, config, ai)
+    name = _session(settings, config, session_key, workspace)
+    if _is_of_one(settings, config):
+        return Place(workspace, names.safe(name), user, names.safe(ai))
+    # Several users may share a chat, a directory or a title; their memory is not shared.
+    whole = f"{name}\0{user}"
+    return Place(workspace, names.hashed(name, whole), user, names.hashed(ai, f"{ai}\0{user}"))
+
+
+def _is_of_one(settings: Settings, config: Mapping[str, Any]) -> bool:
+    return settings.pins_user or config.get("user_id") is None
+
+
+def _user(settings: Settings, config: Mapping[str, Any], ai: str) -> str:
+    user_id = config.get("user_id")
+    own = settings.peer_name or NOBODY
+    if settings.pins_user:
+        return names.safe(own, {ai})
+    if isinstance(user_id, str):
+        return _named(settings, user_id, ai)
+    key = _gateway_key(config)
+    if settings.peer_name or not key:
+        return names.safe(own, {ai})
+    channel, _, chat = key.rpartition(":")
+    return names.safe(f"{NOBODY}-{channel or 'default'}-{chat}", {ai})
+
+
+def _named(settings: Settings, user_id: str, ai: str) -> str:
+    """The peer of a user id, which nobody else has unless the operator made them one."""
+    if user_id in settings.aliases:
+        return names.safe(settings.aliases[user_id], {ai})
+    name = settings.runtime_prefix + user_id
+    taken = {ai, settings.peer_name, *settings.aliases.values()}
+    if name == NOBODY or name.startswith(f"{NOBODY}-"):
+        taken.add(name)
+    return names.safe(name, taken)
+
+
+def _gateway_key(config: Mapping[str, Any]) -> str:
+    value = config.get("gateway_session_key")
+    return value if isinstance(value, str) else ""
+
+
+def _session(
+    settings: Settings, config: Mapping[str, Any], session_key: str, workspace: str
+) -> str:
+    """The name of the session: of the chat, the run, the directory as mapped, its title, or so."""
+    if key := _gateway_key(config):
+        return key
+    if settings.strategy == "per-session":
+        return _prefixed(settings, session_key)
+    directory = _directory(config)
+    if mapped := settings.sessions.get(str(directory)):
+        return mapped
+    title = config.get("session_title")
+    if isinstance(title, str) and title.strip():
+        return _prefixed(settings, title.strip())
+    if settings.strategy == "global":
+        return workspace
+    if settings.strategy == "per-repo":
+        directory = _repository(directory)
+    return _prefixed(settings, directory.name or "default")
+
+
+def _prefixed(settings: Settings, name: str) -> str:
+    return f"{settings.peer_name}-{name}" if settings.prefixes_peer and settings.peer_name else name
+
+
+def _directory(config: Mapping[str, Any]) -> Path:
+    given = config.get("cwd") or os.environ.get("TERMINAL_CWD")
+    if isinstance(given, str):
+        return Path(given)
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path("/")
+
+
+def _repository(directory: Path) -> Path:
+    with contextlib.suppress(OSError):
+        for place in (directory, *directory.parents):
+            if (place / ".git").exists():
+                return place
+    return directory
+
+
+# -- the workspace ---------------------------------------------------------------------------------
+
+
+def workspace(settings: Settings, config: Mapping[str, Any], home: Path) -> str:
+    """
+    The operator's workspace, or Hermes' usual one under Hermes, or the home's own.
+
+    Raises:
+        Misconfigured: The home's cannot be read, or kept.
+
+    """
+    if settings.workspace:
+        return names.safe(settings.workspace)
+    protocol = config.get("protocol")
+    if isinstance(protocol, Mapping) and protocol.get("host") == "hermes":
+        identity = config.get("agent_identity")
+        return names.safe("hermes" if identity in (None, "", "default") else f"hermes.{identity}")
+    return _own(home)
+
+
+def _own(home: Path) -> str:
+    path = home / WORKSPACE
+    try:
+        if not path.exists():
+            _make(path)
+        name = path.read_text("utf-8").strip()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        fix = "make it readable, or set workspace in honcho.json"
+        raise Misconfigured(f"{path}: {reason}; fix: {fix}") from None
+    if not name or names.safe(name) != name:
+        fix = "restore it, or set workspace in honcho.json"
+        raise Misconfigured(f"{path} holds no name of a workspace; fix: {fix}")
+    return name
+
+
+def _make(path: Path) -> None:
+    """Name a new one; where two processes do, the first one's name stays."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
+    fresh.write_text(f"memproto-{uuid.uuid4().hex[:24]}\n", "utf-8")
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.link(fresh, path)
+    finally:
+        fresh.unlink()

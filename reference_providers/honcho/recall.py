@@ -1,0 +1,262 @@
+"""What is recalled: fetched in the background after each turn, and read without a wait."""
+
+import dataclasses
+import logging
+import threading
+import time
+from typing import Any
+
+from . import dialectic, texts
+from .manager import Fault, HonchoManager
+from .places import Place
+from .sender import Sender
+from .settings import Settings
+from .values import Observation
+from .worker import Worker
+
+log = logging.getLogger("memproto.honcho")
+
+#: How long the first turn waits for the base and for what fits its message; later ones never do.
+BASE_S, FITTING_S = 3.0, 1.5
+
+#: How long a fetch waits for what was accepted before it.
+_SENT_S = 3.0
+
+#: The most messages of one search that are recalled.
+_MESSAGES = 10
+_TOKEN_CHARS = 4
+
+
+@dataclasses.dataclass(slots=True)
+class Cache:
+    """What the next recall gives."""
+
+    base: list[str] = dataclasses.field(default_factory=list)
+    passages: list[str] = dataclasses.field(default_factory=list)
+    dialectic: str = ""
+
+
+class Recall:
+    """
+    The cache of one session and the two threads that fill it.
+
+    Attributes:
+        fault: Why the last fetch failed; None after one that did not.
+
+    """
+
+    def __init__(
+        self, settings: Settings, manager: HonchoManager, place: Place, sender: Sender
+    ) -> None:
+        self._settings = settings
+        self._manager = manager
+        self._sender = sender
+        self._lock = threading.Lock()
+        self._reader, self._thinker = Worker("honcho-reader"), Worker("honcho-thinker")
+        self.fault: Fault | None = None
+        self.recalled = 0
+        self.go_to(place)
+
+    def start(self) -> None:
+        """Start the threads."""
+        self._reader.start()
+        self._thinker.start()
+
+    def go_to(self, place: Place) -> None:
+        """Forget what was fetched, and go on for another session."""
+        with self._lock:
+            self._place = place
+            self._cache = Cache()
+            self._turns = 0
+            self._contexts = dialectic.Cadence(self._settings.context_cadence)
+            self._questions = dialectic.Cadence(self._settings.dialectic_cadence)
+            self._is_first = True
+            self._base_number = 0
+
+    # -- asking -----------------------------------------------------------------------------------
+
+    def warm(self) -> None:
+        """Fetch what does not depend on a message."""
+        self._base_number = self._fetch("", needs_base=True)
+
+    def prepare(self, message: str) -> None:
+        """Fetch for the turn after the one with this message."""
+        if texts.is_trivial(message) and self._cache.base:
+            return
+        self._fetch(message, needs_base=self._contexts.is_due())
+        if self._questions.is_due():
+            self._think(message)
+
+    def refresh(self) -> None:
+        """Fetch the base again, since something was written that belongs to it."""
+        self._fetch("", needs_base=True)
+
+    def _fetch(self, message: str, *, needs_base: bool) -> int:
+        place = self._place
+        if needs_base:
+            self._contexts.asked()
+        return self._reader.ask(lambda: self._read(place, message, needs_base=needs_base))
+
+    def _think(self, message: str) -> int:
+        place, is_first = self._place, self._is_first
+        self._questions.asked()
+        return self._thinker.ask(lambda: self._ask(place, message, is_first=is_first))
+
+    # -- what a turn gets -------------------------------------------------------------------------
+
+    def take(self, message: str) -> str | None:
+        """What is known now; the first turn of a session waits for it a little."""
+        if self._is_first:
+            self._first(message)
+        elif self._settings.first_turn_only:
+            return None
+        with self._lock:
+            cache = self._cache
+            said, cache.dialectic = cache.dialectic, ""
+            sections = [*cache.base, *cache.passages]
+        if said and not self._questions.is_stale():
+            sections.append(f"## Answer of the memory\n{said}")
+        self.recalled = len(sections)
+        return "\n\n".join(sections) or None
+
+    def _first(self, message: str) -> None:
+        self._is_first = False
+        began = time.monotonic()
+        self._reader.wait(self._base_number, began + BASE_S)
+        if texts.is_trivial(message):
+            return
+        number = self._fetch(message, needs_base=not self._cache.base)
+        until = min(time.monotonic() + FITTING_S, began + BASE_S + FITTING_S)
+        self._reader.wait(number, until)
+
+    # -- fetching, on the threads -----------------------------------------------------------------
+
+    def _read(self, place: Place, message: str, *, needs_base: bool) -> None:
+        self._sender.wait_idle(_SENT_S)
+        try:
+            seen = self._manager.ready(dataclasses.asdict(place), self._settings.observation)
+            base = self._base(place, seen, message) if needs_base or message else None
+            passages = self._passages(place, seen, message) if message else None
+        except Fault as fault:
+            self._noted(fault)
+            return
+        self._noted(None)
+        with self._lock:
+            if self._place != place:
+                return
+            if base is not None:
+                self._cache.base = base
+            if passages is not None:
+                self._cache.passages = passages
+
+    def _noted(self, fault: Fault | None) -> None:
+        if fault is not None and (self.fault is None or self.fault.kind != fault.kind):
+            log.warning("honcho: nothing can be recalled: %s", fault)
+        self.fault = fault
+
+    def _base(self, place: Place, seen: Observation, message: str) -> list[str]:
+        """Summary, representations and cards, each under its heading."""
+        observer = place.ai if seen.ai_others else place.user
+        asked = message[: self._settings.query_chars]
+        known = self._manager.context(place.session, observer, place.user, asked)
+        summary = getattr(known.summary, "content", None) or ""
+        own = self._manager.representation(place.ai, place.ai)
+        found = {
+            "Session Summary": summary,
+            "User Representation": known.peer_representation or "",
+            "User Peer Card": "\n".join(known.peer_card or ()),
+            "AI Self-Representation": own,
+            "AI Identity Card": "\n".join(self._card(place.ai)),
+        }
+        return self._within(
+            [
+                f"## {name}\n{texts.dated(texts.read(said)).strip()}"
+                for name, said in found.items()
+                if said
+            ]
+        )
+
+    def _card(self, peer: str) -> list[str]:
+        try:
+            return self._manager.card(peer, peer)
+        except Fault as fault:
+            if fault.kind != "missing":
+                raise
+            return []
+
+    def _within(self, sections: list[str]) -> list[str]:
+        if self._settings.context_tokens is None:
+            return sections
+        return texts.fitting(sections, self._settings.context_tokens * _TOKEN_CHARS)
+
+    def _passages(self, place: Place, seen: Observation, message: str) -> list[str]:
+        """What was said and concluded that fits a message, best first."""
+        observer = place.ai if seen.ai_others else place.user
+        lines = [*self._concluded(observer, place.user, message), *self.said(place, message)]
+        fresh = list(dict.fromkeys(lines))
+        return ["## What was said before\n" + "\n".join(fresh)] if fresh else []
+
+    def _concluded(self, observer: str, observed: str, message: str) -> list[str]:
+        try:
+            rows = self._manager.fitting(observer, observed, message[:2000])
+        except Fault as fault:
+            if fault.kind not in ("refused", "missing", "busy"):
+                raise
+            return []  # A server without embeddings has no such search.
+        return [f"- {texts.read(row.content)}" for row in rows]
+
+    def said(self, place: Place, message: str) -> list[str]:
+        """The messages that fit, those that several searches found first."""
+        hits: dict[str, Any] = {}
+        scores: dict[str, int] = {}
+        questions = [message[:2000], *texts.telling(message)]
+        for peer in (place.user, place.ai):
+            for question in questions if peer == place.user else questions[:1]:
+                for row in self._found(peer, question):
+                    hits[row.id] = row
+                    scores[row.id] = scores.get(row.id, 0) + 1
+        best = sorted(hits, key=lambda key: -scores[key])[:_MESSAGES]
+        return [f"- {texts.read(hits[key].content)}" for key in best]
+
+    def _found(self, peer: str, question: str) -> list[Any]:
+        if not question.strip():
+            return []
+        try:
+            return self._manager.search(peer, texts.sent(question), _MESSAGES)
+        except Fault as fault:
+            if fault.kind not in ("refused", "missing"):
+                raise
+            return []
+
+    def _ask(self, place: Place, message: str, *, is_first: bool) -> None:
+        self._sender.wait_idle(_SENT_S)
+        try:
+            seen = self._manager.ready(dataclasses.asdict(place), self._settings.observation)
+            observer = place.ai if seen.ai_others else place.user
+
+            def chat(question: str, level: str) -> str:
+                longest_s = self._settings.timeout_s
+                return self._manager.chat(
+                    observer, place.user, texts.sent(question), level, longest_s
+                )
+
+            answer = dialectic.ask(self._settings, message, chat, is_first=is_first)
+        except Fault as fault:
+            log.debug("honcho: no answer: %s", fault)
+            answer = ""
+        self._questions.answered(answer)
+        with self._lock:
+            if self._place == place:
+                self._cache.dialectic = texts.read(answer)
+
+    # -- the end ----------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        self._reader.stop()
+        self._thinker.stop()
+
+    def join(self, until: float) -> None:
+        """Wait for the threads, until a moment."""
+        for worker in (self._reader, self._thinker):
+            worker.join(until - time.monotonic())
