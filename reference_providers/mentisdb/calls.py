@@ -1,0 +1,93 @@
+"""One request within a wall-clock budget, whatever the server does with it."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+#: So many requests of this process may be under way: one may be stuck in the look-up of a name,
+#: which nothing can end.
+_MOST = 64
+
+
+class Late(Exception):
+    """
+    The budget is over.
+
+    Attributes:
+        is_sent: Whether the server may have got the request, and may still carry it out.
+
+    """
+
+    def __init__(self, *, is_sent: bool) -> None:
+        super().__init__("no answer in time")
+        self.is_sent = is_sent
+
+
+class Call:
+    """
+    Work on a thread of its own, which is cut off from the network when its time is over.
+
+    A timeout of a socket bounds each read; a server that sends a byte now and then passes it.
+    """
+
+    _room = threading.BoundedSemaphore(_MOST)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._is_cut = False
+        self._ended = threading.Event()
+        self._result: Any = None
+        self._failure: BaseException | None = None
+
+    def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """What httpx tells of a connection: the socket of it is what can be cut."""
+        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            with self._lock:
+                self._socket = info["return_value"].get_extra_info("socket")
+            if self._is_cut:
+                self._cut()
+
+    def within(self, budget_s: float, work: Callable[[], Any]) -> Any:
+        """
+        What `work` returns, or raises.
+
+        Raises:
+            Late: It did not within the budget, or too many others are under way.
+
+        """
+        if not self._room.acquire(blocking=False):
+            raise Late(is_sent=False)
+        try:
+            threading.Thread(target=self._run, args=(work,), daemon=True).start()
+        except RuntimeError:
+            # The interpreter ends and starts no thread any more; a timeout of a socket has to do.
+            self._run(work)
+        if not self._ended.wait(budget_s):
+            raise Late(is_sent=self._cut())
+        if self._failure is not None:
+            raise self._failure
+        return self._result
+
+    def _run(self, work: Callable[[], Any]) -> None:
+        try:
+            self._result = work()
+        except BaseException as failure:
+            self._failure = failure
+        finally:
+            self._room.release()
+            self._ended.set()
+
+    def _cut(self) -> bool:
+        """End the connection under the thread that waits on it; whether there was one."""
+        with self._lock:
+            self._is_cut = True
+            held = self._socket
+        if held is None:
+            return False
+        with contextlib.suppress(OSError):
+            # Not the method of a TLS socket, which would take its state from under the thread.
+            socket.socket.shutdown(held, socket.SHUT_RDWR)
+        return True

@@ -1,0 +1,259 @@
+"""What the operator may choose, where it is kept, and what a session was given."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from memproto.errors import Misconfigured
+
+from .keys import chain_key
+
+#: Below the home: the answers of set-up, what tells this home from others, and what waits.
+ANSWERS, PROFILE, OUTBOX = "mentisdb.json", "mentisdb-profile", "mentisdb-outbox"
+
+URL, CHAIN, TOKEN = "MENTISDB_URL", "MENTISDB_CHAIN_KEY", "MENTISDB_TOKEN"
+
+#: The REST port of a daemon on this machine.
+DEFAULT_URL = "http://127.0.0.1:9472"
+
+#: Where turns are stored if the host does not say in which contexts it wants that.
+_CONTEXTS = ("primary",)
+
+#: What a recall may bring if the host sets no limit.
+_ROOM = 8_000
+
+#: A longer name would not be a file's name on the daemon's side.
+_LONGEST_CHAIN = 128
+
+FIELDS: list[dict[str, Any]] = [
+    {
+        "key": "url",
+        "description": f"Address of the daemon's REST port; {URL} goes before it",
+        "default": DEFAULT_URL,
+    },
+    {
+        "key": "chain",
+        "description": f"Name of the chain, empty for one of this profile; {CHAIN} goes before it",
+        "default": "",
+    },
+    {
+        "key": "token",
+        "description": "Bearer token, where the daemon asks for one",
+        "secret": True,
+        "env_var": TOKEN,
+    },
+    {
+        "key": "ca_file",
+        "description": "Certificate of a daemon that signs its own, for https",
+        "default": "",
+    },
+    {
+        "key": "recall_count",
+        "description": "The most thoughts that are recalled for a turn",
+        "default": 8,
+    },
+]
+
+_VARIABLES = {"url": URL, "chain": CHAIN, "token": TOKEN}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """
+    What `initialize` fixed.
+
+    Attributes:
+        chain: The key of the chain, of this user alone.
+        room: The most characters of a recall.
+        contexts: In which contexts of an agent turns are to be stored.
+        context: In which this session is.
+
+    """
+
+    url: str
+    token: str = dataclasses.field(repr=False)
+    ca_file: str
+    chain: str
+    recall_count: int
+    room: int
+    home: Path
+    platform: str
+    contexts: tuple[str, ...]
+    context: str
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> "Settings":
+        """
+        Read the configuration of a session, the environment and the answers in its home.
+
+        Raises:
+            Misconfigured: There is no home, or a value is none that may be given.
+
+        """
+        home = config.get("home")
+        if not isinstance(home, (str, os.PathLike)) or not str(home):
+            raise Misconfigured("config lacks home, the directory of this provider")
+        given = _given(Path(home), _table(config.get("mentisdb")))
+        room = _table(config.get("limits")).get("recall_chars")
+        return cls(
+            url=given["url"],
+            token=given["token"],
+            ca_file=given["ca_file"],
+            chain=chain_key(
+                chain=given["chain"],
+                profile="" if given["chain"] else profile(Path(home)),
+                identity=_text(config.get("agent_identity")),
+                user=config.get("user_id"),
+            ),
+            recall_count=given["recall_count"],
+            room=room if isinstance(room, int) else _ROOM,
+            home=Path(home).absolute(),
+            platform=_text(config.get("platform")) or "",
+            contexts=tuple(_table(config.get("protocol")).get("contexts", _CONTEXTS)),
+            context=config.get("agent_context") or "primary",
+        )
+
+
+def _given(home: Path, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Each setting: the host's, else the environment's, else the saved one, else its default."""
+    given = {**answers(home), **environment(), **table}
+    return {field["key"]: checked(given, field["key"]) for field in FIELDS}
+
+
+def environment() -> dict[str, str]:
+    """What variables say; one that is empty says nothing."""
+    found = {key: os.environ.get(variable, "") for key, variable in _VARIABLES.items()}
+    return {key: value for key, value in found.items() if value}
+
+
+def checked(given: Mapping[str, Any], key: str) -> Any:
+    """
+    One answer, or its default.
+
+    Raises:
+        Misconfigured: It is none that may be given.
+
+    """
+    field = next(field for field in FIELDS if field["key"] == key)
+    value = given.get(key, field.get("default", ""))
+    if key == "recall_count":
+        return _count(key, value)
+    if not isinstance(value, str):
+        raise Misconfigured(f"{key} is {type(value).__name__}, and not a text")
+    return _CHECKS[key](value.strip())
+
+
+def _url(value: str) -> str:
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(value)
+        is_one = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        if is_one and not parts.query and not parts.fragment and parts.username is None:
+            return value.rstrip("/")
+    # Not shown: what was meant for another setting may stand there.
+    raise Misconfigured(f"url is no address such as {DEFAULT_URL}; set {URL} or run set-up again")
+
+
+def _chain(value: str) -> str:
+    if len(value) > _LONGEST_CHAIN or not value.isprintable():
+        raise Misconfigured(f"chain is longer than {_LONGEST_CHAIN} characters, or cannot be shown")
+    return value
+
+
+def _token(value: str) -> str:
+    if not value.isascii() or not value.isprintable():
+        raise Misconfigured(f"token cannot stand in a header: set {TOKEN} again")
+    return value
+
+
+def _ca_file(value: str) -> str:
+    if value and ("\0" in value or not Path(value).expanduser().is_file()):
+        raise Misconfigured("ca_file names no file: set it to the daemon's certificate")
+    return str(Path(value).expanduser().absolute()) if value else ""
+
+
+_CHECKS = {"url": _url, "chain": _chain, "token": _token, "ca_file": _ca_file}
+
+
+def _count(key: str, value: Any) -> int:
+    text = str(value)
+    is_one = text.isascii() and text.isdigit() and not isinstance(value, bool)
+    if not is_one or not 0 < int(text) <= 50:
+        raise Misconfigured(f"{key} is {value!r}, and not a number from 1 to 50")
+    return int(text)
+
+
+def profile(home: Path) -> str:
+    """
+    What tells this home from every other one, on any machine: made once, and kept in it.
+
+    Where nothing can be kept it is the path, as long as nothing can be.
+    """
+    path = home / PROFILE
+    for _ in range(2):
+        with contextlib.suppress(OSError, ValueError):
+            if found := path.read_text("ascii").strip():
+                return found
+        with contextlib.suppress(OSError):
+            _keep(path, uuid.uuid4().hex)
+    return str(home.absolute())
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write a whole file, unless another process was first."""
+    fresh = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    try:
+        fresh.write_text(text, "ascii")
+        path.hardlink_to(fresh)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def answers(home: Path) -> dict[str, Any]:
+    """
+    The answers that were saved in a home; none where none were.
+
+    Raises:
+        Misconfigured: The file holds something else.
+
+    """
+    path = home / ANSWERS
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise Misconfigured(f"{path} cannot be read ({error}): run set-up again") from error
+    if not isinstance(found, dict):
+        raise Misconfigured(f"{path} holds {type(found).__name__}, and not an object")
+    return found
+
+
+def save(values: Mapping[str, Any], home: Path) -> None:
+    """
+    Keep answers below the home, those beside them as they were; a secret is left out.
+
+    Raises:
+        Misconfigured: One of them is none that may be given; nothing is saved then.
+
+    """
+    open_ones = {field["key"] for field in FIELDS if not field.get("secret")}
+    mine = {key: checked(values, key) for key in values if key in open_ones}
+    path = home / ANSWERS
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(answers(home) | mine, indent=2), "utf-8")
+    fresh.replace(path)
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
