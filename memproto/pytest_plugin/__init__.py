@@ -57,6 +57,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the release of the specification to score by (default: 1.0)",
     )
     add("--memproto-report", metavar="FILE.json", help="write the report as JSON to this file")
+    add("--memproto-html", metavar="FILE", help="write the report as one HTML page to this file")
+    add(
+        "--memproto-replay",
+        metavar="DIR",
+        help="write a script for each failure that calls alone show, which needs no pytest",
+    )
     add("--memproto-strict", action="store_true", help="a SHOULD that does not hold is red as well")
     add("--memproto-allow-incomplete", action="store_true", help="exit 0 for INCOMPLETE")
 

@@ -16,7 +16,7 @@ import pytest
 
 from memproto import spec
 from memproto.errors import KitUsageError
-from memproto.pytest_plugin import junit, summary, terminal
+from memproto.pytest_plugin import files, junit, summary, terminal
 from memproto.pytest_plugin.items import PROPERTY, USAGE, ClauseItem, SuiteDirectory, Target, rows
 from memproto.pytest_plugin.options import check_options, narrowed, time_scale
 from memproto.report import document
@@ -123,6 +123,7 @@ class Suite:
             time_scale(),
             self.noise.slowdown,
             1 if self.worker_input is None else int(self.worker_input["workercount"]),
+            self.config.option.memproto_replay or "",
             waivers.book(given.waivers, self.today, side=side, strict=strict),
             self.config.option.memproto_spec,
         )
@@ -291,14 +292,8 @@ class Suite:
         self.document = document.build([_judged(target) for target in self.targets], facts)
         ended_early = self._is_interrupted or exitstatus == pytest.ExitCode.INTERNAL_ERROR
         session.exitstatus = int(exitstatus) if ended_early else self.document["exit_code"]
-        if option.memproto_report:
-            self._write(session, Path(option.memproto_report))
-
-    def _write(self, session: pytest.Session, path: Path) -> None:
-        try:
-            document.write(path, self.document or {})
-        except OSError as error:
-            terminal.complain(self.config, f"--memproto-report={path}: {error.strerror}")
+        for fault in files.write(option, self.document):
+            terminal.complain(self.config, fault)
             session.exitstatus = ExitCode.KIT_ERROR
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:

@@ -5,8 +5,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-from memproto import pytest_plugin
+from memproto import pytest_plugin, spec
 from memproto.errors import InvalidSettings, KitUsageError
+from memproto.pytest_plugin import files
 
 
 def narrowed(option: Any) -> bool:
@@ -35,25 +36,28 @@ def check_options(option: Any) -> None:
             "is no whole number from 0 on",
             f"give a number such as {random.randrange(1000)}",
         )
-    if option.memproto_spec != "1.0":
+    if option.memproto_spec not in spec.releases():
         raise KitUsageError(
             f"--memproto-spec={option.memproto_spec}",
             "is no release of the specification that this kit knows",
-            "use 1.0",
+            f"use {' or '.join(spec.releases())}",
         )
-    _check_report(option.memproto_report)
+    files.check(option)
+    _check_directory(option.memproto_replay)
 
 
-def _check_report(name: str | None) -> None:
-    """Find out before the run, not after it, that the report cannot be written."""
+def _check_directory(name: str | None) -> None:
+    """Find out before the run that scripts can be written."""
     if name is None:
         return
     try:
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).open("ab").close()
+        Path(name).mkdir(parents=True, exist_ok=True)
+        fault = "" if os.access(name, os.W_OK) else "cannot be written to"
     except OSError as error:
-        what, fault = f"--memproto-report={name}", f"cannot be written ({error.strerror})"
-        raise InvalidSettings(what, fault, "name a file in a directory of your own") from None
+        fault = f"cannot be made ({error.strerror})"
+    if fault:
+        what, fix = f"--memproto-replay={name}", "name a directory of your own"
+        raise InvalidSettings(what, fault, fix)
 
 
 def time_scale() -> float:

@@ -1,0 +1,135 @@
+"""
+The board: targets by requirements, as a static site.
+
+Targets stand in the order of the alphabet, and nothing is summed up to a number: which rule
+matters to whom, the reader decides. The same reports give the same bytes.
+"""
+
+import dataclasses
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from memproto.errors import KitUsageError
+from memproto.report import html, matrix, pages, reading, view
+
+#: Characters of a target's name that its page's file name holds.
+_MOST_CHARS = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """
+    One target of one report.
+
+    Attributes:
+        label: Unique on the board: the target, and its report's file where it is there twice.
+        page: Its page, relative to the site.
+        report: As in the file, with printable texts.
+        reply: What its author says, or "".
+
+    """
+
+    label: str
+    page: str
+    report: dict[str, Any]
+    reply: str
+
+    @property
+    def verdict(self) -> str:
+        """The verdict, or that the kit failed."""
+        return str(self.report["verdict"] or "KIT ERROR")
+
+
+def write(paths: Iterable[Path], site: Path, *, spec_url: str = "") -> list[Entry]:
+    """
+    Write the site of these reports; gives what it shows, in its order.
+
+    A reply to NAME.json is taken from NAME.reply.md beside it. `spec_url` is where the chapters
+    of the specification are read, or "".
+
+    Raises:
+        KitUsageError: A report cannot be read, none holds a target, or an address is none.
+        OSError: The site cannot be written.
+
+    """
+    entries = read(paths)
+    for name, page in render(entries, spec_url=_checked(spec_url)).items():
+        file = site / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(pages.encoded(page))
+    return entries
+
+
+def read(paths: Iterable[Path]) -> list[Entry]:
+    """
+    The targets of the reports, in the order of the board.
+
+    Raises:
+        KitUsageError: A report or reply cannot be read, or none holds a target.
+
+    """
+    found = []
+    for path in dict.fromkeys(paths):
+        stem, reply = view.clean(path.name.removesuffix(".json")), _reply(path)
+        found += [(report, stem, reply) for report in view.clean(reading.read(path))["reports"]]
+    if not found:
+        fix = "name reports of runs that judged something"
+        raise KitUsageError("memproto board", "no report holds a target", fix)
+    found.sort(key=lambda item: (item[0]["side"] == "host", _alphabetical(item[0]), item[1]))
+    return _entries(found)
+
+
+def render(entries: list[Entry], *, spec_url: str = "") -> dict[str, str]:
+    """File name to page, for the whole site."""
+    sides = [matrix.side(name, entries) for name in ("provider", "host")]
+    shared = {"sides": [side for side in sides if side["chapters"]], "spec_url": spec_url}
+    styles = ("base.css", "board.css")
+    return {
+        "index.html": pages.render("board.html.j2", styles, ("board.js",), **shared),
+        "rules.html": pages.render("rules.html.j2", styles, (), **shared),
+        **{entry.page: _page(entry) for entry in entries},
+    }
+
+
+def _page(entry: Entry) -> str:
+    document = {"reports": [entry.report]}
+    return html.render(document, reply=entry.reply, home="../index.html")
+
+
+def _alphabetical(report: dict[str, Any]) -> tuple[str, str]:
+    return report["target"].casefold(), report["target"]
+
+
+def _entries(found: list[tuple[dict[str, Any], str, str]]) -> list[Entry]:
+    named = [(report["side"], report["target"]) for report, _, _ in found]
+    taken: set[str] = set()
+    entries = []
+    for (report, stem, reply), name in zip(found, named, strict=True):
+        label = report["target"] if named.count(name) == 1 else f"{report['target']} ({stem})"
+        entries.append(Entry(label, f"targets/{_slug(label, taken)}.html", report, reply))
+    return entries
+
+
+def _slug(label: str, taken: set[str]) -> str:
+    """A file name of plain letters that no other page has."""
+    bare = re.sub(r"[^a-z0-9]+", "-", label.lower())[:_MOST_CHARS].strip("-") or "target"
+    name, count = bare, 1
+    while name in taken:
+        count += 1
+        name = f"{bare}-{count}"
+    taken.add(name)
+    return name
+
+
+def _reply(path: Path) -> str:
+    file = path.with_name(path.name.removesuffix(".json") + ".reply.md")
+    return reading.read_text(file).strip() if file.is_file() else ""
+
+
+def _checked(spec_url: str) -> str:
+    if spec_url and not re.match(r"https?://|\.{0,2}/", spec_url):
+        fix = "give one that begins with https://, http://, / or ./"
+        raise KitUsageError(f"--spec-url {spec_url}", "is no address of a page", fix)
+    return spec_url.rstrip("/")

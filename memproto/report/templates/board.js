@@ -1,0 +1,68 @@
+"use strict";
+// Which targets and requirements are shown. Without it everything is shown.
+(() => {
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const form = document.querySelector(".filters");
+  if (!form) return;
+  const find = form.querySelector(".find");
+  const open = form.querySelector("#open");
+  const rows = all("[data-target]").map((element) => ({ element, name: element.dataset.target.toLowerCase() }));
+  const matrices = all(".matrix").map((table) => ({
+    table,
+    chapter: table.closest(".chapter"),
+    columns: all("[data-rule]", table.tHead).map((head) => ({
+      head,
+      cells: all(`tbody td[data-rule="${head.dataset.rule}"]`, table),
+    })),
+    areas: all("[data-area]", table.tHead),
+  }));
+
+  function apply() {
+    const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const shown = new Set();
+    for (const { element, name } of rows) {
+      element.hidden = !words.every((word) => name.includes(word));
+      if (!element.hidden) shown.add(element.dataset.target);
+    }
+    let rules = 0;
+    for (const { chapter, columns, areas } of matrices) {
+      const left = new Map();
+      let here = 0;
+      for (const { head, cells } of columns) {
+        const isOpen = cells.some((cell) => !cell.parentElement.hidden && cell.dataset.open);
+        const fits = !open.checked || isOpen;
+        head.hidden = !fits;
+        for (const cell of cells) cell.hidden = !fits;
+        left.set(head.dataset.of, (left.get(head.dataset.of) || 0) + fits);
+        here += fits;
+      }
+      for (const area of areas) {
+        const n = left.get(area.dataset.area) || 0;
+        area.hidden = !n;
+        if (n) area.colSpan = n;
+      }
+      chapter.hidden = !here || !shown.size;
+      rules += here;
+    }
+    for (const side of all(".side")) side.hidden = !side.querySelector(".chapter:not([hidden])");
+    form.querySelector(".shown").textContent = `${shown.size} targets, ${rules} requirements`;
+    document.querySelector(".nothing").hidden = Boolean(shown.size && rules);
+  }
+  form.hidden = false;
+  form.addEventListener("input", apply);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  find.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    find.value = "";
+    open.checked = false;
+    apply();
+  });
+  addEventListener("keydown", (event) => {
+    const isTyped = event.target.matches?.("input:not([type=checkbox]), textarea, select");
+    if (event.key !== "/" || isTyped || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    find.focus();
+  });
+  apply();
+})();
