@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from memproto.errors import NoSuchRequirement
 from memproto.operations import Binding
+from memproto.types import SPEC_VERSION
 
 Side = Literal["provider", "host"]
 Level = Literal["MUST", "SHOULD", "MAY"]
@@ -68,6 +69,10 @@ class Requirement:
         """Where the requirement stands, relative to the project."""
         return f"spec/v1/{self.anchor}"
 
+    def is_in(self, release: str) -> bool:
+        """Whether that release of the specification, such as "1.0", has the requirement."""
+        return numbers(self.since) <= numbers(release)
+
     def applies_to(self, binding: Binding) -> bool:
         """Whether the requirement speaks about providers of `binding`."""
         return self.binding in ("any", binding)
@@ -89,6 +94,17 @@ def requirements() -> dict[str, Requirement]:
             raise ValueError(f"requirements.toml holds {item.id} twice")
         found[item.id] = item
     return found
+
+
+def numbers(release: str) -> tuple[int, ...]:
+    """A release as numbers, which have an order: 1.10 comes after 1.9."""
+    return tuple(int(part) for part in release.split("."))
+
+
+def releases() -> list[str]:
+    """The releases of the specification that the catalogue knows, the oldest first."""
+    found = {SPEC_VERSION, *(item.since for item in requirements().values())}
+    return sorted(found, key=numbers)
 
 
 def requirement(requirement_id: str) -> Requirement:

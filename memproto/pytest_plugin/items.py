@@ -10,6 +10,7 @@ import pytest
 
 from memproto import spec
 from memproto.errors import KitUsageError
+from memproto.pytest_plugin import junit
 from memproto.report import message
 from memproto.testing.contact import Order
 from memproto.testing.judge import SCORED_AT_CONTACT, Judge
@@ -53,7 +54,8 @@ class Target:
         """What no item shows and what is red, one message for each requirement."""
         red = {item.id: item for item in reversed(self.met) if item.outcome in SCORED_AT_CONTACT}
         shown = {item.id for item in self.results if item.outcome in SCORED_AT_CONTACT}
-        return [message.render(item, self.order) for key, item in red.items() if key not in shown]
+        told = shown | {key for key, item in red.items() if self.order.waivers.covers(item)}
+        return [message.render(item, self.order) for key, item in red.items() if key not in told]
 
     def node_id(self, requirement: spec.Requirement) -> str:
         """The node id of the item for one requirement."""
@@ -101,10 +103,15 @@ class ClauseItem(pytest.Item):
         hidden = [item for item in results if item not in shown]
         found = rows(self.target.order, shown, hidden)
         self.user_properties.append((PROPERTY, json.dumps(found)))
-        red = [item for item in shown if item.outcome in (Outcome.FAIL, Outcome.KIT_ERROR)]
-        warned = [item for item in shown if _counts_as_warning(item)]
+        waivers = self.target.order.waivers
+        self.user_properties += junit.properties(self.requirement, shown, waivers)
+        bare = [item for item in shown if not waivers.covers(item)]
+        red = [item for item in bare if item.outcome in (Outcome.FAIL, Outcome.KIT_ERROR)]
+        warned = [item for item in bare if _counts_as_warning(item)]
         if red or (warned and self.config.option.memproto_strict):
             raise Red(red or warned, self.target)
+        if waivers.covers(results[0]):
+            pytest.skip(f"waived: {waivers.reason(results[0].id)}")
         if results[0].outcome not in (Outcome.PASS, Outcome.WARN):
             pytest.skip(f"{results[0].outcome.replace('_', ' ')}: {results[0].reason}")
 
@@ -161,6 +168,7 @@ def rows(
             "side": order.side,
             "result": result.as_dict(),
             "shown": is_shown,
+            "waived": order.waivers.covers(result),
         }
         for found, is_shown in ((shown, True), (hidden or [], False))
         for result in found

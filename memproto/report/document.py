@@ -11,11 +11,10 @@ from typing import Any
 
 from memproto import __version__, spec
 from memproto.operations import EXTENSION_HOOKS
-from memproto.report import message, times
-from memproto.testing import outcomes
+from memproto.report import message, times, verdicts
+from memproto.testing import outcomes, waivers
 from memproto.testing.contact import Contact, Order
-from memproto.testing.outcomes import ExitCode, Outcome, Result, Verdict
-from memproto.types import SPEC_VERSION
+from memproto.testing.outcomes import Outcome, Result
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +46,8 @@ class Judged:
 def build(judged: list[Judged], facts: RunFacts) -> dict[str, Any]:
     """The whole document: one report for each target, and the exit code."""
     reports = [_report(item, facts) for item in judged]
-    return {"format": 1, "exit_code": int(_exit_code(reports, facts)), "reports": reports}
+    code = verdicts.exit_code(reports, allow_incomplete=facts.allow_incomplete)
+    return {"format": 1, "exit_code": int(code), "reports": reports}
 
 
 def write(path: Path, document: dict[str, Any]) -> None:
@@ -72,21 +72,26 @@ def fingerprint(report: dict[str, Any]) -> str:
 def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
     order = judged.order
     ids = [item.id for item in spec.select([], order.side)]
-    results = outcomes.merge(judged.results, ids)
+    results = _scored(outcomes.merge(judged.results, ids), order.release)
+    final = dict(zip(ids, order.waivers.applied(results.values()), strict=True))
+    rows = [_row(result, order, results[result.id]) for result in final.values()]
     left_out = any(result.outcome is Outcome.NOT_RUN for result in results.values())
     report: dict[str, Any] = {
-        "spec": SPEC_VERSION,
+        "spec": order.release,
         "kit": __version__,
         "target": order.target,
         "side": order.side,
         "binding": judged.contact.binding if order.side == "provider" else None,
         "profile": order.profile,
-        "verdict": _verdict(list(results.values()), facts),
-        "counts": outcomes.counts(results.values()),
-        "extensions": _extensions(judged.contact, results),
-        "results": [_row(result, order) for result in results.values()],
+        "verdict": verdicts.verdict(rows, strict=facts.strict),
+        "counts": verdicts.counts(rows),
+        "extensions": _extensions(judged.contact, final),
+        "results": rows,
         "seed": order.seed,
         "selected": facts.narrowed and left_out,
+        "strict": facts.strict,
+        "allow_incomplete": facts.allow_incomplete,
+        "waivers": _waivers(order.waivers, list(results.values())),
         "cost": _cost(results.values()),
         "operations": times.of_run(judged.results, order, judged.contact.binding),
         "environment": _environment(order),
@@ -95,36 +100,25 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
     return {**report, "fingerprint": fingerprint(report)}
 
 
-def _verdict(results: list[Result], facts: RunFacts) -> str | None:
-    found = outcomes.verdict(_scored(results), strict=facts.strict)
-    return None if found is None else str(found)
+def _scored(results: dict[str, Result], release: str) -> dict[str, Result]:
+    """The results with those of later releases as not scored, also where they were not run."""
+    reason = f"came after release {release}, which the run scores by"
+    return {
+        key: result
+        if spec.requirement(key).is_in(release)
+        else Result(key, Outcome.NOT_SCORED, reason=reason)
+        for key, result in results.items()
+    }
 
 
-def _scored(results: list[Result]) -> list[Result]:
-    """Results as the verdict counts them: a defensive rule never changes it."""
-    return [
-        dataclasses.replace(result, outcome=Outcome.PASS)
-        if result.outcome is Outcome.WARN and spec.requirement(result.id).defensive
-        else result
-        for result in results
-    ]
-
-
-def _exit_code(reports: list[dict[str, Any]], facts: RunFacts) -> ExitCode:
-    verdicts = [_for_exit(report) for report in reports]
-    return outcomes.exit_code(verdicts, allow_incomplete=facts.allow_incomplete)
-
-
-def _for_exit(report: dict[str, Any]) -> Verdict | None:
-    """The verdict that decides the exit code: of a narrowed run, that of what ran."""
-    if report["verdict"] is None:
-        return None
-    verdict = Verdict(report["verdict"])
-    if not report["selected"] or verdict is not Verdict.INCOMPLETE:
-        return verdict
-    ran = {row["outcome"] for row in report["results"]} - {Outcome.NOT_RUN}
-    passed = Outcome.PASS in ran and not ran & outcomes.OPEN
-    return Verdict.CONFORMANT if passed else verdict
+def _waivers(book: waivers.Book, results: list[Result]) -> dict[str, Any]:
+    """What is wrong with waivers, or to be known of them; `results` are not yet waived."""
+    faults = [*book.faults, *book.stale(results)]
+    return {
+        "date": str(book.today),
+        "faults": [dataclasses.asdict(fault) for fault in faults],
+        "notes": [dataclasses.asdict(note) for note in book.notes(results)],
+    }
 
 
 def _extensions(contact: Contact, results: dict[str, Result]) -> dict[str, dict[str, Any]]:
@@ -146,7 +140,8 @@ def _extension(name: str, results: dict[str, Result]) -> dict[str, Any]:
     }
 
 
-def _row(result: Result, order: Order) -> dict[str, Any]:
+def _row(result: Result, order: Order, found: Result) -> dict[str, Any]:
+    """A row of the report; `found` is the result before it was waived."""
     requirement = spec.requirement(result.id)
     return {
         "id": result.id,
@@ -160,7 +155,7 @@ def _row(result: Result, order: Order) -> dict[str, Any]:
         "reproduce": message.reproduce(result, order),
         "fix": requirement.fix,
         "clause": requirement.clause,
-        "waiver": None,
+        "waiver": waivers.as_row(order.waivers, found),
         "duration_s": round(result.duration_s, 4),
         "hooks": _rounded(result.hooks),
     }

@@ -8,6 +8,8 @@ from memproto import spec
 from memproto.operations import Binding
 from memproto.testing.outcomes import Result
 from memproto.testing.settings import Settings
+from memproto.testing.waivers import Book
+from memproto.types import SPEC_VERSION
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +27,9 @@ class Order:
         scale: Factor on every budget.
         slowdown: Further factor on the waits for what is to happen; the machine's, at the start.
         workers: How many processes share what may be used up once, as calls that cost money.
+        replay: The directory for scripts that make a failure's calls again, as typed; "" for none.
+        waivers: Which requirements may fail for now.
+        release: The release of the specification that is scored by.
 
     """
 
@@ -37,6 +42,9 @@ class Order:
     scale: float = 1.0
     slowdown: float = 1.0
     workers: int = 1
+    replay: str = ""
+    waivers: Book = dataclasses.field(default_factory=Book)
+    release: str = SPEC_VERSION
 
 
 @dataclasses.dataclass

@@ -18,9 +18,11 @@ from memproto.testing import (
     findings,
     foreseen,
     incidents,
+    replays,
     roots,
     service,
     vitals,
+    withheld,
 )
 from memproto.testing.children import OTHER_COMMANDS_S, CannotServe, Children
 from memproto.testing.contact import Contact, Order
@@ -58,6 +60,8 @@ class Judge:
         self._root = Path(tempfile.mkdtemp(prefix="target-", dir=root))
         self._children = Children(order, self.contact, self.deaths, self._root)
         self._service = service.Service(order.settings, order.directory, self._root, order.scale)
+        self._outlet = withheld.Outlet(order, self.contact, self._root)
+        self._scripts = replays.Scripts(order, self.contact, self._root)
         self._grace_s = _GRACE_S
         self._aftermath = aftermath.Aftermath(order.scale)
 
@@ -84,6 +88,7 @@ class Judge:
         except CannotServe as fault:
             self._book_gate([fault.result])
         self.contact.deaths = self.deaths
+        self.contact.results = self._outlet(self.contact.results)
         self.contact.spent = self._children.spent
         self._children.dismiss()
         return self.contact
@@ -97,11 +102,13 @@ class Judge:
 
     def _pass_gates(self) -> None:
         for requirement in spec.requirements().values():
-            if requirement.gate and self.contact.blocked:
+            if not requirement.gate or not requirement.is_in(self.order.release):
+                continue
+            if self.contact.blocked:
                 reason = self.contact.blocked
                 open_result = Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
                 self.contact.results.append(open_result)
-            elif requirement.gate:
+            else:
                 self._book_gate(self._decide(requirement, _FIRST))
         if not self.contact.blocked or self.contact.unavailable:
             self._survey()
@@ -135,14 +142,16 @@ class Judge:
 
     def run(self, requirement: spec.Requirement) -> list[Result]:
         """The result of one requirement first, then those of rules that were met on the way."""
+        if not requirement.is_in(self.order.release):
+            return self._outlet([Result(requirement.id, Outcome.NOT_SCORED)])
         if requirement.gate:
-            return [result for result in self.contact.results if result.id == requirement.id] or [
-                Result(requirement.id, Outcome.UNTESTABLE, reason=self.contact.blocked)
-            ]
+            found = [result for result in self.contact.results if result.id == requirement.id]
+            blocked = Result(requirement.id, Outcome.UNTESTABLE, reason=self.contact.blocked)
+            return found or self._outlet([blocked])
         undecidable = self._undecidable(requirement) or self._foreseen(requirement)
         chapter = requirement.anchor.partition("#")[0]
         results = [undecidable] if undecidable else self._decide(requirement, chapter)
-        return results + self._collect_late()
+        return self._outlet(results + self._collect_late())
 
     def _undecidable(self, requirement: spec.Requirement) -> Result | None:
         if requirement.unchecked:
@@ -181,7 +190,7 @@ class Judge:
                 return self._find_owner(check, answer)
         except CannotServe as fault:
             return _depending(requirement.id, fault.result)
-        return self._to_results(answer, check.requirement)
+        return self._scripts.attached(self._to_results(answer, check.requirement), answer)
 
     def _check(self, check: clauses.Check) -> Answer:
         service.assert_runs(self.contact.service, self.order.settings)
@@ -282,7 +291,7 @@ class Judge:
         with contextlib.suppress(CannotServe):
             self._children.finish()
         self.close()
-        return found
+        return self._outlet(found)
 
     def close(self) -> None:
         """End every process of this judge, and what those started and disowned."""

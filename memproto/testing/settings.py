@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from memproto.errors import InvalidSettings
-from memproto.testing import settings_keys, vitals
+from memproto.testing import package_files, settings_keys, vitals, waiver_entries
 from memproto.testing.settings_lines import line_of
+from memproto.testing.waiver_entries import Entry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,12 +25,14 @@ class Settings:
         read_back: Says how often a text is stored.
         settle: Waits until what was written is visible.
         cleanup: Removes what a check left in a remote store.
+        from_env: Those of `env` that come from the environment of the run.
         caches: Variables and paths below HOME that all checks share.
         declares: What a Hermes provider cannot declare.
         backend: Where the address of the backend stands: ("env", variable) or ("config", path of
             keys); None where it was not said.
         max_hook_calls: How many hook calls a run may make, or None for any number.
         memory_mb: How much memory a process that holds the target may hold.
+        waivers: Requirements that may fail for now, not yet judged; see `waivers.book`.
         source: The files that it was read from.
         places: Key to "file:line: key", for messages.
 
@@ -48,8 +51,10 @@ class Settings:
     backend: tuple[str, str] | None = None
     max_hook_calls: int | None = None
     memory_mb: int = vitals.MEMORY_MB
+    waivers: dict[str, Entry] = dataclasses.field(default_factory=dict)
     source: tuple[str, ...] = ()
     places: dict[str, str] = dataclasses.field(default_factory=dict)
+    from_env: tuple[str, ...] = ()
 
     @property
     def configures(self) -> bool:
@@ -68,6 +73,7 @@ class Settings:
             "backend": dict([self.backend] if self.backend else []),
             "max_hook_calls": self.max_hook_calls,
             "memory_mb": self.memory_mb,
+            "waivers": sorted(self.waivers),
         }
 
     def functions(self) -> dict[str, list[str]]:
@@ -92,6 +98,7 @@ class _Layer:
     source: str
     values: dict[str, Any]
     places: dict[str, str]
+    from_env: tuple[str, ...] = ()
 
 
 def read(target: str, directory: Path) -> Settings:
@@ -106,7 +113,7 @@ def read(target: str, directory: Path) -> Settings:
 
     """
     layers: list[_Layer] = []
-    own = _package_file(target, directory)
+    own = package_files.beside(target, directory)
     if own is not None:
         layers += _layers(own, target)
     mine = _nearest(directory)
@@ -127,23 +134,6 @@ def _nearest(directory: Path) -> Path | None:
         project = folder / "pyproject.toml"
         if project.is_file() and b"[tool.memproto" in project.read_bytes():
             return project
-    return None
-
-
-def _package_file(target: str, directory: Path) -> Path | None:
-    """The memproto.toml beside the target's module, found without importing anything."""
-    path = directory / target
-    if path.is_dir():
-        candidate = path / "memproto.toml"
-        return candidate if candidate.is_file() else None
-    module = target.partition(":")[0]
-    parts = module.split(".")
-    if not all(part.isidentifier() for part in parts):
-        return None
-    for root in (directory, directory / "src"):
-        candidate = root.joinpath(*parts) / "memproto.toml"
-        if candidate.is_file():
-            return candidate
     return None
 
 
@@ -187,8 +177,26 @@ def _layer(path: Path, above: tuple[str, ...], table: dict[str, Any]) -> _Layer:
         except settings_keys.Wrong as wrong:
             at = (*above, key, *wrong.below)
             raise _invalid(path, at, wrong.fault, wrong.fix) from None
+    if "waivers" in values:
+        values["waivers"] = _waivers(path, (*above, "waivers"), values["waivers"])
     places = {key: _place(path, (*above, key)) for key in values}
-    return _Layer(str(path), values, places)
+    given = table.get("env", {}).items()
+    from_env = tuple(name for name, value in given if isinstance(value, dict))
+    return _Layer(str(path), values, places, from_env)
+
+
+def _waivers(path: Path, at: tuple[str, ...], value: Any) -> dict[str, Entry]:
+    """The entries of the table, or of the file, whose name is relative to the settings file."""
+    if isinstance(value, dict):
+        text = path.read_text(encoding="utf-8")
+        return waiver_entries.from_table(value, _shown(path), text, at)
+    file = path.parent / value
+    try:
+        return waiver_entries.from_file(file, _shown(file))
+    except OSError as error:
+        fault = f"names {value!r}, which cannot be read ({error.strerror})"
+        fix = "write it with memproto waive, or correct the name"
+        raise _invalid(path, at, fault, fix) from None
 
 
 def _merged(layers: list[_Layer]) -> Settings:
@@ -199,7 +207,8 @@ def _merged(layers: list[_Layer]) -> Settings:
         for key, value in layer.values.items():
             values[key] = {**values.get(key, {}), **value} if isinstance(value, dict) else value
     sources = tuple(dict.fromkeys(layer.source for layer in layers))
-    return Settings(**values, source=sources, places=places)
+    from_env = tuple(name for layer in layers for name in layer.from_env)
+    return Settings(**values, source=sources, places=places, from_env=from_env)
 
 
 # -- messages -------------------------------------------------------------------------------------

@@ -12,9 +12,6 @@ from memproto import spec
 #: Keys that name a function of the user's.
 FUNCTIONS = ("factory", "service", "warm", "read_back", "settle", "cleanup")
 
-#: Keys that the design lists and that this release of the kit does not serve.
-LATER = ("waivers",)
-
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 
@@ -54,8 +51,6 @@ def checked(key: str, value: Any) -> Any:
         Wrong: The kit knows no such key, or the key takes no such value.
 
     """
-    if key in LATER:
-        raise Wrong("is a key of a later release of the kit, and not in this one", "leave it out")
     if key not in KEYS:
         raise Wrong("is no key of the kit's settings", _nearest(key, KEYS))
     return KEYS[key](value)
@@ -158,6 +153,14 @@ def _backend(value: Any) -> tuple[str, str]:
     return kind, place
 
 
+def _waivers(value: Any) -> str | dict[str, Any]:
+    """The name of a file, or the waivers themselves, which are judged later by the date."""
+    if isinstance(value, dict) or (isinstance(value, str) and value.strip()):
+        return value
+    fix = 'write a file name such as "waivers.toml", or tables such as [waivers.MP-TURN-002]'
+    raise Wrong(f"must be the name of a file or tables, not {value!r}", fix)
+
+
 def _limit(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise Wrong(f"must be a whole number from 1 on, not {value!r}", "write one such as 500")
@@ -174,4 +177,5 @@ KEYS: dict[str, Callable[[Any], Any]] = {
     "backend": _backend,
     "max_hook_calls": _limit,
     "memory_mb": _limit,
+    "waivers": _waivers,
 }

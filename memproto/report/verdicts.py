@@ -1,0 +1,49 @@
+"""What the rows of a report mean together: its verdict, and the exit code of its document."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from memproto import spec
+from memproto.testing import outcomes
+from memproto.testing.outcomes import ExitCode, Outcome, Result, Verdict
+
+
+def verdict(rows: Iterable[dict[str, Any]], *, strict: bool) -> str | None:
+    """The verdict over all rows of a target; None where the kit failed."""
+    found = outcomes.verdict([_scored(row) for row in rows], strict=strict)
+    return None if found is None else str(found)
+
+
+def _scored(row: dict[str, Any]) -> Result:
+    """A row as the verdict counts it: a defensive rule never changes it."""
+    outcome = Outcome(row["outcome"])
+    known = spec.requirements().get(row["id"])
+    if outcome is Outcome.WARN and known is not None and known.defensive:
+        outcome = Outcome.PASS
+    return Result(row["id"], outcome)
+
+
+def counts(rows: Iterable[dict[str, Any]]) -> dict[str, int]:
+    """How many rows ended in each outcome; every outcome has a key."""
+    return outcomes.counts(Result(row["id"], Outcome(row["outcome"])) for row in rows)
+
+
+def exit_code(reports: list[dict[str, Any]], *, allow_incomplete: bool) -> ExitCode:
+    """The exit code of a run with these reports, by their verdicts, rows and waivers."""
+    verdicts = [_for_exit(report) for report in reports]
+    return outcomes.exit_code(verdicts, allow_incomplete=allow_incomplete)
+
+
+def _for_exit(report: dict[str, Any]) -> Verdict | None:
+    """The verdict that decides the exit code; what was waived or left out does not raise it."""
+    if report["verdict"] is None:
+        return None
+    if report.get("waivers", {}).get("faults"):
+        return Verdict.NON_CONFORMANT
+    verdict = Verdict(report["verdict"])
+    if verdict is not Verdict.INCOMPLETE:
+        return verdict
+    borne = {Outcome.WAIVED, Outcome.NOT_RUN} if report["selected"] else {Outcome.WAIVED}
+    left = {Outcome(row["outcome"]) for row in report["results"]} - borne
+    passed = Outcome.PASS in left and not left & outcomes.OPEN
+    return Verdict.CONFORMANT if passed else verdict

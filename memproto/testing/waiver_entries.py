@@ -1,0 +1,212 @@
+"""The entries of waivers in TOML: where each stands, and what is wrong with it, line by line."""
+
+import dataclasses
+import datetime as dt
+import difflib
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from memproto import spec
+from memproto.testing.settings_lines import line_of
+
+#: The keys of an entry, all of them needed, and what a corrected line says.
+KEYS = {
+    "reason": '"why it fails, and why that is borne"',
+    "issue": '"https://... where the work on it is followed"',
+    "owner": '"who answers for it"',
+    "expires": "",
+}
+
+#: A shorter reason is none.
+MIN_REASON = 10
+
+#: For how long a line that the kit proposes holds.
+RENEWED_DAYS = 60
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """
+    One entry as it was read.
+
+    Attributes:
+        id: Its key, whatever it is; "" where the file itself is broken.
+        value: What stands under it; a text for a file that is broken.
+        file: The file's name as a message shows it.
+        text: The whole text of the file.
+        above: The keys above the entry.
+
+    """
+
+    id: str
+    value: Any
+    file: str
+    text: str
+    above: tuple[str, ...] = ()
+
+    def place(self, *below: str) -> str:
+        """`file:line` of the entry, or of one of its keys."""
+        line = line_of(self.text, (*self.above, self.id, *below))
+        return self.file if line is None else f"{self.file}:{line}"
+
+    def line(self, *below: str) -> str:
+        """The text of that line; "" where it is not known."""
+        number = line_of(self.text, (*self.above, self.id, *below))
+        return "" if number is None else self.text.splitlines()[number - 1].strip()
+
+
+@dataclasses.dataclass(frozen=True)
+class Waiver:
+    """A valid waiver."""
+
+    id: str
+    reason: str
+    issue: str
+    owner: str
+    expires: dt.date
+    place: str
+    line: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """
+    What is wrong with a waiver; it is red.
+
+    Attributes:
+        id: The entry's key, or "".
+        kind: unknown, malformed, incomplete, expired or stale.
+        text: Place and fault.
+        fix: What to do, with the corrected line.
+
+    """
+
+    id: str
+    kind: str
+    text: str
+    fix: str
+
+
+def from_file(path: Path, shown: str) -> dict[str, Entry]:
+    """
+    The entries of a file of waivers; one that is broken gives one entry that says so.
+
+    Raises:
+        OSError: It cannot be read.
+
+    """
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+        table = tomllib.loads(text)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return {f"file {shown}": Entry("", str(error), shown, "")}
+    return from_table(table, shown, text)
+
+
+def from_table(
+    table: dict[str, Any], shown: str, text: str, above: tuple[str, ...] = ()
+) -> dict[str, Entry]:
+    """The entries of a table."""
+    return {key: Entry(key, value, shown, text, above) for key, value in table.items()}
+
+
+def judged(entry: Entry, today: dt.date) -> tuple[Waiver | None, list[Fault]]:
+    """The waiver that the entry is, or all that is wrong with it."""
+    if not entry.id:
+        fix = "correct the line that it names"
+        return None, [Fault("", "malformed", f"{entry.file}: is no TOML: {entry.value}", fix)]
+    known = spec.requirements()
+    if entry.id not in known:
+        return None, [_unknown(entry)]
+    if not isinstance(entry.value, dict):
+        fix = f"[{entry.id}] and below it {', '.join(KEYS)}"
+        return None, [_fault(entry, "malformed", "is no table", fix)]
+    faults = _faults(entry, today)
+    return (None, faults) if faults else (_waiver(entry), [])
+
+
+def stale(waiver: Waiver) -> Fault:
+    """The fault of a waiver whose rule holds."""
+    said = f"{waiver.place}: {waiver.id} holds, and its waiver is stale"
+    line = f"{waiver.line} and the keys below it" if waiver.line.startswith("[") else waiver.line
+    fix = f"remove {line or 'the entry'}; one for another target belongs in that target's table"
+    return Fault(waiver.id, "stale", said, fix)
+
+
+def _waiver(entry: Entry) -> Waiver:
+    value = entry.value
+    texts = {key: value[key] for key in ("reason", "issue", "owner")}
+    expires = _as_date(value["expires"])
+    assert expires is not None
+    return Waiver(entry.id, **texts, expires=expires, place=entry.place(), line=entry.line())
+
+
+def _unknown(entry: Entry) -> Fault:
+    near = difflib.get_close_matches(entry.id.upper(), spec.requirements(), n=1, cutoff=0.6)
+    line = entry.line() or f"[{entry.id}]"
+    fix = f"write {line.replace(entry.id, near[0])}" if near else "memproto list shows all ids"
+    return _fault(entry, "unknown", "is no requirement", fix)
+
+
+def _faults(entry: Entry, today: dt.date) -> list[Fault]:
+    strange = [_strange(entry, key) for key in entry.value if key not in KEYS]
+    texts = [_text(entry, key, today) for key in ("reason", "issue", "owner")]
+    return [*strange, *filter(None, texts), *filter(None, [_end(entry, today)])]
+
+
+def _strange(entry: Entry, key: str) -> Fault:
+    near = difflib.get_close_matches(key, KEYS, n=1)
+    line = entry.line(key)
+    fix = f"write {line.replace(key, near[0], 1)}" if near and line else "leave it out"
+    return _fault(entry, "malformed", f"{key!r} is no key of a waiver", fix, key)
+
+
+def _text(entry: Entry, key: str, today: dt.date) -> Fault | None:
+    value = entry.value.get(key)
+    fix = _corrected(key, today)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return _fault(entry, "incomplete", f"has no {key}", fix)
+    if not isinstance(value, str):
+        return _fault(entry, "malformed", f"{key} must be text, not {value!r}", fix, key)
+    if key == "reason" and len(value.strip()) < MIN_REASON:
+        return _fault(entry, "incomplete", f"the reason {value!r} tells nothing", fix, key)
+    return None
+
+
+def _end(entry: Entry, today: dt.date) -> Fault | None:
+    given = entry.value.get("expires")
+    fix = _corrected("expires", today)
+    if given is None:
+        return _fault(entry, "incomplete", "never expires", fix)
+    date = _as_date(given)
+    if date is None:
+        return _fault(entry, "malformed", f"expires {given} is no date", fix, "expires")
+    if date < today:
+        said = f"expired on {date}; today is {today} in UTC"
+        return _fault(entry, "expired", said, f"mend the fault, or renew it: {fix}", "expires")
+    return None
+
+
+def _as_date(value: Any) -> dt.date | None:
+    """A date of TOML, or its text; a moment is none."""
+    if isinstance(value, str):
+        try:
+            return dt.date.fromisoformat(value) if _DATE.fullmatch(value) else None
+        except ValueError:
+            return None
+    is_date = isinstance(value, dt.date) and not isinstance(value, dt.datetime)
+    return value if is_date else None
+
+
+def _corrected(key: str, today: dt.date) -> str:
+    value = KEYS[key] or str(today + dt.timedelta(days=RENEWED_DAYS))
+    return f"write {key} = {value}"
+
+
+def _fault(entry: Entry, kind: str, said: str, fix: str, *below: str) -> Fault:
+    return Fault(entry.id, kind, f"{entry.place(*below)}: {entry.id}: {said}", fix)
