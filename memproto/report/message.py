@@ -4,7 +4,7 @@ import shlex
 
 from memproto import spec
 from memproto.testing.contact import Order
-from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
 
 
 def render(result: Result, order: Order) -> str:
@@ -31,7 +31,16 @@ def render(result: Result, order: Order) -> str:
 
 
 def reproduce(result: Result, order: Order) -> str:
-    """The command that shows the same again, from the same directory."""
+    """The command that shows the same again, from the same directory; a script's where one is."""
+    command = _command(result, order)
+    if result.replay == NO_SCRIPT:
+        return f"{command}  # no script: calls alone do not show it"
+    if result.replay:
+        return f"{shlex.join(['python', result.replay])}  # or: {command}"
+    return command
+
+
+def _command(result: Result, order: Order) -> str:
     flag = "--memproto-host" if order.side == "host" else "--memproto"
     words = [
         "pytest",

@@ -23,8 +23,18 @@ from typing import Any
 
 from memproto import spec
 from memproto.errors import InvalidSettings, KitUsageError
-from memproto.testing import clauses, locate, sandbox, stacks, survey, template_process, watchers
+from memproto.testing import (
+    clauses,
+    facts,
+    locate,
+    sandbox,
+    stacks,
+    survey,
+    template_process,
+    watchers,
+)
 from memproto.testing.booking import judge, not_loaded
+from memproto.testing.calls import Telling
 from memproto.testing.context import Context
 from memproto.testing.functions import Functions
 from memproto.testing.load_step import LoadStep
@@ -188,6 +198,7 @@ class Child:
         if self._side == "host":
             hostrun = importlib.import_module("memproto.testing.hostrun")
             return hostrun.HostRun(self._target, watch, context, salt=salt)
+        self._tell_calls(watch, root, tells=command["tells"])
         home = sandbox.places(root)["memory"]
         loaded = self._target
         run = Run(loaded.build, loaded.binding, home, watch, context, salt=salt)
@@ -198,6 +209,13 @@ class Child:
         run.loading = self._loading
         run.shared = self._shared
         return run
+
+    def _tell_calls(self, watch: Watch, root: Path, *, tells: bool) -> None:
+        """Have the parent hear of each call, where it writes scripts that make them again."""
+        facts.listeners.clear()
+        if tells:
+            watch.calls = telling = Telling(self._wire, root)
+            facts.listeners.append(telling.looked)
 
     def _watch(self, deaths: dict[str, int], scale: float = 1.0) -> Watch:
         return Watch(self._wire, scale=scale, deaths=deaths)

@@ -230,6 +230,7 @@ class Children:
             "root": str(root),
             "env": self.variables,
             "salt": zlib.crc32(name.encode()) & 0xFFFF,
+            "tells": bool(order.replay),
             "context": {
                 "seed": order.seed,
                 "profile": order.profile,

@@ -9,6 +9,7 @@ import dataclasses
 import itertools
 import random
 import unicodedata
+from collections.abc import Callable
 
 _FIRST = ("Ori", "Vel", "Tam", "Bre", "Kas", "Lun", "Fen", "Mar", "Sol", "Dri", "Hal", "Nev")
 _MIDDLE = ("da", "ri", "lo", "ve", "ntha", "mi", "rro", "sta", "che", "qui", "bel", "zan")
@@ -29,6 +30,9 @@ _TEMPLATES = (
     ("I meet my coach {about} at the cafe {name}.", "Where do I meet my coach {about}?"),
 )
 
+
+#: Who is told, last of all, in which text a fact was looked for, and whether it is there.
+listeners: list[Callable[..., None]] = []
 
 _ACCENTS = str.maketrans("aeiou", "áéíóú")
 
@@ -63,9 +67,12 @@ class Fact:
 
         Case and accents make no difference, nor what a deriving memory puts between two words.
         """
-        if not isinstance(recalled, str):
-            return False
-        text = _folded(recalled)
+        found = isinstance(recalled, str) and self._is_in(_folded(recalled))
+        if listeners:
+            listeners[-1](self, recalled, found=found)
+        return found
+
+    def _is_in(self, text: str) -> bool:
         return all(word in text for word in _folded(self.name).split())
 
     def accented(self) -> "Fact":

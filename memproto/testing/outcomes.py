@@ -40,6 +40,9 @@ class ExitCode(enum.IntEnum):
     INCOMPLETE = 6
 
 
+#: In place of the path of a replay script.
+NO_SCRIPT = "-"
+
 #: Outcomes that leave the question open: with one of them no run is CONFORMANT.
 OPEN = frozenset({Outcome.UNTESTABLE, Outcome.INCONCLUSIVE, Outcome.NOT_RUN, Outcome.WAIVED})
 
@@ -73,6 +76,7 @@ class Result:
         seen_in: The requirement whose check met this, where it is another one.
         duration_s: How long the check took.
         stack: The provider's frames when a hook was late.
+        replay: The script that shows it again; NO_SCRIPT where calls alone do not; "" if not asked.
         hooks: For each operation [calls, longest in seconds, all together in seconds].
         times: For each operation how many calls took how long, as in `spread`.
 
@@ -87,6 +91,7 @@ class Result:
     seen_in: str = ""
     duration_s: float = 0.0
     stack: str = ""
+    replay: str = ""
     hooks: dict[str, list[float]] = dataclasses.field(default_factory=dict)
     times: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
 

@@ -48,6 +48,7 @@ class Answer:
         ending: How the process ended: "exit code 3", "signal SIGSEGV"; what it held, for `grew`.
         opened: The configs of the instances that were opened, where they are to be cleaned up.
         spent: How many hook calls were made, where there is a limit to them.
+        told: The calls that were made, where they are told; see `memproto.testing.story`.
 
     """
 
@@ -60,6 +61,7 @@ class Answer:
     ending: str = ""
     opened: tuple[dict[str, Any], ...] = ()
     spent: int = 0
+    told: tuple[dict[str, Any], ...] = ()
 
 
 class ChildDidNotStart(Exception):
@@ -75,7 +77,7 @@ class _OpenHook:
 
     @property
     def is_setting(self) -> bool:
-        """Whether it is no hook of the provider, but a function of the user's."""
+        """Whether it is a function of the user's."""
         return self.operation.startswith(functions.OPERATION)
 
 
@@ -110,6 +112,7 @@ class ChildProcess:
         self._stacks = root / "stacks.txt"
         self._hooks: dict[int, _OpenHook] = {}
         self._opened: list[dict[str, Any]] = []
+        self._told: list[dict[str, Any]] = []
         self._spent = 0
         self._excused_s = 0.0
         self._pending = bytearray()
@@ -170,11 +173,12 @@ class ChildProcess:
 
         """
         self._hooks.clear()
-        self._opened, self._spent, self._excused_s = [], 0, 0.0
+        self._opened, self._told, self._spent, self._excused_s = [], [], 0, 0.0
         # What a child imports before it comes to the target takes its time on any scale.
         self._stuck_s = _STUCK_S * (1.0 if command.get("do") == "load" else self._scale)
         answer = self._follow(command, budget_s)
-        return dataclasses.replace(answer, opened=tuple(self._opened), spent=self._spent)
+        opened, told = tuple(self._opened), tuple(self._told)
+        return dataclasses.replace(answer, opened=opened, told=told, spent=self._spent)
 
     def _follow(self, command: dict[str, Any], budget_s: float) -> Answer:
         self._pulse.beat()
@@ -233,8 +237,9 @@ class ChildProcess:
             self._leave(self._hooks.pop(message["call"], None))
         elif kind == "opened":
             self._opened.append(message["config"])
-        elif kind == "spent":
-            self._spent += 1
+        elif kind == "told":
+            self._told.append(message)
+        self._spent += kind == "spent"
         return message if kind == "done" else None
 
     def _leave(self, hook: _OpenHook | None) -> None:

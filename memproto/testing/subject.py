@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from memproto.errors import ProviderError
 from memproto.operations import Binding, hook_name
 from memproto.testing import incidents, noise, spread
+from memproto.testing.calls import Calls, Said
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.extended import ExtensionHooks
 from memproto.testing.sandbox import naming_home
@@ -149,6 +150,7 @@ class Watch:
         has_refused: Whether a call was refused because none was left.
         stored_at: When something was stored last, by the monotonic clock; None for never.
         announces: Whether the parent is to know each instance that is opened, and its config.
+        calls: Whom each call is told.
 
     """
 
@@ -162,6 +164,7 @@ class Watch:
     has_refused: bool = False
     stored_at: float | None = None
     announces: bool = False
+    calls: Calls = dataclasses.field(default_factory=Calls)
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     @contextlib.contextmanager
@@ -218,6 +221,7 @@ class Subject(ExtensionHooks):
         binding: The binding that its author wrote it for.
         config: What `initialize` got, or None before.
         variable: What HERMES_HOME names while a hook runs, or "" for what it names anyway.
+        number: Its own among the instances whose calls are told, or 0.
 
     """
 
@@ -226,6 +230,7 @@ class Subject(ExtensionHooks):
         self.binding = binding
         self.config: dict[str, Any] | None = None
         self.variable = ""
+        self.number = 0
         self._watch = watch
         self._has_stored = False
 
@@ -244,9 +249,9 @@ class Subject(ExtensionHooks):
         # Looking a hook up is no call of it, for one who pays for calls.
         return bool(self._watched(operation, lambda: callable(getattr(self.provider, name, None))))
 
-    def call(self, operation: str, function: Callable[[], Any]) -> Any:
+    def call(self, operation: str, function: Callable[[], Any], said: Said | None = None) -> Any:
         """
-        Run `function` as a hook of `operation`.
+        Run `function` as a hook of `operation`; `said` is the native hook and its arguments.
 
         Raises:
             HookRaised: It raised anything at all.
@@ -257,7 +262,9 @@ class Subject(ExtensionHooks):
         """
         self._watch.spend(operation)
         try:
-            return self._watched(operation, function)
+            return self._watch.calls.follow(
+                self, operation, said, lambda: self._watched(operation, function)
+            )
         finally:
             self._note_stored(operation)
 
@@ -279,13 +286,14 @@ class Subject(ExtensionHooks):
     def _use(self, operation: str, *arguments: Any, **keywords: Any) -> Any:
         """Look the hook up and call it: a lookup may hang or raise as a call may."""
         name = hook_name(operation, "native")
-        return self.call(operation, lambda: getattr(self.provider, name)(*arguments, **keywords))
+        hooks, said = self.provider, (name, list(arguments), keywords)
+        return self.call(operation, lambda: getattr(hooks, name)(*arguments, **keywords), said)
 
     # -- the core, in the order of a session's life ----------------------------------------------
 
     def name(self) -> Any:
         """Read the provider's name."""
-        return self.call("name", lambda: self.provider.name)
+        return self.call("name", lambda: self.provider.name, ("name", [], {}))
 
     def available(self) -> Any:
         """Ask whether the provider is available."""

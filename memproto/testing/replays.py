@@ -1,0 +1,165 @@
+"""Replay scripts: written for what calls alone show, made short, and kept where they show it."""
+
+import dataclasses
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from time import monotonic
+
+from memproto.testing import incidents, replay_text, sandbox, story
+from memproto.testing.contact import Contact, Order
+from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
+from memproto.testing.process import Answer
+from memproto.testing.story import Call, Sight, Story
+
+#: How long a script is made shorter.
+_SHORTEN_S = 10.0
+
+#: How long one run of a script may take, beyond the budget of a hook that it waits for.
+_RUN_S = 20.0
+
+_RED = (Outcome.FAIL, Outcome.WARN)
+
+#: Rules on what a process does beside its calls, and on backends and stores that the kit makes
+#: fail: what is recalled there is no proof of the fault.
+_BESIDE = ("MP-FAULT-", "MP-STORE-", "MP-PROC-", "MP-RES-", "MP-THR-")
+
+
+class Scripts:
+    """
+    Writes a script for each red result of a target that can be seen again by calls alone.
+
+    Guarantees:
+        A script that is kept was run in a process of its own, and showed the violation there.
+        It holds no value of the environment.
+    """
+
+    def __init__(self, order: Order, contact: Contact, root: Path) -> None:
+        self._order, self._contact, self._root = order, contact, root
+        self._tries = 0
+
+    def attached(self, results: list[Result], answer: Answer) -> list[Result]:
+        """The results, the red ones of a provider with their scripts, where they are asked for."""
+        if not self._order.replay or self._order.side == "host":
+            return results
+        return [self._with_script(item, answer) for item in results]
+
+    def _with_script(self, result: Result, answer: Answer) -> Result:
+        if result.outcome not in _RED:
+            return result
+        path = self._written(result, answer)
+        return dataclasses.replace(result, replay=NO_SCRIPT if path is None else self._shown(path))
+
+    def _shown(self, path: Path) -> str:
+        directory = self._order.directory.resolve()
+        # A directory that was typed as an absolute one is the user's own word.
+        if Path(self._order.replay).is_absolute() or not path.is_relative_to(directory):
+            return str(Path(self._order.replay) / path.parent.name / path.name)
+        return str(path.relative_to(directory))
+
+    def _written(self, result: Result, answer: Answer) -> Path | None:
+        path = replay_text.folder(self._order) / f"{result.id}.py"
+        path.unlink(missing_ok=True)
+        heard = story.told(answer.told)
+        seen = self._sight(heard, result, answer)
+        if seen is None:
+            return None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        calls = _Shortening(self, heard, result, seen, path).shortest()
+        if calls is None:
+            path.unlink(missing_ok=True)
+            return None
+        self.write(path, result, heard, calls, seen)
+        return path
+
+    def _sight(self, heard: Story, result: Result, answer: Answer) -> Sight | None:
+        settings, binding = self._order.settings, self._contact.binding
+        has_more = settings.service or settings.backend or settings.settle
+        if has_more or binding is None or _is_beside(result):
+            return None
+        return story.sight(heard, result, answer, binding)
+
+    def write(
+        self, path: Path, result: Result, heard: Story, calls: list[Call], seen: Sight
+    ) -> None:
+        """
+        Write the script that makes `calls`.
+
+        Raises:
+            ValueError: One cannot be written down, or would tell a value of the environment.
+
+        """
+        text = replay_text.script(result, self._order, heard, calls, seen)
+        if any(value in text for value in self._order.settings.env.values() if value):
+            raise ValueError("a value of the environment")
+        path.write_text(text, encoding="utf-8")
+
+    def shows(self, path: Path, seen: Sight) -> bool:
+        """Whether a script shows the violation, in a process of its own."""
+        self._tries += 1
+        places = self._root / f"replay-{self._tries}"
+        environment = sandbox.environment(places, self._order.settings.env)
+        wait_s = float(seen.value) if seen.kind == "late" else 0.0
+        try:
+            done = subprocess.run(
+                [sandbox.interpreter(), "-P", str(path)],
+                cwd=self._order.directory,
+                env={**environment, "PYTHONIOENCODING": "utf-8"},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_RUN_S + wait_s,
+                start_new_session=True,
+                check=False,
+            )
+        except (subprocess.TimeoutExpired, OSError):
+            return False
+        return done.returncode == 1 and b"it is seen again" in done.stdout
+
+
+def _is_beside(result: Result) -> bool:
+    ids = (result.id, result.seen_in)
+    return any(item.startswith(_BESIDE) for item in ids) and incidents.LATE["record"] not in ids
+
+
+class _Shortening:
+    """Leaves out of a story what its violation does not need."""
+
+    def __init__(
+        self, scripts: Scripts, heard: Story, result: Result, seen: Sight, path: Path
+    ) -> None:
+        self._scripts, self._heard, self._result = scripts, heard, result
+        self._seen, self._path = seen, path
+        self._until = monotonic() + _SHORTEN_S
+
+    def shortest(self) -> list[Call] | None:
+        """The shortest calls that show it; None where none do."""
+        calls = story.begins_with(self._heard, self._seen)
+        if self._seen.kind in ("lacks", "holds") and not self._is_stored(calls):
+            return None
+        for candidate in story.slices(calls, self._seen):
+            if self._holds(candidate):
+                return self._shorter(candidate)
+        return None
+
+    def _is_stored(self, calls: Iterable[Call]) -> bool:
+        """Whether what is looked for is handed to a hook before."""
+        number, name = self._seen.number, self._seen.value
+        return any(call.mentions(name) for call in calls if call.number != number)
+
+    def _shorter(self, calls: list[Call]) -> list[Call]:
+        # Where each try waits for a hook that hangs, the first that shows it is short enough.
+        if self._seen.kind == "late":
+            return calls
+        for part in story.parts(calls, self._seen):
+            numbers = {call.number for call in part}
+            rest = [call for call in calls if call.number not in numbers]
+            if len(rest) < len(calls) and monotonic() < self._until and self._holds(rest):
+                calls = rest
+        return calls
+
+    def _holds(self, calls: list[Call]) -> bool:
+        try:
+            self._scripts.write(self._path, self._result, self._heard, calls, self._seen)
+        except ValueError:
+            return False
+        return self._scripts.shows(self._path, self._seen)

@@ -1,0 +1,216 @@
+"""The calls of one check as they were told, and which of them shows what the check observed."""
+
+import dataclasses
+import re
+from typing import Any, Literal
+
+from memproto.operations import Binding, hook_name
+from memproto.testing.outcomes import Result
+from memproto.testing.process import Answer
+from memproto.testing.subject import HookLate
+
+#: Values that many calls return: one of them says nothing unless it is all that was observed.
+_COMMON = frozenset({"None", "True", "False", "''", "[]", "{}", "0", "1"})
+
+#: Errors of calls that were not made.
+_NOT_MADE = frozenset({"HookWithdrawn", "HookUnpaid"})
+
+_WITHIN = re.compile(r"(\S+) returns within ([\d.]+) s")
+
+Kind = Literal["raises", "late", "holds", "lacks", "shows"]
+
+
+@dataclasses.dataclass
+class Call:
+    """
+    One call of a hook.
+
+    Attributes:
+        number: Its place among all calls of the check.
+        who: The number of the instance.
+        operation: The operation of the specification.
+        hook: The native hook, or "" where the check called something else.
+        arguments: As told, or None where they cannot be written down.
+        keywords: The same.
+        shown: What it returned, as it is shown; None where it did not return.
+        error: The class of what it raised, or "".
+        looks: The facts that were looked for in its answer: name, text, and whether they are there.
+
+    """
+
+    number: int
+    who: int
+    operation: str
+    hook: str
+    arguments: list[Any] | None
+    keywords: dict[str, Any] | None
+    shown: str | None = None
+    error: str = ""
+    looks: list[tuple[str, str, bool]] = dataclasses.field(default_factory=list)
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the call can be written down."""
+        return bool(self.hook) and self.arguments is not None
+
+    def mentions(self, name: str) -> bool:
+        """Whether an argument holds a name."""
+        text = f"{self.arguments} {self.keywords}"
+        return all(word in text for word in name.split())
+
+
+@dataclasses.dataclass(frozen=True)
+class Sight:
+    """
+    By which call a violation is seen, and how.
+
+    Attributes:
+        kind: raises, late, holds, lacks or shows.
+        number: The call.
+        value: The class of the error, the seconds, the name, or the answer as it is shown.
+
+    """
+
+    kind: Kind
+    number: int
+    value: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Story:
+    """All calls of one check, in order, and the directory below which it had its places."""
+
+    root: str
+    calls: list[Call]
+
+
+def told(messages: tuple[dict[str, Any], ...]) -> Story:
+    """The story that a child told; only of the process that ran the check itself."""
+    root = ""
+    calls: dict[int, Call] = {}
+    for message in messages:
+        what, number = message["what"], message.get("number", 0)
+        if what == "root":
+            root, calls = message["root"], {}
+        elif what == "call":
+            names = ("number", "who", "operation", "hook", "arguments", "keywords")
+            calls[number] = Call(**{name: message[name] for name in names})
+        elif number in calls:
+            _note(calls[number], what, message)
+    return Story(root, [call for call in calls.values() if call.error not in _NOT_MADE])
+
+
+def _note(call: Call, what: str, message: dict[str, Any]) -> None:
+    if what == "came":
+        call.shown = message["shown"]
+    elif what == "raised":
+        call.error = message["error"]
+    elif what == "looked":
+        call.looks.append((message["name"], message["text"], message["found"]))
+
+
+def sight(story: Story, result: Result, answer: Answer, binding: Binding) -> Sight | None:
+    """
+    The last call that shows what `result` observed; None where calls alone do not show it.
+
+    Only what the line `observed` names counts: an error, a fact that was looked for, a value.
+    """
+    if answer.fate not in ("answered", "late"):
+        return None
+    for call in reversed(story.calls):
+        found = (
+            _late(call, result, answer, binding)
+            or _raises(call, result)
+            or _looked_for(call, result, is_last=call is story.calls[-1])
+            or _shows(call, result)
+        )
+        if found is not None:
+            return found
+    return None
+
+
+def _late(call: Call, result: Result, answer: Answer, binding: Binding) -> Sight | None:
+    found = _WITHIN.fullmatch(result.expected)
+    if found is None or hook_name(call.operation, binding) != found.group(1):
+        return None
+    is_open = call.shown is None and not call.error
+    if is_open if answer.fate == "late" else call.error == HookLate.__name__:
+        return Sight("late", call.number, found.group(2))
+    return None
+
+
+def _raises(call: Call, result: Result) -> Sight | None:
+    if call.error and call.error in result.observed:
+        return Sight("raises", call.number, call.error)
+    return None
+
+
+def _looked_for(call: Call, result: Result, *, is_last: bool) -> Sight | None:
+    for name, text, found in reversed(call.looks):
+        if name not in result.observed and text not in result.observed:
+            continue
+        if not found:
+            return Sight("lacks", call.number, name)
+        # What came back is a violation only where the check ended with it.
+        if is_last:
+            return Sight("holds", call.number, name)
+    return None
+
+
+def _shows(call: Call, result: Result) -> Sight | None:
+    shown = call.shown
+    if not shown or shown not in result.observed:
+        return None
+    if shown in _COMMON and not result.observed.startswith(shown):
+        return None
+    return Sight("shows", call.number, shown)
+
+
+# -- shorter ---------------------------------------------------------------------------------------
+
+
+def home_of(calls: list[Call], who: int) -> str:
+    """The home that an instance was initialized with, or ""."""
+    for call in calls:
+        if call.who == who and call.operation == "open" and call.arguments:
+            config = call.arguments[-1]
+            return str(config.get("home", "")) if isinstance(config, dict) else ""
+    return ""
+
+
+def begins_with(story: Story, seen: Sight) -> list[Call]:
+    """The calls up to the one that shows it."""
+    return [call for call in story.calls if call.number <= seen.number]
+
+
+def is_needed(call: Call, seen: Sight) -> bool:
+    """Whether the violation would be none without this call: what stores what is looked for."""
+    return call.number == seen.number or (
+        seen.kind in ("lacks", "holds") and call.mentions(seen.value)
+    )
+
+
+def slices(calls: list[Call], seen: Sight) -> list[list[Call]]:
+    """Shorter and shorter stories that may show it too, the shortest first, the whole last."""
+    last = calls[-1]
+    home = home_of(calls, last.who)
+    needed = {call.who for call in calls if is_needed(call, seen)}
+    ends = ("open", "close")
+    few = [c for c in calls if is_needed(c, seen) or (c.who in needed and c.operation in ends)]
+    alone = [call for call in calls if call.who in needed]
+    same = [call for call in calls if home and home_of(calls, call.who) == home]
+    found = [few, alone, same, calls]
+    return [item for n, item in enumerate(found) if item and item not in found[:n]]
+
+
+def parts(calls: list[Call], seen: Sight) -> list[list[Call]]:
+    """What may be left out, the largest first: whole instances, then single calls."""
+    needed = {call.who for call in calls if is_needed(call, seen)}
+    others = [who for who in dict.fromkeys(c.who for c in calls) if who not in needed]
+    whole = [[call for call in calls if call.who == who] for who in others]
+    single = [
+        [call]
+        for call in calls
+        if call.operation not in ("open", "close") and not is_needed(call, seen)
+    ]
+    return [*whole, *single]
