@@ -46,6 +46,11 @@ class HonchoMemoryProvider:
         """`honcho`. Spec: MP-NAME-001."""
         return "honcho"
 
+    @property
+    def workspace(self) -> str:
+        """The workspace on the server; "" without a session."""
+        return "" if self._live is None else self._live.manager.workspace
+
     def is_available(self) -> bool:
         """Whether the SDK is installed and a server is named; asks no server."""
         return self._borrowed is not None or not self._missing()

@@ -7,14 +7,20 @@ The settings of `memproto.toml` beside this file name these functions.
 import contextlib
 import json
 import os
-import urllib.parse
+import time
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from . import outbox, texts
+from .provider import HonchoMemoryProvider
 from .standin import serving
 
 _TIMEOUT_S = 10.0
+
+#: How long what was accepted may take to be sent, and how often that is looked at.
+_SETTLED_S, _LOOK_S = 20.0, 0.02
 
 #: The most that the server gives in one answer.
 _MOST = 100
@@ -30,29 +36,28 @@ def running() -> Iterator[dict[str, Any]]:
         yield {"env": {"HONCHO_URL": server.url}}
 
 
-def stored(provider: Any, text: str) -> int:
+def settled(config: dict[str, Any]) -> None:
+    """Wait until the server has all that was accepted."""
+    until = time.monotonic() + _SETTLED_S
+    home = Path(config["home"])
+    while any(outbox.waiting(home)) and time.monotonic() < until:
+        time.sleep(_LOOK_S)
+
+
+def stored(provider: HonchoMemoryProvider, text: str) -> int:
     """
     How often a text is on the server: as a message, or as a conclusion by one peer of another.
 
     The server draws conclusions from messages, so that what is stored once may be found as both.
     """
-    return sum(_stored_in(workspace["id"], text) for workspace in _workspaces())
-
-
-def _workspaces() -> list[Any]:
-    found: list[Any] = _post("/v3/workspaces/list?size=100", {})["items"]
-    return found
-
-
-def _stored_in(workspace: str, text: str) -> int:
-    base = f"/v3/workspaces/{urllib.parse.quote(workspace)}"
+    base = f"/v3/workspaces/{provider.workspace}"
     query = text[:_MOST]
     messages = _post(f"{base}/search", {"query": query, "limit": _MOST})
-    said = sum(text in message["content"] for message in messages)
+    said = sum(text in texts.read(message["content"]) for message in messages)
     drawn: dict[tuple[str, str], int] = {}
     for made in _post(f"{base}/conclusions/query", {"query": query, "top_k": _MOST}):
         pair = (made["observer_id"], made["observed_id"])
-        drawn[pair] = drawn.get(pair, 0) + (text in made["content"])
+        drawn[pair] = drawn.get(pair, 0) + (text in texts.read(made["content"]))
     return max(said, *drawn.values()) if drawn else said
 
 
