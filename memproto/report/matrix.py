@@ -121,7 +121,7 @@ def _chapter(
 def _cell(rule: dict[str, Any], entry: Shown, rows: dict[str, Any]) -> dict[str, Any]:
     row = rows.get(rule["id"])
     if row is None:
-        return {"rule": rule, "outcome": ""}
+        return {"rule": rule, "outcome": "", "is_open": False}
     outcome = row["outcome"]
     return {
         "rule": rule,

@@ -96,6 +96,7 @@ def target(report: dict[str, Any], place: int = 1) -> dict[str, Any]:
         "counts": [(name, report["counts"][name]) for name in ORDER if report["counts"].get(name)],
         "told": sorted((row for row in rows if row.is_told), key=_urgency),
         "chapters": _chapters(rows),
+        "waivers": _waivers(report.get("waivers") or {}),
         "levels": [item for item in ("MUST", "SHOULD", "MAY") if _has(rows, item)],
         "plot": plot.of(report.get("operations") or {}),
         "facts": _facts(report),
@@ -182,6 +183,11 @@ def _counted(rows: list[Row]) -> str:
     return ", ".join(f"{found[name]} {word(name)}" for name in ORDER if found[name])
 
 
+def _waivers(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """What was found out about waivers; those with a fix are faults."""
+    return [*found.get("faults", []), *found.get("notes", [])]
+
+
 def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
     """What the verdict was reached in."""
     own = {
@@ -189,6 +195,8 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
         "seed": report["seed"],
         "specification": report["spec"],
         "kit": report["kit"],
+        "strict": report.get("strict") or "",
+        "merged from": f"{merged} reports" if (merged := len(report.get("merged", ()))) else "",
     }
     known = {**own, **report["environment"]}
     facts = [(word(key), shown(value)) for key, value in known.items() if value not in ("", None)]

@@ -1,0 +1,185 @@
+"""The board: a site whose cells lead to evidence and whose columns lead to rules."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import PurePosixPath
+
+import pytest
+
+from memproto import cli
+from memproto.errors import KitUsageError, UnreadableReport
+from memproto.report import board
+from tests import reports
+
+
+class Links(HTMLParser):
+    """The places of a page, where it leads, and its text by line."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.hrefs, self.texts = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.ids += [value for name, value in attrs if name == "id"]
+        self.hrefs += [value for name, value in attrs if name == "href"]
+
+    def handle_data(self, data):
+        self.texts.append(data.strip())
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A function that writes reports and gives the site of them: file name to its text."""
+
+    def write(documents, **options):
+        paths = []
+        for name, document in documents.items():
+            paths.append(tmp_path / f"{name}.json")
+            paths[-1].write_text(json.dumps(document), "utf-8")
+        board.write(paths, tmp_path / "site", **options)
+        return written(tmp_path / "site")
+
+    return write
+
+
+def written(folder):
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in files}
+
+
+def one(target, *rows, **changed):
+    return reports.whole(reports.report(*(rows or [reports.failed()]), target=target, **changed))
+
+
+def three():
+    host = {"side": "host", "binding": None}
+    return {
+        "b": one("Zebra"),
+        "a": one("adder", reports.row(), reports.row("MP-TURN-001", chapter="50-turns")),
+        "c": one("a:Host", reports.row("MP-HOST-RECALL-001", chapter="80-hosts"), **host),
+    }
+
+
+def test_every_link_of_the_site_leads_to_a_place_that_is_there(site):
+    pages = {name: Links(text) for name, text in site(three()).items()}
+    assert set(pages) == {
+        *("index.html", "rules.html"),
+        *("targets/adder.html", "targets/zebra.html", "targets/a-host.html"),
+    }
+    for name, page in pages.items():
+        for href in page.hrefs:
+            path, _, place = href.partition("#")
+            if path.startswith("data:"):
+                continue
+            other = "/".join(PurePosixPath(name).parent.joinpath(path).parts) if path else name
+            found = pages[other.replace("targets/../", "")]
+            assert not place or place in found.ids, (name, href)
+
+
+def test_each_cell_leads_to_its_evidence_and_each_column_to_its_rule(site):
+    links = Links(site(three())["index.html"]).hrefs
+    assert {
+        "targets/zebra.html#mp-recall-002",
+        "targets/adder.html#mp-turn-001",
+        "targets/a-host.html#mp-host-recall-001",
+        *("rules.html#mp-recall-002", "rules.html#mp-turn-001", "rules.html#mp-host-recall-001"),
+    } <= set(links)
+
+
+def test_targets_stand_in_alphabetical_order_whatever_their_verdicts(site):
+    links = Links(site(three())["index.html"]).hrefs
+    pages = [href for href in links if href.startswith("targets/") and "#" not in href]
+    assert pages == ["targets/adder.html", "targets/zebra.html", "targets/a-host.html"]
+
+
+def test_the_same_reports_give_the_same_bytes_in_any_order(tmp_path, site):
+    first = site(three())
+    paths = sorted(tmp_path.glob("*.json"), reverse=True)
+    board.write([*paths, *paths], tmp_path / "again")
+    assert written(tmp_path / "again") == first
+
+
+def test_a_reply_beside_a_report_is_shown_as_plain_text(tmp_path, site):
+    (tmp_path / "b.reply.md").write_text("# Ours\n<script>alert(1)</script> \u202e\n", "utf-8")
+    found = site(three())
+    page = found["targets/zebra.html"]
+    assert "# Ours\n&lt;script&gt;alert(1)&lt;/script&gt; \\u202e" in page
+    assert "targets/zebra.html#reply" in Links(found["index.html"]).hrefs
+    assert "reply" not in Links(found["targets/adder.html"]).ids
+
+
+def test_a_reply_that_is_no_text_is_named(tmp_path, site):
+    (tmp_path / "b.reply.md").write_bytes(b"one\n\xff")
+    with pytest.raises(UnreadableReport, match=r"b\.reply\.md:2: is no UTF-8"):
+        site(three())
+
+
+def test_a_target_that_is_there_twice_is_told_apart_by_its_reports(site):
+    found = site({"old": one("mine"), "new": one("mine", reports.row())})
+    texts = Links(found["index.html"]).texts
+    assert {"mine (new)", "mine (old)"} <= set(texts)
+    assert {"targets/mine-new.html", "targets/mine-old.html"} <= set(found)
+
+
+def test_names_that_are_no_file_names_stay_below_the_site(tmp_path, site):
+    names = ("../../out", "..", "/etc/x", "con", "\ud800", "***", *reports.HOSTILE)
+    found = site({f"r{at}": one(name) for at, name in enumerate(names)})
+    pages = [name for name in found if name.startswith("targets/")]
+    assert len(pages) == len(names)
+    assert all(len(PurePosixPath(name).name) < 80 for name in pages)
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".json"] == ["site"]
+
+
+def test_hostile_texts_stay_texts_on_the_board_as_well(site):
+    index = site({"r": reports.whole(reports.hostile())})
+    for page in (index["index.html"], index["rules.html"]):
+        assert page.count("<script>") == page.count("</style>") == 1
+        assert "<img" not in page
+        assert "\u202e" not in page
+
+
+def test_a_rule_that_this_release_does_not_know_stands_after_the_known_ones(site):
+    odd = reports.failed("MP-RECALL-999")
+    found = Links(site({"r": one("mine", odd, reports.row())})["rules.html"])
+    assert found.ids.index("mp-recall-002") < found.ids.index("mp-recall-999")
+    assert "The rule of MP-RECALL-999 MUST hold." in found.texts
+
+
+def test_rules_lead_to_the_specification_where_it_is_said_where_that_is(site):
+    links = Links(site({"r": one("mine")}, spec_url="https://x.example/v1/")["rules.html"]).hrefs
+    assert "https://x.example/v1/40-recall.md#mp-recall-002" in links
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "x", "data:text/html,x"])
+def test_an_address_that_is_none_is_refused(site, address):
+    with pytest.raises(KitUsageError, match=r"is no address of a page\n  fix: give one"):
+        site({"r": one("mine")}, spec_url=address)
+
+
+def test_reports_without_a_target_make_no_board(site):
+    with pytest.raises(KitUsageError, match="no report holds a target"):
+        site({"r": reports.whole()})
+
+
+def test_a_newer_report_ends_the_command_with_one_message_and_no_site(tmp_path, capsys):
+    path, place = tmp_path / "r.json", tmp_path / "site"
+    path.write_text(json.dumps({**one("mine"), "format": 2}, indent=2), "utf-8")
+    assert cli.main(["board", str(path), "-o", str(place)]) == 4
+    said = f"memproto board: {path}:2: has format 2; this kit reads format 1\n  fix: pip install"
+    assert capsys.readouterr().err.startswith(said)
+    assert not place.exists()
+
+
+def test_the_command_says_what_it_wrote(tmp_path, capsys):
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(one("mine")), "utf-8")
+    assert cli.main(["board", str(path), "-o", str(tmp_path / "site")]) == 0
+    assert capsys.readouterr().out == f"{tmp_path}/site/index.html: 1 targets\n"
+
+
+def test_a_site_that_cannot_be_written_is_named_with_the_way_out(tmp_path, capsys):
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(one("mine")), "utf-8")
+    assert cli.main(["board", str(path), "-o", str(path)]) == 4
+    assert "cannot be written" in capsys.readouterr().err
