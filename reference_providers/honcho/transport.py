@@ -117,6 +117,11 @@ class Wires(httpcore.NetworkBackend):
         )
         with self._lock:
             self._open.add(stream)
+            is_aborted = self._is_aborted
+        if is_aborted:
+            # The client was closed meanwhile, and would not close this one any more.
+            stream.close()
+            raise httpcore.ConnectError("the client is closed")
         return stream
 
     def alarm(self, stream: _Stream, after_s: float) -> threading.Event:
@@ -138,8 +143,8 @@ class Wires(httpcore.NetworkBackend):
 
     def abort(self) -> None:
         """End what is open; whoever waits on it fails at once."""
-        self._is_aborted = True
         with self._lock:
+            self._is_aborted = True
             streams = list(self._open)
         for stream in streams:
             stream.shut()
