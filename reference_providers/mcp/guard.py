@@ -3,7 +3,8 @@ Runs a server over this process's standard streams, and leaves nothing of it beh
 
 `python guard.py PID COMMAND ARGUMENTS` is what the host PID starts in place of the command. On
 Linux it is told when the host's thread dies, be it by SIGKILL, and ends the whole process group;
-elsewhere the server sees the end of its input. Of what the server writes to stderr the first part is passed on.
+elsewhere the server sees the end of its input. Of what the server writes to stderr the first part
+is passed on.
 """
 
 import ctypes
@@ -12,7 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import IO, Any
+from typing import IO
 
 _PR_SET_PDEATHSIG = 1
 
@@ -49,9 +50,10 @@ def _let_go() -> None:
     os.dup2(nothing, 1)
 
 
-def _pass_on(complaints: IO[bytes] | Any) -> None:
+def _pass_on(complaints: IO[bytes] | None) -> None:
+    assert complaints is not None
     left = _KEPT_BYTES
-    while part := complaints.read1(4096):
+    while part := os.read(complaints.fileno(), 4096):
         os.write(2, part[:left])
         left -= len(part[:left])
 

@@ -122,7 +122,7 @@ class Journal:
         values = (self._claimant, now + _CLAIM_S, self._owner, now, self._claimant)
         with self._connected() as connection:
             row = connection.execute(claimed, values).fetchone()
-        return None if row is None else Write(*row[:3], json.loads(row[3]))
+        return None if row is None else Write(row[0], row[1], row[2], json.loads(row[3]))
 
     def release(self, write: Write, *, was_sent: bool) -> None:
         """Leave a write for later."""

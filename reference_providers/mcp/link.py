@@ -198,8 +198,7 @@ class Link:
         try:
             await live.ready
             self.tools = live.tools
-            if lacks := self.lacks():
-                raise NotSent(lacks)
+            self._require_tools()
         except BaseException as error:
             if isinstance(error, NotSent):
                 self._failed(str(error))
@@ -210,6 +209,10 @@ class Link:
             return live
         finally:
             self._opening = None
+
+    def _require_tools(self) -> None:
+        if lacks := self.lacks():
+            raise NotSent(lacks)
 
     def lacks(self) -> str:
         """What is wrong with the server's tools; "" where nothing is."""

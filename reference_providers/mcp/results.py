@@ -1,5 +1,6 @@
 """What stands in the answer of a server's tool, whatever its shape."""
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -7,9 +8,12 @@ from typing import Any
 
 #: Words that tell nothing about what is asked for.
 _COMMON = frozenset(
-    "about after also been before could does from have into just like more most much only other"
-    " over said same should some such than that their them then there these they this those"
-    " very want were what when where which while whom whose will with would your".split()
+    re.findall(
+        r"\w+",
+        "about after also been before could does from have into just like more most much only other"
+        " over said same should some such than that their them then there these they this those"
+        " very want were what when where which while whom whose will with would your",
+    )
 )
 _LEAST = 3
 _MOST_WORDS = 8
@@ -24,8 +28,11 @@ def texts(answer: Mapping[str, Any], place: str) -> list[str]:
     """
     if not place:
         return [text for text in _blocks(answer) if text.strip()]
-    found = list(_at(_document(answer), place.split(".")))
-    return [text for text in found if isinstance(text, str) and text.strip()]
+    for document in _documents(answer):
+        found = [text for text in _at(document, place.split(".")) if isinstance(text, str)]
+        if found:
+            return [text for text in found if text.strip()]
+    return []
 
 
 def _blocks(answer: Mapping[str, Any]) -> list[str]:
@@ -33,14 +40,14 @@ def _blocks(answer: Mapping[str, Any]) -> list[str]:
     return [block.get("text", "") for block in blocks if block.get("type") == "text"]
 
 
-def _document(answer: Mapping[str, Any]) -> Any:
-    structured = answer.get("structuredContent")
-    if structured is not None:
-        return structured
-    try:
-        return json.loads("".join(_blocks(answer)))
-    except (ValueError, RecursionError):
-        return None
+def _documents(answer: Mapping[str, Any]) -> Iterator[Any]:
+    """What may be the answer's JSON: wrapped, or as text, in one block or in several."""
+    if answer.get("structuredContent") is not None:
+        yield answer["structuredContent"]
+    blocks = _blocks(answer)
+    for texts in (["".join(blocks)], blocks):
+        with contextlib.suppress(ValueError, RecursionError):
+            yield [json.loads(text) for text in texts]
 
 
 def _at(value: Any, keys: list[str]) -> Iterator[Any]:
@@ -55,8 +62,10 @@ def _at(value: Any, keys: list[str]) -> Iterator[Any]:
 
 def shown(answer: Mapping[str, Any]) -> Any:
     """An answer as the model is to see it: its JSON where it is JSON, else its text."""
-    document = _document(answer)
-    return "\n".join(_blocks(answer)) if document is None else document
+    text = "\n".join(_blocks(answer))
+    with contextlib.suppress(ValueError, RecursionError):
+        return json.loads(text)
+    return text or answer.get("structuredContent")
 
 
 def telling(message: str) -> list[str]:

@@ -249,7 +249,7 @@ def _split(words: str) -> None:
 def _number(key: str, value: Any, *, least: int) -> int:
     text = str(value)
     is_one = text.isascii() and text.isdigit() and not isinstance(value, bool)
-    if not is_one or not least <= int(text) <= 3600:  # noqa: PLR2004 - an hour is no start
+    if not is_one or not least <= int(text) <= 3600:
         raise Misconfigured(f"{key} is {value!r}, and not a number from {least} to 3600")
     return int(text)
 

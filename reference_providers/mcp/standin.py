@@ -2,8 +2,8 @@
 A small MCP memory server of the standard library, for tests: it stores texts and finds their words.
 
 `python standin.py --http` listens on loopback and prints its port; `python standin.py FILE` speaks
-over its standard streams and keeps its texts in FILE. Each text belongs to an owner, and one with an
-id that is stored already is not stored again.
+over its standard streams and keeps its texts in FILE. Each text belongs to an owner, and one with
+an id that is stored already is not stored again.
 """
 
 import argparse
@@ -106,7 +106,10 @@ def answer(memory: Memory, request: dict[str, Any]) -> dict[str, Any] | None:
         return None
     answered = {"jsonrpc": "2.0", "id": request["id"]}
     try:
-        return {**answered, "result": _result(memory, request["method"], request.get("params") or {})}
+        return {
+            **answered,
+            "result": _result(memory, request["method"], request.get("params") or {}),
+        }
     except KeyError as error:
         return {**answered, "error": {"code": -32601, "message": f"there is no {error}"}}
 
@@ -204,6 +207,23 @@ def over_http(memory: Memory) -> None:
         server.serve_forever()
 
 
+#: What a provider has to be told of this server, beside where it is.
+SETTINGS: dict[str, Any] = {
+    "search_tool": "search_memory",
+    "search_arguments": {"query": "{query}", "limit": "{limit}", "owner": "{owner}"},
+    "store_tool": "add_memory",
+    "store_arguments": {
+        "content": "{text}",
+        "id": "{id}",
+        "source": "{source}",
+        "owner": "{owner}",
+    },
+    "found": "results.content",
+    "look_up": "{id}",
+    "expose": ["count_memories"],
+}
+
+
 # -- for the kit -----------------------------------------------------------------------------------
 
 
@@ -215,7 +235,7 @@ def serving() -> Iterator[dict[str, Any]]:
         assert server.stdout is not None
         port = int(server.stdout.readline())
         try:
-            yield {"config": {"mcp": {"url": f"http://127.0.0.1:{port}/mcp"}}}
+            yield {"config": {"mcp": {"url": f"http://127.0.0.1:{port}/mcp", **SETTINGS}}}
         finally:
             server.terminate()
 

@@ -103,19 +103,20 @@ _DEEPEST = 6
 
 
 def _chosen(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a reference leads to, and of several schemas the first that has a type and is no null."""
+    """What a reference leads to, and of several schemas the first that is not null."""
     for _ in range(_DEEPEST):
         reference = schema.get("$ref")
         if isinstance(reference, str):
             found: Any = root
             for key in reference.removeprefix("#/").split("/"):
                 found = found.get(key) if isinstance(found, Mapping) else None
-            schema = (found if isinstance(found, Mapping) else {}) | {
-                key: value for key, value in schema.items() if key == "description"
-            }
+            told = {key: value for key, value in schema.items() if key == "description"}
+            schema = {**(found if isinstance(found, Mapping) else {}), **told}
         several = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
         if isinstance(several, list):
-            real = [one for one in several if isinstance(one, Mapping) and one.get("type") != "null"]
+            real = [
+                one for one in several if isinstance(one, Mapping) and one.get("type") != "null"
+            ]
             told = {key: value for key, value in schema.items() if key == "description"}
             schema = {**(real[0] if real else {}), **told}
     return schema
