@@ -15,9 +15,9 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from memproto import spec
+from memproto import loading, spec
 from memproto.errors import KitUsageError
 from memproto.testing import settings
 from memproto.testing.judge import Order, judge
@@ -111,7 +111,8 @@ def row(target: str, reach: Reach = "near") -> Row:
     Judge one mutant or good provider and compare the outcome with what it is to be.
 
     `reach` says against what a mutant is judged: the requirements that it names, beside them their
-    areas and the smoke set, or all. A good provider is judged against all.
+    areas and the smoke set, or all. A good provider is judged against all, or, where the reach is
+    what is named, against what the mutants made of it violate and the smoke set.
     """
     mutant = load_all().get(target)
     began = time.monotonic()
@@ -133,8 +134,25 @@ def _judged(target: str, mutant: Mutant | None, reach: Reach) -> dict[str, Resul
     wanted = spec.select([], side)
     if mutant is not None and reach != "all":
         wanted = [item for item in wanted if _is_reached(item, mutant, reach)]
+    elif reach == "named":
+        wanted = [item for item in wanted if item.id in {*broken_of(target), *SMOKE[side]}]
     found = judge(order, wanted)
     return merge(found, dict.fromkeys([*(i.id for i in wanted), *(result.id for result in found)]))
+
+
+def broken_of(good: str) -> set[str]:
+    """The requirements that the mutants made of a good provider violate."""
+    base = type(loading.load(good).build())
+    return {
+        mutant.kills
+        for mutant in load_all().values()
+        if isinstance(made := _attribute(mutant.target), type) and issubclass(made, base)
+    }
+
+
+def _attribute(target: str) -> Any:
+    module, _, name = target.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def _is_reached(item: spec.Requirement, mutant: Mutant, reach: Reach) -> bool:
@@ -233,8 +251,7 @@ def twins(sets: dict[str, frozenset[str]]) -> list[str]:
 
 def lines(mutant: Mutant) -> int:
     """The number of lines of a mutant, without its marks and without empty ones."""
-    module, _, name = mutant.target.partition(":")
-    source = inspect.getsource(getattr(importlib.import_module(module), name)).splitlines()
+    source = inspect.getsource(_attribute(mutant.target)).splitlines()
     start = next(n for n, line in enumerate(source) if line.startswith(("class ", "def ")))
     return sum(1 for line in source[start:] if line.strip())
 

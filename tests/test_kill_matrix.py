@@ -19,8 +19,9 @@ IS_SAMPLE = os.environ.get("MEMPROTO_SHELF") == "sample"
 BROKEN = matrix.sample(MUTANTS) if IS_SAMPLE else list(MUTANTS)
 GOOD = matrix.GOOD[1:2] if IS_SAMPLE else matrix.GOOD
 
-#: That nothing else turns red is for the full matrix, which is a tox environment of its own: it
-#: takes as long as everything else together, and does not depend on the Python that runs it.
+#: That nothing else turns red, and that good providers pass every rule, is for the full matrix,
+#: which is a tox environment of its own: it takes as long as everything else together, and does not
+#: depend on the Python that runs it.
 REACH: matrix.Reach = "named"
 
 
@@ -76,6 +77,12 @@ def test_a_sample_has_one_mutant_of_each_area() -> None:
     found = [spec.requirement(MUTANTS[target].kills).area for target in matrix.sample(MUTANTS)]
     assert len(found) == len(set(found))
     assert set(found) == {item.area for item in spec.requirements().values() if not item.unchecked}
+
+
+def test_a_good_provider_is_judged_by_what_its_mutants_break() -> None:
+    broken = matrix.broken_of("tests.good.private:Private")
+    assert "MP-PRIV-001" in broken
+    assert "MP-TURN-001" not in broken
 
 
 # -- the matrix itself can be red ------------------------------------------------------------------
