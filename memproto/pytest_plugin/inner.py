@@ -16,7 +16,7 @@ import pytest
 
 from memproto import spec
 from memproto.errors import KitUsageError
-from memproto.pytest_plugin import files, junit, summary, terminal
+from memproto.pytest_plugin import files, jobs, junit, summary, terminal
 from memproto.pytest_plugin.items import PROPERTY, USAGE, ClauseItem, SuiteDirectory, Target, rows
 from memproto.pytest_plugin.options import check_options, narrowed, time_scale
 from memproto.report import document
@@ -43,6 +43,8 @@ def configure(config: pytest.Config) -> None:
     except KitUsageError as error:
         raise pytest.UsageError(withheld.without_credentials(str(error))) from None
     config.pluginmanager.register(suite, "memproto-suite")
+    if not suite.is_worker:
+        config.pluginmanager.register(jobs.Job(config, suite), "memproto-job")
 
 
 def _end_as_interrupted() -> None:

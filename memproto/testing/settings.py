@@ -122,6 +122,21 @@ def read(target: str, directory: Path) -> Settings:
     return _merged(layers)
 
 
+def waivers_file(directory: Path) -> Path | None:
+    """
+    The file that the user's settings name for waivers, there or not; the settings' own for tables.
+
+    Raises:
+        InvalidSettings: The settings file is no TOML.
+
+    """
+    mine = _nearest(directory)
+    value = None if mine is None else _table(mine).get("waivers")
+    if mine is None or value is None:
+        return None
+    return mine.parent / value if isinstance(value, str) else mine
+
+
 # -- files ----------------------------------------------------------------------------------------
 
 

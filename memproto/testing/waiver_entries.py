@@ -141,7 +141,7 @@ def stale(waiver: Waiver) -> Fault:
 def _waiver(entry: Entry) -> Waiver:
     value = entry.value
     texts = {key: value[key] for key in ("reason", "issue", "owner")}
-    expires = _as_date(value["expires"])
+    expires = as_date(value["expires"])
     assert expires is not None
     return Waiver(entry.id, **texts, expires=expires, place=entry.place(), line=entry.line())
 
@@ -183,7 +183,7 @@ def _end(entry: Entry, today: dt.date) -> Fault | None:
     fix = _corrected("expires", today)
     if given is None:
         return _fault(entry, "incomplete", "never expires", fix)
-    date = _as_date(given)
+    date = as_date(given)
     if date is None:
         return _fault(entry, "malformed", f"expires {given} is no date", fix, "expires")
     if date < today:
@@ -192,7 +192,7 @@ def _end(entry: Entry, today: dt.date) -> Fault | None:
     return None
 
 
-def _as_date(value: Any) -> dt.date | None:
+def as_date(value: Any) -> dt.date | None:
     """A date of TOML, or its text; a moment is none."""
     if isinstance(value, str):
         try:

@@ -1,0 +1,252 @@
+"""The commands that take reports of former runs: waive, verify, diff, merge, summary, badge."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from memproto.errors import KitUsageError
+
+#: Exit codes of `verify`, `diff` and `merge`: nothing to say, and something.
+_GOOD, _FOUND = 0, 1
+
+_PROOF = (
+    "this finds accidental change; it is no proof against forgery: "
+    "who changes a report on purpose can make its fingerprint anew"
+)
+
+
+def add_commands(commands: Any) -> None:
+    """Add all of them to the parsers of `memproto`."""
+    for name, (about, add) in _COMMANDS.items():
+        add(commands.add_parser(name, help=about))
+
+
+# -- verify ----------------------------------------------------------------------------------------
+
+
+def _add_verify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("report", type=Path, metavar="REPORT.json")
+    parser.set_defaults(run=_verify)
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from memproto.report import reading, verifying
+
+    document = reading.read(options.report)
+    faults = verifying.faults(document)
+    results = sum(len(report["results"]) for report in document["reports"])
+    for text in faults:
+        _tell(f"{options.report}: {text}")
+    said = (
+        f"{len(faults)} faults" if faults else "agrees with its schema, catalogue and fingerprint"
+    )
+    _tell(f"{options.report}: {len(document['reports'])} reports, {results} results: {said}")
+    _tell(_PROOF)
+    return _FOUND if faults else _GOOD
+
+
+# -- diff ------------------------------------------------------------------------------------------
+
+
+def _add_diff(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("old", type=Path, metavar="OLD.json")
+    parser.add_argument("new", type=Path, metavar="NEW.json")
+    parser.add_argument("--markdown", action="store_true", help="as a section of Markdown")
+    parser.set_defaults(run=_diff)
+
+
+def _diff(options: argparse.Namespace) -> int:
+    from memproto.report import comparing, markdown, reading
+
+    found = comparing.compare(reading.read(options.old), reading.read(options.new))
+    _tell(markdown.comparison(found) if options.markdown else comparing.as_text(found))
+    return _FOUND if found.is_worse else _GOOD
+
+
+# -- merge -----------------------------------------------------------------------------------------
+
+
+def _add_merge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT.json")
+    parser.add_argument("-o", "--output", required=True, type=Path, metavar="FILE.json")
+    parser.add_argument(
+        "--gate", action="store_true", help="end with the exit code of the merged report"
+    )
+    parser.set_defaults(run=_merge)
+
+
+def _merge(options: argparse.Namespace) -> int:
+    from memproto.report import document, merging, reading
+
+    read = [(str(path), reading.read(path)) for path in options.reports]
+    found = merging.merge(read)
+    _write(options.output, lambda path: document.write(path, found.document))
+    for name in found.repeated:
+        _tell(f"{name}: holds nothing that another file does not hold")
+    for text in found.conflicts:
+        _tell(f"conflict: {text}; the worse one stands")
+    reports = found.document["reports"]
+    for report in reports:
+        left = report["counts"]["not_run"]
+        verdict = report["verdict"] or "KIT ERROR"
+        _tell(
+            f"{report['side']} {report['target']}: {verdict}"
+            + (f", {left} not run" if left else "")
+        )
+    _tell(f"{options.output}: {len(reports)} reports of {len(read)} files")
+    if options.gate:
+        return int(found.document["exit_code"]) or (_FOUND if found.conflicts else _GOOD)
+    return _FOUND if found.conflicts else _GOOD
+
+
+# -- summary and badge -----------------------------------------------------------------------------
+
+
+def _add_summary(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("report", type=Path, metavar="REPORT.json")
+    parser.add_argument("--against", type=Path, metavar="OLD.json", help="say what changed, too")
+    parser.set_defaults(run=_summary)
+
+
+def _summary(options: argparse.Namespace) -> int:
+    from memproto.report import markdown, reading
+
+    old = None if options.against is None else reading.read(options.against)
+    _tell(markdown.summary(reading.read(options.report), old).rstrip("\n"))
+    return _GOOD
+
+
+def _add_badge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("report", type=Path, metavar="REPORT.json")
+    parser.add_argument(
+        "--target", metavar="TARGET", help="of this target; the worst of all if unset"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help="FILE.svg, or FILE.json for the endpoint form of a badge service",
+    )
+    parser.set_defaults(run=_badge)
+
+
+def _badge(options: argparse.Namespace) -> int:
+    from memproto.report import badge, reading
+
+    forms: dict[str, Callable[..., str]] = {".svg": badge.svg, ".json": badge.endpoint}
+    form = forms.get(options.output.suffix.lower())
+    if form is None:
+        fault = "is neither .svg nor .json"
+        raise KitUsageError(f"-o {options.output}", fault, "name a file such as memproto.svg")
+    text = form(reading.read(options.report), options.target)
+    _write(options.output, lambda path: path.write_text(text, "utf-8", "backslashreplace"))
+    _tell(str(options.output))
+    return _GOOD
+
+
+# -- waive -----------------------------------------------------------------------------------------
+
+
+def _add_waive(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", nargs="?", help="the requirement, such as MP-TURN-002")
+    parser.add_argument(
+        "--baseline", type=Path, metavar="REPORT.json", help="every requirement that failed there"
+    )
+    parser.add_argument("--target", metavar="TARGET", help="with --baseline: of this target")
+    parser.add_argument("--reason", metavar="TEXT", help="why it fails, and why that is borne")
+    parser.add_argument("--issue", required=True, metavar="URL", help="where the work is followed")
+    parser.add_argument("--owner", required=True, metavar="NAME", help="who answers for it")
+    parser.add_argument(
+        "--expires", required=True, metavar="YYYY-MM-DD", help="the last day on which it holds"
+    )
+    parser.add_argument(
+        "--file", type=Path, help="where it is written; the file of the settings, or waivers.toml"
+    )
+    parser.set_defaults(run=_waive)
+
+
+def _waive(options: argparse.Namespace) -> int:
+    from memproto.report import waiving
+    from memproto.testing import waivers
+
+    reasons = _reasons(options)
+    here = Path.cwd()
+    path = waiving.place(options.file, here)
+    common = {"issue": options.issue, "owner": options.owner, "expires": _date(options.expires)}
+    entries = {key: {"reason": reason, **common} for key, reason in reasons.items()}
+    known = waiving.add(path, entries, waivers.today())
+    for key in entries:
+        _tell(f"{path}: {key} " + ("has an entry, which stays" if key in known else "is waived"))
+    line = waiving.unnamed(path, here)
+    if entries and line:
+        _tell(f"no settings name it yet; memproto.toml, or [tool.memproto], needs: {line}")
+    return _FOUND if known and not options.baseline else _GOOD
+
+
+def _reasons(options: argparse.Namespace) -> dict[str, str]:
+    """Requirement to reason: of the one that was named, or of all that failed in a report."""
+    if (options.id is None) == (options.baseline is None):
+        fix = "memproto waive MP-TURN-002 ..., or memproto waive --baseline REPORT.json ..."
+        raise KitUsageError("memproto waive", "needs one requirement, or --baseline", fix)
+    if options.id is not None:
+        if not options.reason:
+            fix = '--reason "why it fails, and why that is borne"'
+            raise KitUsageError(f"the waiver of {options.id}", "has no reason", fix)
+        return {options.id.upper(): options.reason}
+    from memproto.report import waiving
+
+    found = waiving.baseline(_one(options))
+    if not found:
+        _tell(f"{options.baseline}: nothing failed; nothing is written")
+    return {key: options.reason or reason for key, reason in found.items()}
+
+
+def _one(options: argparse.Namespace) -> dict[str, Any]:
+    """The report of a baseline: a waiver must not come from another target's failure."""
+    from memproto.report import reading
+
+    reports = reading.read(options.baseline)["reports"]
+    found = [item for item in reports if options.target in (None, item["target"])]
+    if len(found) == 1:
+        one: dict[str, Any] = found[0]
+        return one
+    names = " or ".join(item["target"] for item in reports) or "another report"
+    fault = f"holds {len(found)} reports that it could mean"
+    raise KitUsageError(str(options.baseline), fault, f"name one: --target {names}")
+
+
+def _date(text: str) -> Any:
+    """A date, or the text as it is, of which the entry's own check says what is wrong."""
+    from memproto.testing import waiver_entries
+
+    return waiver_entries.as_date(text) or text
+
+
+# -- at the terminal -------------------------------------------------------------------------------
+
+
+def _tell(text: str) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+def _write(path: Path, write: Callable[[Path], object]) -> None:
+    try:
+        write(path)
+    except OSError as error:
+        fault = f"cannot be written ({error.strerror})"
+        raise KitUsageError(str(path), fault, "name a place of your own with -o") from None
+
+
+_COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
+    "verify": ("see whether a report agrees with itself", _add_verify),
+    "diff": ("say what changed from one report to another", _add_diff),
+    "merge": ("make one report of those of a sharded run", _add_merge),
+    "summary": ("write a report as Markdown", _add_summary),
+    "badge": ("make a badge of a report", _add_badge),
+    "waive": ("let a requirement fail for now", _add_waive),
+}

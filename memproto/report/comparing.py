@@ -1,0 +1,160 @@
+"""What changed from one report to a later one, requirement by requirement."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from memproto import spec
+from memproto.testing.outcomes import Outcome
+
+Kind = Literal["red", "disappeared", "green", "appeared", "changed"]
+
+#: What each kind is called, the one that matters most first.
+TITLES: dict[Kind, str] = {
+    "red": "turned red",
+    "disappeared": "disappeared",
+    "green": "turned green",
+    "appeared": "appeared",
+    "changed": "changed otherwise",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """
+    One requirement of one target that is not as it was.
+
+    Attributes:
+        before: Its outcome in the old report, or "" where it was not there.
+        after: Its outcome in the new one, or "".
+        row: The result that tells of it: the new one, where there is one.
+
+    """
+
+    kind: Kind
+    target: str
+    id: str
+    before: str
+    after: str
+    row: dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """
+    All that changed.
+
+    Attributes:
+        changes: Ordered by target and catalogue.
+        verdicts: Target to its verdict before and after; None for a target that is not there.
+
+    """
+
+    changes: list[Change]
+    verdicts: dict[str, tuple[str | None, str | None]]
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether something turned red, appeared red or disappeared."""
+        return any(
+            change.kind in ("red", "disappeared")
+            or (change.kind == "appeared" and change.after in (Outcome.FAIL, Outcome.KIT_ERROR))
+            for change in self.changes
+        )
+
+    def of(self, kind: Kind) -> list[Change]:
+        """The changes of one kind."""
+        return [change for change in self.changes if change.kind == kind]
+
+
+def compare(old: dict[str, Any], new: dict[str, Any]) -> Comparison:
+    """What changed; targets are the same by side and name, and by their order where it repeats."""
+    before, after = _named(old), _named(new)
+    names = list(dict.fromkeys([*after, *before]))
+    changes = [
+        change for name in names for change in _changes(name, before.get(name), after.get(name))
+    ]
+    verdicts = {name: (_verdict(before.get(name)), _verdict(after.get(name))) for name in names}
+    return Comparison(changes, verdicts)
+
+
+def _verdict(report: dict[str, Any] | None) -> str | None:
+    return None if report is None else report["verdict"] or "KIT ERROR"
+
+
+def _named(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for report in document["reports"]:
+        name = f"{report['side']} {report['target']}"
+        same = sum(known == name or known.startswith(f"{name} #") for known in found)
+        found[f"{name} #{same + 1}" if same else name] = report
+    return found
+
+
+def _changes(
+    target: str, old: dict[str, Any] | None, new: dict[str, Any] | None
+) -> Iterator[Change]:
+    before = {row["id"]: row for row in old["results"]} if old else {}
+    after = {row["id"]: row for row in new["results"]} if new else {}
+    for key in dict.fromkeys([*after, *before]):
+        one, other = before.get(key), after.get(key)
+        kind = _kind(one, other, is_red_before=_is_red(old, one), is_red_after=_is_red(new, other))
+        if kind is not None:
+            row = other or one or {}
+            yield Change(kind, target, key, _outcome(one), _outcome(other), row)
+
+
+def _outcome(row: dict[str, Any] | None) -> str:
+    return "" if row is None else str(row["outcome"])
+
+
+def _kind(
+    old: dict[str, Any] | None,
+    new: dict[str, Any] | None,
+    *,
+    is_red_before: bool,
+    is_red_after: bool,
+) -> Kind | None:
+    if old is None:
+        return "appeared"
+    if new is None:
+        return "disappeared"
+    if is_red_after and not is_red_before:
+        return "red"
+    if is_red_before and new["outcome"] == Outcome.PASS:
+        return "green"
+    return None if old["outcome"] == new["outcome"] else "changed"
+
+
+def _is_red(report: dict[str, Any] | None, row: dict[str, Any] | None) -> bool:
+    """Whether the result alone makes the verdict red, or takes it away."""
+    if report is None or row is None:
+        return False
+    if row["outcome"] in (Outcome.FAIL, Outcome.KIT_ERROR):
+        return True
+    known = spec.requirements().get(row["id"])
+    is_defensive = known is not None and known.defensive
+    return bool(row["outcome"] == Outcome.WARN and report.get("strict") and not is_defensive)
+
+
+def as_text(found: Comparison) -> str:
+    """The changes for a terminal."""
+    lines = [f"{name}: {_both(*verdicts)}" for name, verdicts in found.verdicts.items()]
+    for kind, title in TITLES.items():
+        changes = found.of(kind)
+        lines += [f"{title}: {len(changes)}"] if changes else []
+        lines += [_line(change) for change in changes]
+    return "\n".join(lines if found.changes else [*lines, "nothing changed"])
+
+
+def _line(change: Change) -> str:
+    head = f"  {change.id} ({change.target}): {change.before or 'absent'} -> "
+    observed = change.row["observed"] if change.kind == "red" else None
+    said = " ".join(str(observed).split()) if observed else ""
+    return f"{head}{change.after or 'absent'}" + (f": {said}" if said else "")
+
+
+def _both(before: str | None, after: str | None) -> str:
+    if before == after:
+        return str(after)
+    return f"{before or 'absent'} -> {after or 'absent'}"

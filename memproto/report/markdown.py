@@ -1,0 +1,127 @@
+"""A report as Markdown, for the summary of a CI job or a comment on a pull request."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+from memproto.report import comparing
+from memproto.report.comparing import Comparison
+from memproto.report.waiver_lines import waiver_lines
+from memproto.testing.outcomes import OPEN, Outcome
+
+#: How many rows a table has before it refers to the report.
+MOST_ROWS = 50
+
+_MOST_CHARS = 300
+
+_SIGNS = {"CONFORMANT": "✅", "NON-CONFORMANT": "❌", "INCOMPLETE": "⚠️"}
+
+
+def text(value: str) -> str:
+    """Any text as one line of plain text: no markup, link, mention or table line comes of it."""
+    line = " ".join(value.split())
+    line = line if len(line) <= _MOST_CHARS else f"{line[:_MOST_CHARS]}..."
+    return "".join(map(_character, line))
+
+
+def _character(character: str) -> str:
+    if character.isalnum() or character in " ,;":
+        return character
+    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn"):
+        # What is not seen, or turns the order of what is seen.
+        return f"&#92;u{ord(character):04x}"
+    return f"&#{ord(character)};" if character.isascii() else character
+
+
+def code(value: str) -> str:
+    """The same, set as code."""
+    return f"<code>{text(value)}</code>"
+
+
+def summary(document: dict[str, Any], against: dict[str, Any] | None = None) -> str:
+    """The whole document: verdicts, what is red, what is open, and what changed."""
+    parts = ["## memproto", _verdicts(document)]
+    for report in document["reports"]:
+        parts += [_failures(report), _open(report), _waivers(report)]
+    if against is not None:
+        parts.append(comparison(comparing.compare(against, document)))
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def comparison(found: Comparison) -> str:
+    """What changed, as a section."""
+    lines = ["### Changes"]
+    if not found.changes:
+        return "\n\n".join([*lines, "Nothing changed."])
+    head = ("requirement", "target", "before", "after")
+    for kind, title in comparing.TITLES.items():
+        rows = [
+            (code(item.id), text(item.target), text(item.before), text(item.after))
+            for item in found.of(kind)
+        ]
+        lines += [f"**{title}: {len(rows)}**", _table(head, rows)] if rows else []
+    return "\n\n".join(lines)
+
+
+def _verdicts(document: dict[str, Any]) -> str:
+    rows = [_verdict(report) for report in document["reports"]]
+    head = ("target", "verdict", "passed", "failed", "warned", "waived", "open", "spec", "kit")
+    return _table(head, rows) if rows else "Nothing was judged."
+
+
+def _verdict(report: dict[str, Any]) -> tuple[str, ...]:
+    counts, verdict = report["counts"], report["verdict"]
+    shown = f"{_SIGNS.get(verdict, '❌')} {verdict or 'KIT ERROR'}"
+    note = " (selected requirements only)" if report["selected"] else ""
+    still = sum(counts[outcome] for outcome in OPEN - {Outcome.WAIVED})
+    numbers = (counts["pass"], counts["fail"], counts["warn"], counts["waived"], still)
+    target = code(report["target"])
+    return (target, shown + note, *map(str, numbers), text(report["spec"]), text(report["kit"]))
+
+
+def _failures(report: dict[str, Any]) -> str:
+    red = (Outcome.FAIL, Outcome.KIT_ERROR, Outcome.WARN)
+    rows = [
+        (
+            code(row["id"]),
+            text(row["outcome"]),
+            text(row["rule"]),
+            code(row["observed"] or "-"),
+            code(row["where"] or "-"),
+            text(row["fix"]),
+        )
+        for outcome in red
+        for row in report["results"]
+        if row["outcome"] == outcome
+    ]
+    if not rows:
+        return ""
+    head = ("requirement", "outcome", "rule", "observed", "where", "fix")
+    return f"### {text(report['target'])}\n\n{_table(head, rows)}"
+
+
+def _open(report: dict[str, Any]) -> str:
+    """What was not decided, equal reasons together, behind a fold."""
+    reasons: dict[str, list[str]] = {}
+    for row in report["results"]:
+        if row["outcome"] in OPEN and row["outcome"] != Outcome.NOT_RUN:
+            reasons.setdefault(f"{row['outcome']}: {row['reason'] or ''}", []).append(row["id"])
+    if not reasons:
+        return ""
+    rows = [(", ".join(map(code, ids)), text(reason)) for reason, ids in reasons.items()]
+    number = sum(map(len, reasons.values()))
+    title = f"{number} not decided, or waived, of {text(report['target'])}"
+    table = _table(("requirements", "reason"), rows)
+    return f"<details><summary>{title}</summary>\n\n{table}\n\n</details>"
+
+
+def _waivers(report: dict[str, Any]) -> str:
+    return "\n".join(f"- {text(re.sub('^ +', '', line))}" for line, _ in waiver_lines(report))
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---" for _ in head], *rows[:MOST_ROWS]]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    more = len(rows) - MOST_ROWS
+    return table if more <= 0 else f"{table}\n\n... and {more} more, see the report."

@@ -1,0 +1,113 @@
+"""
+Whether a report agrees with itself and with the catalogue, offline.
+
+It finds accidental change. It is no proof against forgery: who changes a report on purpose can
+make its fingerprint anew.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from memproto import __version__, spec
+from memproto.report import verdicts
+from memproto.report.document import fingerprint
+from memproto.testing.outcomes import Outcome
+
+#: How many ids one line names.
+_MOST_IDS = 6
+
+#: The exit codes of a document without any report: nothing was judged.
+_WITHOUT_TARGETS = (3, 4)
+
+
+def faults(document: dict[str, Any]) -> list[str]:
+    """What does not agree, one line each; `document` agrees with the schema already."""
+    found = []
+    for number, report in enumerate(document["reports"]):
+        name = f"reports[{number}] ({report['side']} {report['target']})"
+        found += [f"{name}: {text}" for text in _of_report(report)]
+    return [*found, *_of_exit_code(document)]
+
+
+def _of_report(report: dict[str, Any]) -> Iterator[str]:
+    yield from _of_rows(report)
+    yield from _of_waivers(report)
+    counts = verdicts.counts(report["results"])
+    for name, number in counts.items():
+        if report["counts"][name] != number:
+            yield f"counts.{name} is {report['counts'][name]}, and {number} results are {name}"
+    yield from _of_verdict(report)
+    if report["selected"] and not counts["not_run"]:
+        yield "selected is true, and every requirement was run"
+    if report["fingerprint"] != fingerprint(report):
+        yield "the fingerprint is that of other contents: something was changed after the run"
+
+
+def _of_rows(report: dict[str, Any]) -> Iterator[str]:
+    """The denominator: exactly one result for each requirement of the side and the release."""
+    if report["spec"] not in spec.releases():
+        known = " or ".join(spec.releases())
+        yield f"scores by release {report['spec']}, and this kit ({__version__}) knows {known}"
+        return
+    mine = {item.id: item for item in spec.select([], report["side"])}
+    ids = Counter(row["id"] for row in report["results"])
+    due = [key for key, item in mine.items() if item.is_in(report["spec"])]
+    hint = "" if report["kit"] == __version__ else f"; kit {report['kit']} may have known others"
+    for said, keys in (
+        ("missing", [key for key in due if key not in ids]),
+        ("there twice", [key for key, count in ids.items() if count > 1]),
+        (f"no requirement of a {report['side']}", [key for key in ids if key not in mine]),
+    ):
+        if keys:
+            yield f"{_listed(keys)}: {said}{hint}"
+    yield from _of_levels(report, mine)
+
+
+def _of_levels(report: dict[str, Any], mine: dict[str, spec.Requirement]) -> Iterator[str]:
+    for row in report["results"]:
+        known = mine.get(row["id"])
+        if known is None:
+            continue
+        if row["level"] != known.level:
+            yield f"{known.id} is a {known.level}, and not a {row['level']}"
+        if not known.is_in(report["spec"]) and row["outcome"] != Outcome.NOT_SCORED:
+            yield f"{known.id} came with release {known.since}, and is scored all the same"
+
+
+def _of_waivers(report: dict[str, Any]) -> Iterator[str]:
+    today = report.get("waivers", {}).get("date", "")
+    for row in report["results"]:
+        waiver, outcome = row["waiver"], row["outcome"]
+        if outcome == Outcome.WAIVED and waiver is None:
+            yield f"{row['id']} is waived, and by no waiver"
+        elif waiver is not None and waiver["expires"] < today:
+            yield f"{row['id']} has a waiver that had expired on {waiver['expires']}"
+        elif waiver is not None and outcome not in (Outcome.WAIVED, waiver["outcome"]):
+            yield f"{row['id']} is {outcome}, and its waiver says that it was {waiver['outcome']}"
+
+
+def _of_verdict(report: dict[str, Any]) -> Iterator[str]:
+    """A report of a former kit does not say whether it is of a strict run."""
+    choices = [report["strict"]] if "strict" in report else [False, True]
+    due = [verdicts.verdict(report["results"], strict=strict) for strict in choices]
+    if report["verdict"] not in due:
+        yield f"the verdict is {report['verdict']}, and its results make it {due[0]}"
+
+
+def _of_exit_code(document: dict[str, Any]) -> Iterator[str]:
+    reports, code = document["reports"], document["exit_code"]
+    if not reports:
+        if code not in _WITHOUT_TARGETS:
+            yield f"the exit code is {code}, and nothing was judged"
+        return
+    said = [report["allow_incomplete"] for report in reports if "allow_incomplete" in report]
+    choices = [all(said)] if said else [False, True]
+    due = [int(verdicts.exit_code(reports, allow_incomplete=choice)) for choice in choices]
+    if code not in due:
+        yield f"the exit code is {code}, and its reports make it {due[0]}"
+
+
+def _listed(ids: list[str]) -> str:
+    more = len(ids) - _MOST_IDS
+    return ", ".join(ids[:_MOST_IDS]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,143 @@
+"""Writing waivers: entries at the end of a file, of which everything else stays as it is."""
+
+import datetime as dt
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from memproto import spec
+from memproto.errors import InvalidSettings, KitUsageError
+from memproto.report.reading import read_text
+from memproto.testing import settings, waiver_entries
+from memproto.testing.outcomes import Outcome
+from memproto.testing.waiver_entries import Entry
+
+#: Where waivers go if nothing else is said.
+FILE = "waivers.toml"
+
+#: So much of what was observed makes the reason of a baseline's entry.
+_MOST_CHARS = 200
+
+#: What stands before an id in the file, and the keys that lead to the entries.
+_HEADS = {
+    "pyproject.toml": ("tool", "memproto", "waivers"),
+    "memproto.toml": ("waivers",),
+}
+
+
+def place(file: Path | None, directory: Path) -> Path:
+    """The file to write to: the given one, the one that the settings name, or `waivers.toml`."""
+    return file or settings.waivers_file(directory) or directory / FILE
+
+
+def unnamed(path: Path, directory: Path) -> str:
+    """The line that the settings lack for the file to be read; "" for none."""
+    named = settings.waivers_file(directory)
+    if path.name in _HEADS or (named is not None and named.resolve() == path.resolve()):
+        return ""
+    return f'waivers = "{path.name}"'
+
+
+def add(path: Path, entries: dict[str, dict[str, Any]], today: dt.date) -> list[str]:
+    """
+    Write entries that the file does not have; gives the ids of those that it has already.
+
+    Raises:
+        KitUsageError: An entry would be a faulty waiver, or the file cannot take one.
+        OSError: The file cannot be written.
+
+    """
+    text = read_text(path) if path.exists() else ""
+    known = _known(path, text)
+    new = {key: value for key, value in entries.items() if key not in known}
+    for key, value in new.items():
+        _refuse_faulty(key, value, today)
+    lines = [_entry(_HEADS.get(path.name, ()), key, value) for key, value in new.items()]
+    added = _joined(text, lines)
+    _refuse_broken(path, text + added, new)
+    with path.open("ab") as file:
+        file.write(added.encode())
+    return [key for key in entries if key in known]
+
+
+def baseline(report: dict[str, Any]) -> dict[str, str]:
+    """Each requirement by which the report is red, and what was observed, as its reason."""
+    red = {Outcome.FAIL, Outcome.WARN} if report.get("strict") else {Outcome.FAIL}
+    return {
+        row["id"]: _reason(row)
+        for row in report["results"]
+        if row["outcome"] in red and not _is_defensive(row["id"])
+    }
+
+
+def _is_defensive(requirement_id: str) -> bool:
+    known = spec.requirements().get(requirement_id)
+    return known is not None and known.defensive
+
+
+def _reason(row: dict[str, Any]) -> str:
+    said = " ".join(str(row["observed"] or row["rule"]).split())
+    cut = said if len(said) <= _MOST_CHARS else f"{said[:_MOST_CHARS]}..."
+    return f"known since the first run: {cut}"
+
+
+def _known(path: Path, text: str) -> dict[str, Any]:
+    """The entries of the file."""
+    try:
+        found: Any = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidSettings(str(path), f"is no TOML: {error}", "correct the file") from None
+    for key in _head(path, found):
+        found = found.get(key, {}) if isinstance(found, dict) else {}
+    if isinstance(found, dict):
+        return found
+    fix = f"name that file with --file {found}"
+    raise InvalidSettings(f"{path}: waivers", "names a file, and holds no tables", fix)
+
+
+def _head(path: Path, table: dict[str, Any]) -> Sequence[str]:
+    if path.name == "memproto.toml" and "tool" in table:
+        return ("tool", "memproto", "waivers")
+    return _HEADS.get(path.name, ())
+
+
+def _refuse_faulty(key: str, value: dict[str, Any], today: dt.date) -> None:
+    spec.requirement(key)
+    _, faults = waiver_entries.judged(Entry(key, value, "the entry", ""), today)
+    if faults:
+        raise KitUsageError(f"the waiver of {key}", _said(faults[0].text, key), faults[0].fix)
+
+
+def _said(text: str, key: str) -> str:
+    return text.rpartition(f"{key}: ")[2]
+
+
+def _entry(head: Sequence[str], key: str, value: dict[str, Any]) -> str:
+    lines = [f"[{'.'.join((*head, key))}]"]
+    lines += [f"{name} = {_written(value[name])}" for name in waiver_entries.KEYS]
+    return "\n".join(lines) + "\n"
+
+
+def _written(value: Any) -> str:
+    return str(value) if isinstance(value, dt.date) else json.dumps(value, ensure_ascii=False)
+
+
+def _joined(text: str, entries: list[str]) -> str:
+    """What is added: entries apart by an empty line, with the line ends of the file."""
+    added = "\n".join(entries)
+    if text and added:
+        added = ("\n" if text.endswith("\n") else "\n\n") + added
+    return added.replace("\n", "\r\n") if "\r\n" in text else added
+
+
+def _refuse_broken(path: Path, text: str, new: dict[str, Any]) -> None:
+    """Whatever the file holds: it is TOML afterwards, and has the new entries."""
+    try:
+        known = _known(path, text)
+    except InvalidSettings as fault:
+        known = {"": fault.fault}
+    if not set(new) <= set(known):
+        fix = f"write the tables [{'.'.join((*_HEADS.get(path.name, ()), 'ID'))}], or use --file"
+        raise KitUsageError(str(path), "can take no table at its end", fix)
