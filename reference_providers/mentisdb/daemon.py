@@ -1,5 +1,7 @@
 """The routes of a daemon, and what its answers mean."""
 
+import contextlib
+import importlib
 import json
 import ssl
 from collections.abc import Iterable, Mapping
@@ -10,10 +12,15 @@ from memproto.errors import Misconfigured, Rejected, TooLarge, Unavailable
 from .calls import Call, Late
 from .settings import URL, Settings
 
-try:
-    import httpx
-except ImportError:  # Told by `is_available` and `unavailable_reason`.
-    httpx = None  # type: ignore[assignment]
+
+def _imported() -> Any:
+    with contextlib.suppress(ImportError):
+        return importlib.import_module("httpx")
+    return None
+
+
+#: The package, or None; `is_available` and `unavailable_reason` tell which.
+httpx = _imported()
 
 MISSING = "httpx is not installed: pip install 'memproto[mentisdb]'"
 

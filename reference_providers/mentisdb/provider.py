@@ -214,7 +214,8 @@ class MentisDbMemoryProvider:
         """Store what the session was about, once for the same messages. Raises as a turn."""
         session, _ = self._opened()
         session.keep(session.maker.summary(messages))
-        session.delivery.flush(_WRITE_S)
+        if not session.standing.is_resting():
+            session.delivery.flush(_WRITE_S)
 
     def on_session_switch(
         self,

@@ -3,7 +3,9 @@
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable
+from itertools import islice
 
 from memproto.errors import Misconfigured, ProviderError, Unavailable
 
@@ -18,6 +20,9 @@ _SHOWN = 1_500
 
 #: What was prepared is given for so long.
 _FRESH_S = 30.0
+
+#: So many words are looked for in a long thought, and so many places of them are compared.
+_SOUGHT, _PLACES = 12, 5_000
 
 #: An older daemon finds one word at a time.
 _MOST_WORDS, _SHORTEST = 4, 4
@@ -73,7 +78,7 @@ class Recall:
     def _by_words(self, question: str, limit: int, ends: float) -> list[Thought]:
         """An older daemon looks for a text as it stands; so its longest words are asked for."""
         hits: dict[str, tuple[int, Thought]] = {}
-        for word in _telling(question):
+        for word in _telling(question, _MOST_WORDS):
             budget_s = max(0.0, ends - time.monotonic())
             for thought in self._daemon.containing(word, limit, budget_s, question=question):
                 times, _ = hits.get(thought["content"], (0, thought))
@@ -146,13 +151,10 @@ def _part(question: str) -> str:
     return f"{question[: _ASKED // 2]} {question[-_ASKED // 2 :]}"
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())
-
-
-def _telling(question: str) -> list[str]:
-    words = dict.fromkeys(word for word in _words(question) if len(word) >= _SHORTEST)
-    return sorted(words, key=len, reverse=True)[:_MOST_WORDS]
+def _telling(question: str, most: int) -> list[str]:
+    words = _WORD.findall(question.casefold())
+    telling = dict.fromkeys(word for word in words if len(word) >= _SHORTEST)
+    return sorted(telling, key=len, reverse=True)[:most]
 
 
 def _once(thoughts: Iterable[Thought]) -> list[Thought]:
@@ -181,19 +183,26 @@ def excerpt(text: str, question: str, room: int) -> str:
     """The whole text, or the part of it in which most words of a question stand."""
     if len(text) <= room:
         return text
-    wanted = {word for word in _words(question) if len(word) >= _SHORTEST}
-    at = _best(text, wanted, room // 2)
+    at = _best(text, _telling(question, _SOUGHT), room // 2)
     start = max(0, min(at - room // 4, len(text) - room))
     return f"…{text[start : start + room]}…" if start else f"{text[:room]}…"
 
 
-def _best(text: str, wanted: set[str], width: int) -> int:
+def _best(text: str, wanted: list[str], width: int) -> int:
     """Where the stretch begins that holds the most of the wanted words, each counted once."""
-    places = [(m.start(), m[0].casefold()) for m in _WORD.finditer(text)]
-    hits = [(at, word) for at, word in places if word in wanted]
-    best, most = 0, 0
-    for first, (at, _) in enumerate(hits[:_SHOWN]):
-        count = len({word for place, word in hits[first : first + 50] if place < at + width})
-        if count > most:
-            best, most = at, count
+    if not wanted:
+        return 0
+    places = re.finditer("|".join(map(re.escape, wanted)), text, re.IGNORECASE)
+    hits = [(hit.start(), hit[0].casefold()) for hit in islice(places, _PLACES)]
+    inside: Counter[str] = Counter()
+    best, most, end = 0, 0, 0
+    for at, word in hits:
+        while end < len(hits) and hits[end][0] < at + width:
+            inside[hits[end][1]] += 1
+            end += 1
+        if len(inside) > most:
+            best, most = at, len(inside)
+        inside[word] -= 1
+        if not inside[word]:
+            del inside[word]
     return best
