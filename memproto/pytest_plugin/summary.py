@@ -107,7 +107,7 @@ class Block:
         for row in self._report["results"]:
             rows.setdefault(spec.requirement(row["id"]).anchor.partition(".")[0], []).append(row)
         silent: dict[str, list[str]] = {}
-        for chapter, found in rows.items():
+        for chapter, found in sorted(rows.items()):
             outcomes = {Outcome(row["outcome"]) for row in found}
             if outcomes <= _SILENT and not self._is_verbose:
                 worst = "not run" if Outcome.NOT_RUN in outcomes else "not applicable"

@@ -1,7 +1,6 @@
 """The text of a replay script: calls of a story as a program that needs the runtime alone."""
 
 import math
-import pprint
 import re
 import textwrap
 from pathlib import Path
@@ -75,15 +74,15 @@ def folder(order: Order) -> Path:
 
 def _keywords(result: Result, order: Order) -> str:
     rows = [
-        f"{order.target!a},",
+        f"{_quoted(order.target)},",
         f"{_project(order)},",
         f"expected={literal(result.expected, '')},",
         f"observed={literal(result.observed, '')},",
     ]
     if order.settings.factory:
-        rows.append(f"factory={order.settings.factory!a},")
+        rows.append(f"factory={_quoted(order.settings.factory)},")
     if order.settings.env:
-        rows.append(f"variables={sorted(order.settings.env)!r},")
+        rows.append(f"variables={_flat(sorted(order.settings.env), '')},")
     return textwrap.indent("\n".join(rows), "    ")
 
 
@@ -121,7 +120,7 @@ class Lines:
         number = len(self._names)
         name = self._names[call.who] = _ORDINALS[number] if number < 5 else f"number_{number + 1}"
         home = home_of(self._calls, call.who).removeprefix(self._root).strip("/")
-        said = "" if home in ("", "memory") else ascii(home)
+        said = "" if home in ("", "memory") else _quoted(home)
         self._lines.append(f"{name} = replay.new({said})")
 
     def _arguments(self, call: Call) -> str:
@@ -153,11 +152,14 @@ class Lines:
         if call.number != self._seen.number:
             self._plain(call, said)
         elif kind == "raises":
-            self._lines += [f"with replay.raising({value!r}):", f"    {said}"]
+            self._lines += [f"with replay.raising({_quoted(value)}):", f"    {said}"]
         elif kind == "late":
             self._lines += [f"with replay.within({float(value):g}):", f"    {said}"]
         else:
-            self._lines += [f"answer = {said}", f"replay.end(seen={kind}(answer, {value!r}))"]
+            self._lines += [
+                f"answer = {said}",
+                f"replay.end(seen={kind}(answer, {_quoted(value)}))",
+            ]
 
     def _plain(self, call: Call, said: str) -> None:
         if call.error:
@@ -166,30 +168,70 @@ class Lines:
             self._lines.append(said)
 
 
-def literal(value: Any, root: str) -> str:
-    """A value as a Python expression; a path below `root` as one of the replay's."""
+def literal(value: Any, root: str, column: int = 0) -> str:
+    """
+    A value as a Python expression, broken into lines where it is long.
+
+    A path below `root` becomes one of the replay's.
+    """
+    flat = _flat(value, root)
+    if len(flat) + column <= _WIDTH - 8 or not isinstance(value, dict | list) or not value:
+        return flat
+    if isinstance(value, dict):
+        rows = [
+            f"{_flat(key, '')}: {literal(item, root, column + len(str(key)) + 8)}"
+            for key, item in value.items()
+        ]
+        return _block("{", [f"{row}," for row in rows], "}")
+    return _block("[", _packed([_flat(item, root) for item in value], _WIDTH - column - 8), "]")
+
+
+def _packed(items: list[str], columns: int) -> list[str]:
+    """Items in rows of so many columns; one that is longer has a row of its own."""
+    rows = [""]
+    for item in items:
+        longer = f"{rows[-1]} {item},".lstrip()
+        if rows[-1] and len(longer) > columns:
+            rows.append(f"{item},")
+        else:
+            rows[-1] = longer
+    return rows
+
+
+def _block(opening: str, rows: list[str], closing: str) -> str:
+    return "\n".join([opening, *(textwrap.indent(row, "    ") for row in rows), closing])
+
+
+def _flat(value: Any, root: str) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(value)
-    if not root or root not in str(value):
-        return pprint.pformat(value, width=_WIDTH - 16, compact=True, sort_dicts=False)
     if isinstance(value, str):
-        return " + ".join(_pieces(value, root))
+        return " + ".join(_pieces(value, root)) if root and root in value else _quoted(value)
     if isinstance(value, dict):
-        rows = [f"{literal(key, '')}: {literal(item, root)}" for key, item in value.items()]
+        rows = [f"{_flat(key, '')}: {_flat(item, root)}" for key, item in value.items()]
         return "{" + ", ".join(rows) + "}"
-    return "[" + ", ".join(literal(item, root) for item in value) + "]"
+    if isinstance(value, list):
+        return "[" + ", ".join(_flat(item, root) for item in value) + "]"
+    return repr(value)
+
+
+def _quoted(text: str) -> str:
+    if text.isprintable() and not set(text) & set('"\\'):
+        return f'"{text}"'
+    # Half surrogates and controls are escaped by both; other letters stay readable.
+    return repr(text)
 
 
 def _pieces(text: str, root: str) -> list[str]:
     found: list[str] = []
     first, *others = text.split(root)
     if first:
-        found.append(ascii(first))
+        found.append(_quoted(first))
     for other in others:
         name = re.match(r"/?([\w.-]*)", other)
         assert name is not None
-        found.append(f"replay.path({name.group(1)!r})")
+        found.append(f"replay.path({_quoted(name.group(1))})")
         rest = other[name.end() :]
         if rest:
-            found.append(ascii(rest))
+            found.append(_quoted(rest))
     return found

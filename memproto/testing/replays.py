@@ -2,11 +2,11 @@
 
 import dataclasses
 import subprocess
-from collections.abc import Iterable
 from pathlib import Path
 from time import monotonic
 
-from memproto.testing import incidents, replay_text, sandbox, story
+from memproto import spec
+from memproto.testing import replay_text, sandbox, story
 from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
 from memproto.testing.process import Answer
@@ -20,9 +20,13 @@ _RUN_S = 20.0
 
 _RED = (Outcome.FAIL, Outcome.WARN)
 
-#: Rules on what a process does beside its calls, and on backends and stores that the kit makes
-#: fail: what is recalled there is no proof of the fault.
-_BESIDE = ("MP-FAULT-", "MP-STORE-", "MP-PROC-", "MP-RES-", "MP-THR-")
+#: Areas whose checks do more between two calls than to wait: they make backends, stores, clocks
+#: and processes fail, copy homes and change the environment. What is recalled then proves nothing
+#: to a script, which does none of it.
+_BESIDE = (
+    *("FAULT", "STORE", "PROC", "RES", "THR", "TIME", "AVAIL", "BACKUP", "CONF"),
+    *("LOAD", "PLUG", "PREWARM"),
+)
 
 
 class Scripts:
@@ -75,9 +79,11 @@ class Scripts:
     def _sight(self, heard: Story, result: Result, answer: Answer) -> Sight | None:
         settings, binding = self._order.settings, self._contact.binding
         has_more = settings.service or settings.backend or settings.settle
-        if has_more or binding is None or _is_beside(result):
+        if has_more or binding is None:
             return None
-        return story.sight(heard, result, answer, binding)
+        seen = story.sight(heard, result, answer, binding)
+        is_recalled = seen is not None and seen.kind not in ("raises", "late")
+        return None if is_recalled and _is_beside(result) else seen
 
     def write(
         self, path: Path, result: Result, heard: Story, calls: list[Call], seen: Sight
@@ -117,8 +123,8 @@ class Scripts:
 
 
 def _is_beside(result: Result) -> bool:
-    ids = (result.id, result.seen_in)
-    return any(item.startswith(_BESIDE) for item in ids) and incidents.LATE["record"] not in ids
+    ids = filter(None, (result.id, result.seen_in))
+    return any(spec.requirement(item).area in _BESIDE for item in ids)
 
 
 class _Shortening:
@@ -134,17 +140,18 @@ class _Shortening:
     def shortest(self) -> list[Call] | None:
         """The shortest calls that show it; None where none do."""
         calls = story.begins_with(self._heard, self._seen)
-        if self._seen.kind in ("lacks", "holds") and not self._is_stored(calls):
+        if self._seen.kind == "lacks" and not self._is_stored(calls):
             return None
         for candidate in story.slices(calls, self._seen):
             if self._holds(candidate):
                 return self._shorter(candidate)
         return None
 
-    def _is_stored(self, calls: Iterable[Call]) -> bool:
-        """Whether what is looked for is handed to a hook before."""
-        number, name = self._seen.number, self._seen.value
-        return any(call.mentions(name) for call in calls if call.number != number)
+    def _is_stored(self, calls: list[Call]) -> bool:
+        """Whether what is looked for was handed to an instance on the same home before."""
+        name, home = self._seen.value, story.home_of(calls, calls[-1].who)
+        stores = [call.who for call in calls[:-1] if call.mentions(name)]
+        return any(story.home_of(calls, who) == home for who in stores)
 
     def _shorter(self, calls: list[Call]) -> list[Call]:
         # Where each try waits for a hook that hangs, the first that shows it is short enough.

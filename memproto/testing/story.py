@@ -4,6 +4,7 @@ import dataclasses
 import re
 from typing import Any, Literal
 
+from memproto import spec
 from memproto.operations import Binding, hook_name
 from memproto.testing.outcomes import Result
 from memproto.testing.process import Answer
@@ -11,6 +12,9 @@ from memproto.testing.subject import HookLate
 
 #: Values that many calls return: one of them says nothing unless it is all that was observed.
 _COMMON = frozenset({"None", "True", "False", "''", "[]", "{}", "0", "1"})
+
+#: Operations that return those where nothing is stored, too.
+_RECALLING = frozenset({"recall", "items", "export"})
 
 #: Errors of calls that were not made.
 _NOT_MADE = frozenset({"HookWithdrawn", "HookUnpaid"})
@@ -122,7 +126,7 @@ def sight(story: Story, result: Result, answer: Answer, binding: Binding) -> Sig
             _late(call, result, answer, binding)
             or _raises(call, result)
             or _looked_for(call, result, is_last=call is story.calls[-1])
-            or _shows(call, result)
+            or _shows(call, result, binding)
         )
         if found is not None:
             return found
@@ -157,11 +161,14 @@ def _looked_for(call: Call, result: Result, *, is_last: bool) -> Sight | None:
     return None
 
 
-def _shows(call: Call, result: Result) -> Sight | None:
+def _shows(call: Call, result: Result, binding: Binding) -> Sight | None:
     shown = call.shown
     if not shown or shown not in result.observed:
         return None
-    if shown in _COMMON and not result.observed.startswith(shown):
+    hook, operation = result.where.rpartition(".")[2], spec.requirement(result.id).operation
+    if call.operation != operation and hook_name(call.operation, binding) != hook:
+        return None
+    if shown in _COMMON and (result.observed != shown or call.operation in _RECALLING):
         return None
     return Sight("shows", call.number, shown)
 

@@ -1,0 +1,349 @@
+"""Replay scripts: what they are made of, and what they do by themselves."""
+
+import ast
+import json
+import subprocess
+import sys
+
+import pytest
+
+from memproto import replay
+from memproto.report import message
+from memproto.testing import calls, replay_text, replays, story
+from memproto.testing.contact import Contact, Order
+from memproto.testing.facts import Fact
+from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
+from memproto.testing.process import Answer
+from memproto.testing.settings import Settings
+from memproto.testing.story import Call, Sight
+from tests.kit_runs import ROOT
+
+ROOT_OF_CHECK = "/tmp/kit/check-1"
+CONFIG = {"home": f"{ROOT_OF_CHECK}/memory", "user_id": "user-1"}
+FACT = Fact("My sister Ori works on the tug Velbella.", "Which tug does Ori work on?", "Velbella")
+LOST = Result("MP-TURN-003", Outcome.FAIL, "the turn", f"the only turn, {FACT.text!r}, was lost")
+ANSWERED = Answer("answered")
+
+
+def call(number, who, operation, hook, *arguments, **more):
+    return Call(number, who, operation, hook, list(arguments), {}, **more)
+
+
+def session(who, first, *between):
+    """The calls of a session: it is opened, and closed."""
+    opened = call(first, who, "open", "initialize", "session-1", CONFIG, shown="None")
+    return [opened, *between, call(first + 9, who, "close", "shutdown", shown="None")]
+
+
+RECORDED = call(12, 1, "record", "on_turn_complete", FACT.text, "Noted.", shown="None")
+OTHER = call(13, 1, "record", "on_turn_complete", "Is it late?", "No.", shown="None")
+ASKED = call(
+    31,
+    3,
+    "recall",
+    "enrich_turn",
+    FACT.query,
+    [],
+    shown="None",
+    looks=[(FACT.name, FACT.text, False)],
+)
+STORY = story.Story(
+    ROOT_OF_CHECK,
+    [*session(1, 11, RECORDED, OTHER), *session(2, 21), *session(3, 30, ASKED)[:2]],
+)
+
+
+def order(tmp_path, target="tests.good.journal:Journal", **more):
+    return Order(target, directory=ROOT, replay=str(tmp_path), **more)
+
+
+# -- what shows a violation ------------------------------------------------------------------------
+
+
+def seen(result, calls_, answer=ANSWERED):
+    return story.sight(story.Story("", calls_), result, answer, "hermes")
+
+
+def test_a_fact_that_was_looked_for_in_vain_shows_its_loss():
+    assert seen(LOST, STORY.calls) == Sight("lacks", 31, "Velbella")
+
+
+def test_a_fact_that_the_message_does_not_name_shows_nothing():
+    other = Result("MP-TURN-003", Outcome.FAIL, "", "'a.txt' was written")
+    assert seen(other, STORY.calls) is None
+
+
+def test_what_comes_back_shows_a_leak_only_where_the_check_ended_with_it():
+    leaked = call(31, 3, "recall", "enrich_turn", "?", [], looks=[(FACT.name, FACT.text, True)])
+    assert seen(LOST, [leaked]) == Sight("holds", 31, "Velbella")
+    assert seen(LOST, [leaked, call(32, 3, "close", "shutdown", shown="None")]) is None
+
+
+def test_an_error_that_the_message_names_shows_it():
+    raised = call(3, 1, "record", "on_turn_complete", "x", "y", error="KeyError")
+    result = Result("MP-TURN-002", Outcome.FAIL, "", "sync_turn raised KeyError: 'x'")
+    assert seen(result, [raised]) == Sight("raises", 3, "KeyError")
+
+
+def test_a_hook_that_did_not_return_shows_that_it_is_late():
+    open_ = call(3, 1, "recall", "enrich_turn", "x", [])
+    result = Result("MP-RECALL-002", Outcome.FAIL, "prefetch returns within 2.5 s", "it had not")
+    assert seen(result, [open_], Answer("late", operation="recall")) == Sight("late", 3, "2.5")
+    done = call(3, 1, "recall", "enrich_turn", "x", [], shown="None")
+    assert seen(result, [done], Answer("late", operation="recall")) is None
+
+
+@pytest.mark.parametrize("fate", ["died", "froze", "grew", "overdue"])
+def test_what_becomes_of_a_process_is_not_seen_by_calls(fate):
+    assert seen(LOST, STORY.calls, Answer(fate)) is None
+
+
+def test_a_value_that_every_call_gives_shows_nothing_unless_it_is_what_was_observed():
+    given = call(3, 1, "available", "is_available", shown="None")
+    ended = call(4, 1, "close", "shutdown", shown="None")
+    result = Result("MP-AVAIL-002", Outcome.FAIL, "", "None")
+    assert seen(result, [given, ended]) == Sight("shows", 3, "None")
+    assert seen(Result("MP-AVAIL-002", Outcome.FAIL, "", "wrote None"), [given]) is None
+    assert seen(Result("MP-TURN-001", Outcome.FAIL, "", "None came"), [given]) is None
+
+
+# -- shorter ---------------------------------------------------------------------------------------
+
+
+def test_the_shortest_story_is_what_stores_the_fact_and_what_asks_for_it():
+    sight = Sight("lacks", 31, "Velbella")
+    first = story.slices(STORY.calls, sight)[0]
+    assert [item.number for item in first] == [11, 12, 20, 30, 31]
+
+
+def test_what_stores_the_fact_is_never_left_out():
+    parts = story.parts(STORY.calls, Sight("lacks", 31, "Velbella"))
+    assert [[item.number for item in part] for part in parts] == [[21, 30], [13]]
+
+
+def told(*messages):
+    return story.told(tuple({"kind": "told", **message} for message in messages))
+
+
+def test_a_story_is_read_from_what_a_child_told():
+    about = {"who": 1, "operation": "record", "hook": "on_turn_complete"}
+    found = told(
+        {"what": "root", "root": "/r"},
+        {"what": "call", "number": 1, **about, "arguments": ["x"], "keywords": {}},
+        {"what": "raised", "number": 1, "error": "KeyError"},
+        {"what": "call", "number": 2, **about, "arguments": None, "keywords": None},
+        {"what": "raised", "number": 2, "error": "HookWithdrawn"},
+    )
+    assert found.root == "/r"
+    assert [(item.number, item.error) for item in found.calls] == [(1, "KeyError")]
+
+
+class Heard:
+    """A wire that keeps what is sent."""
+
+    def __init__(self):
+        self.messages = []
+
+    def send(self, kind, **fields):
+        self.messages.append(json.loads(json.dumps(fields)))
+
+
+class Instance:
+    number = 0
+
+
+def test_arguments_are_told_as_they_were_before_the_call(tmp_path):
+    heard, given = Heard(), ["x"]
+    telling = calls.Telling(heard, tmp_path)
+    telling.follow(Instance(), "compress", ("on_compress", [given], {}), given.clear)
+    assert story.told(tuple(heard.messages)).calls[0].arguments == [["x"]]
+
+
+@pytest.mark.parametrize("value", [object(), ("x",), "x" * 5000, {1: 2}, [b"x"]])
+def test_what_is_no_literal_is_not_told(tmp_path, value):
+    heard = Heard()
+    calls.Telling(heard, tmp_path).follow(Instance(), "record", ("hook", [value], {}), lambda: None)
+    assert not story.told(tuple(heard.messages)).calls[0].is_writable
+
+
+def test_a_look_is_told_with_the_answer_that_was_looked_into(tmp_path):
+    heard, subject = Heard(), Instance()
+    telling = calls.Telling(heard, tmp_path)
+    for answer in ("nothing", "the tug Velbella"):
+        telling.follow(subject, "recall", ("enrich_turn", ["?"], {}), lambda answer=answer: answer)
+    telling.looked(FACT, "nothing", found=False)
+    first, second = story.told(tuple(heard.messages)).calls
+    assert first.looks == [("Velbella", FACT.text, False)]
+    assert not second.looks
+
+
+# -- the text --------------------------------------------------------------------------------------
+
+
+LACKS = Sight("lacks", 31, "Velbella")
+
+
+def text(tmp_path, calls_=None, sight=LACKS, **more):
+    found = STORY.calls if calls_ is None else calls_
+    return replay_text.script(LOST, order(tmp_path, **more), STORY, found, sight)
+
+
+def test_a_script_is_a_program_without_the_checks_own_places(tmp_path):
+    shown = text(tmp_path)
+    compile(shown, "script", "exec")
+    assert ROOT_OF_CHECK not in shown
+    assert '{**config, "home": replay.path("memory")}' in shown
+    assert shown.count('"user_id"') == 1
+
+
+@pytest.mark.parametrize(
+    "target", ['a"""b', "a\\", "a'b", "./plugins/é", 'x"""\nimport os', "a\udc80"]
+)
+def test_any_name_of_a_target_gives_a_program(tmp_path, target):
+    shown = text(tmp_path, target=target)
+    compile(shown, "script", "exec")
+    shown.encode("utf-8")
+
+
+@pytest.mark.parametrize("said", ["'", '"""', "\\", "a\nb", "\ud800", "\x1b[31m", "{x}", "é" * 200])
+def test_any_text_is_written_as_a_literal(tmp_path, said):
+    recorded = call(12, 1, "record", "on_turn_complete", said, "Noted.")
+    shown = text(tmp_path, [STORY.calls[0], recorded, *STORY.calls[-2:]])
+    compile(shown, "script", "exec")
+    shown.encode("utf-8")
+
+
+def test_long_values_are_broken_between_their_items():
+    value = {"hooks": ["on turn", "a, b"] * 30, "text": "x y " * 90, "none": [], "n": 1.5}
+    shown = replay_text.literal(value, "")
+    assert ast.literal_eval(shown) == value
+    assert all(len(row) < 100 for row in shown.splitlines() if "x y" not in row)
+
+
+def test_a_call_that_cannot_be_written_down_is_refused(tmp_path):
+    hidden = Call(12, 1, "record", "", None, None)
+    with pytest.raises(ValueError, match="record"):
+        text(tmp_path, [STORY.calls[0], hidden, *STORY.calls[-2:]])
+
+
+def test_a_script_that_would_tell_a_credential_is_not_written(tmp_path):
+    settings = Settings(env={"MY_KEY": "Velbella"})
+    scripts = replays.Scripts(order(tmp_path, settings=settings), Contact("native"), tmp_path)
+    with pytest.raises(ValueError, match="environment"):
+        scripts.write(tmp_path / "x.py", LOST, STORY, STORY.calls, Sight("lacks", 31, "Velbella"))
+    assert not (tmp_path / "x.py").exists()
+
+
+# -- what a script does ----------------------------------------------------------------------------
+
+#: Packages of the kit: a script must run where none of them is installed.
+WITHOUT = ("pytest", "_pytest", "hypothesis", "jsonschema", "psutil", "freezegun", "xdist")
+PROGRAM = (
+    "import runpy, sys\n"
+    f"for name in {WITHOUT}: sys.modules[name] = None\n"
+    "runpy.run_path(sys.argv[1], run_name='__main__')\n"
+)
+
+
+def run(path, **environment):
+    """Run a script as one who has the provider and the runtime, and nothing else."""
+    return subprocess.run(
+        [sys.executable, "-I", "-c", PROGRAM, str(path)],
+        cwd=ROOT,
+        env={"PATH": "", **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_script_exits_1_with_the_broken_provider_and_0_with_the_good_one(tmp_path):
+    path = tmp_path / "script.py"
+    for target, code in (
+        ("tests.broken.turns:LastTurnStaysInTheBatch", 1),
+        ("tests.good.journal:Journal", 0),
+    ):
+        shortest = story.slices(STORY.calls, Sight("lacks", 31, "Velbella"))[0]
+        path.write_text(text(tmp_path, shortest, target=target))
+        done = run(path)
+        assert done.returncode == code, done.stdout + done.stderr
+    assert done.stdout.endswith("it is not seen again\n")
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "said"),
+    [
+        ("no.such.module", {}, "no.such.module"),
+        ("tests.good.journal:Journal", {"settings": Settings(env={"MY_KEY": "x"})}, "set MY_KEY"),
+        ("tests.broken.initialize:NoSuch", {}, "NoSuch"),
+    ],
+)
+def test_a_script_that_cannot_make_its_calls_exits_4_and_says_why(tmp_path, target, more, said):
+    path = tmp_path / "script.py"
+    path.write_text(text(tmp_path, target=target, **more))
+    done = run(path)
+    assert done.returncode == 4
+    assert said in done.stderr
+
+
+def test_a_call_that_raises_as_it_had_not_raised_exits_4(tmp_path):
+    path = tmp_path / "script.py"
+    wrong = call(12, 1, "record", "on_no_such_hook", FACT.text)
+    path.write_text(text(tmp_path, [STORY.calls[0], wrong, *STORY.calls[-2:]]))
+    done = run(path)
+    assert done.returncode == 4
+    assert "AttributeError" in done.stderr
+
+
+def test_a_script_leaves_nothing_behind(tmp_path):
+    path, places = tmp_path / "script.py", tmp_path / "places"
+    places.mkdir()
+    path.write_text(text(tmp_path))
+    run(path, TMPDIR=str(places))
+    assert list(places.iterdir()) == []
+
+
+def test_a_hook_that_hangs_is_seen_by_the_clock(tmp_path):
+    path = tmp_path / "script.py"
+    (tmp_path / "slow.py").write_text(
+        "import threading\nfrom tests.good.journal import Journal\n"
+        "class Slow(Journal):\n"
+        "    def enrich_turn(self, user_message, messages): threading.Event().wait()\n"
+    )
+    shown = text(tmp_path, sight=Sight("late", 31, "0.3"), target="slow:Slow")
+    path.write_text(f"import sys\nsys.path.append({str(tmp_path)!r})\n{shown}")
+    done = run(path)
+    assert done.returncode == 1, done.stderr
+    assert "had not returned after 0.3 s" in done.stdout
+
+
+def test_an_answer_is_compared_as_the_kit_shows_it():
+    from memproto.testing.wire import show
+
+    for value in (None, "x" * 999, ["y"] * 999, {"a": 1}, b"z" * 200, "é"):
+        assert replay.shows(value, show(value))
+
+
+def test_a_name_is_found_whatever_its_case_and_accents():
+    assert replay.holds("the tug vélbélla", "Velbella")
+    assert replay.lacks(None, "Velbella")
+
+
+# -- what an author is told ------------------------------------------------------------------------
+
+
+COMMAND = "pytest --memproto=mine --memproto-clause=MP-TURN-003"
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ("", COMMAND),
+        ("replay/mine/MP-TURN-003.py", f"python replay/mine/MP-TURN-003.py  # or: {COMMAND}"),
+        (NO_SCRIPT, f"{COMMAND}  # no script: calls alone do not show it"),
+    ],
+)
+def test_the_command_that_reproduces_names_the_script_or_says_why_there_is_none(found, said):
+    result = Result("MP-TURN-003", Outcome.FAIL, replay=found)
+    assert message.reproduce(result, Order("mine")) == said
