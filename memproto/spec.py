@@ -39,6 +39,7 @@ class Requirement:
         sources: Classes of field reports behind it.
         defensive: Whether it backs up a duty of the other side; never changes a verdict.
         unchecked: Why no check exists, or "".
+        disputed: The issue in which the requirement is disputed, or "".
 
     """
 
@@ -58,6 +59,7 @@ class Requirement:
     sources: tuple[str, ...] = ()
     defensive: bool = False
     unchecked: str = ""
+    disputed: str = ""
 
     @property
     def area(self) -> str:
@@ -68,6 +70,11 @@ class Requirement:
     def clause(self) -> str:
         """Where the requirement stands, relative to the project."""
         return f"spec/v1/{self.anchor}"
+
+    @property
+    def is_demanded(self) -> bool:
+        """Whether a violation fails: a MUST that is neither disputed nor deprecated."""
+        return self.level == "MUST" and not self.disputed and self.status != "deprecated"
 
     def is_in(self, release: str) -> bool:
         """Whether that release of the specification, such as "1.0", has the requirement."""

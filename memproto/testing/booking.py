@@ -166,8 +166,8 @@ def describe(error: BaseException) -> str:
 
 
 def failing(requirement: spec.Requirement) -> Outcome:
-    """The outcome of a violation: only a MUST fails."""
-    return Outcome.FAIL if requirement.level == "MUST" else Outcome.WARN
+    """The outcome of a violation: only a MUST fails, and one that stands."""
+    return Outcome.FAIL if requirement.is_demanded else Outcome.WARN
 
 
 def _hook(run: Any, operation: str) -> str:

@@ -72,7 +72,7 @@ def _told(
 
 
 def _is_demanded(finding: Finding) -> bool:
-    return finding.rule.level == "MUST"
+    return finding.rule.is_demanded
 
 
 def _without_an_end(traces: list[Trace]) -> Iterator[Damage]:

@@ -1,0 +1,61 @@
+"""
+Gathers the pages of the documentation site: `python scripts/site [DIR]`, then `zensical build`.
+
+Every text is kept once, where a reader of the repository finds it; this copies what mkdocs.yml
+names, and makes the pages that are made of data. DIR is build/site/pages, as mkdocs.yml says.
+"""
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import generated  # noqa: E402 - needs the path above
+import linking  # noqa: E402
+import navigation  # noqa: E402
+
+ROOT = HERE.parents[1]
+
+
+def build(folder: Path) -> list[Path]:
+    """
+    Write all pages into `folder`, which is emptied before; gives what was written.
+
+    Raises:
+        FileNotFoundError: mkdocs.yml names a page that is nowhere, or a page a file that is not.
+
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    pages = navigation.pages(ROOT / "mkdocs.yml")
+    written = [_write(folder, page, linking.adjusted(_text(page), page)) for page in pages]
+    shown = {f"{source}.md": linking.shown(source) for source in linking.sources(folder)}
+    return written + [_write(folder, page, text) for page, text in shown.items()]
+
+
+def _text(page: str) -> str:
+    """The text of a page, from the file in which it is kept, with its made parts."""
+    return generated.completed((ROOT / linking.source_of(page)).read_text("utf-8"))
+
+
+def _write(folder: Path, page: str, text: str) -> Path:
+    path = folder / page
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    return path
+
+
+def main() -> int:
+    """Build where the command line says."""
+    parser = argparse.ArgumentParser(prog="scripts/site", description=__doc__)
+    default = ROOT / "build" / "site" / "pages"
+    parser.add_argument("folder", nargs="?", type=Path, default=default)
+    written = build(parser.parse_args().folder)
+    sys.stdout.write(f"{len(written)} pages\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
