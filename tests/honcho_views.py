@@ -1,7 +1,6 @@
 """What a workspace of a Honcho server holds, read by plain HTTP."""
 
 import json
-import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -67,3 +66,13 @@ class View:
             page = self.ask("POST", f"{path}?page={page['page'] + 1}&size=100", {})
             rows += page["items"]
         return rows
+
+
+def idle(provider):
+    """Wait until a provider has sent what it accepted, and fetched what it was asked to."""
+    live = provider._live
+    assert live.sender.flush(10.0)
+    for worker in (live.recall._reader, live.recall._thinker):
+        with worker._state:
+            done = worker._state.wait_for(lambda: worker._done >= worker._asked, 10.0)  # noqa: B023
+        assert done

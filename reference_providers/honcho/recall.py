@@ -135,7 +135,7 @@ class Recall:
         self._sender.wait_idle(_SENT_S)
         try:
             seen = self._manager.ready(dataclasses.asdict(place), self._settings.observation)
-            base = self._base(place, seen, message) if needs_base or message else None
+            base = self._base(place, seen, message) if needs_base else None
             passages = self._passages(place, seen, message) if message else None
         except Fault as fault:
             self._noted(fault)
@@ -150,6 +150,8 @@ class Recall:
                 self._cache.passages = passages
 
     def _noted(self, fault: Fault | None) -> None:
+        if self._reader.is_stopped:
+            return  # The end of the session ended the fetch.
         if fault is not None and (self.fault is None or self.fault.kind != fault.kind):
             log.warning("honcho: nothing can be recalled: %s", fault)
         self.fault = fault

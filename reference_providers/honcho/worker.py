@@ -27,6 +27,11 @@ class Worker:
         """Start the thread."""
         self._thread.start()
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether no further job begins."""
+        return self._is_stopped
+
     def ask(self, job: Callable[[], None]) -> int:
         """Have a job done; gives a number to wait for."""
         with self._state:

@@ -14,6 +14,7 @@ from memproto import MemoryProvider
 from memproto.reference_providers.honcho import HonchoMemoryProvider
 from memproto.reference_providers.honcho.manager import HonchoManager
 from tests.honcho_rows import row
+from tests.honcho_views import idle
 
 FACT = "My boat Kestrel is in Ostrava."
 
@@ -64,21 +65,9 @@ def test_a_later_turn_gets_the_answer_that_was_fetched_before_it_once(standin, o
     provider.on_turn_complete(FACT, "Noted.")
     provider.enrich_turn("Tell me about Kestrel.", [])
     provider.on_turn_complete("Tell me about Kestrel.", "It is your boat.")
-    asked = len(standin.arrived("chat"))
-    assert standin.wait(lambda: len(standin.arrived("chat")) >= 1)
-    assert standin.wait_idle()
-    assert settled(provider)
+    idle(provider)
     assert "## Answer of the memory" in provider.enrich_turn("And where is Kestrel?", [])
     assert "## Answer of the memory" not in (provider.enrich_turn("And now?", []) or "")
-    assert len(standin.arrived("chat")) <= asked + 1
-
-
-def settled(provider):
-    """Wait until the threads that fetch have nothing to do."""
-    for worker in (provider._live.recall._reader, provider._live.recall._thinker):
-        with worker._state:
-            assert worker._state.wait_for(lambda: worker._done == worker._asked, 10.0)  # noqa: B023
-    return True
 
 
 @row("seeds: Tool visibility gated by recall_mode")
