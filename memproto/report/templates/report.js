@@ -79,7 +79,7 @@
   // -- keys and copying --------------------------------------------------------------------------
 
   addEventListener("keydown", (event) => {
-    const isTyped = event.target.matches?.("input, textarea, select");
+    const isTyped = event.target.matches?.("input:not([type=checkbox]), textarea, select");
     if (event.key !== "/" || isTyped || event.ctrlKey || event.metaKey || event.altKey) return;
     const open = targets.find((item) => !item.hidden);
     if (!open) return;
