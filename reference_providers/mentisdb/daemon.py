@@ -143,6 +143,8 @@ class Daemon:
         except (httpx.ConnectError, httpx.ConnectTimeout):
             # What it says may show more of the request than belongs into a log.
             raise Unavailable(f"{self._url} cannot be reached; is the daemon running?") from None
+        except RuntimeError:
+            raise Unavailable("the session has ended") from None
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError) as error:
             raise Unanswered(f"{self._url} broke off ({type(error).__name__})") from None
         return self._answer(path, status, headers, data)

@@ -12,6 +12,9 @@ from memproto.reference_providers.outbox import Entry, Outbox, OutboxFull
 from .daemon import Daemon, Thought, Unanswered
 from .standing import Standing, logger
 
+#: A daemon that answers again has done by then what came before.
+_CALM_S = 2.0
+
 _FULL = "too much waits for the daemon; start it, or look into the provider's home"
 
 
@@ -41,8 +44,8 @@ class Delivery:
     The way of parcels to the daemon, in their order.
 
     Each is written into the outbox first, and removed when the daemon has confirmed it. One whose
-    answer did not come is looked up before it is sent again, and not before the next start: a
-    daemon that stood still may carry it out as late as that.
+    answer did not come is looked up before it is sent again, and not before the daemon has answered
+    for a while: one that stood still may carry it out first. What came later waits behind it.
 
     Attributes:
         lost: How many accepted thoughts the daemon has refused for good.
@@ -56,6 +59,7 @@ class Delivery:
         self._standing = standing
         self._lock = threading.Lock()
         self._uncertain: set[str] = set()
+        self._calm_at: float | None = None
 
     def waiting(self) -> int:
         """How many accepted thoughts of this home are not confirmed."""
@@ -118,12 +122,15 @@ class Delivery:
     def _send(self, parcel: Parcel, name: str, ends: float) -> None:
         try:
             if parcel.is_new or not self._is_stored(parcel, ends):
+                if name in self._uncertain:
+                    self._needs_calm()
                 self._daemon.append(parcel.thought, _left_s(ends))
         except _OutOfTime:
             raise
         except Unavailable as away:
             if isinstance(away, Unanswered):
                 self._uncertain.add(name)
+            self._calm_at = None
             self._standing.failed(away)
             raise
         self._standing.served()
@@ -133,6 +140,14 @@ class Delivery:
         with contextlib.suppress(Rejected):
             return bool(self._daemon.tagged(parcel.unless, _left_s(ends), chain))
         return False
+
+    def _needs_calm(self) -> None:
+        """Go on only if what the daemon may still have in its hands is done by now."""
+        if self._calm_at is None:
+            # It has just answered, for the first time since.
+            self._calm_at = time.monotonic() + _CALM_S
+        if time.monotonic() < self._calm_at:
+            raise _OutOfTime("the daemon may still carry out what it did not answer")
 
     def stored(self, tags: Iterable[str], budget_s: float) -> set[str]:
         """Which of these tags a thought of this chain has. Raises `Unavailable`."""
@@ -156,7 +171,7 @@ class Delivery:
         """What waits of this chain, and then what waits of others of this home."""
         others = []
         for entry in self._outbox.entries():
-            if entry.name in mine or entry.name in self._uncertain:
+            if entry.name in mine:
                 continue
             if not self._is_taken(entry, ends, self._daemon.chain):
                 others.append(entry)
@@ -186,6 +201,7 @@ class Delivery:
             self._give_up(entry, str(refusal))
         else:
             entry.done()
+            self._uncertain.discard(entry.name)
 
     def _give_up(self, entry: Entry, why: str) -> None:
         self.lost += 1

@@ -290,9 +290,9 @@ class _Session:
     def question(self, text: str) -> str:
         return " ".join(stored(text).split())
 
-    def keep(self, parcels: Sequence[Parcel], budget_s: float = _WRITE_S) -> None:
+    def keep(self, parcels: Sequence[Parcel], budget_s: float | None = None) -> None:
         if parcels:
-            self.delivery.keep(parcels, budget_s)
+            self.delivery.keep(parcels, _WRITE_S if budget_s is None else budget_s)
         # What was prepared before does not hold it.
         self.recall.drop()
 

@@ -96,7 +96,10 @@ class Recall:
             ready, self._ready = self._ready, None
         if ready is not None and ready[0] == question and time.monotonic() - ready[1] < _FRESH_S:
             return ready[2]
-        return self.found(question, budget_s=max(0.0, ends - time.monotonic()))
+        left_s = ends - time.monotonic()
+        if left_s <= 0:
+            raise Unavailable("what was being prepared did not come in time")
+        return self.found(question, budget_s=left_s)
 
     def prepare(self, question: str, *, budget_s: float) -> None:
         """Begin to look for a question's answer, and return; a question in line gives way."""

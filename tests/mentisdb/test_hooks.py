@@ -1,0 +1,196 @@
+"""What each hook of the mentisdb provider leaves on the chain, on the stand-in or a live daemon."""
+
+import json
+
+import pytest
+
+from memproto.errors import Rejected, Unavailable
+
+
+def _recorded(memory, turn_id, said, **more):
+    turn = {
+        "turn_id": turn_id,
+        "session_id": "one",
+        "started_at": "2026-03-14T09:26:53+05:45",
+        "ended_at": "2026-03-14T09:27:10+05:45",
+        "user_message": said,
+        "assistant_response": "Noted.",
+    }
+    memory.record({**turn, **more})
+
+
+def _tags(thought, prefix):
+    return [tag.removeprefix(prefix) for tag in thought["tags"] if tag.startswith(prefix)]
+
+
+def test_both_sides_of_a_turn_are_thoughts_of_their_session(opened, chain, name):
+    with opened("boats/7", platform="telegram") as memory:
+        memory.on_turn_complete(f"The boat {name} is blue", "Nice")
+        memory.on_turn_complete(" ", "")
+        said, answer = chain(memory)
+        assert name in memory.enrich_turn(f"What colour is {name}?", [])
+    assert [said["content"], answer["content"]] == [f"The boat {name} is blue", "Nice"]
+    assert [_tags(one, "role:") for one in (said, answer)] == [["user"], ["assistant"]]
+    assert _tags(said, "session:")[0].startswith("sha256-")
+    assert _tags(said, "platform:") == ["telegram"]
+
+
+def test_a_recorded_turn_is_stored_once_for_its_id_with_its_author_and_time(opened, chain, name):
+    with opened() as memory:
+        _recorded(memory, "t1", name, author={"id": "anna"})
+    with opened("two") as memory:
+        _recorded(memory, "t1", name)
+        _recorded(memory, "t2", name)
+        said = [one for one in chain(memory) if one["content"] == name]
+    assert [_tags(one, "turn:") for one in said] == [["t1"], ["t2"]]
+    assert _tags(said[0], "author:") == ["anna"]
+    assert _tags(said[0], "at:") == ["2026-03-14T09:26:53+05:45"]
+
+
+def test_a_turn_of_a_job_is_not_stored_unless_the_host_asks_for_it(opened, chain, name):
+    with opened(agent_context="cron") as memory:
+        memory.on_turn_complete(name, "")
+        _recorded(memory, "t1", name)
+    asked = {"contexts": ["primary", "cron"]}
+    with opened(agent_context="cron", protocol=asked) as memory:
+        assert chain(memory) == []
+        memory.on_turn_complete(name, "")
+        assert len(chain(memory)) == 1
+
+
+def test_writes_of_the_memory_tool_are_mirrored_and_a_removal_takes_nothing_away(
+    opened, chain, name
+):
+    with opened() as memory:
+        memory.on_memory_write("add", "memory", f"{name} a")
+        memory.on_memory_write("replace", "user", f"{name} b", f"{name} a")
+        memory.on_memory_write("remove", "user", None, f"{name} b")
+        first, second = chain(memory)
+        with pytest.raises(Rejected, match="action"):
+            memory.on_memory_write("paint", "user", "x")
+    assert (first["content"], first["thought_type"]) == (f"{name} a", "LessonLearned")
+    assert (second["content"], second["thought_type"]) == (f"{name} b", "UserTrait")
+    assert _tags(second, "memory-file:") == ["user"]
+
+
+def test_compression_stores_what_is_not_stored_yet_and_only_once(opened, chain, name):
+    messages = [
+        {"role": "user", "content": f"{name} known"},
+        {"role": "assistant", "content": "Yes"},
+        {"role": "user", "content": f"{name} new"},
+        {"role": "user", "content": " "},
+    ]
+    with opened() as memory:
+        memory.on_turn_complete(f"{name} known", "")
+        memory.on_compress(messages, 1)
+    with opened("two") as memory:
+        memory.on_compress(messages, 1)
+        found = chain(memory)
+    assert [one["content"] for one in found] == [f"{name} known", f"{name} new"]
+    assert "pre-compress" in found[1]["tags"]
+
+
+def test_the_end_of_a_session_is_one_summary_however_often_it_ends(opened, chain, name):
+    messages = [{"role": "user", "content": f"{name}  {n} " + "x" * 100} for n in range(7)]
+    with opened() as memory:
+        memory.on_session_end([])
+        memory.on_session_end(messages)
+        memory.on_session_end(messages)
+        (summary,) = chain(memory)
+        assert memory.times_stored(name) == 0
+    assert summary["thought_type"] == "Summary"
+    assert summary["content"].startswith(f"Session one: 7 turns. Topics: {name} 0 xxx")
+    assert summary["content"].count(";") == 4
+
+
+def test_a_delegation_is_stored_with_bounds_in_the_session_of_the_parent(opened, chain, name):
+    with opened() as memory:
+        memory.on_delegation("t" * 100_000, f"r{name}" + "r" * 100_000, child_session_id="kid")
+        memory.on_session_switch("other", reset=True)
+        memory.on_turn_complete(name, "")
+        told, said = chain(memory)
+    assert len(told["content"]) < 21_000
+    assert (_tags(told, "session:"), _tags(told, "child:")) == (["one"], ["kid"])
+    assert _tags(said, "session:") == ["other"]
+
+
+def test_what_a_tool_stored_another_session_finds_by_the_other_tool(opened, chain, name):
+    kept = {"content": f"The lamp {name} is green", "thought_type": "Fact", "tags": ["pier"]}
+    with opened() as memory:
+        assert json.loads(memory.handle_tool_call("mentisdb_store", kept))["status"] == "stored"
+    with opened("two") as memory:
+        (thought,) = chain(memory)
+        answer = json.loads(memory.handle_tool_call("mentisdb_recall", {"query": name}))
+    assert (thought["thought_type"], "pier" in thought["tags"]) == ("FactLearned", True)
+    assert [hit["text"] for hit in answer["results"]] == [kept["content"]]
+
+
+def test_users_homes_and_personas_do_not_see_each_other(opened, name):
+    with opened(user_id="anna") as memory:
+        memory.on_turn_complete(f"The boat {name} is blue", "")
+    others = [
+        {"user_id": "Anna"},
+        {},
+        {"user_id": "ann\u0430"},
+        {"user_id": "anna", "agent_identity": "b"},
+    ]
+    for config in others:
+        with opened(**config) as memory:
+            assert memory.enrich_turn(f"boat {name}", []) is None
+    with opened(home="other", user_id="anna") as memory:
+        assert memory.enrich_turn(f"boat {name}", []) is None
+    with opened(user_id="anna", user_name="A", platform="matrix") as memory:
+        assert memory.enrich_turn(f"boat {name}", [])
+
+
+def test_a_very_long_text_is_stored_in_parts_and_its_end_is_found(opened, chain, name):
+    with opened() as memory:
+        memory.on_turn_complete("sail \u20ac" * 100_000 + f" The boat {name} is blue", "")
+        found = chain(memory)
+        recalled = memory.enrich_turn(f"boat {name}", [])
+    assert [_tags(one, "part:") for one in found] == [["1/3"], ["2/3"], ["3/3"]]
+    assert f"The boat {name} is blue" in recalled
+    assert len(recalled) < 8_000
+
+
+def test_half_characters_and_nul_are_stored_as_far_as_a_daemon_can_hold_them(opened, chain, name):
+    with opened("\ud800\0") as memory:
+        memory.on_turn_complete(f"{name} \ud800 \0 \ud83d\ude00", "\udfff")
+        said, answer = chain(memory)
+    assert said["content"] == f"{name} \ufffd \0 \U0001f600"
+    assert answer["content"] == "\ufffd"
+
+
+def test_a_prepared_answer_costs_no_request(opened, standin, name):
+    with opened() as memory:
+        memory.on_turn_complete(f"The boat {name} is blue", "")
+        memory.queue_prefetch(f"boat {name}")
+        assert name in memory.enrich_turn(f"boat {name}", [])
+        searches = [path for _, path in standin.requests if path == "/v1/ranked-search"]
+        assert len(searches) == 1
+
+
+def test_a_blank_message_asks_nobody(opened, standin):
+    with opened() as memory:
+        before = len(standin.requests)
+        assert memory.enrich_turn(" \n", []) is None
+        memory.queue_prefetch("")
+        assert len(standin.requests) == before
+
+
+def test_nothing_is_asked_before_there_is_a_reason(opened, standin):
+    with opened() as memory:
+        assert memory.is_available()
+        assert memory.unavailable_reason() == ""
+        assert memory.recall_status()["state"] == "ok"
+        memory.system_prompt_block()
+        memory.get_tool_schemas()
+    assert standin.requests == []
+
+
+def test_after_its_end_a_session_takes_nothing(opened):
+    with opened() as memory:
+        memory.shutdown()
+        memory.shutdown()
+        with pytest.raises(Unavailable, match="no session"):
+            memory.on_turn_complete("a", "b")
