@@ -97,16 +97,17 @@ class Link:
     Attributes:
         fault: Why nothing can be sent now; "" where it can.
         since: Since when, ISO 8601.
-        tools: The server's tools, by name, as it listed them last.
+        tools: The server's tools, by name, as it listed them last; None before it did.
 
     """
 
     def __init__(self, chosen: Settings) -> None:
         self.fault, self.since = "", ""
-        self.tools: dict[str, dict[str, Any]] = {}
+        self.tools: dict[str, dict[str, Any]] | None = None
         self.place = place_of(chosen)
         self._chosen = chosen
         self._live: _Live | None = None
+        self._lives: list[_Live] = []
         self._opening: asyncio.Task[_Live] | None = None
         self._not_before = 0.0
         self._pause_s = _FIRST_S
@@ -171,8 +172,7 @@ class Link:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=_GIVE_UP_S)
-        if self._live is not None:
-            await self._live.end()
+        await asyncio.gather(*(live.end() for live in self._lives if not live.is_over))
 
     async def connected(self) -> _Live:
         """
@@ -195,6 +195,7 @@ class Link:
 
     async def _open(self) -> _Live:
         live = self._live = _Live(self._chosen, self.place)
+        self._lives = [one for one in self._lives if not one.is_over] + [live]
         try:
             await live.ready
             self.tools = live.tools
@@ -215,7 +216,9 @@ class Link:
             raise NotSent(lacks)
 
     def lacks(self) -> str:
-        """What is wrong with the server's tools; "" where nothing is."""
+        """What is wrong with the server's tools; "" where nothing is, or it never listed any."""
+        if self.tools is None:
+            return ""
         wanted = (self._chosen.search_tool, self._chosen.store_tool)
         missing = [name for name in wanted if name not in self.tools]
         if not missing:

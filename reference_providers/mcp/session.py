@@ -55,8 +55,8 @@ class Session:
         self.link.start()
         with contextlib.suppress(Unavailable):
             self.link.ask(self.link.connected, self.chosen.start_s + _IMPORT_S)
-        if self.link.tools and self.link.lacks():
-            raise Misconfigured(self.link.lacks())
+        if lacks := self.link.lacks():
+            raise Misconfigured(lacks)
         self._note_tools()
         self._courier.start()
 
@@ -81,7 +81,7 @@ class Session:
 
     def exposed(self) -> dict[str, dict[str, Any]]:
         """The tools that the operator exposes, as the server lists them or listed them last."""
-        there = self.link.tools
+        there = self.link.tools or {}
         if not there and self.chosen.expose:
             with contextlib.suppress(OSError, ValueError):
                 there = json.loads((self.chosen.home / settings.TOOLS).read_text("utf-8"))
