@@ -175,7 +175,7 @@ def test_the_command_says_what_it_wrote(tmp_path, capsys):
     path = tmp_path / "r.json"
     path.write_text(json.dumps(one("mine")), "utf-8")
     assert cli.main(["board", str(path), "-o", str(tmp_path / "site")]) == 0
-    assert capsys.readouterr().out == f"{tmp_path}/site/index.html: 1 targets\n"
+    assert capsys.readouterr().out == f"{tmp_path}/site/index.html: 1 target\n"
 
 
 def test_a_site_that_cannot_be_written_is_named_with_the_way_out(tmp_path, capsys):

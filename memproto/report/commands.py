@@ -43,7 +43,9 @@ def _board(options: argparse.Namespace) -> int:
         options.output,
         lambda: board.write(options.reports, options.output, spec_url=options.spec_url),
     )
-    sys.stdout.write(f"{options.output / 'index.html'}: {len(entries)} targets\n")
+    sys.stdout.write(
+        f"{options.output / 'index.html'}: {len(entries)} target{'s' * (len(entries) != 1)}\n"
+    )
     return 0
 
 

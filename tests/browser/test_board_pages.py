@@ -69,7 +69,7 @@ def test_targets_are_searched_and_settled_rules_left_out(visit, site):
     page.keyboard.press("/")
     page.keyboard.type("acme")
     assert rules(page) == ["MP-RECALL-002"]
-    assert page.locator(".shown").inner_text() == "1 targets, 1 requirements"
+    assert page.locator(".shown").inner_text() == "1 target, 1 requirement"
     page.get_by_role("searchbox").fill("none such")
     assert page.locator(".nothing").is_visible()
 

@@ -17,6 +17,8 @@
     areas: all("[data-area]", table.tHead),
   }));
 
+  const number = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+
   function apply() {
     const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
     const shown = new Set();
@@ -31,8 +33,11 @@
       for (const { head, cells } of columns) {
         const isOpen = cells.some((cell) => !cell.parentElement.hidden && cell.dataset.open);
         const fits = !open.checked || isOpen;
-        head.hidden = !fits;
-        for (const cell of cells) cell.hidden = !fits;
+        const isFirst = fits && !left.get(head.dataset.of);
+        for (const cell of [head, ...cells]) {
+          cell.hidden = !fits;
+          cell.classList.toggle("first", isFirst);
+        }
         left.set(head.dataset.of, (left.get(head.dataset.of) || 0) + fits);
         here += fits;
       }
@@ -45,7 +50,7 @@
       rules += here;
     }
     for (const side of all(".side")) side.hidden = !side.querySelector(".chapter:not([hidden])");
-    form.querySelector(".shown").textContent = `${shown.size} targets, ${rules} requirements`;
+    form.querySelector(".shown").textContent = `${number(shown.size, "target")}, ${number(rules, "requirement")}`;
     document.querySelector(".nothing").hidden = Boolean(shown.size && rules);
   }
   form.hidden = false;
