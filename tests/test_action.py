@@ -3,13 +3,15 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 
 import pytest
 import yaml
 
-from memproto import pytest_plugin
+from memproto import cli, pytest_plugin, spec
+from tests import documents
 from tests.kit_runs import ROOT
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
@@ -207,3 +209,54 @@ def test_no_input_is_run_as_code(runner, name):
     assert not list(runner.folder.rglob("pwned"))
     if name not in ("strict", "allow-incomplete"):
         assert any(HOSTILE in word for call in runner.calls for word in call)
+
+
+# -- the page --------------------------------------------------------------------------------------
+
+PAGE = ROOT / "docs" / "ci.md"
+EXAMPLES = [yaml.safe_load(text) for text in documents.blocks(PAGE, "yaml")]
+
+
+def test_the_page_lists_each_input_with_its_default():
+    text = PAGE.read_text("utf-8")
+    rows = re.findall(r"^\| `([a-z-]+)` \| (?:`([^`]+)`)? ?\|", text, re.MULTILINE)
+    assert dict(rows) == {
+        name: str(one.get("default", "")) for name, one in ACTION["inputs"].items()
+    }
+
+
+def steps_of(example):
+    return [step for job in example["jobs"].values() for step in job.get("steps", ())]
+
+
+def test_its_examples_hand_over_inputs_that_exist():
+    for example in EXAMPLES:
+        for step in steps_of(example):
+            if step.get("uses", "").startswith("OWNER/memproto@"):
+                assert set(step["with"]) <= set(ACTION["inputs"])
+        for job in example["jobs"].values():
+            if "uses" in job:
+                called = yaml.safe_load(WORKFLOWS[0].read_text("utf-8"))[True]["workflow_call"]
+                assert set(job["with"]) <= set(called["inputs"])
+                required = {name for name, one in called["inputs"].items() if one.get("required")}
+                assert required <= set(job["with"])
+        assert example["permissions"] == {"contents": "read"}
+
+
+def test_the_parts_of_the_matrix_are_all_areas_and_none_twice():
+    (parts,) = [
+        job["strategy"]["matrix"]["include"]
+        for example in EXAMPLES
+        for job in example["jobs"].values()
+        if "strategy" in job
+    ]
+    named = [line for part in parts for line in part["clauses"].splitlines()]
+    assert sorted(named) == sorted({f"MP-{item.area}" for item in spec.select([], "provider")})
+
+
+def test_its_last_command_merges_what_the_parts_wrote():
+    run = [step.get("run", "") for example in EXAMPLES for step in steps_of(example)]
+    (command,) = [text for text in run if "merge" in text]
+    options = cli._parser().parse_args(shlex.split(command)[1:])
+    assert [path.stem for path in options.reports] == ["core", "faults", "extensions"]
+    assert options.gate

@@ -1,0 +1,200 @@
+"""The documentation: pages are found, links lead somewhere, commands can be given."""
+
+import ast
+import importlib.util
+import json
+import re
+import shlex
+import textwrap
+import tomllib
+
+import pytest
+import yaml
+
+from memproto import cli, pytest_plugin, spec
+from tests import documents
+from tests.documents import PAGES, name
+from tests.kit_runs import ROOT
+
+#: Who runs a command in CI, or why nobody does; the first pattern that fits counts.
+RUN = (
+    (r"^pytest --memproto=(mine|shared|model|counted|indexed)\b", "tests/test_docs_settings.py"),
+    (r"^pytest --memproto=(remote|cached|plugin|outage|notes)\b", "tests/test_docs_settings.py"),
+    (r"^memproto (setup|status) ", "tests/test_setup_command.py"),
+    (r"^memproto check-trace", "tests/test_check_trace.py"),
+    (r"^memproto export-hermes", "tests/test_export.py"),
+    (r"^memproto new ", "tests/test_scaffold.py"),
+    (r"^memproto explain ", "tests/test_explain.py"),
+    (r"^pytest --memproto=(harbour|tide-log|ebb-log)\b|^pytest$", "tests/test_scaffold_runs.py"),
+    (r"^pytest --memproto=complete\b", "tests/test_examples.py"),
+    (r"^pytest --memproto=batches\b", "tests/test_readme.py"),
+    (r"^python examples/agent|--memproto-host=driver:ExampleAgent", "tests/test_example_agent.py"),
+    (r"^pytest --memproto-host=memproto:\w*MemoryProviderRegistry$", "tox.ini"),
+    (r"^python -m memproto.reference_providers.sqlite ", "tests/test_sqlite_provider.py"),
+    (r"^python scripts/site|^zensical build", "tests/test_site.py"),
+    (r"^tox |/tox run$|^\S*pytest --memproto=builtin$", ".ci/run"),
+    (r"^pytest .*(mypkg|my-provider|some-package|hermes:)", "stands for the reader's own; parsed"),
+    (r"^pip install|^cd |^cp |^\S*python3? -m venv|/pip install", "of the machine; needs an index"),
+)  # fmt: skip
+
+
+def all_commands():
+    return [
+        (name(page), part.strip())
+        for page in PAGES
+        for line in documents.commands(page)
+        for part in line.split("&&")
+    ]
+
+
+COMMANDS = all_commands()
+
+
+# -- pages and links -------------------------------------------------------------------------------
+
+
+def test_each_page_is_in_the_navigation_and_each_of_those_is_there():
+    navigation = re.findall(
+        r"^ +- (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE
+    )
+    wanted = {"index.md" if name(page) == "README.md" else name(page) for page in PAGES}
+    assert sorted(navigation) == sorted(wanted)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_page_has_one_title_and_it_comes_first(page):
+    text = documents.BLOCK.sub("", page.read_text("utf-8"))
+    assert text.startswith("# ")
+    assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_each_link_leads_to_what_is_there(page):
+    for link in documents.links(page):
+        if link.startswith("https://"):
+            continue
+        place, _, anchor = link.partition("#")
+        target = (page.parent / place).resolve() if place else page
+        assert target.exists(), f"{link} leads nowhere"
+        assert target.is_relative_to(ROOT), f"{link} leads out of the project"
+        if anchor:
+            assert anchor in documents.anchors(target), f"{link}: no such heading"
+
+
+# -- code ------------------------------------------------------------------------------------------
+
+
+def as_python(text):
+    plain = re.sub(r"^(\s*)await ", r"\1", textwrap.dedent(text), flags=re.MULTILINE)
+    return ast.parse(plain, feature_version=(3, 11))
+
+
+def as_json(text):
+    """One document, or one to a line."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return [json.loads(line) for line in text.splitlines()]
+
+
+READERS = {
+    "python": as_python,
+    "toml": tomllib.loads,
+    "json": as_json,
+    "yaml": yaml.safe_load,
+}
+
+
+@pytest.mark.parametrize("language", READERS)
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_code_can_be_read_in_the_language_that_it_names(page, language):
+    for block in documents.blocks(page, language):
+        READERS[language](block)
+
+
+# -- commands --------------------------------------------------------------------------------------
+
+
+def refused_by_pytest(words):
+    """Why `pytest` would refuse its arguments; "" if it would not."""
+    parser = pytest.Parser(_ispytest=True)
+    pytest_plugin.pytest_addoption(parser)
+    known = {name for one in parser.getgroup("memproto").options for name in one.names()}
+    given = [word.partition("=") for word in words if word.startswith("--memproto")]
+    unknown = [option for option, _, _ in given if option not in known]
+    if unknown:
+        return f"there is no {unknown[0]}"
+    for option, _, value in given:
+        if option == "--memproto-clause":
+            spec.select([value], "host" if "HOST" in value else "provider")
+    try:
+        parser.parse_known_args(words)
+    except pytest.UsageError as error:
+        return str(error)
+    return ""
+
+
+def refused_by_memproto(words):
+    """Why `memproto` would refuse its arguments; "" if it would not."""
+    if any(word.startswith("[") for word in words):
+        return refused_synopsis(words)
+    try:
+        cli._parser().parse_args(words)
+    except SystemExit as end:
+        return "" if not end.code else f"memproto {shlex.join(words)} is bad usage"
+    return ""
+
+
+def refused_synopsis(words):
+    (commands,) = [a for a in cli._parser()._actions if a.dest == "command"]
+    known = commands.choices[words[0]]._option_string_actions
+    unknown = [
+        option for option in re.findall(r"--[a-z-]+", " ".join(words)) if option not in known
+    ]
+    return f"{words[0]} has no {unknown}" if unknown else ""
+
+
+def refused_by_python(words):
+    """Why an interpreter would find nothing to run; "" if it would."""
+    if words[0] == "-m":
+        return "" if importlib.util.find_spec(words[1]) else f"there is no module {words[1]}"
+    script = next(word for word in words if not word.startswith("-"))
+    return "" if (ROOT / script).exists() else f"there is no {script}"
+
+
+PARSERS = {
+    "pytest": refused_by_pytest,
+    "memproto": refused_by_memproto,
+    "python": refused_by_python,
+    "python3": refused_by_python,
+}
+
+
+@pytest.mark.parametrize(("page", "command"), COMMANDS)
+def test_a_command_is_one_that_can_be_given(page, command):
+    program, *words = shlex.split(command)
+    parser = PARSERS.get(program.rpartition("/")[2])
+    assert not parser or parser(words) == ""
+
+
+@pytest.mark.parametrize(("page", "command"), COMMANDS)
+def test_a_command_is_run_in_ci_or_listed_with_the_reason(page, command):
+    assert any(re.search(pattern, command) for pattern, _ in RUN), "name who runs it, in RUN"
+
+
+def test_who_is_said_to_run_a_command_exists_and_is_needed():
+    for pattern, runner in RUN:
+        assert any(re.search(pattern, command) for _, command in COMMANDS), pattern
+        if "/" in runner or runner == "tox.ini":
+            assert (ROOT / runner).is_file(), runner
+
+
+def test_an_option_and_a_command_that_do_not_exist_are_found():
+    assert refused_by_pytest(["--memproto-claus=MP-TURN"]) == "there is no --memproto-claus"
+    assert "--memproto-strict: ignored explicit argument" in refused_by_pytest(
+        ["--memproto-strict=1"]
+    )
+    assert "bad usage" in refused_by_memproto(["judge", "mypkg"])
+    assert "no ['--nowhere']" in refused_by_memproto(["setup", "[--nowhere]"])
+    assert "no module" in refused_by_python(["-m", "memproto_nowhere"])
+    assert "there is no examples/none.py" in refused_by_python(["examples/none.py"])
