@@ -1,6 +1,7 @@
 """The commands that take reports of former runs: waive, verify, diff, merge, summary, badge."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -179,8 +180,9 @@ def _waive(options: argparse.Namespace) -> int:
     common = {"issue": options.issue, "owner": options.owner, "expires": _date(options.expires)}
     entries = {key: {"reason": reason, **common} for key, reason in reasons.items()}
     known = waiving.add(path, entries, waivers.today())
+    shown = os.path.relpath(path, here)
     for key in entries:
-        _tell(f"{path}: {key} " + ("has an entry, which stays" if key in known else "is waived"))
+        _tell(f"{shown}: {key} " + ("has an entry, which stays" if key in known else "is waived"))
     line = waiving.unnamed(path, here)
     if entries and line:
         _tell(f"no settings name it yet; memproto.toml, or [tool.memproto], needs: {line}")

@@ -26,7 +26,7 @@ def text(value: str) -> str:
 
 
 def _character(character: str) -> str:
-    if character.isalnum() or character in " ,;":
+    if character.isalnum() or character in " ,;-()'":
         return character
     if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn"):
         # What is not seen, or turns the order of what is seen.

@@ -52,6 +52,8 @@ def add(path: Path, entries: dict[str, dict[str, Any]], today: dt.date) -> list[
     text = read_text(path) if path.exists() else ""
     known = _known(path, text)
     new = {key: value for key, value in entries.items() if key not in known}
+    if not new:
+        return list(entries)
     for key, value in new.items():
         _refuse_faulty(key, value, today)
     lines = [_entry(_HEADS.get(path.name, ()), key, value) for key, value in new.items()]

@@ -28,8 +28,8 @@ _CREDENTIAL = re.compile(
 #: Values that are shorter stand for too much else.
 _SHORTEST = 6
 
-#: A credential that was cut off is known by half of it, and by so much at least.
-_LEAST_PART = 8
+#: A credential that was cut off is known by most of it, and by so much at least.
+_LEAST_PART = 12
 
 #: Credentials of which no setting tells: a URL's, a header's, and those with a known beginning.
 _SHAPES = (
@@ -68,19 +68,24 @@ class Outlet:
 
     def text(self, text: str) -> str:
         """A text without credentials and places of the machine."""
+        text = self._hidden(text)
+        return _PATH.sub(self._path, text) if "/" in text else text
+
+    def _hidden(self, text: str) -> str:
         if self._hide is None:
             # A service says what it yields only once it runs.
             self._hide = _patterns(_secrets(self._order.settings, self._contact))
         for pattern, shown in (*self._hide, *_SHAPES):
             text = pattern.sub(shown, text)
-        return _PATH.sub(self._path, text) if "/" in text else text
+        return text
 
     def _given(self, result: Result) -> Result:
         if not _is_scored(result, self._order.release):
             reason = f"came after release {self._order.release}, which the run scores by"
             return Result(result.id, Outcome.NOT_SCORED, reason=reason)
         texts: dict[str, Any] = {name: self.text(getattr(result, name)) for name in _TEXTS}
-        return dataclasses.replace(result, **texts)
+        # A script has to go on working: its paths stay.
+        return dataclasses.replace(result, **texts, replay=self._hidden(result.replay))
 
     def _path(self, match: re.Match[str]) -> str:
         found = match[0]
@@ -159,7 +164,7 @@ def _pattern(value: str) -> re.Pattern[str]:
     coded = base64.b64encode(value.encode("utf-8", "replace")).decode()
     forms = {value, quote(value, safe=""), repr(value)[1:-1], coded}
     words = [re.escape(form) for form in sorted(forms, key=len, reverse=True)]
-    part = max(_LEAST_PART, len(value) // 2)
+    part = max(_LEAST_PART, len(value) * 2 // 3)
     if len(value) > part and "://" not in value and not re.search(r"\s", value):
         words.append(re.escape(value[:part]) + r"[^\s'\"]*")
     return re.compile("|".join(words))

@@ -1,0 +1,166 @@
+"""memproto verify: what does not agree in a report is found, one thing at a time."""
+
+import json
+
+import pytest
+
+from memproto import cli, spec
+from memproto.report import document, verifying
+from tests.made_reports import built, changed, judged, row, saved
+
+
+def faults(found):
+    return verifying.faults(json.loads(json.dumps(found)))
+
+
+@pytest.mark.parametrize("facts", [{}, {"strict": True}, {"allow_incomplete": True}])
+@pytest.mark.parametrize("outcome", ["pass", "fail", "warn", "untestable", "kit_error", "not_run"])
+def test_what_a_run_writes_agrees_with_itself(outcome, facts):
+    found = built(judged(MP_TURN_002=outcome), judged("host", side="host"), **facts)
+    assert faults(found) == []
+
+
+def test_a_narrowed_run_agrees_with_itself():
+    assert faults(built(judged(only=("MP-TURN",)), narrowed=True)) == []
+
+
+def test_a_document_without_targets_agrees_where_nothing_was_judged():
+    assert faults({"format": 1, "exit_code": 4, "reports": []}) == []
+    assert faults({"format": 1, "exit_code": 0, "reports": []}) == [
+        "the exit code is 0, and nothing was judged"
+    ]
+
+
+def test_any_change_is_seen_by_the_fingerprint():
+    found = built(judged())
+    row(found, "MP-TURN-002")["observed"] = "something else"
+    [said] = faults(found)
+    assert said == (
+        "reports[0] (provider mine): the fingerprint is that of other contents: "
+        "something was changed after the run"
+    )
+
+
+def remade(found):
+    return changed(found, results=found["reports"][0]["results"])
+
+
+def test_a_requirement_that_is_missing_opens_the_denominator():
+    found = built(judged())
+    rows = found["reports"][0]["results"]
+    rows.remove(row(found, "MP-TURN-002"))
+    said = faults(remade(found))
+    assert "reports[0] (provider mine): MP-TURN-002: missing" in said
+    assert any("counts.pass" in text for text in said)
+
+
+def test_a_requirement_that_is_there_twice_is_named():
+    found = built(judged())
+    found["reports"][0]["results"].append(row(found, "MP-TURN-002"))
+    assert "reports[0] (provider mine): MP-TURN-002: there twice" in faults(remade(found))
+
+
+def test_a_requirement_of_the_other_side_is_named():
+    found, host = built(judged()), built(judged(side="host"))
+    found["reports"][0]["results"].append(host["reports"][0]["results"][0])
+    key = host["reports"][0]["results"][0]["id"]
+    assert f"reports[0] (provider mine): {key}: no requirement of a provider" in faults(
+        remade(found)
+    )
+
+
+def test_a_report_of_another_kit_is_told_of_as_one():
+    found = built(judged())
+    found["reports"][0]["results"].remove(row(found, "MP-TURN-002"))
+    said = faults(changed(found, kit="7.1"))
+    assert "MP-TURN-002: missing; kit 7.1 may have known others" in said[0]
+
+
+def test_a_verdict_that_the_results_do_not_make_is_told_with_the_right_one():
+    said = faults(changed(built(judged(MP_TURN_002="fail")), verdict="CONFORMANT"))
+    assert said[0].endswith("the verdict is CONFORMANT, and its results make it NON-CONFORMANT")
+    assert said[1] == "the exit code is 1, and its reports make it 0"
+
+
+def test_a_failure_that_was_turned_into_a_pass_shows_in_verdict_and_counts():
+    found = built(judged(MP_TURN_002="fail"))
+    row(found, "MP-TURN-002")["outcome"] = "pass"
+    said = " ".join(faults(remade(found)))
+    assert "counts.fail is 1, and 0 results are fail" in said
+    assert "the verdict is NON-CONFORMANT, and its results make it CONFORMANT" in said
+
+
+def test_a_level_that_was_lowered_is_told():
+    found = built(judged())
+    row(found, "MP-TURN-002")["level"] = "SHOULD"
+    [said] = faults(remade(found))
+    assert said.endswith("MP-TURN-002 is a MUST, and not a SHOULD")
+
+
+def test_a_result_that_is_waived_by_no_waiver_is_told():
+    found = built(judged(MP_TURN_002="waived"))
+    assert any("MP-TURN-002 is waived, and by no waiver" in text for text in faults(found))
+
+
+@pytest.mark.parametrize(
+    ("waiver", "said"),
+    [
+        ({"expires": "2026-01-01"}, "has a waiver that had expired on 2026-01-01"),
+        ({"outcome": "warn"}, "is fail, and its waiver says that it was warn"),
+    ],
+)
+def test_a_waiver_that_does_not_fit_its_result_is_told(waiver, said):
+    found = built(judged(MP_TURN_002="fail"))
+    good = {"reason": "r" * 10, "issue": "i", "owner": "o", "expires": "2027-01-01"}
+    row(found, "MP-TURN-002")["waiver"] = {**good, "outcome": "fail", **waiver}
+    found["reports"][0]["waivers"]["date"] = "2026-11-22"
+    [text] = faults(remade(found))
+    assert said in text
+
+
+def test_a_run_that_calls_itself_narrowed_must_have_left_something_out():
+    assert "selected is true, and every requirement was run" in " ".join(
+        faults(changed(built(judged()), selected=True))
+    )
+
+
+def test_a_release_that_the_kit_does_not_know_is_told():
+    [said] = faults(changed(built(judged()), spec="9.0"))
+    assert "scores by release 9.0, and this kit (" in said
+    assert "knows 1.0" in said
+
+
+def test_a_report_of_a_former_kit_that_says_less_is_good():
+    found = built(judged(MP_RECALL_005="warn"), strict=True)
+    for key in ("strict", "allow_incomplete", "waivers"):
+        del found["reports"][0][key]
+    assert faults(remade(found)) == []
+
+
+def test_the_command_says_that_it_proves_nothing_against_forgery(tmp_path, capsys):
+    path = saved(tmp_path / "r.json", built(judged()))
+    assert cli.main(["verify", str(path)]) == 0
+    said = capsys.readouterr().out
+    number = len(spec.select([], "provider"))
+    assert f"r.json: 1 reports, {number} results: agrees with its schema, catalogue" in said
+    assert "it is no proof against forgery" in said
+
+
+def test_the_command_ends_with_1_for_a_fault_and_with_4_for_what_is_no_report(tmp_path, capsys):
+    bad = changed(built(judged()), verdict="INCOMPLETE")
+    assert cli.main(["verify", str(saved(tmp_path / "bad.json", bad))]) == 1
+    assert "1 faults" in capsys.readouterr().out
+    (tmp_path / "no.json").write_text("{}")
+    assert cli.main(["verify", str(tmp_path / "no.json")]) == 4
+    assert "is JSON, and no report of memproto" in capsys.readouterr().err
+
+
+def test_half_a_surrogate_does_not_change_the_fingerprint_on_its_way_through_a_file(tmp_path):
+    from memproto.report import reading
+    from memproto.testing.outcomes import Outcome, Result
+
+    result = Result("MP-TURN-002", Outcome.FAIL, "x", "saw \udc80 and \x00", "a.py:1")
+    path = saved(tmp_path / "r.json", built(judged(MP_TURN_002=result)))
+    read = reading.read(path)
+    assert document.fingerprint(read["reports"][0]) == read["reports"][0]["fingerprint"]
+    assert verifying.faults(read) == []
