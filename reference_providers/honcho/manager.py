@@ -176,9 +176,7 @@ class HonchoManager:
         from honcho.api_types import MessageCreateParams
 
         made = [MessageCreateParams(**message) for message in messages]
-        self.call(
-            WRITE_S, lambda: self._answered(lambda: self._session(session).add_messages(made))
-        )
+        self.call(WRITE_S, lambda: self._session(session).add_messages(made))
 
     def parts(self, session: str, turn_id: str) -> set[int]:
         """Which parts of a turn the server has."""
@@ -205,10 +203,8 @@ class HonchoManager:
 
         def store() -> str:
             row = {"content": text, "session_id": session}
-            made = self._answered(
-                lambda: self._peer(observer).conclusions_of(observed).create([row])
-            )
-            return made[0].id if made else ""
+            made = self._peer(observer).conclusions_of(observed).create([row])
+            return str(made[0].id)
 
         return self.call(WRITE_S, store)
 
@@ -229,13 +225,15 @@ class HonchoManager:
 
     # -- what is known ----------------------------------------------------------------------------
 
-    def context(self, session: str, observer: str, observed: str, question: str = "") -> Any:
-        """Summary of a session, and representation and card of a peer, as another one sees it."""
+    def context(self, session: str, observer: str, observed: str) -> Any:
+        """
+        Summary of a session, and representation and card of a peer, as another one sees it.
+
+        There is no question: it would be in the address, which HTTP clients and servers log.
+        """
         seen: dict[str, Any] = {"peer_target": observed}
         if observer != observed:
             seen["peer_perspective"] = observer
-        if question:
-            seen["search_query"] = question
         return self.call(READ_S, lambda: self._session(session).context(summary=True, **seen))
 
     def representation(self, observer: str, observed: str, question: str = "") -> str:

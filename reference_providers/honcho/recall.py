@@ -160,12 +160,15 @@ class Recall:
         """Summary, representations and cards, each under its heading."""
         observer = place.ai if seen.ai_others else place.user
         asked = message[: self._settings.query_chars]
-        known = self._manager.context(place.session, observer, place.user, asked)
+        known = self._manager.context(place.session, observer, place.user)
+        about = known.peer_representation or ""
+        if asked:
+            about = self._manager.representation(observer, place.user, asked)
         summary = getattr(known.summary, "content", None) or ""
         own = self._manager.representation(place.ai, place.ai)
         found = {
             "Session Summary": summary,
-            "User Representation": known.peer_representation or "",
+            "User Representation": about,
             "User Peer Card": "\n".join(known.peer_card or ()),
             "AI Self-Representation": own,
             "AI Identity Card": "\n".join(self._card(place.ai)),

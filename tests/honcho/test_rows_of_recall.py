@@ -91,10 +91,10 @@ def test_the_base_is_fetched_every_so_many_turns(standin, opened, cadence, fetch
     provider = opened(contextCadence=cadence)
     provider.enrich_turn("ok", [])
     idle(provider)
-    before = len(standin.arrived("representation"))
+    before = len(standin.arrived("session_context"))
     for number in range(4):
         told(provider, f"Fact number {number} is about Kestrel.")
-    assert len(standin.arrived("representation")) - before == fetched
+    assert len(standin.arrived("session_context")) - before == fetched
 
 
 @row("measured: context cadence / injectionFrequency")

@@ -129,6 +129,7 @@ def test_what_is_not_written_locally_is_kept_here(view, opened):
 
 
 @row("seeds: Gateway shared HonchoSessionManager")
+@row("seeds: unchanged: gateway shared manager pattern")
 def test_a_manager_from_outside_serves_several_and_is_never_shut_down(view, opened):
     shared = HonchoManager(view.url, view.key or "local", view.workspace)
     one, other = HonchoMemoryProvider(shared), HonchoMemoryProvider(shared)
