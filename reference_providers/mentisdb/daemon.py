@@ -96,19 +96,22 @@ class Daemon:
         return _thoughts(found)
 
     def containing(
-        self, text: str, limit: int, budget_s: float, *, question: str = ""
+        self, text: str, limit: int, budget_s: float, *, question: str = "", tag: str = ""
     ) -> list[Thought]:
         """
-        Thoughts that hold a text as it stands. Raises `Unavailable`.
+        Thoughts that hold a text as it stands, and a tag. Raises `Unavailable`.
 
         `question` is for a daemon that ranks by it under this route.
         """
-        asked = {"text": text, "query": question or text, "limit": limit}
-        return _thoughts(self._post("/v1/search", asked, budget_s).get("thoughts"))
+        asked: dict[str, Any] = {"text": text, "query": question or text, "limit": limit}
+        if tag:
+            asked["tags_any"] = [tag]
+        found = _thoughts(self._post("/v1/search", asked, budget_s).get("thoughts"))
+        return [thought for thought in found if not tag or tag in tags(thought)]
 
-    def tagged(self, tags: Iterable[str], budget_s: float, chain: str = "") -> list[Thought]:
+    def tagged(self, names: Iterable[str], budget_s: float, chain: str = "") -> list[Thought]:
         """Thoughts of a chain that have one of these tags. Raises `Unavailable`."""
-        wanted = sorted(set(tags))
+        wanted = sorted(set(names))
         asked = {
             "tags_any": wanted,
             "limit": 8 * len(wanted),
@@ -116,7 +119,7 @@ class Daemon:
         }
         found = _thoughts(self._post("/v1/search", asked, budget_s).get("thoughts"))
         # A daemon that does not know the filter gives what it likes.
-        return [thought for thought in found if not set(wanted).isdisjoint(_tags(thought))]
+        return [thought for thought in found if not set(wanted).isdisjoint(tags(thought))]
 
     def health(self, budget_s: float) -> Mapping[str, Any]:
         """What the daemon says of itself. Raises `Unavailable`."""
@@ -225,5 +228,6 @@ def _thoughts(value: Any) -> list[Thought]:
     return [one for one in found if isinstance(one.get("content"), str) and one["content"]]
 
 
-def _tags(thought: Thought) -> list[str]:
+def tags(thought: Thought) -> list[str]:
+    """The tags of a thought that are texts."""
     return [tag for tag in _listed(thought.get("tags")) if isinstance(tag, str)]

@@ -1,37 +1,22 @@
 """The provider: one session on one chain of a daemon, and the hooks that the protocol names."""
 
 import contextlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from memproto.errors import Misconfigured, ProviderError, Rejected, Unavailable
-from memproto.reference_providers.outbox import Outbox
 from memproto.types import SPEC_VERSION, Capabilities, Message
 
 from . import daemon as wire
 from . import settings, tool
 from .daemon import Daemon, Thought
-from .delivery import Delivery, Parcel
-from .keys import plain, stored
-from .recall import Recall, rendered
-from .settings import OUTBOX, Settings
-from .standing import Standing, logger
-from .thoughts import Maker
-
-#: Wall-clock seconds for everything that a hook does over the network.
-_RECALL_S, _WRITE_S, _TOOL_S, _COMPRESS_S = 3.0, 5.0, 10.0, 60.0
-
-#: What waits is sent for so long at the start of a session, and at its end.
-_OPEN_S, _CLOSE_S = 3.0, 6.0
+from .keys import plain
+from .recall import rendered
+from .session import OPEN_S, RECALL_S, WRITE_S, Session
+from .settings import Settings
+from .standing import logger
 
 _ACTIONS = ("add", "replace", "remove")
-
-#: So many tags stand in one look-up.
-_LOOKED_UP = 50
-
-#: More of one text are not counted.
-_COUNTED = 1_000
 
 #: What the model is told once for each session.
 _PROMPT = (
@@ -52,7 +37,7 @@ class MentisDbMemoryProvider:
 
     def __init__(self) -> None:
         self._settings: Settings | None = None
-        self._session: _Session | None = None
+        self._session: Session | None = None
 
     @property
     def name(self) -> str:
@@ -79,8 +64,8 @@ class MentisDbMemoryProvider:
         """
         self.shutdown()
         chosen = Settings.of(config)
-        self._settings, self._session = chosen, _Session(chosen, session_key)
-        self._session.delivery.flush(_OPEN_S)
+        self._settings, self._session = chosen, Session(chosen, session_key)
+        self._session.delivery.flush(OPEN_S)
 
     def shutdown(self) -> None:
         """Send what waits for at most 6 s; the rest stays in the home. Never raises."""
@@ -109,11 +94,11 @@ class MentisDbMemoryProvider:
             "recall_basis": "query",
             "consistency": "immediate",
             "isolates": ["profile", "user"],
-            "mirrors": {"memory": ["add"], "user": ["add"]},
+            "mirrors": {name: list(_ACTIONS) for name in ("memory", "user")},
             "single_writer": False,
         }
 
-    def _opened(self) -> tuple["_Session", Settings]:
+    def _opened(self) -> tuple[Session, Settings]:
         if self._session is None or self._settings is None:
             raise Unavailable("the provider has no session: it was not initialized, or shut down")
         return self._session, self._settings
@@ -128,14 +113,14 @@ class MentisDbMemoryProvider:
         if question:
             # Told by `recall_status`; a request that the daemon refuses brings nothing either.
             with contextlib.suppress(ProviderError):
-                found = session.recall.prepared(question, budget_s=_RECALL_S)
+                found = session.recall.prepared(question, budget_s=RECALL_S)
         session.recalled = len(found)
         return rendered(question, found, chosen.room) or None
 
     def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
         """Begin to look for what fits a question, and return at once."""
         session, _ = self._opened()
-        session.recall.prepare(session.question(query), budget_s=_RECALL_S)
+        session.recall.prepare(session.question(query), budget_s=RECALL_S)
 
     def recall_status(self) -> dict[str, Any]:
         """Say how the daemon fared when it was asked last; asks nobody."""
@@ -181,19 +166,26 @@ class MentisDbMemoryProvider:
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
         """
-        Store what the host's memory tool added, or put in place of something else.
+        Do what the host's memory tool did.
 
-        A chain is never rewritten: what was replaced or removed stays on it.
+        A chain is never rewritten: what was replaced or removed stays on it, and out of recall.
 
         Raises:
-            Rejected: The action is none. Else the same as `on_turn_complete`.
+            Rejected: The action is none, or a text that it needs is missing.
+            WriteRefused: `old_text` quotes no entry, or several different ones.
+            Unavailable: The daemon is away, and what is meant by `old_text` cannot be seen.
 
         """
         session, _ = self._opened()
         if action not in _ACTIONS:
             raise Rejected(f"action is not one of {', '.join(_ACTIONS)}")
-        if action != "remove" and content:
-            session.keep(session.maker.write(target, content))
+        if action != "remove" and content is None:
+            raise Rejected(f"{action} lacks content")
+        old = content if action == "remove" and old_text is None else old_text
+        parcels = [] if action == "add" else session.retraction(target, old)
+        if action != "remove":
+            parcels += session.maker.write(target, content or "")
+        session.keep(parcels)
 
     def on_compress(self, messages: list[Message], compression_count: int) -> None:
         """Store what the user said in messages that are not stored yet. Raises nothing."""
@@ -215,7 +207,7 @@ class MentisDbMemoryProvider:
         session, _ = self._opened()
         session.keep(session.maker.summary(messages))
         if not session.standing.is_resting():
-            session.delivery.flush(_WRITE_S)
+            session.delivery.flush(WRITE_S)
 
     def on_session_switch(
         self,
@@ -269,69 +261,11 @@ class MentisDbMemoryProvider:
         """
         daemon = Daemon(Settings.of({"home": home}))
         try:
-            daemon.health(_RECALL_S)
+            daemon.health(RECALL_S)
         except Rejected as refusal:
             raise Unavailable(str(refusal)) from None
         finally:
             daemon.close()
-
-
-class _Session:
-    """One session on its chain."""
-
-    def __init__(self, chosen: Settings, key: str) -> None:
-        self.recalled = 0
-        self.standing = Standing()
-        self._daemon = Daemon(chosen)
-        self.delivery = Delivery(self._daemon, Outbox(chosen.home / OUTBOX), self.standing)
-        self.recall = Recall(self._daemon, self.standing, chosen.recall_count)
-        self.maker = Maker(chosen.chain, key, chosen.platform)
-
-    def question(self, text: str) -> str:
-        return " ".join(stored(text).split())
-
-    def keep(self, parcels: Sequence[Parcel], budget_s: float | None = None) -> None:
-        if parcels:
-            self.delivery.keep(parcels, _WRITE_S if budget_s is None else budget_s)
-        # What was prepared before does not hold it.
-        self.recall.drop()
-
-    def extract(self, parcels: Sequence[Parcel]) -> None:
-        known: set[str] = set()
-        tags = [tag for parcel in parcels for tag in parcel.unless]
-        with contextlib.suppress(Unavailable, Rejected):
-            for start in range(0, len(tags), _LOOKED_UP):
-                known |= self.delivery.stored(tags[start : start + _LOOKED_UP], _WRITE_S)
-        self.keep([p for p in parcels if known.isdisjoint(p.unless)], _COMPRESS_S)
-
-    def search(self, query: str, limit: int) -> list[Thought]:
-        return self.recall.found(self.question(query), limit, budget_s=_TOOL_S)
-
-    def times_stored(self, text: str) -> int:
-        found = self._daemon.containing(stored(text), _COUNTED, _TOOL_S)
-        return sum(one.get("thought_type") != "Summary" for one in found)
-
-    def learn(self, content: str, kind: str, tags: list[str]) -> bool:
-        self.keep(self.maker.lesson(content, kind, tags))
-        return not self.standing.fault
-
-    def status(self) -> dict[str, Any]:
-        waiting, fault = self.delivery.waiting(), self.standing.fault
-        found: dict[str, Any] = {
-            "state": "down" if fault else "degraded" if waiting or self.delivery.lost else "ok",
-            "recalled": self.recalled,
-            "pending_writes": waiting,
-            "lost_writes": self.delivery.lost,
-        }
-        if fault:
-            found |= {"message": fault, "since": self.standing.since}
-        return found
-
-    def close(self) -> None:
-        self.recall.drop()
-        self.delivery.flush(_CLOSE_S)
-        with contextlib.suppress(Exception):
-            self._daemon.close()
 
 
 def _missing() -> str:

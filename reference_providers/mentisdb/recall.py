@@ -10,6 +10,7 @@ from itertools import islice
 from memproto.errors import Misconfigured, ProviderError, Unavailable
 
 from .daemon import Daemon, NoRoute, Thought
+from .retracting import current
 from .standing import Standing
 
 #: So much of a message is asked for: its beginning and its end.
@@ -58,8 +59,10 @@ class Recall:
         """
         if self._standing.is_resting():
             raise Unavailable(self._standing.fault)
+        ends = time.monotonic() + budget_s
         try:
             found = self._asked(_part(question), limit or self._count, budget_s)
+            found = current(self._daemon, found, ends - time.monotonic())
         except Unavailable as away:
             self._standing.failed(away)
             raise

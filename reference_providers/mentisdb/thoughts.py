@@ -8,6 +8,7 @@ from memproto.fence import strip_memory_context
 
 from .delivery import Parcel
 from .keys import digest, plain, stored
+from .retracting import ENTRY, MARK, OVER
 
 #: A daemon takes requests of 2 MB; a character is up to four bytes, and a control character six.
 _LONGEST = 250_000
@@ -53,7 +54,12 @@ class Maker:
     def write(self, target: str, content: str) -> list[Parcel]:
         """A write of the host's memory tool."""
         kind = "UserTrait" if target == "user" else "LessonLearned"
-        return self._parcels(content, kind, [f"memory-file:{plain(target)}"])
+        return self._parcels(content, kind, [f"{ENTRY}{plain(target)}"])
+
+    def retraction(self, entries: Iterable[str]) -> list[Parcel]:
+        """That entries are over; it does not say what was in them."""
+        over = [MARK, *(f"{OVER}{entry}" for entry in sorted(entries))]
+        return self._parcels("An entry of the memory is over.", "Correction", over)
 
     def lesson(self, content: str, kind: str, tags: Sequence[str]) -> list[Parcel]:
         """What the model keeps by the tool."""

@@ -7,8 +7,12 @@ import uuid
 import httpx
 import pytest
 
-from memproto.reference_providers.mentisdb import MentisDbMemoryProvider, settings
-from memproto.reference_providers.mentisdb import provider as hooks
+from memproto.reference_providers.mentisdb import (
+    MentisDbMemoryProvider,
+    provider,
+    session,
+    settings,
+)
 from memproto.reference_providers.mentisdb.standin_server import StandIn
 
 LIVE = os.environ.get("MENTISDB_URL", "")
@@ -24,8 +28,9 @@ def _no_environment(monkeypatch):
 @pytest.fixture
 def impatient(monkeypatch):
     """Budgets so short that a daemon which hangs costs a test little."""
-    for name in ("_RECALL_S", "_WRITE_S", "_TOOL_S", "_OPEN_S", "_CLOSE_S"):
-        monkeypatch.setattr(hooks, name, 0.4)
+    for name in ("RECALL_S", "WRITE_S", "TOOL_S", "OPEN_S", "CLOSE_S"):
+        for module in (provider, session):
+            monkeypatch.setattr(module, name, 0.4, raising=False)
 
 
 @pytest.fixture
@@ -43,7 +48,7 @@ def opened(request, tmp_path):
         url, chosen = request.getfixturevalue("standin").url, {}
 
     @contextlib.contextmanager
-    def session(key="one", home="home", **config):
+    def opening(key="one", home="home", **config):
         place = tmp_path / home
         place.mkdir(exist_ok=True)
         given = {"url": url, **chosen, **config.pop("mentisdb", {})}
@@ -54,7 +59,7 @@ def opened(request, tmp_path):
         finally:
             memory.shutdown()
 
-    return session
+    return opening
 
 
 @pytest.fixture

@@ -226,6 +226,19 @@ def test_a_home_that_keeps_nothing_accepts_only_what_the_daemon_confirms(behind,
                 memory.on_turn_complete("two", "")
 
 
+def test_a_removal_is_refused_while_what_it_means_cannot_be_seen(behind, server, standin):
+    with behind() as memory:
+        server.turn(modes.status(503))
+        memory.on_memory_write("add", "memory", "The boat is blue")
+        with pytest.raises(Unavailable):
+            memory.on_memory_write("remove", "memory", None, "boat")
+        server.turn(modes.forward)
+        memory._session.standing.served()
+        memory.on_memory_write("remove", "memory", None, "boat")
+        assert memory.enrich_turn("boat", []) is None
+    assert len(_stored(standin)) == 2
+
+
 def test_too_much_that_waits_is_refused(behind, server, monkeypatch):
     with behind() as memory:
         memory._session.delivery._outbox._most = 3

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from memproto.errors import Rejected, Unavailable
+from memproto.errors import Rejected, Unavailable, WriteRefused
 
 
 def _recorded(memory, turn_id, said, **more):
@@ -58,19 +58,62 @@ def test_a_turn_of_a_job_is_not_stored_unless_the_host_asks_for_it(opened, chain
         assert len(chain(memory)) == 1
 
 
-def test_writes_of_the_memory_tool_are_mirrored_and_a_removal_takes_nothing_away(
-    opened, chain, name
-):
+def _recalled(memory, name):
+    shown = memory.enrich_turn(f"boat {name}", []) or ""
+    return sorted(part.partition("] ")[2] for part in shown.split("\n\n") if part)
+
+
+def test_writes_of_the_memory_tool_are_mirrored_with_their_target(opened, chain, name):
     with opened() as memory:
-        memory.on_memory_write("add", "memory", f"{name} a")
-        memory.on_memory_write("replace", "user", f"{name} b", f"{name} a")
-        memory.on_memory_write("remove", "user", None, f"{name} b")
-        first, second = chain(memory)
+        memory.on_memory_write("add", "memory", f"boat {name} a")
+        memory.on_memory_write("add", "user", f"boat {name} b")
+        found = [(one["thought_type"], *_tags(one, "memory-file:")) for one in chain(memory)]
+        assert _recalled(memory, name) == [f"boat {name} a", f"boat {name} b"]
+    assert found == [("LessonLearned", "memory"), ("UserTrait", "user")]
+
+
+def test_what_was_replaced_or_removed_is_on_the_chain_and_not_recalled(opened, chain, name):
+    with opened() as memory:
+        memory.on_memory_write("add", "memory", f"The boat {name} is blue")
+        memory.on_memory_write("replace", "memory", f"The boat {name} is red", "blue")
+        assert _recalled(memory, name) == [f"The boat {name} is red"]
+        memory.on_memory_write("add", "memory", f"The boat {name} is blue")
+        memory.on_memory_write("remove", "memory", None, f"{name} is red")
+    with opened("two") as memory:
+        assert _recalled(memory, name) == [f"The boat {name} is blue"]
+        assert memory.times_stored(name) == 1
+        answer = json.loads(memory.handle_tool_call("mentisdb_recall", {"query": name}))
+        texts = [one["content"] for one in chain(memory)]
+    assert [hit["text"] for hit in answer["results"]] == [f"The boat {name} is blue"]
+    assert sum(name in text for text in texts) == 3
+    assert texts.count("An entry of the memory is over.") == 2
+
+
+def test_a_removal_takes_every_part_and_every_copy_and_nothing_else(opened, name):
+    long = f"boat {name} " + "x" * 300_000
+    with opened() as memory:
+        for text in (f"boat {name}", f"boat {name}", long):
+            memory.on_memory_write("add", "memory", text)
+        memory.on_memory_write("add", "user", f"boat {name} of the user")
+        memory.on_memory_write("remove", "memory", None, "x" * 100)
+        assert len(_recalled(memory, name)) == 2
+        memory.on_memory_write("remove", "memory", f"boat {name}")
+        assert _recalled(memory, name) == [f"boat {name} of the user"]
+
+
+@pytest.mark.parametrize("old", ["", None, "nothing like it", "boat"])
+def test_a_write_whose_old_text_names_no_one_entry_is_refused(opened, chain, name, old):
+    with opened() as memory:
+        memory.on_memory_write("add", "memory", f"A blue boat {name}")
+        memory.on_memory_write("add", "memory", f"A red boat {name}")
+        memory.on_turn_complete("nothing like it", "")
+        with pytest.raises(WriteRefused):
+            memory.on_memory_write("replace", "memory", "A green boat", old)
         with pytest.raises(Rejected, match="action"):
             memory.on_memory_write("paint", "user", "x")
-    assert (first["content"], first["thought_type"]) == (f"{name} a", "LessonLearned")
-    assert (second["content"], second["thought_type"]) == (f"{name} b", "UserTrait")
-    assert _tags(second, "memory-file:") == ["user"]
+        with pytest.raises(Rejected, match="content"):
+            memory.on_memory_write("add", "user", None)
+        assert len(chain(memory)) == 3
 
 
 def test_compression_stores_what_is_not_stored_yet_and_only_once(opened, chain, name):
