@@ -25,6 +25,8 @@ RUN = (
     (r"^memproto export-hermes", "tests/test_export.py"),
     (r"^memproto new ", "tests/test_scaffold.py"),
     (r"^memproto explain ", "tests/test_explain.py"),
+    (r"^memproto html ", "tests/test_report_html.py"),
+    (r"^memproto board ", "tests/test_report_board.py"),
     (r"^pytest --memproto=(harbour|tide-log|ebb-log)\b|^pytest$", "tests/test_scaffold_runs.py"),
     (r"^pytest --memproto=complete\b", "tests/test_examples.py"),
     (r"^pytest --memproto=batches\b", "tests/test_readme.py"),
@@ -33,8 +35,9 @@ RUN = (
     (r"^python -m memproto.reference_providers.sqlite ", "tests/test_sqlite_provider.py"),
     (r"^python scripts/site|^zensical build", "tests/test_site.py"),
     (r"^tox |/tox run$|^\S*pytest --memproto=builtin$", ".ci/run"),
+    (r"^memproto waive ", "tests/test_waive_command.py"),
     (r"^pytest .*(mypkg|my-provider|some-package|hermes:)", "stands for the reader's own; parsed"),
-    (r"^pip install|^cd |^cp |^\S*python3? -m venv|/pip install", "of the machine; needs an index"),
+    (r"^pip install|^cd |^cp |^\. |^\S*python3? -m venv|/pip install", "of the machine; needs an index"),
 )  # fmt: skip
 
 
