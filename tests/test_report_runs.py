@@ -41,7 +41,8 @@ class Mine:
 
     def on_turn_complete(self, user_message, assistant_response):
         key = os.environ["MINE_TOKEN"]
-        raise OSError(f"{{key}} does not open {HOME}, {{self.home}}/x.db and {{__file__}}\\n::error::x")
+        places = f"{HOME}, {{self.home}}/x.db and {{__file__}}"
+        raise OSError(f"{{key}} does not open {{places}}\\n::error::x")
 
     def on_compress(self, messages, compression_count):
         raise ValueError(f"{{os.environ['MINE_TOKEN']}} at {HOME}")
@@ -143,7 +144,8 @@ def test_a_job_has_no_command_but_those_of_the_kit(ran):
     stop = next(place for place, line in enumerate(lines) if line.startswith("::stop-commands::"))
     token = lines[stop].removeprefix("::stop-commands::")
     resume = lines.index(f"::{token}::")
-    assert any(line.startswith("::error::x") for line in lines[stop:resume])
+    assert "MP-TURN-002 (MUST) is violated" in "\n".join(lines[stop:resume])
+    assert "MP-TURN-002 (MUST) is violated" not in "\n".join(lines[resume:])
     assert not any(line.startswith("::") for line in lines[:stop])
     given = [line.partition("::")[2].split(" ")[0] for line in lines[resume + 1 :] if line]
     assert given == ["error", "warning", "error"]
