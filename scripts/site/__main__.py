@@ -32,12 +32,19 @@ def build(folder: Path) -> list[Path]:
     pages = navigation.pages(ROOT / "mkdocs.yml")
     written = [_write(folder, page, linking.adjusted(_text(page), page)) for page in pages]
     shown = {f"{source}.md": linking.shown(source) for source in linking.sources(folder)}
-    return written + [_write(folder, page, text) for page, text in shown.items()]
+    written += [_write(folder, page, text) for page, text in shown.items()]
+    return written + [_copied(folder, image) for image in linking.images(folder)]
 
 
 def _text(page: str) -> str:
     """The text of a page, from the file in which it is kept, with its made parts."""
     return generated.completed((ROOT / linking.source_of(page)).read_text("utf-8"))
+
+
+def _copied(folder: Path, image: str) -> Path:
+    path = folder / image
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return Path(shutil.copyfile(ROOT / image, path))
 
 
 def _write(folder: Path, page: str, text: str) -> Path:

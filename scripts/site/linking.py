@@ -10,6 +10,9 @@ ROOT = Path(__file__).parents[2]
 _LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(?=[#)])")
 _CODE = re.compile(r"^(```|~~~).*?^\1\s*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 
+#: Shown in a page, and not by one of their own.
+_IMAGES = (".png", ".svg", ".webp")
+
 _LANGUAGES = {".py": "python", ".toml": "toml", ".json": "json", ".yml": "yaml", ".yaml": "yaml"}
 
 
@@ -22,7 +25,7 @@ def page_of(file: str) -> str:
     """The page that shows a file of the repository: itself, or one made of its text."""
     if file == "README.md":
         return "index.md"
-    return file if file.endswith(".md") else f"{file}.md"
+    return file if file.endswith((".md", *_IMAGES)) else f"{file}.md"
 
 
 def adjusted(text: str, page: str) -> str:
@@ -59,6 +62,17 @@ def sources(folder: Path) -> list[str]:
                 waiting.append(f"{file}.md")
                 texts[f"{file}.md"] = shown(file)
     return sorted(found)
+
+
+def images(folder: Path) -> list[str]:
+    """The images of the repository that pages show."""
+    pages = [path.relative_to(folder).as_posix() for path in folder.rglob("*.md")]
+    linked = [
+        os.path.normpath(PurePosixPath(page).parent / link)
+        for page in pages
+        for link in _LINK.findall(_CODE.sub("", (folder / page).read_text("utf-8")))
+    ]
+    return sorted({file for file in linked if file.endswith(_IMAGES) and (ROOT / file).is_file()})
 
 
 def _linked(text: str, page: str) -> Iterator[str]:
