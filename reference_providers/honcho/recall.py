@@ -4,6 +4,7 @@ import dataclasses
 import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from . import dialectic, texts
@@ -163,15 +164,19 @@ class Recall:
         known = self._manager.context(place.session, observer, place.user)
         about = known.peer_representation or ""
         if asked:
-            about = self._manager.representation(observer, place.user, asked)
+            fitting = self._there(self._manager.representation, observer, place.user, asked)
+            about = fitting or about
         summary = getattr(known.summary, "content", None) or ""
-        own = self._manager.representation(place.ai, place.ai)
+        itself = (place.ai, place.ai)
+        own = self._there(self._manager.representation, *itself)
         found = {
             "Session Summary": summary,
             "User Representation": about,
             "User Peer Card": "\n".join(known.peer_card or ()),
-            "AI Self-Representation": own,
-            "AI Identity Card": "\n".join(self._card(place.ai)),
+            "AI Self-Representation": own or "",
+            "AI Identity Card": "\n".join(
+                self._there(self._manager.card, place.ai, place.ai) or ()
+            ),
         }
         return self._within(
             [
@@ -181,13 +186,15 @@ class Recall:
             ]
         )
 
-    def _card(self, peer: str) -> list[str]:
+    @staticmethod
+    def _there(ask: Callable[..., Any], *names: str) -> Any:
+        """What the server has of it; None where it has no such thing, or route."""
         try:
-            return self._manager.card(peer, peer)
+            return ask(*names)
         except Fault as fault:
             if fault.kind != "missing":
                 raise
-            return []
+            return None
 
     def _within(self, sections: list[str]) -> list[str]:
         if self._settings.context_tokens is None:

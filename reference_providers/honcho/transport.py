@@ -109,7 +109,7 @@ class Wires(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        if self._is_aborted:
+        if self._has_ended():
             raise httpcore.ConnectError("the client is closed")
         left = _left(timeout, httpcore.ConnectTimeout)
         stream = _Stream(
@@ -117,12 +117,15 @@ class Wires(httpcore.NetworkBackend):
         )
         with self._lock:
             self._open.add(stream)
-            is_aborted = self._is_aborted
-        if is_aborted:
+        if self._has_ended():
             # The client was closed meanwhile, and would not close this one any more.
             stream.close()
             raise httpcore.ConnectError("the client is closed")
         return stream
+
+    def _has_ended(self) -> bool:
+        with self._lock:
+            return self._is_aborted
 
     def alarm(self, stream: _Stream, after_s: float) -> threading.Event:
         """Shut a stream after a time, unless the event is set before."""
