@@ -145,7 +145,7 @@ class McpMemoryProvider:
             found = opened.recall(question, count) if question.strip() else []
             is_whole = True
         fresh = [text for text in opened.waiting(question) if text not in found]
-        return [*fresh[-count:], *found][:count], is_whole
+        return list(dict.fromkeys([*fresh[-count:], *found]))[:count], is_whole
 
     def recall_status(self) -> dict[str, Any]:
         """Say whether the server answers, and what waits for it."""
@@ -231,8 +231,9 @@ class McpMemoryProvider:
             raise Rejected(f"{name} takes an object of arguments")
         if name == tool.SEARCH:
             query, limit = tool.text(args, name, "query"), tool.limit(args)
-            found = [*opened.waiting(query), *opened.recall(query, limit)]
-            return {"hits": list(dict.fromkeys(found))[:limit]}
+            found = opened.recall(query, limit)
+            fresh = [text for text in opened.waiting(query) if text not in found]
+            return {"hits": [*fresh, *found][:limit]}
         if name == tool.STORE:
             opened.keep(uuid.uuid4().hex, tool.text(args, name, "content"), "tools")
             return {"stored": True}

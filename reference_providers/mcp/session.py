@@ -137,7 +137,7 @@ class Session:
             answer = await courier.search(self.chosen, self.link, query, limit)
         except Lost:
             answer = await courier.search(self.chosen, self.link, query, limit)
-        return list(dict.fromkeys(results.texts(answer, self.chosen.found)))
+        return results.texts(answer, self.chosen.found)
 
     # -- writes -----------------------------------------------------------------------------------
 
