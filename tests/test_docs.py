@@ -37,7 +37,7 @@ RUN = (
     (r"^tox |/tox run$|^\S*pytest --memproto=builtin$", ".ci/run"),
     (r"^memproto waive ", "tests/test_waive_command.py"),
     (r"^pytest .*(mypkg|my-provider|some-package|hermes:)", "stands for the reader's own; parsed"),
-    (r"^pip install|^cd |^cp |^\. |^\S*python3? -m venv|/pip install", "of the machine; needs an index"),
+    (r"^pip install|^cd |^cp |^\. |^\S*python3? -m venv|/pip install", "of the machine"),
 )  # fmt: skip
 
 

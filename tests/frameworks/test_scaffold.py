@@ -1,11 +1,27 @@
 """`memproto new` as a new user meets it: from an empty folder, with pip, to CONFORMANT."""
 
 import os
+import shutil
 import subprocess
 
 import pytest
 
 from tests.wild import environments
+
+#: Two sessions of the host's own manager, which finds the plugin in its home.
+HOST = """
+import os, plugins.memory
+from agent.memory_manager import MemoryManager
+for turn in ("The ferry is called Ondine.", ""):
+    manager = MemoryManager()
+    manager.add_provider(plugins.memory.load_memory_provider("ebb-log"))
+    manager.initialize_all(session_id="s", platform="cli", hermes_home=os.environ["HERMES_HOME"])
+    if turn:
+        manager.sync_all(turn, "Noted.")
+    else:
+        print(manager.prefetch_all("What is the ferry called?"))
+    manager.shutdown_all()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -14,12 +30,13 @@ def python(tmp_path_factory, kit_wheel):
     return environments.environment(tmp_path_factory.mktemp("user") / "venv", kit_wheel)
 
 
-def ran(folder, *words):
-    """What a command printed; its own code is checked."""
+def ran(folder, *words, **variables):
+    """What a command printed; its exit code is checked."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
         list(map(str, words)),
         cwd=folder,
-        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
+        env={**kept, **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -38,3 +55,8 @@ def test_a_new_provider_is_installed_and_conforms_at_once(python, tmp_path, word
     said = ran(folder, binaries / "pytest", f"--memproto={name}")
     assert f"{name} · {'hermes' if '--hermes' in words else 'native'}" in said
     assert "CONFORMANT" in said
+    if "--hermes" in words:
+        home = tmp_path / "home"
+        shutil.copytree(folder / "src" / "ebb_log", home / "plugins" / name)
+        found = ran(tmp_path, python, "-P", "-c", HOST, HERMES_HOME=str(home), HOME=str(home))
+        assert "Ondine" in found
