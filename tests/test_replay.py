@@ -15,7 +15,7 @@ from memproto.testing.facts import Fact
 from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
 from memproto.testing.process import Answer
 from memproto.testing.settings import Settings
-from memproto.testing.story import Call, Sight
+from memproto.testing.story import Call, Look, Sight
 from tests.kit_runs import ROOT
 
 ROOT_OF_CHECK = "/tmp/kit/check-1"
@@ -45,7 +45,7 @@ ASKED = call(
     FACT.query,
     [],
     shown="None",
-    looks=[(FACT.name, FACT.text, False)],
+    looks=[Look(FACT.name, FACT.text, FACT.query, found=False)],
 )
 STORY = story.Story(
     ROOT_OF_CHECK,
@@ -73,10 +73,39 @@ def test_a_fact_that_the_message_does_not_name_shows_nothing():
     assert seen(other, STORY.calls) is None
 
 
-def test_what_comes_back_shows_a_leak_only_where_the_check_ended_with_it():
-    leaked = call(31, 3, "recall", "enrich_turn", "?", [], looks=[(FACT.name, FACT.text, True)])
-    assert seen(LOST, [leaked]) == Sight("holds", 31, "Velbella")
-    assert seen(LOST, [leaked, call(32, 3, "close", "shutdown", shown="None")]) is None
+def asked(who, *, found, query=FACT.query):
+    look = Look(FACT.name, FACT.text, FACT.query, found=found)
+    return call(31, who, "recall", "enrich_turn", query, [], shown="'x'", looks=[look])
+
+
+def lived(user, *more):
+    """A turn of one user, and what another instance, of `user`, does after it."""
+    config = {**CONFIG, "user_id": user}
+    begins = call(30, 3, "open", "initialize", "session-2", config, shown="None")
+    return [*session(1, 11, RECORDED), begins, *more]
+
+
+def test_what_another_user_is_told_shows_a_leak_where_the_check_ended_with_it():
+    leaked = lived("user-2", asked(3, found=True))
+    assert seen(LOST, leaked) == Sight("holds", 31, "Velbella")
+    assert seen(LOST, [*leaked, call(32, 3, "close", "shutdown", shown="None")]) is None
+
+
+def test_what_its_own_user_is_told_is_no_leak_unless_it_was_taken_back_or_not_asked_for():
+    forgot = call(29, 1, "forget", "forget", {"user_id": "user-1"}, shown="{}")
+    assert seen(LOST, lived("user-1", asked(3, found=True))) is None
+    assert seen(LOST, lived("user-1", asked(3, found=True, query="Is it late?"))).kind == "holds"
+    assert seen(LOST, [*session(1, 11, RECORDED), forgot, asked(1, found=True)]).kind == "holds"
+
+
+def test_what_another_user_is_not_told_is_no_loss():
+    assert seen(LOST, lived("user-2", asked(3, found=False))) is None
+
+
+def test_what_another_session_is_not_told_is_no_loss_where_sessions_are_kept_apart():
+    found = story.Story("", lived("user-1", asked(3, found=False)))
+    assert story.sight(found, LOST, ANSWERED, "native", ["profile"]).kind == "lacks"
+    assert story.sight(found, LOST, ANSWERED, "native", ["session"]) is None
 
 
 def test_an_error_that_the_message_names_shows_it():
@@ -173,7 +202,7 @@ def test_a_look_is_told_with_the_answer_that_was_looked_into(tmp_path):
         telling.follow(subject, "recall", ("enrich_turn", ["?"], {}), lambda answer=answer: answer)
     telling.looked(FACT, "nothing", found=False)
     first, second = story.told(tuple(heard.messages)).calls
-    assert first.looks == [("Velbella", FACT.text, False)]
+    assert first.looks == [Look("Velbella", FACT.text, FACT.query, found=False)]
     assert not second.looks
 
 

@@ -81,7 +81,8 @@ class Scripts:
         has_more = settings.service or settings.backend or settings.settle
         if has_more or binding is None:
             return None
-        seen = story.sight(heard, result, answer, binding)
+        isolates = self._contact.capabilities.get("isolates") or ()
+        seen = story.sight(heard, result, answer, binding, isolates)
         is_recalled = seen is not None and seen.kind not in ("raises", "late")
         return None if is_recalled and _is_beside(result) else seen
 
@@ -140,18 +141,10 @@ class _Shortening:
     def shortest(self) -> list[Call] | None:
         """The shortest calls that show it; None where none do."""
         calls = story.begins_with(self._heard, self._seen)
-        if self._seen.kind == "lacks" and not self._is_stored(calls):
-            return None
         for candidate in story.slices(calls, self._seen):
             if self._holds(candidate):
                 return self._shorter(candidate)
         return None
-
-    def _is_stored(self, calls: list[Call]) -> bool:
-        """Whether what is looked for was handed to an instance on the same home before."""
-        name, home = self._seen.value, story.home_of(calls, calls[-1].who)
-        stores = [call.who for call in calls[:-1] if call.mentions(name)]
-        return any(story.home_of(calls, who) == home for who in stores)
 
     def _shorter(self, calls: list[Call]) -> list[Call]:
         # Where each try waits for a hook that hangs, the first that shows it is short enough.

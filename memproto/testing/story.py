@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections.abc import Collection
 from typing import Any, Literal
 
 from memproto import spec
@@ -24,6 +25,16 @@ _WITHIN = re.compile(r"(\S+) returns within ([\d.]+) s")
 Kind = Literal["raises", "late", "holds", "lacks", "shows"]
 
 
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """A fact, and whether it was there."""
+
+    name: str
+    text: str
+    query: str
+    found: bool
+
+
 @dataclasses.dataclass
 class Call:
     """
@@ -38,7 +49,7 @@ class Call:
         keywords: The same.
         shown: What it returned, as it is shown; None where it did not return.
         error: The class of what it raised, or "".
-        looks: The facts that were looked for in its answer: name, text, and whether they are there.
+        looks: The facts that were looked for in its answer.
 
     """
 
@@ -50,7 +61,7 @@ class Call:
     keywords: dict[str, Any] | None
     shown: str | None = None
     error: str = ""
-    looks: list[tuple[str, str, bool]] = dataclasses.field(default_factory=list)
+    looks: list[Look] = dataclasses.field(default_factory=list)
 
     @property
     def is_writable(self) -> bool:
@@ -110,10 +121,17 @@ def _note(call: Call, what: str, message: dict[str, Any]) -> None:
     elif what == "raised":
         call.error = message["error"]
     elif what == "looked":
-        call.looks.append((message["name"], message["text"], message["found"]))
+        names = ("name", "text", "query", "found")
+        call.looks.append(Look(**{name: message[name] for name in names}))
 
 
-def sight(story: Story, result: Result, answer: Answer, binding: Binding) -> Sight | None:
+def sight(
+    story: Story,
+    result: Result,
+    answer: Answer,
+    binding: Binding,
+    isolates: Collection[str] = (),
+) -> Sight | None:
     """
     The last call that shows what `result` observed; None where calls alone do not show it.
 
@@ -121,16 +139,63 @@ def sight(story: Story, result: Result, answer: Answer, binding: Binding) -> Sig
     """
     if answer.fate not in ("answered", "late"):
         return None
+    looks = Looks(story, result, isolates)
     for call in reversed(story.calls):
         found = (
             _late(call, result, answer, binding)
             or _raises(call, result)
-            or _looked_for(call, result, is_last=call is story.calls[-1])
+            or looks.sight(call)
             or _shows(call, result, binding)
         )
         if found is not None:
             return found
     return None
+
+
+class Looks:
+    """
+    Whether a fact that was looked for is missing, or is there, against what a provider promises.
+
+    A fact is missed only where the same user stored it on the same home, in the same session where
+    sessions are kept apart. It leaked only where somebody else stored it, where it was taken back,
+    or where the question was another one.
+    """
+
+    def __init__(self, story: Story, result: Result, isolates: Collection[str]) -> None:
+        self._calls, self._result = story.calls, result
+        self._keeps_sessions = "session" in isolates
+
+    def sight(self, call: Call) -> Sight | None:
+        """What the looks into the answer of one call show."""
+        for look in reversed(call.looks):
+            if look.name not in self._result.observed and look.text not in self._result.observed:
+                continue
+            before = [c for c in self._calls if c.number < call.number and c.mentions(look.name)]
+            if not look.found and any(self._scope(c) == self._scope(call) for c in before):
+                return Sight("lacks", call.number, look.name)
+            # What came back is a violation only where the check ended with it.
+            if look.found and call is self._calls[-1] and self._leaks(call, look, before):
+                return Sight("holds", call.number, look.name)
+        return None
+
+    def _leaks(self, call: Call, look: Look, before: list[Call]) -> bool:
+        is_foreign = all(self._scope(c) != self._scope(call) for c in before)
+        is_taken_back = any(_takes_back(c) for c in self._calls[: self._calls.index(call)])
+        is_other = call.operation == "recall" and look.query not in (call.arguments or [])
+        return is_foreign or is_taken_back or is_other
+
+    def _scope(self, call: Call) -> tuple[str, ...]:
+        """Whose memory a call is about: home, user and profile, and the session where it counts."""
+        session, config = opened(self._calls, call.who)
+        keys = [str(config.get(key, "")) for key in ("home", "user_id", "agent_identity")]
+        return (*keys, session if self._keeps_sessions else "")
+
+
+def _takes_back(call: Call) -> bool:
+    action = (call.arguments or [""])[0]
+    return call.operation == "forget" or (
+        call.operation == "mirror" and action in ("remove", "replace")
+    )
 
 
 def _late(call: Call, result: Result, answer: Answer, binding: Binding) -> Sight | None:
@@ -149,18 +214,6 @@ def _raises(call: Call, result: Result) -> Sight | None:
     return None
 
 
-def _looked_for(call: Call, result: Result, *, is_last: bool) -> Sight | None:
-    for name, text, found in reversed(call.looks):
-        if name not in result.observed and text not in result.observed:
-            continue
-        if not found:
-            return Sight("lacks", call.number, name)
-        # What came back is a violation only where the check ended with it.
-        if is_last:
-            return Sight("holds", call.number, name)
-    return None
-
-
 def _shows(call: Call, result: Result, binding: Binding) -> Sight | None:
     shown = call.shown
     if not shown or shown not in result.observed:
@@ -176,13 +229,18 @@ def _shows(call: Call, result: Result, binding: Binding) -> Sight | None:
 # -- shorter ---------------------------------------------------------------------------------------
 
 
-def home_of(calls: list[Call], who: int) -> str:
-    """The home that an instance was initialized with, or ""."""
+def opened(calls: list[Call], who: int) -> tuple[str, dict[str, Any]]:
+    """The session and the config that an instance was initialized with."""
     for call in calls:
         if call.who == who and call.operation == "open" and call.arguments:
-            config = call.arguments[-1]
-            return str(config.get("home", "")) if isinstance(config, dict) else ""
-    return ""
+            session, config = call.arguments[0], call.arguments[-1]
+            return str(session), config if isinstance(config, dict) else {}
+    return "", {}
+
+
+def home_of(calls: list[Call], who: int) -> str:
+    """The home that an instance was initialized with, or ""."""
+    return str(opened(calls, who)[1].get("home", ""))
 
 
 def begins_with(story: Story, seen: Sight) -> list[Call]:
