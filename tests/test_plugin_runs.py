@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from memproto import spec
-from memproto.report import document
+from memproto.report import document, html
 from tests.kit_runs import kit, outcomes, reported, write
 
 BUILTIN = "--memproto=builtin"
@@ -228,9 +228,14 @@ def test_a_report_that_cannot_be_written_is_said_before_anything_runs(tmp_path):
     assert "--memproto-report=file/r.json: cannot be written" in done.stdout + done.stderr
 
 
-def test_the_folder_of_a_report_is_made(tmp_path):
-    kit(tmp_path, BUILTIN, "--memproto-clause=MP-NAME", "--memproto-report=new/folder/r.json")
-    assert json.loads((tmp_path / "new/folder/r.json").read_text("utf-8"))["format"] == 1
+def test_the_folder_of_a_report_is_made_and_the_page_is_that_of_the_document(tmp_path):
+    files = ("--memproto-report=new/folder/r.json", "--memproto-html=other/r.html")
+    kit(tmp_path, BUILTIN, "--memproto-clause=MP-NAME", *files)
+    found = json.loads((tmp_path / "new/folder/r.json").read_text("utf-8"))
+    assert (tmp_path / "other/r.html").read_text("utf-8") == html.render(found)
+    (report,) = found["reports"]
+    assert report["operations"]["name"]["calls"] > 0
+    assert (found["format"], report["operations"]["name"]["budget_s"]) == (1, 5.0)
 
 
 def test_one_fault_that_many_checks_meet_is_one_red_item(tmp_path):
