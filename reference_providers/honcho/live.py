@@ -1,7 +1,11 @@
 """One session while it lasts: what is accepted goes through the outbox, what is recalled comes back."""
 
+import atexit
+import contextlib
 import dataclasses
 import datetime
+import functools
+import os
 import time
 import uuid
 from collections.abc import Mapping
@@ -33,6 +37,8 @@ class Live:
         place: Where texts go now.
         manager: The connection.
         sender: What sends them.
+        recall: What is known.
+        owner: The process whose threads they are.
 
     """
 
@@ -53,11 +59,14 @@ class Live:
         self.sender = Sender(self.outbox, manager, settings.observation)
         self.recall = Recall(settings, manager, self.place, self.sender)
         self._held = 0
+        self.owner = os.getpid()
 
     def open(self) -> None:
         """Take over what was left, start the threads, and fetch what the first turn gets."""
         self.outbox.open()
         self._migrate()
+        _ends_threads_at_exit()
+        _RUNNING.add(self)
         self.sender.start()
         self.recall.start()
         if self.outbox.count():
@@ -183,13 +192,42 @@ class Live:
         """Send what is left, end the threads and let go of the outbox."""
         self.recall.stop()
         self.end(CLOSE_S)
+        self.halt(ends_manager=ends_manager)
+        self.outbox.close()
+        _RUNNING.discard(self)
+
+    def halt(self, *, ends_manager: bool = True) -> None:
+        """End the threads, and what they wait for where the connection is this session's own."""
+        self.recall.stop()
         self.sender.stop()
         if ends_manager:
             self.manager.close()
         until = time.monotonic() + _JOIN_S
         self.sender.join(until - time.monotonic())
         self.recall.join(until)
-        self.outbox.close()
+
+
+#: The sessions whose threads run, also where nobody holds the provider any more.
+_RUNNING: set[Live] = set()
+
+
+@functools.cache
+def _ends_threads_at_exit() -> None:
+    """
+    Have the threads of sessions that nobody shuts down end before the interpreter does; once.
+
+    A thread that comes back from the SDK's compiled parts after that aborts the whole process.
+    What was accepted is below the home and is sent by the next session.
+    """
+    atexit.register(_halt_all)
+
+
+def _halt_all() -> None:
+    for live in list(_RUNNING):
+        # A copy of the process has the connections and none of the threads.
+        if live.owner == os.getpid():
+            with contextlib.suppress(Exception):
+                live.halt()
 
 
 def now() -> str:
