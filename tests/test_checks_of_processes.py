@@ -59,12 +59,22 @@ class Mine(Journal):
         return super().enrich_turn(user_message, messages)
 """
 
+#: One target is not its affair, which it says.
+REFUSES_WRITES = """
+class Mine(Journal):
+    def on_memory_write(self, action, target, content, old_text=None):
+        raise WriteRefused("no writes are mirrored")
+    def capabilities(self):
+        return {**super().capabilities(), "stores": ["turns"], "mirrors": {}}
+"""
+
 
 @pytest.fixture
 def judged(tmp_path):
     def judge_source(source, requirement):
         (tmp_path / "tests").symlink_to(ROOT / "tests")
-        start = "import atexit, os\nfrom tests.good.journal import Journal\n"
+        start = "import atexit, os\nfrom memproto.errors import WriteRefused\n"
+        start += "from tests.good.journal import Journal\n"
         write(tmp_path, mine__py=start + source)
         order = Order("mine:Mine", directory=tmp_path)
         results = judge(order, [spec.requirement(requirement)])
@@ -94,3 +104,7 @@ def test_what_a_copy_writes_at_its_exit_as_well_is_stored_twice(judged):
 
 def test_a_provider_that_forks_in_each_call_does_not_multiply_in_a_host(judged):
     assert judged(FORKS, "MP-PROC-004").outcome is Outcome.PASS
+
+
+def test_a_host_goes_on_after_a_write_that_the_provider_reports_as_refused(judged):
+    assert judged(REFUSES_WRITES, "MP-PROC-005").outcome is Outcome.PASS

@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any
 
 from memproto import loading
+from memproto.errors import ProviderError
 from memproto.testing import hosttemplate, locate, stacks, watchers
 
 #: Between two calls of a thread that makes them until the process ends: a host has pauses too, and
@@ -36,7 +37,6 @@ _GIVING_BACK = ("__exit__", "__aexit__", "release")
 
 #: What the host raises, and its exit code where it names one.
 FAILURE, EXIT_CODE = "the host has failed", 7
-
 #: The exit code of a host that was told to end.
 TERMINATED = 143
 
@@ -233,13 +233,18 @@ def interrupted(host: Host) -> None:
 
 
 def _turn(host: Host) -> dict[str, Callable[[], Any]]:
-    """Operation to a call of each hook of a turn."""
+    """Operation to a call of each hook of a turn; a target that is not mirrored ends no host."""
     said = [{"role": "user", "content": "And so on."}, {"role": "assistant", "content": "Yes."}]
     provider = host.provider
+
+    def mirror() -> None:
+        with contextlib.suppress(ProviderError):
+            provider.on_memory_write("add", "memory", "The lamps are lit.")
+
     return {
         "recall": lambda: provider.enrich_turn("Where is the boat?", []),
         "record": lambda: provider.on_turn_complete("The lamps are lit.", "Good."),
-        "mirror": lambda: provider.on_memory_write("add", "memory", "The lamps are lit."),
+        "mirror": mirror,
         "compress": lambda: provider.on_compress(list(said), 1),
     }
 
