@@ -71,7 +71,7 @@ def test_paths_are_told_by_what_they_lie_in(tmp_path):
     for path, shown in (
         (tmp_path / "mine" / "a.py", "mine/a.py"),
         ("/usr/lib/python3/site-packages/acme/b.py", "acme/b.py"),
-        (root / "user" / ".acme" / "db", "$HOME/.acme/db"),
+        (root / "user" / ".acme" / "db", "~/.acme/db"),
         (root / "memory" / "x.db", "$home/x.db"),
         (root / "other", "…/other"),
         (Path.home() / ".config" / "acme.toml", "…/acme.toml"),

@@ -47,7 +47,7 @@ _PATH = re.compile(r"(?<![\w.:/~…-])/[^\s'\"`<>|:;,()\[\]{}\\]+")
 _PUBLIC = frozenset({"dev", "proc", "sys"})
 
 #: The directories of a check, as `sandbox.places` names them, and what a reader knows them as.
-_PLACES = {"user": "$HOME", "tmp": "$TMPDIR", "work": "$PWD", "memory": "$home"}
+_PLACES = {"user": "~", "tmp": "$TMPDIR", "work": "$PWD", "memory": "$home"}
 
 #: The fields of a result that hold texts of the target, or of the kit about it.
 _TEXTS = ("expected", "observed", "where", "reason", "stack")
