@@ -18,6 +18,7 @@ def test_the_service_is_a_stand_in_unless_a_server_is_named(monkeypatch):
 
 def test_a_text_is_counted_as_often_as_it_was_accepted(monkeypatch, view, opened):
     monkeypatch.setenv("HONCHO_URL", view.url)
+    monkeypatch.setenv("HONCHO_API_KEY", view.key)
     provider = opened(writeFrequency="turn")
     counts = [service.stored(provider, "Kestrel")]
     for _ in range(2):
