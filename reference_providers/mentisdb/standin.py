@@ -5,6 +5,7 @@ It answers as a real one does where the provider can see it: types of thoughts, 
 limits. It ranks by words, and keeps nothing when it ends.
 """
 
+import functools
 import hashlib
 import json
 import math
@@ -145,7 +146,8 @@ def scores(question: str, texts: Iterable[str]) -> dict[int, float]:
     return {index: sum(weight[word] for word in words) for index, words in held.items() if words}
 
 
-def terms(text: str) -> set[str]:
+@functools.lru_cache(maxsize=4_096)
+def terms(text: str) -> frozenset[str]:
     """The telling words of a text, without accents and endings."""
     plain = "".join(
         letter
@@ -156,7 +158,7 @@ def terms(text: str) -> set[str]:
     found = {_stem(word) for word in _WORD.findall(plain) if word not in _COMMON}
     for run in _JOINED.findall(plain):
         found |= {run[at : at + 2] for at in range(len(run) - 1)}
-    return found
+    return frozenset(found)
 
 
 def _stem(word: str) -> str:

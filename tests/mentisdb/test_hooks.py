@@ -5,6 +5,7 @@ import json
 import pytest
 
 from memproto.errors import Rejected, Unavailable, WriteRefused
+from memproto.reference_providers.mentisdb import thoughts
 
 
 def _recorded(memory, turn_id, said, **more):
@@ -89,8 +90,9 @@ def test_what_was_replaced_or_removed_is_on_the_chain_and_not_recalled(opened, c
     assert texts.count("An entry of the memory is over.") == 2
 
 
-def test_a_removal_takes_every_part_and_every_copy_and_nothing_else(opened, name):
-    long = f"boat {name} " + "x" * 300_000
+def test_a_removal_takes_every_part_and_every_copy_and_nothing_else(opened, name, monkeypatch):
+    monkeypatch.setattr(thoughts, "_LONGEST", 5_000)
+    long = f"boat {name} " + "x" * 9_000
     with opened() as memory:
         for text in (f"boat {name}", f"boat {name}", long):
             memory.on_memory_write("add", "memory", text)
@@ -186,14 +188,22 @@ def test_users_homes_and_personas_do_not_see_each_other(opened, name):
         assert memory.enrich_turn(f"boat {name}", [])
 
 
-def test_a_very_long_text_is_stored_in_parts_and_its_end_is_found(opened, chain, name):
+def test_a_very_long_text_is_stored_in_parts_and_its_end_is_found(opened, chain, name, monkeypatch):
+    monkeypatch.setattr(thoughts, "_LONGEST", 5_000)
     with opened() as memory:
-        memory.on_turn_complete("sail \u20ac" * 100_000 + f" The boat {name} is blue", "")
+        memory.on_turn_complete("sail \u20ac" * 2_000 + f" The boat {name} is blue", "")
         found = chain(memory)
         recalled = memory.enrich_turn(f"boat {name}", [])
     assert [_tags(one, "part:") for one in found] == [["1/3"], ["2/3"], ["3/3"]]
     assert f"The boat {name} is blue" in recalled
-    assert len(recalled) < 8_000
+    assert len(recalled) < 2_000
+
+
+@pytest.mark.parametrize("letter", ["\1", "\U0001f600", '"'])
+def test_the_longest_part_is_one_that_a_daemon_takes(opened, chain, letter):
+    with opened() as memory:
+        memory.on_turn_complete(letter * (thoughts._LONGEST + 1), "")
+        assert [len(one["content"]) for one in chain(memory)] == [thoughts._LONGEST, 1]
 
 
 def test_half_characters_and_nul_are_stored_as_far_as_a_daemon_can_hold_them(opened, chain, name):
