@@ -16,6 +16,7 @@ def add_conclusions(call: Call) -> Answer:
     parts = limits.listed(limits.body(call.body), "conclusions")
     for index, part in enumerate(parts):
         limits.text(limits.body(part), "content", ("conclusions", index), least=1)
+    # Measured for messages; that conclusions are refused for the same is taken from there.
     limits.no_special_tokens(parts, "conclusions")
     limits.embeddable(parts, "conclusions")
     for part in parts:
