@@ -178,6 +178,29 @@ def test_the_verdict_is_said_in_words(found, said):
     assert said in page(found).texts
 
 
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_every_colour_of_a_word_is_readable_on_the_page(scheme):
+    style = html.render(reports.whole())
+    pairs = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}, #\w{6})\)", style))
+    colours = {name: pair.split(", ")[scheme] for name, pair in pairs.items()}
+    tones = ("ink", "soft", "link", "red", "amber", "green", "violet", "grey")
+    for paper in ("paper", "raised"):
+        contrasts = {name: contrast(colours[name], colours[paper]) for name in tones}
+        # What the guidelines on accessibility (WCAG 2.2, AA) ask of text.
+        assert {name: value for name, value in contrasts.items() if value < 4.5} == {}
+
+
+def contrast(first, second):
+    dark, light = sorted((luminance(first), luminance(second)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour):
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
 # -- the times -------------------------------------------------------------------------------------
 
 

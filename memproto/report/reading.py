@@ -18,7 +18,7 @@ FORMAT = 1
 #: A message of the schema may repeat the value that is wrong, which may be long.
 _MOST_CHARS = 160
 
-_AGAIN = "write it again with pytest --memproto=TARGET --memproto-report=FILE"
+_AGAIN = "write it again with pytest --memproto TARGET --memproto-report FILE"
 
 
 def read(path: Path | str) -> dict[str, Any]:

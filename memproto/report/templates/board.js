@@ -12,7 +12,7 @@
     chapter: table.closest(".chapter"),
     columns: all("[data-rule]", table.tHead).map((head) => ({
       head,
-      cells: all(`tbody td[data-rule="${head.dataset.rule}"]`, table),
+      cells: [...table.tBodies[0].rows].map((row) => row.cells[head.cellIndex]),
     })),
     areas: all("[data-area]", table.tHead),
   }));
@@ -53,6 +53,11 @@
     form.querySelector(".shown").textContent = `${number(shown.size, "target")}, ${number(rules, "requirement")}`;
     document.querySelector(".nothing").hidden = Boolean(shown.size && rules);
   }
+  // A tip for the pointer, made when it is needed: a board has thousands of cells.
+  document.addEventListener("mouseover", (event) => {
+    const cell = event.target.closest?.(".matrix td a:not([title])");
+    if (cell) cell.title = cell.getAttribute("aria-label");
+  });
   form.hidden = false;
   form.addEventListener("input", apply);
   form.addEventListener("submit", (event) => event.preventDefault());
