@@ -32,6 +32,8 @@ TYPES = frozenset(
 
 DEFAULT_CHAIN = "default"
 
+_ACCENT = re.compile(r"[\u0300-\u036f]+")
+
 #: Scripts without spaces between words are found by pairs of characters.
 _JOINED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]{2,}"
@@ -149,13 +151,11 @@ def scores(question: str, texts: Iterable[str]) -> dict[int, float]:
 @functools.lru_cache(maxsize=4_096)
 def terms(text: str) -> frozenset[str]:
     """The telling words of a text, without accents and endings."""
-    plain = "".join(
-        letter
-        for letter in unicodedata.normalize("NFKD", text.casefold())
-        if not unicodedata.combining(letter)
-    )
-    plain = unicodedata.normalize("NFC", plain)
-    found = {_stem(word) for word in _WORD.findall(plain) if word not in _COMMON}
+    plain = text.casefold()
+    if not plain.isascii():
+        bare = _ACCENT.sub("", unicodedata.normalize("NFKD", plain))
+        plain = unicodedata.normalize("NFC", bare)
+    found = {_stem(word) for word in set(_WORD.findall(plain)) if word not in _COMMON}
     for run in _JOINED.findall(plain):
         found |= {run[at : at + 2] for at in range(len(run) - 1)}
     return frozenset(found)
