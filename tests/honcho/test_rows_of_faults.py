@@ -77,6 +77,26 @@ def test_a_server_that_freezes_and_thaws_has_each_turn_once(standin, view, opene
 
 
 @row("measured: defect 2: duplicates")
+def test_a_server_that_thaws_while_a_second_session_sends_has_each_turn_once(standin, view, opened):
+    first = opened()
+    idle(first)
+    standin.freeze()
+    for number in range(3):
+        first.on_turn_complete(f"Turn {number}.", "Noted.")
+    assert standin.wait(lambda: standin.arrived("add_messages"))
+    first.shutdown()
+    looked = len(standin.requests)
+    second = opened("run-2")
+    second.on_turn_complete("Turn 3.", "Noted.")
+    assert standin.wait(lambda: len(standin.requests) > looked)
+    standin.thaw()
+    assert second._live.sender.flush(30.0)
+    second.shutdown()
+    assert standin.wait_idle()
+    assert sorted(view.texts("boats")[::2]) == [f"Turn {number}." for number in range(4)]
+
+
+@row("measured: defect 2: duplicates")
 def test_a_conclusion_before_a_server_that_freezes_and_thaws_is_there_once(standin, view, opened):
     provider = opened()
     idle(provider)
