@@ -88,6 +88,11 @@ def from_hooks(plugin: Any, name: str) -> "HooksAdapter":
         raise NotAProvider(f"{name}: {type(plugin).__name__} has no register(ctx)")
     context = HookContext()
     register(context)
+    return from_registered(context, name)
+
+
+def from_registered(context: "HookContext", name: str) -> "HooksAdapter":
+    """As `from_hooks`, where `register` was called already, with this context."""
     _check(context.functions, name)
     has_tools = any(hook in context.functions for hook in _TOOL_HOOKS)
     return ToolHooksAdapter(context, name) if has_tools else HooksAdapter(context, name)

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from memproto.adapters.hooks import HookContext
+
 #: What the plugin context of hermes-agent 0.19 has beyond what the host's own loader of memory
 #: plugins offers, as methods that register.
 _REGISTERING = frozenset(
@@ -31,6 +33,7 @@ class PluginContext:
     Attributes:
         providers: What was registered as a memory provider, in order.
         hooks: The names under which callbacks were registered.
+        registered: The same with the callbacks, for a plugin that has no provider.
         tools: The names of the tools that were registered.
         unknown: What was asked for and is no part of any known host's context.
         beyond: What was asked for and is no part of what the loader of memory plugins offers.
@@ -43,6 +46,7 @@ class PluginContext:
     def __init__(self, name: str = "", folder: Path | None = None) -> None:
         self.providers: list[Any] = []
         self.hooks: list[str] = []
+        self.registered = HookContext()
         self.tools: list[str] = []
         self.unknown: set[str] = set()
         self.beyond: set[str] = set()
@@ -59,9 +63,10 @@ class PluginContext:
         """Take the provider."""
         self.providers.append(provider)
 
-    def register_hook(self, hook_name: str = "", *_: Any, **__: Any) -> None:
-        """Take the name of a hook of the agent's loop."""
+    def register_hook(self, hook_name: str = "", callback: Any = None, *_: Any, **__: Any) -> None:
+        """Take a function for a hook of the agent's loop."""
         self.hooks.append(str(hook_name))
+        self.registered.register_hook(str(hook_name), callback)
 
     def register_tool(self, name: Any = "", *_: Any, **__: Any) -> None:
         """Take the name of a tool, given by itself or in its schema."""

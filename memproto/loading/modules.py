@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -10,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from memproto.adapters import hermes
-from memproto.errors import SeveralProviders
+from memproto.adapters.hooks import from_registered
+from memproto.errors import NotAProvider, SeveralProviders
 from memproto.loading.context import PluginContext
 from memproto.loading.faults import no_provider
 from memproto.operations import CORE_HOOKS
@@ -18,6 +20,9 @@ from memproto.operations import CORE_HOOKS
 #: What the source of a submodule says, if it may hold the provider of its package.
 _MARKS = ("register_memory_provider", "MemoryProvider", "def on_turn_complete", "def sync_turn")
 _MOST_SUBMODULES = 200
+
+#: The hook without which a plugin of hooks is no memory.
+_RECALLS = "pre_llm_call"
 
 #: Names under which the one argument of a plugin's entry function goes.
 _CONTEXT_NAMES = frozenset({"ctx", "context", "plugin_context", "plugin_ctx", "host", "collector"})
@@ -162,7 +167,7 @@ class Registering:
         context = self.context = self._new_context()
         self._register(context)
         if not context.providers:
-            return self._only_class()()
+            return self._without_provider(context)
         provider = context.providers[-1]
         if isinstance(provider, type):
             return provider()
@@ -171,6 +176,16 @@ class Registering:
             return type(provider)()
         self._given.append(provider)
         return provider
+
+    def _without_provider(self, context: PluginContext) -> Any:
+        """The one class of the module; else its hooks, where it recalls by one."""
+        is_class = self._module is not None and len(provider_classes(self._module)) == 1
+        if is_class or _RECALLS not in context.hooks:
+            return self._only_class()()
+        try:
+            return from_registered(context.registered, _label(context.name))
+        except NotAProvider as fault:
+            raise no_provider(self._target, str(fault)) from None
 
     def notes(self) -> tuple[str, ...]:
         """What was asked of the context beyond what the loader of memory plugins offers."""
@@ -191,6 +206,12 @@ class Registering:
         if len(classes) == 1:
             return classes[0]
         raise no_provider(self._target, "register(ctx) registered no memory provider")
+
+
+def _label(name: str) -> str:
+    """The name of a plugin's module as that of a provider; a plugin of hooks has none itself."""
+    label = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:64].strip("-")
+    return label or "plugin"
 
 
 def is_registering(found: Any) -> bool:
