@@ -1,9 +1,9 @@
-"""One session while it lasts: what is accepted goes through the outbox, what is recalled comes back."""
+"""One session while it lasts: what is accepted goes out, what is recalled comes back."""
 
 import atexit
 import contextlib
 import dataclasses
-import datetime
+import datetime as dt
 import functools
 import os
 import time
@@ -144,12 +144,18 @@ class Live:
 
     # -- conclusions ------------------------------------------------------------------------------
 
+    @property
+    def is_of_one(self) -> bool:
+        """Whether every peer of the workspace may be asked about."""
+        return places.is_of_one(self.settings, self._config)
+
     def pair(self, about: str = "user") -> tuple[str, str]:
-        """Observer and observed: who is asked, and about whom."""
+        """Observer and observed: who is asked, and about whom; another name is that of a peer."""
         place = self.place
         if about == "ai":
             return place.ai, place.ai
-        return (place.ai if self.settings.observation.ai_others else place.user), place.user
+        observed = place.user if about == "user" else names.safe(about)
+        return (place.ai if self.settings.observation.ai_others else observed), observed
 
     def conclude(self, text: str, about: str = "user") -> Item:
         """
@@ -232,4 +238,4 @@ def _halt_all() -> None:
 
 def now() -> str:
     """This moment, in UTC."""
-    return datetime.datetime.now(datetime.UTC).isoformat()
+    return dt.datetime.now(dt.UTC).isoformat()

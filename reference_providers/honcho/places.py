@@ -44,14 +44,15 @@ def of(settings: Settings, config: Mapping[str, Any], session_key: str, workspac
     ai = settings.ai_peer or "assistant"
     user = _user(settings, config, ai)
     name = _session(settings, config, session_key, workspace)
-    if _is_of_one(settings, config):
+    if is_of_one(settings, config):
         return Place(workspace, names.safe(name), user, names.safe(ai))
     # Several users may share a chat, a directory or a title; their memory is not shared.
     whole = f"{name}\0{user}"
     return Place(workspace, names.hashed(name, whole), user, names.hashed(ai, f"{ai}\0{user}"))
 
 
-def _is_of_one(settings: Settings, config: Mapping[str, Any]) -> bool:
+def is_of_one(settings: Settings, config: Mapping[str, Any]) -> bool:
+    """Whether the memory is that of one person, as far as the host and the operator say."""
     return settings.pins_user or config.get("user_id") is None
 
 

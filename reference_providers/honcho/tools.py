@@ -13,8 +13,8 @@ from .values import LEVELS
 
 _PEER = {
     "type": "string",
-    "enum": ["user", "ai"],
-    "description": "Whom it is about: the user (the default), or the assistant itself",
+    "description": "Whom it is about: user (the default), ai for the assistant itself, or the name"
+    " of another peer where the memory is one person's",
 }
 _QUERY = {"type": "string", "description": "What to look for, in plain words"}
 
@@ -117,15 +117,16 @@ def _text(args: Mapping[str, Any], key: str) -> str:
     return value
 
 
-def _about(args: Mapping[str, Any]) -> str:
+def _about(args: Mapping[str, Any], *, of_others: bool = False) -> str:
+    """Whom a call is about; a peer by its name where other people's memory may be read."""
     value = args.get("peer") or "user"
-    if value not in ("user", "ai"):
-        raise _Wrong("peer is neither user nor ai")
-    return str(value)
+    if value in ("user", "ai") or (of_others and isinstance(value, str)):
+        return str(value)
+    raise _Wrong("peer is neither user nor ai, and no other may be named here")
 
 
 def _profile(live: Live, args: Mapping[str, Any]) -> dict[str, Any]:
-    pair = live.pair(_about(args))
+    pair = live.pair(_about(args, of_others=live.is_of_one))
     lines = args.get("card")
     _prepared(live)
     if lines is None:
@@ -138,7 +139,7 @@ def _profile(live: Live, args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _search(live: Live, args: Mapping[str, Any]) -> dict[str, Any]:
-    query, about = _text(args, "query"), _about(args)
+    query, about = _text(args, "query"), _about(args, of_others=live.is_of_one)
     most = args.get("max_tokens", _TOKENS)
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise _Wrong("max_tokens is no number from 1 on")
@@ -152,7 +153,7 @@ def _search(live: Live, args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _reasoning(live: Live, args: Mapping[str, Any]) -> dict[str, Any]:
-    query, pair = _text(args, "query"), live.pair(_about(args))
+    query, pair = _text(args, "query"), live.pair(_about(args, of_others=live.is_of_one))
     level = args.get("reasoning_level") or live.settings.level
     if level not in LEVELS:
         raise _Wrong(f"reasoning_level is not one of {', '.join(LEVELS)}")
@@ -163,7 +164,7 @@ def _reasoning(live: Live, args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _context(live: Live, args: Mapping[str, Any]) -> dict[str, Any]:
-    observer, observed = live.pair(_about(args))
+    observer, observed = live.pair(_about(args, of_others=live.is_of_one))
     _prepared(live)
     known = live.manager.context(live.place.session, observer, observed)
     found = {

@@ -211,6 +211,19 @@ def test_a_wrong_call_is_an_error_as_json(opened, tool, args):
 
 
 @row("measured: tools")
+def test_another_peer_may_be_named_where_the_memory_is_one_persons(view, opened):
+    provider = opened()
+    assert use(provider, "honcho_profile", peer="bea", card=["Rows"])["card"] == ["Rows"]
+    assert use(provider, "honcho_profile", peer="bea") == {"card": ["Rows"]}
+    assert view.card("hermes", "bea") == ["Rows"]
+    assert use(provider, "honcho_context", peer="bea")["result"]["card"] == ["Rows"]
+    assert list(use(provider, "honcho_conclude", peer="bea", conclusion=FACT)) == ["error"]
+    of_many = opened(config={"user_id": "u1"})
+    for tool, args in (("honcho_profile", {}), ("honcho_search", {"query": "Rows"})):
+        assert list(use(of_many, tool, peer="bea", **args)) == ["error"]
+
+
+@row("measured: tools")
 def test_a_search_gives_no_more_than_it_is_asked_for(opened):
     provider = opened()
     for number in range(30):
