@@ -85,21 +85,22 @@ def lived(user, *more):
     return [*session(1, 11, RECORDED), begins, *more]
 
 
-def test_what_another_user_is_told_shows_a_leak_where_the_check_ended_with_it():
-    leaked = lived("user-2", asked(3, found=True))
-    assert seen(LOST, leaked) == Sight("holds", 31, "Velbella")
-    assert seen(LOST, [*leaked, call(32, 3, "close", "shutdown", shown="None")]) is None
+def test_what_another_user_is_told_shows_a_leak():
+    assert seen(LOST, lived("user-2", asked(3, found=True))) == Sight("holds", 31, "Velbella")
 
 
 def test_what_its_own_user_is_told_is_no_leak_unless_it_was_taken_back_or_not_asked_for():
     forgot = call(29, 1, "forget", "forget", {"user_id": "user-1"}, shown="{}")
     assert seen(LOST, lived("user-1", asked(3, found=True))) is None
-    assert seen(LOST, lived("user-1", asked(3, found=True, query="Is it late?"))).kind == "holds"
+    other = lived("user-1", asked(3, found=True, query="Is it late?"))
+    assert seen(LOST, other).kind == "holds"
+    assert seen(LOST, [*other, call(32, 3, "close", "shutdown", shown="None")]) is None
     assert seen(LOST, [*session(1, 11, RECORDED), forgot, asked(1, found=True)]).kind == "holds"
 
 
-def test_what_another_user_is_not_told_is_no_loss():
+def test_what_another_user_is_not_told_is_no_loss_nor_what_was_not_asked_for():
     assert seen(LOST, lived("user-2", asked(3, found=False))) is None
+    assert seen(LOST, lived("user-1", asked(3, found=False, query="Is it late?"))) is None
 
 
 def test_what_another_session_is_not_told_is_no_loss_where_sessions_are_kept_apart():

@@ -57,7 +57,8 @@ class Telling(Calls):
             self._tell("raised", number=number, error=type(cause).__name__)
             raise
         kept = answer if answer is None or type(answer) is str else show(answer, _LONGEST)
-        self._answers.append((number, kept))
+        if answer is not None or operation == "recall":
+            self._answers.append((number, kept))
         self._tell("came", number=number, shown=show(answer))
         return answer
 

@@ -14,8 +14,8 @@ from memproto.testing.subject import HookLate
 #: Values that many calls return: one of them says nothing unless it is all that was observed.
 _COMMON = frozenset({"None", "True", "False", "''", "[]", "{}", "0", "1"})
 
-#: Operations that return those where nothing is stored, too.
-_RECALLING = frozenset({"recall", "items", "export"})
+#: Operations that return those where all is well, too.
+_RECALLING = frozenset({"recall", "items", "export", "unavailable_reason"})
 
 #: Errors of calls that were not made.
 _NOT_MADE = frozenset({"HookWithdrawn", "HookUnpaid"})
@@ -170,19 +170,22 @@ class Looks:
         for look in reversed(call.looks):
             if look.name not in self._result.observed and look.text not in self._result.observed:
                 continue
-            before = [c for c in self._calls if c.number < call.number and c.mentions(look.name)]
-            if not look.found and any(self._scope(c) == self._scope(call) for c in before):
-                return Sight("lacks", call.number, look.name)
-            # What came back is a violation only where the check ended with it.
-            if look.found and call is self._calls[-1] and self._leaks(call, look, before):
-                return Sight("holds", call.number, look.name)
+            stored = [c for c in self._calls if c.number < call.number and c.mentions(look.name)]
+            if self._leaks(call, look, stored) if look.found else self._misses(call, look, stored):
+                return Sight("holds" if look.found else "lacks", call.number, look.name)
         return None
 
-    def _leaks(self, call: Call, look: Look, before: list[Call]) -> bool:
-        is_foreign = all(self._scope(c) != self._scope(call) for c in before)
-        is_taken_back = any(_takes_back(c) for c in self._calls[: self._calls.index(call)])
-        is_other = call.operation == "recall" and look.query not in (call.arguments or [])
-        return is_foreign or is_taken_back or is_other
+    def _misses(self, call: Call, look: Look, stored: list[Call]) -> bool:
+        is_asked_for = look.query in str(call.arguments)
+        return is_asked_for and any(self._scope(c) == self._scope(call) for c in stored)
+
+    def _leaks(self, call: Call, look: Look, stored: list[Call]) -> bool:
+        is_foreign = all(self._scope(c) != self._scope(call) for c in stored)
+        earlier = [c for c in self._calls if c.number < call.number]
+        is_taken_back = any(_takes_back(c, look.name) for c in earlier)
+        # To another question it may be a good answer, unless the check ended with it.
+        is_other = call.operation == "recall" and look.query not in str(call.arguments)
+        return is_foreign or is_taken_back or (is_other and call is self._calls[-1])
 
     def _scope(self, call: Call) -> tuple[str, ...]:
         """Whose memory a call is about: home, user and profile, and the session where it counts."""
@@ -191,11 +194,10 @@ class Looks:
         return (*keys, session if self._keeps_sessions else "")
 
 
-def _takes_back(call: Call) -> bool:
+def _takes_back(call: Call, name: str) -> bool:
     action = (call.arguments or [""])[0]
-    return call.operation == "forget" or (
-        call.operation == "mirror" and action in ("remove", "replace")
-    )
+    is_removal = call.operation == "mirror" and action in ("remove", "replace")
+    return call.operation == "forget" or (is_removal and call.mentions(name))
 
 
 def _late(call: Call, result: Result, answer: Answer, binding: Binding) -> Sight | None:
