@@ -47,7 +47,7 @@ class Cadence:
         if self.since is None:
             return True
         self.since += 1
-        return self.since >= min(self.every * 2**self.streak, self.every * _MOST_PAUSE)
+        return self.since >= self.every * min(1 << self.streak, _MOST_PAUSE)
 
     def asked(self) -> None:
         """A question was asked."""

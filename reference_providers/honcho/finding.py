@@ -70,7 +70,9 @@ def table(path: Path | None) -> dict[str, Any]:
 def for_host(content: Mapping[str, Any], hosts: list[str]) -> dict[str, Any]:
     """The settings with those of the host's own block on top."""
     blocks = content.get("hosts")
-    for name in hosts if isinstance(blocks, Mapping) else ():
+    if not isinstance(blocks, Mapping):
+        return dict(content)
+    for name in hosts:
         if isinstance(blocks.get(name), Mapping):
             return {**content, **blocks[name], "x_block": name}
     return dict(content)

@@ -1,4 +1,4 @@
-"""The connection to a server: what is asked of the SDK, with a deadline, and what its errors mean."""
+"""The connection to a server: the SDK with a deadline, and what its errors mean."""
 
 import contextlib
 import importlib.util

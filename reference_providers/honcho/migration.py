@@ -11,7 +11,10 @@ from .settings import Settings
 #: Who is behind each file: what the user said, what the agent noted, what the agent is.
 _FILES = {"MEMORY.md": "user", "USER.md": "user", "SOUL.md": "ai"}
 
-_HEAD = "<prior_memory_file name={!r}>\nWhat was known before Honcho was set up.\n\n{}\n</prior_memory_file>"
+_HEAD = (
+    "<prior_memory_file name={!r}>\nWhat was known before Honcho was set up.\n\n{}\n"
+    "</prior_memory_file>"
+)
 
 
 def texts(

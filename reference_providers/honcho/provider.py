@@ -277,7 +277,7 @@ class HonchoMemoryProvider:
         settings.save(values, Path(home))
 
     def backup_paths(self) -> list[str]:
-        """Return the file of settings where it lies outside the home; the memory is the server's."""
+        """Return the file of settings outside the home; the memory is the server's."""
         path = finding.found()
         return [] if path is None else [str(path.absolute())]
 

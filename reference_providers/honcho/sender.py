@@ -238,7 +238,8 @@ class Sender:
                 raise
             if len(messages) == 1:
                 return False
-            return all([self._posted(item, [message]) for message in messages])
+            taken = [self._posted(item, [message]) for message in messages]
+            return all(taken)
         return True
 
     def _post(self, items: list[Item], messages: list[dict[str, Any]]) -> None:
@@ -255,7 +256,7 @@ class Sender:
             raise
 
     def _there(self, item: Item) -> set[int]:
-        """The parts that the server has; looked for again where an earlier attempt may still run."""
+        """The parts that the server has; looked for again while an earlier attempt may run."""
         there = self._manager.parts(item.session, item.id)
         if there or item.body.get("is_checked") or not self._settles():
             return there

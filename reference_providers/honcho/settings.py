@@ -216,7 +216,7 @@ def _every(value: Any) -> int | None:
     if isinstance(value, bool) or not (number.isascii() and number.isdigit() and int(number)):
         fix = "set async, turn, session, or a number of turns"
         raise Misconfigured(f"writeFrequency is {value!r}; fix: {fix}")
-    return int(number) if int(number) > 1 else 1
+    return max(1, int(number))
 
 
 # -- the answers of set-up -------------------------------------------------------------------------

@@ -109,6 +109,7 @@ class Wires(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
+        """Connect within what is left of the thread's deadline."""
         if self._has_ended():
             raise httpcore.ConnectError("the client is closed")
         left = _left(timeout, httpcore.ConnectTimeout)
@@ -154,9 +155,11 @@ class Wires(httpcore.NetworkBackend):
 
 
 class _Transport(httpx.HTTPTransport):
+    _pool: Any
+
     def __init__(self, url: str, wires: Wires) -> None:
         is_secure = urlsplit(url).scheme == "https"
-        super().__init__(verify=False, trust_env=False)  # noqa: S501 - its pool is replaced below
+        super().__init__(verify=False, trust_env=False)  # Its pool is replaced below.
         self._pool.close()
         context = httpx.create_ssl_context() if is_secure else None
         shared: dict[str, Any] = {
