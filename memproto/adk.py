@@ -5,7 +5,6 @@ Needs the package google-adk, 2.0 or newer: `pip install memproto[adk]`. What ea
 is in docs/adk.md.
 """
 
-import asyncio
 import hashlib
 import itertools
 import uuid
@@ -26,9 +25,13 @@ from memproto.deadlines import Deadlines
 from memproto.errors import Unavailable, WriteRefused
 from memproto.provider import AsyncMemoryProvider, MemoryProvider
 from memproto.registry.aio import AsyncMemoryProviderRegistry
+from memproto.registry.pool import RegistryPool
 from memproto.types import SPEC_VERSION, Capabilities, Message
 
 _USER = "user"
+
+#: How many added turns are known, so that a session may be added again and again.
+_MOST_KNOWN = 100_000
 
 
 # -- a provider as a memory service ----------------------------------------------------------------
@@ -47,6 +50,8 @@ class ProviderMemoryService(BaseMemoryService):  # type: ignore[misc] # Any wher
         factory: Gives a new provider, native or with coroutine hooks; no arguments.
         home: A directory, which is made where it is missing.
         deadlines: Of the registry that drives the providers.
+        most_open: How many instances stay open; beyond it the longest unused one is shut down, and
+            opened again at its next use.
 
     """
 
@@ -56,13 +61,13 @@ class ProviderMemoryService(BaseMemoryService):  # type: ignore[misc] # Any wher
         home: str | Path,
         *,
         deadlines: Deadlines | None = None,
+        most_open: int = 256,
     ) -> None:
         self._factory = factory
         self._home = Path(home).absolute()
         self._deadlines = deadlines
-        self._opening = asyncio.Lock()
-        self._open: dict[tuple[str, str], AsyncMemoryProviderRegistry] = {}
-        self._added: set[tuple[str, str, str]] = set()
+        self._pool = RegistryPool(self._opened, most_open)
+        self._added: dict[bytes, None] = {}
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Record the turns of a session that were not recorded yet; returns once that is done."""
@@ -83,13 +88,21 @@ class ProviderMemoryService(BaseMemoryService):  # type: ignore[misc] # Any wher
     async def _add(
         self, app_name: str, user_id: str, session_id: str, events: Sequence[Event]
     ) -> None:
-        registry = await self._of(app_name, user_id)
-        for turn in _turns(session_id, events):
-            key = (app_name, user_id, turn["turn_id"])
-            if key not in self._added:
-                self._added.add(key)
-                await registry.record(turn)
-        await registry.flush()
+        async with self._pool.lent((app_name, user_id)) as registry:
+            for turn in _turns(session_id, events):
+                if self._is_new(app_name, user_id, turn["turn_id"]):
+                    await registry.record(turn)
+            await registry.flush()
+
+    def _is_new(self, *key: str) -> bool:
+        """Whether a turn was not among the last that were added, and is from now on."""
+        known = hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).digest()[:16]
+        if known in self._added:
+            return False
+        self._added[known] = None
+        if len(self._added) > _MOST_KNOWN:
+            del self._added[next(iter(self._added))]
+        return True
 
     async def add_memory(
         self,
@@ -100,33 +113,25 @@ class ProviderMemoryService(BaseMemoryService):  # type: ignore[misc] # Any wher
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Mirror each text as an addition to the target `memory`."""
-        registry = await self._of(app_name, user_id)
-        for memory in memories:
-            await registry.on_memory_write("add", "memory", _text(memory.content))
-        await registry.flush()
+        async with self._pool.lent((app_name, user_id)) as registry:
+            for memory in memories:
+                await registry.on_memory_write("add", "memory", _text(memory.content))
+            await registry.flush()
 
     async def search_memory(
         self, *, app_name: str, user_id: str, query: str
     ) -> SearchMemoryResponse:
         """What the provider recalls: item by item where it serves `items`, else in one piece."""
-        registry = await self._of(app_name, user_id)
-        answers = await registry.recall_items({"query": query})
-        if any(answer.outcome != "not_served" for answer in answers):
-            items = [item for one in answers for item in (one.document or {}).get("items", [])]
-            return SearchMemoryResponse(memories=[_entry(item) for item in items])
-        recalled = await registry.enrich_turn(query, [{"role": _USER, "content": query}])
-        return SearchMemoryResponse(memories=[_entry({"text": text}) for _, text in recalled])
+        async with self._pool.lent((app_name, user_id)) as registry:
+            answers = await registry.recall_items({"query": query})
+            if any(answer.outcome != "not_served" for answer in answers):
+                items = [item for one in answers for item in (one.document or {}).get("items", [])]
+                return SearchMemoryResponse(memories=[_entry(item) for item in items])
+            recalled = await registry.enrich_turn(query, [{"role": _USER, "content": query}])
+            return SearchMemoryResponse(memories=[_entry({"text": text}) for _, text in recalled])
 
-    async def _of(self, app_name: str, user_id: str) -> AsyncMemoryProviderRegistry:
-        if (app_name, user_id) in self._open:  # who is served waits for nobody's start
-            return self._open[app_name, user_id]
-        async with self._opening:
-            found = self._open.get((app_name, user_id))
-            if found is None:
-                found = self._open[app_name, user_id] = await self._opened(app_name, user_id)
-            return found
-
-    async def _opened(self, app_name: str, user_id: str) -> AsyncMemoryProviderRegistry:
+    async def _opened(self, key: tuple[str, str]) -> AsyncMemoryProviderRegistry:
+        app_name, user_id = key
         registry = AsyncMemoryProviderRegistry(deadlines=self._deadlines)
         await registry.register(self._factory())
         home = self._home / _folder(app_name) / _folder(user_id)
@@ -140,9 +145,7 @@ class ProviderMemoryService(BaseMemoryService):  # type: ignore[misc] # Any wher
 
     async def close(self) -> None:
         """End every provider; the service may be used again."""
-        while self._open:
-            _, registry = self._open.popitem()
-            await registry.shutdown_all()
+        await self._pool.close()
 
 
 def _folder(name: str) -> str:

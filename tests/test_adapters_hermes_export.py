@@ -252,6 +252,16 @@ def test_a_checkpoint_is_declared_by_its_version_once_the_session_is_open(hermes
         adapter.on_pre_compress([], require_checkpoint=True)
 
 
+def test_outside_of_the_user_s_context_no_checkpoint_is_asked_for_and_notes_are(hermes):
+    class Keeps(Rich):
+        extensions = ("checkpoint", "compress_notes")
+
+    adapter = hermes(Keeps(), agent_context="cron")
+    assert adapter.pre_compress_checkpoint_api_version == 1
+    assert adapter.on_pre_compress([{"role": "user", "content": "Hi."}]) == "1 told"
+    assert adapter.wrapped.calls == []
+
+
 def test_shutdown_reaches_the_provider_once_for_each_call_and_without_a_session(hermes):
     provider = Plain()
     to_hermes(provider).shutdown()

@@ -1,12 +1,15 @@
 """`to_hermes`: extensions under a Hermes host, and what a native host promises of threads."""
 
+import dataclasses
 import threading
 
 import pytest
 
 from memproto.adapters.hermes import to_hermes
+from memproto.adapters.hermes_lane import MOST_BESIDE
 from tests.kit_runs import ROOT
 from tests.native_shapes import Plain, Rich, hermes
+from tests.virtual import eventually
 
 __all__ = ["hermes"]  # a fixture
 
@@ -72,6 +75,28 @@ def test_a_tool_whose_name_the_host_reserves_goes_by_another_one(hermes):
     assert names == ["plain_add", "plain_memory"]  # those that it declares
     adapter.handle_tool_call("plain_memory", {"a": 1})
     assert provider.calls == [("handle_tool_call", "memory", {"a": 1})]
+
+
+def test_calls_of_a_tool_that_hangs_are_bounded_in_number(hermes):
+    release = threading.Event()
+
+    class Hangs(Rich):
+        def handle_tool_call(self, tool_name, args, **kwargs):
+            release.wait(60)
+            return "{}"
+
+    adapter = hermes(Hangs())
+    adapter.get_tool_schemas()
+    budgets = adapter._hosted.budgets
+    adapter._hosted.budgets = dataclasses.replace(budgets, tool_s=0.001)
+    for _ in range(MOST_BESIDE):
+        assert "did not return" in adapter.handle_tool_call("plain_add", {})
+    before = threading.active_count()
+    assert "still running" in adapter.handle_tool_call("plain_add", {})
+    assert threading.active_count() <= before
+    adapter._hosted.budgets = budgets
+    release.set()
+    eventually(lambda: adapter.handle_tool_call("plain_add", {}) == "{}")
 
 
 def test_a_provider_that_cannot_tell_its_tools_before_a_session_offers_none(tmp_path):

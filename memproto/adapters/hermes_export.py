@@ -120,8 +120,8 @@ class Exported:
 
     @property
     def pre_compress_checkpoint_api_version(self) -> int:
-        """2 where the provider declared `checkpoint`, which it does in a session."""
-        return _CHECKPOINT if self._hosted.serves("checkpoint") else _BEST_EFFORT
+        """2 where the provider declared `checkpoint`, which it does in a session with a user."""
+        return _CHECKPOINT if self._hosted.answers_for_compressing() else _BEST_EFFORT
 
     def is_available(self) -> bool:
         """Returns the provider's own answer, unchanged."""
@@ -220,8 +220,8 @@ class Exported:
         """
         Hands over the messages as role and plain text; returns the notes for the summary.
 
-        Raises what the provider raised: a checkpoint that failed is told so. Notes that failed
-        are logged, and are none.
+        Raises what the provider raised: a checkpoint that failed is told so. In a context that is
+        not the user's no checkpoint is asked for. Notes that failed are logged, and are none.
         """
         hosted = self._hosted
         if not hosted.is_open:
@@ -229,7 +229,8 @@ class Exported:
         self._compressions += 1
         told, within_s = normalised(messages), hosted.budgets.compress_s / 2  # two hooks in one
         try:
-            hosted.ask("on_compress", told, self._compressions, within_s=within_s)
+            if hosted.is_told_of_compressing():
+                hosted.ask("on_compress", told, self._compressions, within_s=within_s)
         except Late as late:
             raise Unavailable(str(late)) from None
         return self._notes(messages, within_s) if hosted.serves("compress_notes") else ""

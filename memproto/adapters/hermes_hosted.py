@@ -141,10 +141,22 @@ class Hosted:
             and has_hooks(self.provider, extension)
         )
 
+    def answers_for_compressing(self) -> bool:
+        """Whether a checkpoint is asked for: it is a write, of which other contexts have none."""
+        return self._writes_are_called and self.serves("checkpoint")
+
+    def is_told_of_compressing(self) -> bool:
+        """Whether `on_compress` is called: where it is a checkpoint, only with the user."""
+        return self.answers_for_compressing() or not self.serves("checkpoint")
+
     def ask(self, hook: str, *args: Any, within_s: float = 0.0, **keywords: Any) -> Any:
         """What a hook answers in time; raises as `Asking.ask`."""
         function = functools.partial(getattr(self.provider, hook), *args, **keywords)
         return self._asking.ask(hook, function, within_s or self.budgets.ask_s)
+
+    def ask_beside(self, what: str, function: Callable[[], Any], within_s: float) -> Any:
+        """What a hook answers in time that may run beside itself; raises as `Asking.ask`."""
+        return self._asking.ask_beside(what, function, within_s)
 
     def recall(self, query: str) -> Any:
         """What is recalled in time, once the provider is in the session that it is asked for."""

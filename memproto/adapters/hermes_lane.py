@@ -13,6 +13,9 @@ from typing import Any
 from memproto.deadlines import Limits
 from memproto.errors import Unavailable
 
+#: How many calls of one provider run at once, those included that nobody waits for any more.
+MOST_BESIDE = 32
+
 _log = logging.getLogger(__name__)
 
 
@@ -61,6 +64,7 @@ class Asking:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running: dict[str, _Job] = {}
+        self._beside: list[_Job] = []
 
     def ask(self, what: str, function: Callable[[], Any], within_s: float) -> Any:
         """
@@ -77,10 +81,21 @@ class Asking:
             job = self._running[what] = _Job(what, function)
         return beside(job, within_s)
 
+    def ask_beside(self, what: str, function: Callable[[], Any], within_s: float) -> Any:
+        """
+        As `ask`, for a hook that may run beside itself, `MOST_BESIDE` times at once.
 
-def call_beside(what: str, function: Callable[[], Any], within_s: float) -> Any:
-    """As `Asking.ask`, for a hook that may run beside itself."""
-    return beside(_Job(what, function), within_s)
+        Raises:
+            Late: It did not return within `within_s`, or so many calls have not returned yet.
+
+        """
+        with self._lock:
+            self._beside = [job for job in self._beside if not job.done.is_set()]
+            if len(self._beside) >= MOST_BESIDE:
+                raise Late(f"{len(self._beside)} calls of {what} are still running")
+            job = _Job(what, function)
+            self._beside.append(job)
+        return beside(job, within_s)
 
 
 def beside(job: _Job, within_s: float) -> Any:

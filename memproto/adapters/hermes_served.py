@@ -7,7 +7,7 @@ from typing import Any
 
 from memproto.adapters.hermes_base import RESERVED_TOOLS
 from memproto.adapters.hermes_hosted import Hosted
-from memproto.adapters.hermes_lane import Late, call_beside
+from memproto.adapters.hermes_lane import Late
 from memproto.adapters.texts import normalised, plain_text
 
 
@@ -76,7 +76,7 @@ class ExportedTools(_Part):
             return json.dumps({"error": f"{tool_name} is not served"})
         hook = hosted.provider.handle_tool_call
         try:
-            return call_beside(
+            return hosted.ask_beside(
                 "handle_tool_call", lambda: hook(name, args, **kwargs), hosted.budgets.tool_s
             )
         except Late as late:

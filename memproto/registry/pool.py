@@ -1,0 +1,77 @@
+"""Registries of several users, a bounded number of them open: the longest unused is ended."""
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
+
+from memproto.registry.aio import AsyncMemoryProviderRegistry
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+@dataclasses.dataclass
+class _Held:
+    registry: AsyncMemoryProviderRegistry
+    uses: int = 0
+
+
+class RegistryPool(Generic[_Key]):
+    """
+    A registry for each key, opened at its first use. For one event loop.
+
+    Args:
+        opened: Gives a new registry for a key, with its session open.
+        most: How many may be open while none of them is in use.
+
+    """
+
+    def __init__(
+        self, opened: Callable[[_Key], Awaitable[AsyncMemoryProviderRegistry]], most: int
+    ) -> None:
+        self._opened, self._most = opened, most
+        self._changing = asyncio.Lock()
+        self._held: dict[_Key, _Held] = {}
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    @contextlib.asynccontextmanager
+    async def lent(self, key: _Key) -> AsyncIterator[AsyncMemoryProviderRegistry]:
+        """
+        The registry of a key, which is not ended meanwhile.
+
+        Raises whatever `opened` raises, each time.
+        """
+        held = self._held.get(key)  # who is served waits for nobody's start
+        if held is None:
+            async with self._changing:
+                held = self._held.get(key)
+                if held is None:
+                    held = self._held[key] = _Held(await self._opened(key))
+                held.uses += 1
+        else:
+            held.uses += 1
+        self._held[key] = self._held.pop(key)  # the last one used stands last
+        try:
+            yield held.registry
+        finally:
+            held.uses -= 1
+            await self._end_unused()
+
+    async def _end_unused(self) -> None:
+        """End the longest unused ones above the number; a new one of their key waits for that."""
+        if len(self._held) <= self._most:
+            return
+        async with self._changing:
+            unused = [key for key, held in self._held.items() if not held.uses]
+            for key in unused[: max(len(self._held) - self._most, 0)]:
+                await self._held.pop(key).registry.shutdown_all()
+
+    async def close(self) -> None:
+        """End every one; the pool may be used again."""
+        async with self._changing:
+            while self._held:
+                _, held = self._held.popitem()
+                await held.registry.shutdown_all()
