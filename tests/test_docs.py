@@ -39,7 +39,7 @@ RUN = (
     (r"^memproto (verify|diff|merge|summary|badge) ", "tests/test_docs_reports.py"),
     (r"^memproto (html|board) ", "tests/test_report_runs.py"),
     (r"^pytest .*(mypkg|my-provider|some-package|hermes:)", "stands for the reader's own; parsed"),
-    (r"^pip install|^cd |^cp |^\. |^\S*python3? -m venv|/pip install", "of the machine"),
+    (r"^pip install|^export |^cd |^cp |^\. |^\S*python3? -m venv|/pip install", "of the machine"),
 )  # fmt: skip
 
 

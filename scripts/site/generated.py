@@ -19,6 +19,9 @@ if str(ROOT) not in sys.path:
 #: A comment in a page, in whose place a part is put.
 _PART = re.compile(r"^<!-- site: ([a-z-]+) -->$", re.MULTILINE)
 
+#: The first line of a requirement, which its sentence follows.
+_HEAD = re.compile(r"^(\*\*MP-[A-Z0-9-]+\*\* · .+)$", re.MULTILINE)
+
 
 # -- the table of requirements ---------------------------------------------------------------------
 
@@ -103,8 +106,8 @@ def _source(module: str, name: str) -> str:
 
 
 def completed(text: str) -> str:
-    """A page with its made parts in it."""
-    return _PART.sub(lambda found: PARTS[found[1]](), text)
+    """A page with its made parts in it, and each requirement's sentence on a line of its own."""
+    return _PART.sub(lambda found: PARTS[found[1]](), _HEAD.sub(r"\1  ", text))
 
 
 def hermes_diff() -> str:
