@@ -1,0 +1,231 @@
+"""What the Honcho provider accepted reaches a server once, whatever that does: with a fake one."""
+
+import logging
+
+import pytest
+
+from memproto.reference_providers.honcho import sender as sending
+from memproto.reference_providers.honcho.manager import Fault
+from memproto.reference_providers.honcho.outbox import DIRECTORY, REFUSED, Item, Outbox, waiting
+from memproto.reference_providers.honcho.sender import Sender
+from memproto.reference_providers.honcho.values import Observation
+
+PLACE = {"workspace": "w", "session": "boats", "user": "ada", "ai": "hermes"}
+
+#: Longer than any wait of a test that goes well.
+LONG_S = 10.0
+
+
+class Server:
+    """Keeps messages; fails as `faults` say, one for each post, and may store all the same."""
+
+    def __init__(self):
+        self.stored, self.concluded, self.posts = [], [], []
+        self.faults, self.poison = [], None
+
+    def ready(self, place, wanted):
+        return wanted
+
+    def post(self, session, messages):
+        self.posts.append(len(messages))
+        kind, stores = self.faults.pop(0) if self.faults else (None, True)
+        if self.poison and any(self.poison in message["content"] for message in messages):
+            kind, stores = "refused", False
+        if stores:
+            self.stored += messages
+        if kind:
+            raise Fault(kind, kind)
+
+    def parts(self, session, turn_id):
+        found = (message["metadata"] for message in self.stored)
+        return {about["part"] for about in found if about["turn_id"] == turn_id}
+
+    def conclusions(self, observer, observed, page=1):
+        rows = [type("Row", (), {"content": text}) for text in self.concluded]
+        return rows if page == 1 else []
+
+    def conclude(self, observer, observed, text, session):
+        kind, stores = self.faults.pop(0) if self.faults else (None, True)
+        if stores:
+            self.concluded.append(text)
+        if kind:
+            raise Fault(kind, kind)
+        return "c-1"
+
+    @property
+    def texts(self):
+        return [message["content"] for message in self.stored]
+
+
+@pytest.fixture
+def server():
+    return Server()
+
+
+@pytest.fixture(autouse=True)
+def no_waits(monkeypatch):
+    monkeypatch.setattr(sending, "GRACE_S", 0.01)
+    monkeypatch.setattr(sending, "_FIRST_S", 0.005)
+
+
+@pytest.fixture
+def opened(tmp_path, server):
+    """Open an outbox and a sender on the home; `opened()` again is the next session."""
+    running = []
+
+    def close():
+        for box, worker in running:
+            worker.stop()
+            worker.join(LONG_S)
+            box.close()
+        running.clear()
+
+    def open_one():
+        close()
+        box = Outbox(tmp_path, "w")
+        box.open()
+        worker = Sender(box, server, Observation())
+        worker.start()
+        running.append((box, worker))
+        return box, worker
+
+    yield open_one
+    close()
+
+
+def turn(text, name="", **more):
+    said = [("ada", text, None), ("hermes", f"Noted: {text}", None)]
+    return Item(name or f"t-{text}", "turn", "boats", PLACE, {"texts": said}, **more)
+
+
+def test_turns_that_wait_go_together_and_in_order(opened, server):
+    box, worker = opened()
+    items = [turn(f"tide {number}", is_ready=False) for number in range(4)]
+    for item in items:
+        box.add(item)
+    assert not server.posts
+    box.release()
+    assert worker.flush(LONG_S)
+    assert server.texts[::2] == [f"tide {number}" for number in range(4)]
+    assert server.posts == [8]
+
+
+@pytest.mark.parametrize("kind", ["unsure", "busy"])
+def test_a_write_whose_answer_was_lost_is_not_stored_twice(opened, server, kind):
+    box, worker = opened()
+    server.faults = [(kind, True)]
+    box.add(turn("high tide"))
+    worker.kick()
+    worker.wait_idle(LONG_S)
+    worker.flush(LONG_S)
+    assert server.texts == ["high tide", "Noted: high tide"]
+    assert box.count() == 0
+
+
+@pytest.mark.parametrize("kind", ["unsure", "busy", "away", "denied"])
+def test_a_write_that_failed_is_stored_when_the_server_works_again(opened, server, kind):
+    box, worker = opened()
+    server.faults = [(kind, False)] * 2
+    box.add(turn("high tide"))
+    while not worker.flush(LONG_S):
+        assert worker.fault.kind == kind
+    assert server.texts == ["high tide", "Noted: high tide"]
+
+
+def test_what_is_left_is_sent_once_by_the_next_session(opened, server, tmp_path):
+    box, worker = opened()
+    server.faults = [("unsure", True)] + [("away", False)] * 50
+    box.add(turn("high tide"))
+    worker.flush(LONG_S)
+    box.add(turn("low tide", is_ready=False))
+    server.faults = []
+    box, worker = opened()
+    assert box.count() in (1, 2)
+    worker.flush(LONG_S)
+    assert sorted(server.texts) == sorted(
+        ["high tide", "Noted: high tide", "low tide", "Noted: low tide"]
+    )
+    assert not list(waiting(tmp_path))
+
+
+def test_an_instance_takes_nothing_from_one_that_lives(tmp_path):
+    one, other = Outbox(tmp_path, "w"), Outbox(tmp_path, "w")
+    one.open()
+    one.add(turn("high tide"))
+    other.open()
+    assert (one.count(), other.count()) == (1, 0)
+    one.close()
+    other.close()
+    elsewhere = Outbox(tmp_path, "another")
+    elsewhere.open()
+    assert elsewhere.count() == 0
+    elsewhere.close()
+
+
+def test_one_text_that_is_refused_costs_no_other(opened, server, tmp_path, caplog):
+    caplog.set_level(logging.DEBUG)
+    box, worker = opened()
+    server.poison = "poison"
+    for text in ("high tide", "poison", "low tide"):
+        box.add(turn(text, is_ready=False))
+    box.release()
+    assert worker.flush(LONG_S)
+    assert [text for text in server.texts if text.endswith("tide")] == [
+        *("high tide", "Noted: high tide", "low tide", "Noted: low tide")
+    ]
+    assert box.refused == 1
+    assert len(list((tmp_path / REFUSED).glob("*.json"))) == 1
+    # The name of a turn is the host's; of what was said there is nothing.
+    assert "Noted" not in caplog.text
+
+
+def test_more_messages_than_one_request_takes_are_sent_in_several(opened, server):
+    box, worker = opened()
+    item = Item(
+        "t-long", "turn", "boats", PLACE, {"texts": [("ada", "ab " * 1_000, None)], "most": 20}
+    )
+    box.add(item)
+    assert worker.flush(LONG_S)
+    assert server.posts[:1] == [100]
+    assert "".join(text.removeprefix("[continued] ") for text in server.texts) == "ab " * 1_000
+
+
+def test_a_recorded_turn_that_the_server_has_is_not_sent_again(opened, server):
+    box, worker = opened()
+    for _ in range(2):
+        item = turn("high tide", "host-7", is_doubtful=True)
+        item.body["is_checked"] = True
+        box.add(item)
+        assert worker.flush(LONG_S)
+    assert server.texts == ["high tide", "Noted: high tide"]
+
+
+def test_a_conclusion_whose_answer_was_lost_is_not_stored_twice(opened, server):
+    box, worker = opened()
+    server.faults = [("unsure", True)]
+    body = {"observer": "hermes", "observed": "ada", "text": "Ada likes tea."}
+    box.add(Item("c-1", "conclusion", "boats", PLACE, body))
+    while not worker.flush(LONG_S):
+        pass
+    assert server.concluded == ["Ada likes tea."]
+
+
+def test_a_file_that_is_damaged_is_set_aside_and_the_others_are_sent(opened, server, tmp_path):
+    box, worker = opened()
+    for text in ("high tide", "low tide"):
+        box.add(turn(text, is_ready=False))
+    first, _ = waiting(tmp_path)
+    first.write_text("{half")
+    box, worker = opened()
+    assert worker.flush(LONG_S)
+    assert server.texts == ["low tide", "Noted: low tide"]
+    assert len(list((tmp_path / REFUSED).iterdir())) == 1
+
+
+def test_a_home_that_cannot_be_written_keeps_items_in_memory(tmp_path):
+    (tmp_path / DIRECTORY).write_text("a file")
+    box = Outbox(tmp_path, "w")
+    box.open()
+    assert not box.add(turn("high tide"))
+    assert box.count() == 1
+    box.close()
