@@ -1,8 +1,10 @@
 """The mentisdb provider before a daemon that fails: nothing late, nothing twice, nothing lost."""
 
+import contextlib
 import json
 import logging
 import socket
+import threading
 import time
 
 import pytest
@@ -16,6 +18,8 @@ from memproto.reference_providers.mentisdb import (
 )
 from memproto.reference_providers.mentisdb.settings import OUTBOX
 from memproto.reference_providers.mentisdb.standin_server import StandIn
+from memproto.reference_providers.mentisdb.standing import Standing
+from memproto.reference_providers.outbox import Outbox
 from memproto.testing.faults import modes
 from memproto.testing.faults.server import FaultServer
 
@@ -138,6 +142,28 @@ def test_what_nobody_listened_to_is_sent_in_the_same_session(opened, standin):
     with opened("two") as memory:
         memory.on_turn_complete("two", "")
         assert _stored(standin) == ["one", "two"]
+
+
+def test_sessions_that_send_what_waits_together_send_each_once(behind, server, standin, tmp_path):
+    server.turn(modes.status(503))
+    with behind() as memory:
+        for number in range(10):
+            memory.on_turn_complete(f"boat {number}", "")
+    server.turn(modes.forward)
+    together = threading.Barrier(3)
+
+    def send():
+        together.wait(10)
+        delivery.Delivery(client, Outbox(tmp_path / "home" / OUTBOX), Standing()).flush(20)
+
+    with contextlib.closing(daemon.Daemon(memory._settings)) as client:
+        threads = [threading.Thread(target=send) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+    assert sorted(_stored(standin)) == [f"boat {number}" for number in range(10)]
+    assert _waiting(tmp_path) == []
 
 
 def test_what_waits_is_sent_in_its_order_before_what_comes(behind, server, standin):
