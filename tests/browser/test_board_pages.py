@@ -30,6 +30,10 @@ def overflow(page):
     return page.evaluate("document.documentElement.scrollWidth - innerWidth")
 
 
+def colour(page):
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
 def rules(page):
     return page.locator(".matrix thead [data-rule]:visible").evaluate_all(
         "heads => heads.map(head => head.dataset.rule)"
@@ -76,9 +80,12 @@ def test_targets_are_searched_and_settled_rules_left_out(visit, site):
 
 def test_light_and_dark_are_kept_from_page_to_page(visit, site):
     page = visit(site / "index.html")
-    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    light = colour(page)
     page.get_by_role("button", name="Dark mode").click()
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
+    dark = colour(page)
+    page.get_by_role("link", name="Rules").click()
+    page.get_by_role("button", name="Light mode").wait_for()
+    assert colour(page) == dark != light
 
 
 @pytest.mark.parametrize("name", ["index.html", "rules.html", "targets/acme.html"])
