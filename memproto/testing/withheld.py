@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from memproto import spec
 from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings import Settings
@@ -118,8 +119,6 @@ def without_credentials(text: str, settings: Settings | None = None) -> str:
 
 
 def _is_scored(result: Result, release: str) -> bool:
-    from memproto import spec
-
     return result.id not in spec.requirements() or spec.requirement(result.id).is_in(release)
 
 
