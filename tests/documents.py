@@ -16,6 +16,7 @@ PAGES = sorted(
 )
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"^````\w*\n.*?^````$", re.MULTILINE | re.DOTALL)  # a file that is shown whole
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 _INLINE = re.compile(r"`[^`\n]+`")
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
@@ -28,7 +29,7 @@ def name(page: Path) -> str:
 
 def prose(page: Path) -> str:
     """The text without its code."""
-    return _INLINE.sub("`", BLOCK.sub("", page.read_text("utf-8")))
+    return _INLINE.sub("`", BLOCK.sub("", _FILE.sub("", page.read_text("utf-8"))))
 
 
 def links(page: Path) -> list[str]:
