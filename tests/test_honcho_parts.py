@@ -118,6 +118,8 @@ def test_a_home_has_a_workspace_of_its_own_which_stays(tmp_path):
 def test_under_hermes_the_workspace_is_the_one_that_it_always_was(tmp_path):
     config = {"protocol": {"host": "hermes"}, "agent_identity": "default"}
     assert places.workspace(chosen(), config, tmp_path) == "hermes"
+    assert place(config).ai == "hermes"
+    assert chosen(memoryMode={"hermes": "honcho"}).memory_modes["memory"] == "honcho"
     assert not list(tmp_path.iterdir())
 
 

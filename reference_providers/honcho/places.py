@@ -41,7 +41,7 @@ class Place:
 
 def of(settings: Settings, config: Mapping[str, Any], session_key: str, workspace: str) -> Place:
     """The place of a session."""
-    ai = settings.ai_peer or "assistant"
+    ai = settings.ai_peer or ("hermes" if _is_hermes(config) else "assistant")
     user = _user(settings, config, ai)
     name = _session(settings, config, session_key, workspace)
     if is_of_one(settings, config):
@@ -49,6 +49,12 @@ def of(settings: Settings, config: Mapping[str, Any], session_key: str, workspac
     # Several users may share a chat, a directory or a title; their memory is not shared.
     whole = f"{name}\0{user}"
     return Place(workspace, names.hashed(name, whole), user, names.hashed(ai, f"{ai}\0{user}"))
+
+
+def _is_hermes(config: Mapping[str, Any]) -> bool:
+    """Whether the host is the one whose integration this provider follows: its usual names hold."""
+    protocol = config.get("protocol")
+    return isinstance(protocol, Mapping) and protocol.get("host") == "hermes"
 
 
 def is_of_one(settings: Settings, config: Mapping[str, Any]) -> bool:
@@ -142,8 +148,7 @@ def workspace(settings: Settings, config: Mapping[str, Any], home: Path) -> str:
     """
     if settings.workspace:
         return names.safe(settings.workspace)
-    protocol = config.get("protocol")
-    if isinstance(protocol, Mapping) and protocol.get("host") == "hermes":
+    if _is_hermes(config):
         identity = config.get("agent_identity")
         return names.safe("hermes" if identity in (None, "", "default") else f"hermes.{identity}")
     return _own(home)

@@ -123,8 +123,9 @@ class Recall:
     def _first(self, message: str) -> None:
         self._is_first = False
         began = time.monotonic()
-        self._reader.wait(self._base_number, began + BASE_S)
-        if texts.is_trivial(message):
+        has_base = self._reader.wait(self._base_number, began + BASE_S)
+        if texts.is_trivial(message) or not has_base:
+            # A server that does not answer in that time is not waited for again.
             return
         number = self._fetch(message, needs_base=not self._cache.base)
         until = min(time.monotonic() + FITTING_S, began + BASE_S + FITTING_S)

@@ -166,7 +166,7 @@ def _names(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "workspace": text(raw, "workspace"),
         "peer_name": text(raw, "peerName"),
-        "ai_peer": text(raw, "aiPeer") or text(raw, "x_ai"),
+        "ai_peer": text(raw, "aiPeer"),
         "pins_user": flag(raw, "pinPeerName", False) or flag(raw, "pinUserPeer", False),
         "aliases": texts(raw, "userPeerAliases"),
         "runtime_prefix": text(raw, "runtimePeerPrefix"),

@@ -93,9 +93,13 @@ def modes(value: Any, user: str, ai: str) -> dict[str, str]:
         raise _wrong("memoryMode", value, f"one of {', '.join(_MODES)}, or an object of them")
     default = value.get("default", "hybrid")
     return {
-        "user": _mode(value.get(user or "user", value.get("user", default))),
-        "memory": _mode(value.get(ai or "ai", value.get("ai", default))),
+        "user": _mode(_first(value, (user, "user"), default)),
+        "memory": _mode(_first(value, (ai, "ai", "hermes", "assistant"), default)),
     }
+
+
+def _first(value: Mapping[str, Any], keys: tuple[str, ...], default: Any) -> Any:
+    return next((value[key] for key in keys if key in value), default)
 
 
 def _mode(value: Any) -> str:
