@@ -49,12 +49,12 @@ BACKEND = "nobody answers; needs: the setting `backend`"
 def show(monkeypatch, pytestconfig):
     """The text of a summary, on a terminal with so many columns."""
 
-    def shown(found, *, columns=80, verbosity=0, messages=(), colour=False):
+    def shown(found, *, columns=80, verbosity=0, messages=(), colour=False, isatty=True):
         monkeypatch.setenv("COLUMNS", str(columns))
         file = io.StringIO()
         reporter = TerminalReporter(pytestconfig, file)
         reporter._tw.hasmarkup = colour
-        reporter.isatty = True
+        reporter.isatty = isatty
         monkeypatch.setattr(TerminalReporter, "verbosity", verbosity)
         summary.summary(reporter, found, [list(messages)], [DECLARED])
         return file.getvalue()
@@ -139,6 +139,12 @@ def test_no_line_of_prose_is_longer_than_a_narrow_terminal(show, verbosity):
     warned = Result("MP-TURN-001", Outcome.WARN, "a turn " * 9, "none " * 9, hooks=hooks)
     rows = show(built([*reasons, warned]), columns=60, verbosity=verbosity).splitlines()
     assert [row for row in rows if len(row) > 60 and not row.startswith("memproto 1.0")] == []
+
+
+def test_what_is_written_to_a_file_is_not_broken(show):
+    reason = f"nobody answers {'at all ' * 20}; needs: the setting `backend`"
+    found = show(built([open_("MP-FAULT-001", reason)]), columns=60, isatty=False)
+    assert f"  MP-FAULT-001: untestable: {reason}\n" in found
 
 
 def test_a_quiet_run_prints_the_verdict_and_nothing_else(show):

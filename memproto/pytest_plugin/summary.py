@@ -35,6 +35,9 @@ _SILENT = frozenset({Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED, Outcome.NOT_RUN
 #: How many lines with reasons a summary shows before it refers to the report.
 _MOST_REASONS = 12
 
+#: More columns than any line has.
+_UNBROKEN = 100_000
+
 #: How many hooks the lines on time name.
 _MOST_HOOKS = 3
 
@@ -71,7 +74,8 @@ class Block:
     def __init__(self, reporter: Any, report: dict[str, Any]) -> None:
         self._reporter = reporter
         self._report = report
-        self._columns = terminal.width()
+        # What is written to a file is searched by its lines.
+        self._columns = terminal.width() if reporter.isatty else _UNBROKEN
         self._is_verbose = reporter.verbosity > 0
 
     def write(self, unseen: list[str], declared: dict[str, Any]) -> None:
