@@ -206,6 +206,7 @@ def test_a_write_waits_until_it_is_stored_and_its_id_is_known_afterwards(journal
 def test_a_write_that_another_process_sends_is_not_sent_beside_it(journals):
     mine, other = journals(), journals()
     mine.add("a", {"text": "x"})
+    assert other.claim() is None, "the hook that waits for it hears from its own process alone"
     assert mine.claim() is not None
     assert other.claim() is None
     mine.close()

@@ -99,10 +99,16 @@ class Journal:
     # -- writes -----------------------------------------------------------------------------------
 
     def add(self, write_id: str, places: Mapping[str, Any]) -> int | None:
-        """The number of a new write; None where one with its id was accepted before."""
-        row = (write_id, self._owner, json.dumps(places))
-        insert = """INSERT OR IGNORE INTO writes (id, owner, state, write)
-            VALUES (?, ?, 'waiting', ?)"""
+        """
+        The number of a new write; None where one with its id was accepted before.
+
+        It is claimed from the start: the hook that waits for it hears from this process alone.
+        """
+        claim = (self._claimant, time.time() + _CLAIM_S)
+        row = (write_id, self._owner, json.dumps(places), *claim)
+        insert = """INSERT OR IGNORE INTO writes
+            (id, owner, state, write, claimed_by, claimed_until)
+            VALUES (?, ?, 'waiting', ?, ?, ?)"""
         with self._connected() as connection:
             done = connection.execute(insert, row)
             return int(done.lastrowid or 0) if done.rowcount == 1 else None
