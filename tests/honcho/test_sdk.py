@@ -26,12 +26,12 @@ def connect(server):
     """Give a client, of one workspace, whose proxies are not those of this machine."""
     with contextlib.ExitStack() as opened:
 
-        def client(**more):
+        def client(url=server.url, **more):
             options = {"max_retries": 0, "timeout": 5.0, "api_key": "k", **more}
             http = opened.enter_context(
-                httpx.Client(trust_env=False, base_url=server.url, timeout=options["timeout"])
+                httpx.Client(trust_env=False, base_url=url, timeout=options["timeout"])
             )
-            return Honcho(base_url=server.url, workspace_id="w", http_client=http, **options)
+            return Honcho(base_url=url, workspace_id="w", http_client=http, **options)
 
         yield client
 
@@ -133,12 +133,12 @@ def test_an_answer_that_drips_outlasts_the_timeout_of_a_read(server):
     address = f"{server.url}/v3/workspaces/w/sessions/s/context"
     began = time.monotonic()
     with (
-        httpx.Client(trust_env=False, timeout=SHORT_S) as plain,
+        httpx.Client(trust_env=False, timeout=1.0) as plain,
         plain.stream("GET", address) as answer,
     ):
         pieces = answer.iter_raw()
-        assert [next(pieces) for _ in range(3)] == [b" ", b" ", b" "]
-    assert time.monotonic() - began > SHORT_S
+        assert {next(pieces) for _ in range(7)} == {b" "}
+    assert time.monotonic() - began > 1.0
 
 
 @pytest.mark.parametrize(("retries", "copies"), [(0, 1), (2, 3)])
@@ -164,7 +164,7 @@ def test_a_poisoned_message_is_refused_with_the_text_in_the_error(server, connec
 def test_without_a_key_the_client_is_refused(connect):
     with serving(keys={"right": None}) as locked:
         for key, is_known in (("wrong", False), ("right", True)):
-            client = Honcho(base_url=locked.url, workspace_id="w", api_key=key, max_retries=0)
+            client = connect(locked.url, api_key=key)
             if is_known:
                 assert client.peer("ada").id == "ada"
             else:
