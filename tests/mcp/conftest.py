@@ -3,7 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from memproto.reference_providers.mcp import standin
+from memproto.reference_providers.mcp import sdk, standin
+
+#: Without the SDK there is nothing here to be collected, which ends its own environment in red.
+collect_ignore_glob = [] if sdk.is_installed() else ["test_*.py"]
 
 sys.path.insert(0, str(Path(__file__).parent))
 
