@@ -110,7 +110,7 @@ BAD = {
     "no variable": ("backend = {env = 'X-URL'}", "backend.env: must be a variable", "X_URL"),
     "an empty path": ("[backend]\nconfig = 'a..b'", "backend.config: must be a path", "X_URL"),
     "waivers as a list": ("waivers = ['MP-TURN-002']", "waivers: must be the name of", "tables"),
-    "no file of waivers": ("waivers = 'no.toml'", "waivers: names 'no.toml', which", "memproto waive"),
+    "no file of waivers": ("waivers = 'no.toml'", "waivers: names 'no.toml'", "memproto waive"),
     "a function as a number": ("warm = 3", "warm: must be text, not 3", "module:function"),
     "no colon": ("settle = 'mine.wait'", "settle: names no function", "module:function"),
     "a path for a module": ("settle = './mine.py:wait'", "names no function", "module:function"),
