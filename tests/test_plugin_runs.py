@@ -271,3 +271,11 @@ def test_what_only_the_check_of_another_rule_meets_turns_the_rules_own_item_red(
     assert (rows["MP-RECALL-007"], rows["MP-SHUT-001"]) == ("untestable", "fail")
     assert "1 failed" in found["run"].stdout.splitlines()[-1]
     assert found["run"].stdout.count("\nMP-SHUT-001 (MUST) is violated") == 1
+
+
+def test_a_plugin_of_hooks_alone_is_judged_to_a_whole_verdict(tmp_path):
+    (report,) = reported(tmp_path, "--memproto=tests.hooks_plugin", "-q")["reports"]
+    assert (report["verdict"], report["binding"]) == ("CONFORMANT", "native")
+    warned = {name for name, outcome in outcomes(report).items() if outcome == "warn"}
+    # It stores a block that a host left in a turn, and hooks tell it no context of an agent.
+    assert warned == {"MP-TEXT-004", "MP-CTX-003"}
