@@ -1,5 +1,6 @@
 """What the checks of resources take for a cache, and what for a leak."""
 
+import atexit
 import functools
 
 import pytest
@@ -31,13 +32,43 @@ def run_of(tmp_path):
     """A function that gives a run of a provider that folds by what it is given."""
     with (tmp_path / "wire").open("wb") as file:
 
-        def begin(fold):
-            kind = type("Folds", (Asks,), {"fold": staticmethod(fold)})
+        def begin(fold=_folded, base=Asks):
+            kind = type("Folds", (base,), {"fold": staticmethod(fold)})
             home = tmp_path / "root" / "home"
             home.parent.mkdir()
             return Run(kind, "native", home, Watch(Wire(file.fileno())), Context())
 
         yield begin
+
+
+class Unregisters(Journal):
+    """Its function at exit goes with the session."""
+
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        atexit.register(self.shutdown)
+
+    def shutdown(self):
+        atexit.unregister(self.shutdown)
+        super().shutdown()
+
+
+class KeepsOneEach(Unregisters):
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        atexit.register(len, session_key)
+
+
+def test_a_function_at_exit_that_goes_with_its_session_is_not_left(run_of):
+    resources.sessions_leave_no_handlers(run_of(base=Unregisters))
+
+
+def test_one_of_two_functions_at_exit_is_left(run_of):
+    try:
+        with pytest.raises(Violation, match="a function of atexit"):
+            resources.sessions_leave_no_handlers(run_of(base=KeepsOneEach))
+    finally:
+        atexit.unregister(len)
 
 
 def test_a_bounded_cache_of_questions_is_no_leak(run_of):

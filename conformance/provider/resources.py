@@ -1,6 +1,5 @@
 """Chapter 79: what sessions leave behind in the process."""
 
-import atexit
 import contextlib
 import functools
 import gc
@@ -18,6 +17,7 @@ import psutil
 
 from memproto.testing import locate, routes, vitals
 from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.exitcalls import ExitCalls
 from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised
 
@@ -266,12 +266,15 @@ def _place() -> str:
 
 @check("MP-RES-005")
 def sessions_leave_no_handlers(run: Run) -> None:
-    _judge(run, "handlers at exit and of loggers", _left(run, _handlers))
+    calls = ExitCalls()
+    with calls.watched():
+        left = _left(run, lambda: _handlers(calls))
+    _judge(run, "handlers at exit and of loggers", left)
 
 
-def _handlers() -> Counter[str]:
+def _handlers(calls: ExitCalls) -> Counter[str]:
     loggers: list[Any] = [logging.getLogger(), *logging.root.manager.loggerDict.values()]
-    found: Counter[str] = Counter({"a function of atexit": atexit._ncallbacks()})  # noqa: SLF001 - there is no other count
+    found: Counter[str] = Counter({"a function of atexit": calls.count()})
     for logger in loggers:
         if isinstance(logger, logging.Logger) and logger.handlers:
             found[f"a handler of the logger {logger.name}"] = len(logger.handlers)

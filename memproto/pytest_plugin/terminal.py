@@ -40,7 +40,8 @@ Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
 
 def header(targets: list[Any], noise: Noise) -> list[str]:
     """One line for the machine, and one for each target: what it is, and what was found."""
-    lines = [f"memproto {__version__}, specification {SPEC_VERSION}", f"machine: {noise}"]
+    release = targets[0].order.release if targets else SPEC_VERSION
+    lines = [f"memproto {__version__}, specification {release}", f"machine: {noise}"]
     for target in targets:
         contact = target.judge.contact
         found = f" ({contact.binding}, {contact.origin})" if contact.binding else ""
