@@ -173,9 +173,23 @@ def test_a_newer_report_ends_the_command_with_one_message_and_no_site(tmp_path, 
 
 def test_the_command_says_what_it_wrote(tmp_path, capsys):
     path = tmp_path / "r.json"
-    path.write_text(json.dumps(one("mine")), "utf-8")
+    path.write_text(json.dumps(one("mine", retention="derived")), "utf-8")
     assert cli.main(["board", str(path), "-o", str(tmp_path / "site")]) == 0
-    assert capsys.readouterr().out == f"{tmp_path}/site/index.html: 1 target\n"
+    line, last = capsys.readouterr().out.splitlines()
+    said = "memproto 1.0 · mine · native · retention=derived · kit 0.1.0 · NON-CONFORMANT core"
+    assert (line, last) == (said, f"{tmp_path}/site/index.html: 1 target")
+
+
+def test_the_verdict_line_of_each_target_is_on_the_board_and_on_its_page(site):
+    found = site({"a": one("a<b>", isolates=["user"]), "c": one("c")})
+    texts = {name: Links(text).texts for name, text in found.items()}
+    lines = [
+        f"memproto 1.0 · {said} · kit 0.1.0 · NON-CONFORMANT core"
+        for said in ("a<b> · native · isolates=user", "c · native")
+    ]
+    assert set(lines) <= set(texts["index.html"])
+    assert lines[0] in texts["targets/a-b.html"]
+    assert lines[1] in texts["targets/c.html"]
 
 
 def test_a_site_that_cannot_be_written_is_named_with_the_way_out(tmp_path, capsys):

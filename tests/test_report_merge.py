@@ -2,7 +2,7 @@
 
 import json
 
-from memproto import cli, spec
+from memproto import __version__, cli, spec
 from memproto.report import merging, reading, verifying
 from memproto.testing.outcomes import Outcome, Result
 from tests.made_reports import built, changed, judged, row, saved
@@ -131,6 +131,14 @@ def test_an_extension_is_declared_where_one_shard_saw_it_and_judged_by_all_rows(
     }
 
 
+def test_what_a_target_declared_is_known_from_the_shard_that_it_told():
+    said = {"isolates": ["user"], "retention": "derived"}
+    for shards in ((HALF, OTHER_HALF), (OTHER_HALF, HALF)):
+        one, other = map(shard, shards)
+        [report] = merged(one, changed(other, **said)).document["reports"]
+        assert {key: report.get(key) for key in said} == said
+
+
 def test_merging_again_changes_nothing():
     once = merged(shard(HALF), shard(OTHER_HALF)).document
     assert merged(once).document == once
@@ -147,11 +155,13 @@ def test_the_command_writes_what_can_be_read_and_gates_on_request(tmp_path, caps
     other = saved(tmp_path / "other.json", shard(OTHER_HALF))
     output = tmp_path / "all.json"
     assert cli.main(["merge", str(half), str(other), "-o", str(output), "--gate"]) == 0
-    assert "provider mine: CONFORMANT" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"memproto 1.0 · mine · native · kit {__version__} · CONFORMANT core\n" in said
     assert verifying.faults(reading.read(output)) == []
     assert cli.main(["merge", str(half), "-o", str(output)]) == 0
     assert cli.main(["merge", str(half), "-o", str(output), "--gate"]) == 6
-    assert ", 1" in capsys.readouterr().out
+    left = len(spec.select([], "provider")) - len(spec.select(HALF, "provider"))
+    assert f" · INCOMPLETE core\n  {left} not run\n" in capsys.readouterr().out
 
 
 def test_the_command_ends_with_1_for_a_conflict(tmp_path, capsys):

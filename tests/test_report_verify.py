@@ -1,11 +1,13 @@
 """memproto verify: what does not agree in a report is found, one thing at a time."""
 
+import dataclasses
 import json
 
 import pytest
 
-from memproto import cli, spec
-from memproto.report import document, verifying
+from memproto import __version__, cli, spec
+from memproto.report import document, reading, verifying
+from memproto.testing.contact import Contact
 from tests.made_reports import built, changed, judged, row, saved
 
 
@@ -146,6 +148,43 @@ def test_the_command_says_that_it_proves_nothing_against_forgery(tmp_path, capsy
     assert "it is no proof against forgery" in said
 
 
+def test_the_command_prints_the_verdict_line_of_the_run_where_nothing_is_wrong(tmp_path, capsys):
+    said = {"isolates": ["user"], "retention": "derived"}
+    good = changed(built(judged("hermes:mine", MP_TOOL_002="untestable")), **said)
+    good = json.loads(json.dumps(good))
+    cli.main(["verify", str(saved(tmp_path / "good.json", good))])
+    line = "memproto 1.0 · hermes:mine · native · isolates=user · retention=derived · kit "
+    assert f"{line}{__version__} · INCOMPLETE" in capsys.readouterr().out
+    cli.main(["verify", str(saved(tmp_path / "bad.json", changed(good, verdict="CONFORMANT")))])
+    assert line not in capsys.readouterr().out
+
+
+def test_what_a_foreign_report_is_called_ends_no_line_of_the_command(tmp_path, capsys):
+    found = built(judged("x\n::error::\x1b[2J"))
+    for given in (found, changed(found, verdict="INCOMPLETE")):
+        cli.main(["verify", str(saved(tmp_path / "r.json", given))])
+        said = capsys.readouterr().out
+        assert "x\\n::error::\\x1b[2J" in said
+        assert all(line.isprintable() for line in said.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("declared", "held"),
+    [
+        ({"isolates": ["user", "profile"], "retention": "selective"}, 2),
+        ({"isolates": [], "retention": None}, 1),
+        ({"isolates": "user", "retention": ["derived"]}, 0),
+        ({"isolates": [["user"], "planet"], "retention": "for ever"}, 0),
+        ({}, 0),
+    ],
+)
+def test_a_report_holds_what_was_declared_where_it_means_something(declared, held, tmp_path):
+    target = dataclasses.replace(judged(), contact=Contact("native", capabilities=declared))
+    read = reading.read(saved(tmp_path / "r.json", built(target)))
+    assert len(read["reports"][0].keys() & {"isolates", "retention"}) == held
+    assert verifying.faults(read) == []
+
+
 def test_the_command_ends_with_1_for_a_fault_and_with_4_for_what_is_no_report(tmp_path, capsys):
     bad = changed(built(judged()), verdict="INCOMPLETE")
     assert cli.main(["verify", str(saved(tmp_path / "bad.json", bad))]) == 1
@@ -156,7 +195,6 @@ def test_the_command_ends_with_1_for_a_fault_and_with_4_for_what_is_no_report(tm
 
 
 def test_half_a_surrogate_does_not_change_the_fingerprint_on_its_way_through_a_file(tmp_path):
-    from memproto.report import reading
     from memproto.testing.outcomes import Outcome, Result
 
     result = Result("MP-TURN-002", Outcome.FAIL, "x", "saw \udc80 and \x00", "a.py:1")

@@ -55,6 +55,7 @@ FAULTS = {
     "report/a-score": ("additionalProperties", "$.reports[0]"),
     "report/budget-of-zero": ("exclusiveMinimum", "$.reports[0].operations.recall.budget_s"),
     "report/host-with-binding": ("const", "$.reports[0].binding"),
+    "report/isolates-of-an-unknown-boundary": ("enum", "$.reports[0].isolates[0]"),
     "report/outcome-not-counted": ("required", "$.reports[0].counts"),
     "report/result-without-reproduce": ("required", "$.reports[0].results[0]"),
     "report/short-fingerprint": ("pattern", "$.reports[0].fingerprint"),

@@ -34,7 +34,7 @@ def built(outcomes=None, declared=DECLARED, **facts):
 
 
 def line(outcomes=None, declared=DECLARED, **facts):
-    return verdict_line(built(outcomes, declared, **facts)["reports"][0], declared)
+    return verdict_line(built(outcomes, declared, **facts)["reports"][0])
 
 
 def open_(requirement, reason):
@@ -56,7 +56,7 @@ def show(monkeypatch, pytestconfig):
         reporter._tw.hasmarkup = colour
         reporter.isatty = isatty
         monkeypatch.setattr(TerminalReporter, "verbosity", verbosity)
-        summary.summary(reporter, found, [list(messages)], [DECLARED])
+        summary.summary(reporter, found, [list(messages)])
         return file.getvalue()
 
     return shown
@@ -94,6 +94,14 @@ def test_what_a_provider_declares_cannot_forge_a_verdict():
     said = line([RED], {"retention": "x · CONFORMANT core\nmemproto"})
     assert "\n" not in said
     assert " · CONFORMANT" not in said
+    assert "retention" not in said
+
+
+def test_a_name_in_a_foreign_report_makes_no_line_or_verdict_of_its_own():
+    foreign = built()["reports"][0]
+    said = verdict_line({**foreign, "target": "x\n::error::y · CONFORMANT core\x1b[2J"})
+    assert "x\\n::error::y CONFORMANT core\\x1b[2J · hermes" in said
+    assert said.isprintable()
 
 
 def test_a_run_that_the_kit_failed_in_has_no_verdict():

@@ -304,8 +304,7 @@ class Suite:
             terminal.complain(self.config, f"ERROR: {self.usage}")
         if self.document is not None:
             messages = [target.messages() for target in self.targets]
-            declared = [target.judge.contact.capabilities for target in self.targets]
-            summary.summary(terminalreporter, self.document, messages, declared)
+            summary.summary(terminalreporter, self.document, messages)
 
 
 def _judged(target: Target) -> document.Judged:

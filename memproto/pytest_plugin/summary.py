@@ -42,20 +42,15 @@ _UNBROKEN = 100_000
 _MOST_HOOKS = 3
 
 
-def summary(
-    reporter: Any,
-    document: dict[str, Any],
-    messages: list[list[str]],
-    declared: list[dict[str, Any]],
-) -> None:
+def summary(reporter: Any, document: dict[str, Any], messages: list[list[str]]) -> None:
     """
     Print a block for each target, its verdict last.
 
-    `messages` are those that no item has shown, `declared` what each target said of itself. A
-    quiet run prints those messages and the verdicts, a verbose one every chapter and reason.
+    `messages` are those that no item has shown. A quiet run prints those and the verdicts, a
+    verbose one every chapter and reason.
     """
-    for report, unseen, said in zip(document["reports"], messages, declared, strict=True):
-        Block(reporter, report).write(unseen, said)
+    for report, unseen in zip(document["reports"], messages, strict=True):
+        Block(reporter, report).write(unseen)
     if reporter.verbosity >= 0:
         reporter.write_line(f"exit code {document['exit_code']}")
     _settle_colour(reporter, document)
@@ -78,7 +73,7 @@ class Block:
         self._columns = terminal.width() if reporter.isatty else _UNBROKEN
         self._is_verbose = reporter.verbosity > 0
 
-    def write(self, unseen: list[str], declared: dict[str, Any]) -> None:
+    def write(self, unseen: list[str]) -> None:
         """Print all of it."""
         is_quiet = self._reporter.verbosity < 0
         if not is_quiet:
@@ -94,9 +89,7 @@ class Block:
         for said, is_red in waiver_lines(self._report):
             self._line(f"  {said}", **{"red" if is_red else "yellow": True})
         verdict = self._report["verdict"] or "KIT ERROR"
-        self._line(
-            verdict_line(self._report, declared), bold=True, **{_COLOURS.get(verdict, "red"): True}
-        )
+        self._line(verdict_line(self._report), bold=True, **{_COLOURS.get(verdict, "red"): True})
 
     def _line(self, text: str, **markup: bool) -> None:
         self._reporter.write_line(terminal.writable(text), **markup)

@@ -13,6 +13,7 @@ from typing import Any
 
 from memproto.errors import KitUsageError
 from memproto.report import html, matrix, pages, reading, view
+from memproto.report.verdict_line import verdict_line
 
 #: Characters of a target's name that its page's file name holds.
 _MOST_CHARS = 60
@@ -40,6 +41,11 @@ class Entry:
     def verdict(self) -> str:
         """The verdict, or that the kit failed."""
         return str(self.report["verdict"] or "KIT ERROR")
+
+    @property
+    def line(self) -> str:
+        """The verdict line, as a run prints it last."""
+        return verdict_line(self.report)
 
 
 def write(paths: Iterable[Path], site: Path, *, spec_url: str = "") -> list[Entry]:

@@ -33,17 +33,21 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from memproto.report import reading, verifying
+    from memproto.report import reading, verifying, view
+    from memproto.report.verdict_line import verdict_line
 
     document = reading.read(options.report)
     faults = verifying.faults(document)
     results = sum(len(report["results"]) for report in document["reports"])
     for text in faults:
-        _tell(f"{options.report}: {text}")
+        _tell(f"{options.report}: {view.one_line(text)}")
     said = (
         f"{len(faults)} faults" if faults else "agrees with its schema, catalogue and fingerprint"
     )
     _tell(f"{options.report}: {len(document['reports'])} reports, {results} results: {said}")
+    # A verdict that its own results deny is not repeated.
+    for report in () if faults else document["reports"]:
+        _tell(verdict_line(report))
     _tell(_PROOF)
     return _FOUND if faults else _GOOD
 
@@ -79,7 +83,8 @@ def _add_merge(parser: argparse.ArgumentParser) -> None:
 
 
 def _merge(options: argparse.Namespace) -> int:
-    from memproto.report import document, merging, reading
+    from memproto.report import document, merging, reading, view
+    from memproto.report.verdict_line import verdict_line
 
     read = [(str(path), reading.read(path)) for path in options.reports]
     found = merging.merge(read)
@@ -87,15 +92,11 @@ def _merge(options: argparse.Namespace) -> int:
     for name in found.repeated:
         _tell(f"{name}: holds nothing that another file does not hold")
     for text in found.conflicts:
-        _tell(f"conflict: {text}; the worse one stands")
+        _tell(f"conflict: {view.one_line(text)}; the worse one stands")
     reports = found.document["reports"]
     for report in reports:
         left = report["counts"]["not_run"]
-        verdict = report["verdict"] or "KIT ERROR"
-        _tell(
-            f"{report['side']} {report['target']}: {verdict}"
-            + (f", {left} not run" if left else "")
-        )
+        _tell(verdict_line(report) + (f"\n  {left} not run" if left else ""))
     _tell(f"{options.output}: {len(reports)} reports of {len(read)} files")
     if options.gate:
         return int(found.document["exit_code"]) or (_FOUND if found.conflicts else _GOOD)

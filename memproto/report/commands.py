@@ -43,10 +43,15 @@ def _board(options: argparse.Namespace) -> int:
         options.output,
         lambda: board.write(options.reports, options.output, spec_url=options.spec_url),
     )
-    sys.stdout.write(
-        f"{options.output / 'index.html'}: {len(entries)} target{'s' * (len(entries) != 1)}\n"
-    )
+    for entry in entries:
+        _tell(entry.line)
+    _tell(f"{options.output / 'index.html'}: {len(entries)} target{'s' * (len(entries) != 1)}")
     return 0
+
+
+def _tell(text: str) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
 def _written(output: Path, write: Any) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from memproto import spec
+from memproto.report.view import one_line
 from memproto.testing.outcomes import Outcome
 
 Kind = Literal["red", "disappeared", "green", "appeared", "changed"]
@@ -139,7 +140,7 @@ def _is_red(report: dict[str, Any] | None, row: dict[str, Any] | None) -> bool:
 
 def as_text(found: Comparison) -> str:
     """The changes for a terminal."""
-    lines = [f"{name}: {_both(*verdicts)}" for name, verdicts in found.verdicts.items()]
+    lines = [f"{one_line(name)}: {_both(*verdicts)}" for name, verdicts in found.verdicts.items()]
     for kind, title in TITLES.items():
         changes = found.of(kind)
         lines += [f"{title}: {len(changes)}"] if changes else []
@@ -148,9 +149,9 @@ def as_text(found: Comparison) -> str:
 
 
 def _line(change: Change) -> str:
-    head = f"  {change.id} ({change.target}): {change.before or 'absent'} -> "
+    head = f"  {change.id} ({one_line(change.target)}): {change.before or 'absent'} -> "
     observed = change.row["observed"] if change.kind == "red" else None
-    said = " ".join(str(observed).split()) if observed else ""
+    said = one_line(" ".join(str(observed).split())) if observed else ""
     return f"{head}{change.after or 'absent'}" + (f": {said}" if said else "")
 
 

@@ -85,6 +85,7 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
         "profile": order.profile,
         "verdict": verdicts.verdict(rows, strict=facts.strict),
         "counts": verdicts.counts(rows),
+        **_declared(judged.contact),
         "extensions": _extensions(judged.contact, final),
         "results": rows,
         "seed": order.seed,
@@ -119,6 +120,19 @@ def _waivers(book: waivers.Book, results: list[Result]) -> dict[str, Any]:
         "faults": [dataclasses.asdict(fault) for fault in faults],
         "notes": [dataclasses.asdict(note) for note in book.notes(results)],
     }
+
+
+def _declared(contact: Contact) -> dict[str, Any]:
+    """`isolates` and `retention`, where they were declared with values that there are."""
+    known = spec.schema("capabilities")["properties"]
+    boundaries = known["isolates"]["items"]["enum"]
+    isolates, retention = map(contact.capabilities.get, ("isolates", "retention"))
+    found: dict[str, Any] = {}
+    if isinstance(isolates, list) and all(name in boundaries for name in isolates):
+        found["isolates"] = sorted(set(isolates))
+    if retention in known["retention"]["enum"]:
+        found["retention"] = retention
+    return found
 
 
 def _extensions(contact: Contact, results: dict[str, Result]) -> dict[str, dict[str, Any]]:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.report import pages, view
+from memproto.report.verdict_line import verdict_line
 
 #: What stands in a title of several targets before it is cut.
 _MOST_NAMES = 3
@@ -23,7 +24,11 @@ def render(document: dict[str, Any], *, reply: str = "", home: str = "") -> str:
 
     """
     cleaned = view.clean(document)
-    targets = [view.target(item, place) for place, item in enumerate(cleaned["reports"], 1)]
+    reports = cleaned["reports"]
+    targets = [
+        {**view.target(item, place), "line": verdict_line(item)}
+        for place, item in enumerate(reports, 1)
+    ]
     return pages.render(
         "report.html.j2",
         ("base.css",),

@@ -13,6 +13,7 @@ from typing import Any
 from memproto import spec
 from memproto.report import times, verdicts
 from memproto.report.document import fingerprint
+from memproto.report.verdict_line import DECLARED
 from memproto.testing import outcomes
 from memproto.testing.outcomes import Outcome, Result
 
@@ -96,6 +97,7 @@ def _together(shards: list[dict[str, Any]]) -> dict[str, Any]:
         "binding": next((item["binding"] for item in shards if item["binding"]), None),
         "verdict": verdicts.verdict(rows, strict=bool(first.get("strict", False))),
         "counts": verdicts.counts(rows),
+        **_declared(shards),
         "extensions": _extensions(shards, rows),
         "results": rows,
         # What no shard ran is missing now: it was not left out on purpose.
@@ -106,6 +108,12 @@ def _together(shards: list[dict[str, Any]]) -> dict[str, Any]:
         **_costs(shards),
     }
     return {**report, "fingerprint": fingerprint(report)}
+
+
+def _declared(shards: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the target declared of itself, from the first shard that it told."""
+    told = [{key: item[key] for key in DECLARED if key in item} for item in shards]
+    return next(filter(None, told), {})
 
 
 def _rows(shards: list[dict[str, Any]]) -> list[dict[str, Any]]:

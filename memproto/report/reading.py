@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from memproto import spec
 from memproto.errors import MissingPackage, UnreadableReport
-from memproto.report import positions
+from memproto.report import positions, view
 
 #: The form of the documents that this kit writes and reads.
 FORMAT = 1
@@ -116,7 +116,7 @@ def _check_schema(path: Path, text: str, document: Any) -> None:
         return
     at = list(error.absolute_path)
     where = f"{path}:{positions.line_of(text, at)}"
-    fault = f"{error.json_path} {_short(error.message)}"
+    fault = view.one_line(f"{error.json_path} {_short(error.message)}")
     raise UnreadableReport(where, fault, _repair(document))
 
 
@@ -129,7 +129,8 @@ def _repair(document: dict[str, Any]) -> str:
     others = sorted(kits - {__version__})
     if not others:
         return f"a report is not edited by hand; {_AGAIN}"
-    return f"it was written by kit {', '.join(others)}, and this is {__version__}: use that one"
+    shown = view.one_line(", ".join(others))
+    return f"it was written by kit {shown}, and this is {__version__}: use that one"
 
 
 def _short(text: str) -> str:

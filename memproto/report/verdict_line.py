@@ -3,6 +3,7 @@
 from typing import Any
 
 from memproto import spec
+from memproto.report.view import one_line
 from memproto.testing.outcomes import OPEN, Outcome, Verdict
 
 #: What a verdict is due to: the outcomes that make it, of which one is enough.
@@ -13,10 +14,10 @@ _DECIDING = {
 }
 
 #: What a provider declared that says how its verdict is to be read.
-_DECLARED = ("isolates", "retention")
+DECLARED = ("isolates", "retention")
 
 
-def verdict_line(report: dict[str, Any], declared: dict[str, Any]) -> str:
+def verdict_line(report: dict[str, Any]) -> str:
     """
     `memproto SPEC · TARGET · BINDING · isolates=... · retention=... · kit KIT · VERDICT PARTS`.
 
@@ -25,14 +26,18 @@ def verdict_line(report: dict[str, Any], declared: dict[str, Any]) -> str:
     is violated, or what stayed open. A narrowed run has none and says so.
     """
     binding = report["binding"] or report["side"]
-    said = [f"{key}={_value(declared[key])}" for key in _DECLARED if declared.get(key)]
-    parts = (f"memproto {report['spec']}", report["target"], binding, *said)
-    return " · ".join((*parts, f"kit {report['kit']}", _verdict(report)))
+    said = [f"{key}={_value(report[key])}" for key in DECLARED if report.get(key)]
+    parts = (f"memproto {report['spec']}", _one_part(report["target"]), binding, *said)
+    return " · ".join((*parts, f"kit {_one_part(report['kit'])}", _verdict(report)))
 
 
-def _value(value: Any) -> str:
-    words = sorted(map(str, value)) if isinstance(value, list | tuple | set) else [str(value)]
-    return ",".join("".join(c for c in word if c.isalnum() or c in "-_") for word in words)
+def _value(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else ",".join(sorted(value))
+
+
+def _one_part(text: str) -> str:
+    """A name as one part of the line, whatever it holds: it makes no verdict of its own."""
+    return one_line(text).replace(" · ", " ")
 
 
 def _verdict(report: dict[str, Any]) -> str:
@@ -48,9 +53,10 @@ def parts(report: dict[str, Any]) -> list[str]:
     if report["side"] == "host" or report["verdict"] is None:
         return []
     deciding = _DECIDING[Verdict(report["verdict"])]
+    known = spec.requirements()
     found = {
-        spec.requirement(row["id"]).extension or "core"
+        known[row["id"]].extension or "core"
         for row in report["results"]
-        if row["outcome"] in deciding
+        if row["outcome"] in deciding and row["id"] in known
     }
     return [name for name in ("core", *report["extensions"]) if name in found]

@@ -74,6 +74,11 @@ def clean(value: Any) -> Any:
     return [clean(item) for item in value] if isinstance(value, list) else value
 
 
+def one_line(text: str) -> str:
+    """A text of a report in one line of a terminal or a job's output, which it cannot end."""
+    return printable(text).replace("\n", "\\n")
+
+
 def word(outcome: str) -> str:
     """An outcome as a reader says it."""
     return outcome.replace("_", " ")
