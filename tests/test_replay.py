@@ -1,6 +1,7 @@
 """Replay scripts: what they are made of, and what they do by themselves."""
 
 import ast
+import dataclasses
 import json
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 from memproto import replay
 from memproto.report import message
-from memproto.testing import calls, replay_text, replays, story
+from memproto.testing import calls, replay_text, replays, story, withheld
 from memproto.testing.contact import Contact, Order
 from memproto.testing.facts import Fact
 from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
@@ -257,11 +258,35 @@ def test_a_call_that_cannot_be_written_down_is_refused(tmp_path):
 
 
 def test_a_script_that_would_tell_a_credential_is_not_written(tmp_path):
-    settings = Settings(env={"MY_KEY": "Velbella"})
-    scripts = replays.Scripts(order(tmp_path, settings=settings), Contact("native"), tmp_path)
     with pytest.raises(ValueError, match="environment"):
-        scripts.write(tmp_path / "x.py", LOST, STORY, STORY.calls, Sight("lacks", 31, "Velbella"))
+        scripts(tmp_path, {"MY_KEY": "Velbella"}).write(
+            tmp_path / "x.py", LOST, STORY, STORY.calls, LACKS
+        )
     assert not (tmp_path / "x.py").exists()
+
+
+def scripts(tmp_path, env):
+    """Those of a target whose settings give it the variables `env`."""
+    asked, contact = order(tmp_path, settings=Settings(env=env)), Contact("native")
+    outlet = withheld.Outlet(asked, contact, tmp_path)
+    return replays.Scripts(asked, contact, tmp_path, outlet.text)
+
+
+def test_a_script_tells_of_what_was_observed_no_more_than_a_report_does(tmp_path):
+    said = f"{LOST.observed}; refused key-of-ines at {tmp_path}/memory/a.db"
+    path = tmp_path / "x.py"
+    lost = dataclasses.replace(LOST, observed=said)
+    scripts(tmp_path, {"MY_KEY": "key-of-ines"}).write(path, lost, STORY, STORY.calls, LACKS)
+    shown = path.read_text("utf-8")
+    assert "refused [MY_KEY hidden] at $home/a.db" in shown
+    assert "key-of-ines" not in shown
+    assert str(tmp_path) not in shown
+
+
+def test_a_value_of_the_environment_that_stands_anywhere_is_no_reason_to_write_none(tmp_path):
+    path = tmp_path / "x.py"
+    scripts(tmp_path, {"MY_DEBUG": "1"}).write(path, LOST, STORY, STORY.calls, LACKS)
+    assert path.exists()
 
 
 # -- what a script does ----------------------------------------------------------------------------

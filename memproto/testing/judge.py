@@ -61,7 +61,7 @@ class Judge:
         self._children = Children(order, self.contact, self.deaths, self._root)
         self._service = service.Service(order.settings, order.directory, self._root, order.scale)
         self._outlet = withheld.Outlet(order, self.contact, self._root)
-        self._scripts = replays.Scripts(order, self.contact, self._root)
+        self._scripts = replays.Scripts(order, self.contact, self._root, self._outlet.text)
         self._grace_s = _GRACE_S
         self._aftermath = aftermath.Aftermath(order.scale)
 

@@ -2,11 +2,12 @@
 
 import dataclasses
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
 from memproto import spec
-from memproto.testing import replay_text, sandbox, story
+from memproto.testing import replay_text, sandbox, story, withheld
 from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
 from memproto.testing.process import Answer
@@ -35,11 +36,16 @@ class Scripts:
 
     Guarantees:
         A script that is kept was run in a process of its own, and showed the violation there.
-        It holds no value of the environment.
+        It holds no value of the environment that is long enough to be nobody else's, and tells of
+        what was expected and observed no more than a report does.
     """
 
-    def __init__(self, order: Order, contact: Contact, root: Path) -> None:
+    def __init__(
+        self, order: Order, contact: Contact, root: Path, readable: Callable[[str], str]
+    ) -> None:
+        """`readable` makes of a text about a result what anybody may read."""
         self._order, self._contact, self._root = order, contact, root
+        self._readable = readable
         self._tries = 0
 
     def attached(self, results: list[Result], answer: Answer) -> list[Result]:
@@ -96,8 +102,11 @@ class Scripts:
             ValueError: One cannot be written down, or would tell a value of the environment.
 
         """
+        told = {name: self._readable(getattr(result, name)) for name in ("expected", "observed")}
+        result = dataclasses.replace(result, **told)
         text = replay_text.script(result, self._order, heard, calls, seen)
-        if any(value in text for value in self._order.settings.env.values() if value):
+        values = self._order.settings.env.values()
+        if any(value in text for value in values if len(value) >= withheld.SHORTEST):
             raise ValueError("a value of the environment")
         path.write_text(text, encoding="utf-8")
 

@@ -27,7 +27,7 @@ _CREDENTIAL = re.compile(
 )
 
 #: Values that are shorter stand for too much else.
-_SHORTEST = 6
+SHORTEST = 6
 
 #: A credential that was cut off is known by most of it, and by so much at least.
 _LEAST_PART = 12
@@ -140,7 +140,7 @@ def _secrets(settings: Settings, contact: Contact) -> dict[str, str]:
     for variables in (settings.env, contact.service.get("env", {})):
         found |= {value: name for name, value in variables.items() if _CREDENTIAL.search(name)}
     found |= {settings.env[name]: name for name in settings.from_env if name in settings.env}
-    return {value: name for value, name in found.items() if len(value.strip()) >= _SHORTEST}
+    return {value: name for value, name in found.items() if len(value.strip()) >= SHORTEST}
 
 
 def _named(table: Any, above: str = "") -> Iterator[tuple[str, str]]:
