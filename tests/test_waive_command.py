@@ -114,10 +114,15 @@ def test_a_file_that_can_take_no_table_stays_as_it_is(tmp_path, text, capsys):
     assert "fix:" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("reason", ['say "no" \\ to\n[MP-NAME-001]', "tab\tand é and 寿"])
+@pytest.mark.parametrize("reason", ['say "no" \\ to\n[MP-NAME-001]', "tab\tand é and 寿", "del \x7f here"])
 def test_a_reason_is_any_text(tmp_path, reason):
     assert waive(RULE, reason=reason) == 0
     assert entry(tmp_path / "waivers.toml")["reason"] == reason
+
+
+def test_half_a_surrogate_in_a_reason_is_written_as_its_code(tmp_path):
+    assert waive(RULE, reason="the file a\udcff is not read") == 0
+    assert entry(tmp_path / "waivers.toml")["reason"] == "the file a\\udcff is not read"
 
 
 @pytest.mark.parametrize(

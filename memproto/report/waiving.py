@@ -123,7 +123,11 @@ def _entry(head: Sequence[str], key: str, value: dict[str, Any]) -> str:
 
 
 def _written(value: Any) -> str:
-    return str(value) if isinstance(value, dt.date) else json.dumps(value, ensure_ascii=False)
+    """A value of TOML: half a surrogate pair, which a text of TOML cannot hold, as its code."""
+    if isinstance(value, dt.date):
+        return str(value)
+    text = str(value).encode("utf-8", "backslashreplace").decode()
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _joined(text: str, entries: list[str]) -> str:
