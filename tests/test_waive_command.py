@@ -114,7 +114,9 @@ def test_a_file_that_can_take_no_table_stays_as_it_is(tmp_path, text, capsys):
     assert "fix:" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("reason", ['say "no" \\ to\n[MP-NAME-001]', "tab\tand é and 寿", "del \x7f here"])
+@pytest.mark.parametrize(
+    "reason", ['say "no" \\ to\n[MP-NAME-001]', "tab\tand é and 寿", "del \x7f here"]
+)
 def test_a_reason_is_any_text(tmp_path, reason):
     assert waive(RULE, reason=reason) == 0
     assert entry(tmp_path / "waivers.toml")["reason"] == reason
