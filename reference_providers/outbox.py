@@ -12,12 +12,17 @@ import fcntl
 import json
 import os
 import threading
+import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 _ENTRY, _PART, _REFUSED = ".json", ".part", "refused"
+
+#: What is half written for so long was left by a process that died; one that is younger may be
+#: about to be locked by its writer.
+_LEFT_S = 60.0
 
 
 class OutboxFull(OSError):
@@ -63,11 +68,17 @@ class Entry:
         return False
 
     def _is_read(self) -> bool:
-        with contextlib.suppress(OSError, ValueError):
-            content = json.loads(self._path.read_bytes())
-            if isinstance(content, dict):
-                self.content = content
-                return True
+        content = None
+        try:
+            with contextlib.suppress(ValueError):
+                content = json.loads(self._path.read_bytes())
+        except OSError:
+            # Too many open files, say: that tells nothing about what is in it.
+            self.release()
+            return False
+        if isinstance(content, dict):
+            self.content = content
+            return True
         self.refuse()
         return False
 
@@ -180,7 +191,8 @@ def _remove_left(part: Path) -> None:
     with contextlib.suppress(OSError):
         file = os.open(part, os.O_RDONLY)
         try:
-            if _is_locked(file):
+            is_old = time.time() - os.fstat(file).st_mtime > _LEFT_S
+            if is_old and _is_locked(file):
                 part.unlink(missing_ok=True)
         finally:
             os.close(file)

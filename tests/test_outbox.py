@@ -78,10 +78,28 @@ def test_a_damaged_entry_is_put_aside_and_the_others_are_served(tmp_path, damage
     assert len(list((tmp_path / "refused").iterdir())) == 1
 
 
-def test_what_was_half_written_is_no_entry_and_is_removed(tmp_path):
-    (tmp_path / "000000000001-x.part").write_bytes(b'{"te')
+def test_an_entry_that_cannot_be_read_now_stays_where_it_is(tmp_path, monkeypatch):
+    outbox = Outbox(tmp_path)
+    _put(outbox, "kept")
+    with monkeypatch.context() as full:
+        full.setattr(Path, "read_bytes", _too_many_open_files)
+        assert _texts(outbox) == []
+    assert _texts(outbox) == ["kept"]
+
+
+def _too_many_open_files(path):
+    raise OSError("too many open files")
+
+
+def test_what_was_half_written_long_ago_is_no_entry_and_is_removed(tmp_path):
+    left = tmp_path / "000000000001-x.part"
+    left.write_bytes(b'{"te')
+    fresh = tmp_path / "000000000002-y.part"
+    fresh.write_bytes(b'{"te')
+    os.utime(left, (0.0, 0.0))
     assert _texts(Outbox(tmp_path)) == []
-    assert list(tmp_path.iterdir()) == []
+    # Another process may be writing it.
+    assert list(tmp_path.iterdir()) == [fresh]
 
 
 def test_a_full_journal_takes_nothing_more(tmp_path):

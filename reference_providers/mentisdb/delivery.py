@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from memproto.errors import Rejected, TooLarge, Unavailable, WriteRefused
 from memproto.reference_providers.outbox import Entry, Outbox, OutboxFull
@@ -65,9 +65,9 @@ class Delivery:
         """How many accepted thoughts of this home are not confirmed."""
         return self._outbox.count()
 
-    def keep(self, parcels: Sequence[Parcel], budget_s: float) -> None:
+    def keep(self, parcels: Sequence[Parcel], budget_s: float) -> bool:
         """
-        Accept parcels: they are stored when this returns, or wait in the home.
+        Accept parcels: whether they are stored when this returns, or wait in the home.
 
         Raises:
             Rejected: The daemon refuses one; it does not wait. `TooLarge` where it is too long.
@@ -78,8 +78,7 @@ class Delivery:
         held: list[tuple[Parcel, Entry | None]] = []
         try:
             held.extend((parcel, self._put(parcel)) for parcel in parcels)
-            with self._lock:
-                self._send_all(held, time.monotonic() + budget_s)
+            return self._send_all(held, time.monotonic() + budget_s)
         except (Rejected, TooLarge, WriteRefused):
             for _, entry in held:
                 if entry is not None:
@@ -99,16 +98,29 @@ class Delivery:
             # It is accepted only if the daemon confirms it.
             return None
 
-    def _send_all(self, held: Sequence[tuple[Parcel, Entry | None]], ends: float) -> None:
+    def _send_all(self, held: Sequence[tuple[Parcel, Entry | None]], ends: float) -> bool:
         try:
-            self._is_to_be_asked()
-            mine = {entry.name for _, entry in held if entry is not None}
-            self._send_older(mine, ends)
-            for parcel, entry in held:
-                self._send_own(parcel, entry, ends)
+            with self._turn(ends):
+                self._is_to_be_asked()
+                mine = {entry.name for _, entry in held if entry is not None}
+                self._send_older(mine, ends)
+                for parcel, entry in held:
+                    self._send_own(parcel, entry, ends)
         except Unavailable:
             if any(entry is None for _, entry in held):
                 raise
+            return False
+        return True
+
+    @contextlib.contextmanager
+    def _turn(self, ends: float) -> Iterator[None]:
+        """One thread sends at a time; to wait for another is time of the hook."""
+        if not self._lock.acquire(timeout=max(0.0, ends - time.monotonic())):
+            raise _OutOfTime("another hook is sending")
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _is_to_be_asked(self) -> None:
         if self._standing.is_resting():
@@ -164,8 +176,9 @@ class Delivery:
 
     def flush(self, budget_s: float) -> None:
         """Send what waits, as far as the daemon takes it in this time; raises nothing."""
-        with self._lock, contextlib.suppress(Unavailable, OSError):
-            self._send_older(set(), time.monotonic() + budget_s)
+        ends = time.monotonic() + budget_s
+        with contextlib.suppress(Unavailable, OSError), self._turn(ends):
+            self._send_older(set(), ends)
 
     def _send_older(self, mine: set[str], ends: float) -> None:
         """What waits of this chain, and then what waits of others of this home."""

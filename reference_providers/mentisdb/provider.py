@@ -234,7 +234,7 @@ class MentisDbMemoryProvider:
         return [dict(schema) for schema in tool.SCHEMAS]
 
     def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
-        """Serve one call within 20 s; everything that goes wrong is an answer."""
+        """Serve one call within 10 s; everything that goes wrong is an answer."""
         session, _ = self._opened()
         return tool.call(session.search, session.learn, tool_name, args)
 

@@ -75,7 +75,10 @@ class Recall:
             try:
                 return self._daemon.ranked(question, limit, budget_s)
             except NoRoute:
-                self._has_ranks = False
+                found = self._by_words(question, limit, ends)
+                # Something answers, and has found a thing: an older daemon, and no other port.
+                self._has_ranks = not found
+                return found
         return self._by_words(question, limit, ends)
 
     def _by_words(self, question: str, limit: int, ends: float) -> list[Thought]:

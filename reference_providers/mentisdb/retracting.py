@@ -38,7 +38,7 @@ def current(daemon: Daemon, found: Iterable[Thought], budget_s: float) -> list[T
         Unavailable: It does not answer.
 
     """
-    shown = [thought for thought in found if MARK not in tags(thought)]
+    shown = [thought for thought in found if not _is_retraction(thought)]
     names = {f"{OVER}{entry_id(one)}" for one in shown if _is_entry(one)}
     if not names:
         return shown
@@ -47,6 +47,12 @@ def current(daemon: Daemon, found: Iterable[Thought], budget_s: float) -> list[T
     later = daemon.tagged(names, budget_s)
     over = names.intersection(tag for thought in later for tag in tags(thought))
     return [thought for thought in shown if f"{OVER}{entry_id(thought)}" not in over]
+
+
+def _is_retraction(thought: Thought) -> bool:
+    # A model, or another client of the chain, may file something under the same word.
+    names = tags(thought)
+    return MARK in names and any(tag.startswith(OVER) for tag in names)
 
 
 def _is_entry(thought: Thought) -> bool:

@@ -54,12 +54,14 @@ class Session:
         """A message as it is asked for; "" where there is nothing to ask."""
         return " ".join(stored(text).split())
 
-    def keep(self, parcels: Sequence[Parcel], budget_s: float | None = None) -> None:
-        """Accept thoughts. Raises as `Delivery.keep`."""
+    def keep(self, parcels: Sequence[Parcel], budget_s: float | None = None) -> bool:
+        """Accept thoughts; whether the daemon has them. Raises as `Delivery.keep`."""
+        is_stored = True
         if parcels:
-            self.delivery.keep(parcels, WRITE_S if budget_s is None else budget_s)
+            is_stored = self.delivery.keep(parcels, WRITE_S if budget_s is None else budget_s)
         # What was prepared before does not hold it.
         self.recall.drop()
+        return is_stored
 
     def extract(self, parcels: Sequence[Parcel]) -> None:
         """Accept those that are not stored yet. Raises as `Delivery.keep`."""
@@ -104,8 +106,7 @@ class Session:
 
     def learn(self, content: str, kind: str, tags: list[str]) -> bool:
         """Accept what a tool keeps; whether the daemon has it. Raises as `Delivery.keep`."""
-        self.keep(self.maker.lesson(content, kind, tags))
-        return not self.standing.fault
+        return self.keep(self.maker.lesson(content, kind, tags))
 
     def status(self) -> dict[str, Any]:
         """As in `schemas/recall-status.schema.json`."""

@@ -123,7 +123,8 @@ def test_what_was_not_answered_is_sent_again_once_the_daemon_has_answered_for_a_
         memory.on_turn_complete("one", "")
         server.turn(modes.forward)
         memory._session.standing.served()
-        memory.on_turn_complete("two", "")
+        kept = json.loads(memory.handle_tool_call("mentisdb_store", {"content": "two"}))
+        assert kept["status"] == "queued until the daemon answers"
         assert _stored(standin) == []
         monkeypatch.setattr(delivery, "_CALM_S", 0.0)
         memory._session.delivery._calm_at = 0.0

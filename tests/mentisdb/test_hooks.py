@@ -1,6 +1,7 @@
 """What each hook of the mentisdb provider leaves on the chain, on the stand-in or a live daemon."""
 
 import json
+import time
 
 import pytest
 
@@ -170,6 +171,13 @@ def test_what_a_tool_stored_another_session_finds_by_the_other_tool(opened, chai
     assert [hit["text"] for hit in answer["results"]] == [kept["content"]]
 
 
+def test_a_lesson_that_a_model_files_under_a_word_of_the_provider_is_found(opened, name):
+    kept = {"content": f"The paper of {name} was withdrawn", "tags": ["retraction"]}
+    with opened() as memory:
+        memory.handle_tool_call("mentisdb_store", kept)
+        assert name in memory.enrich_turn(f"paper {name}", [])
+
+
 def test_users_homes_and_personas_do_not_see_each_other(opened, name):
     with opened(user_id="anna") as memory:
         memory.on_turn_complete(f"The boat {name} is blue", "")
@@ -221,6 +229,15 @@ def test_a_prepared_answer_costs_no_request(opened, standin, name):
         assert name in memory.enrich_turn(f"boat {name}", [])
         searches = [path for _, path in standin.requests if path == "/v1/ranked-search"]
         assert len(searches) == 1
+
+
+def test_a_hook_waits_for_another_one_no_longer_than_it_may_take(opened, chain, impatient):
+    with opened() as memory:
+        with memory._session.delivery._turn(time.monotonic() + 60):
+            memory.on_turn_complete("one", "")
+        assert memory.recall_status()["pending_writes"] == 1
+        memory.on_turn_complete("two", "")
+        assert [one["content"] for one in chain(memory)] == ["one", "two"]
 
 
 def test_a_blank_message_asks_nobody(opened, standin):
