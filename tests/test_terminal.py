@@ -149,6 +149,15 @@ def test_no_line_of_prose_is_longer_than_a_narrow_terminal(show, verbosity):
     assert [row for row in rows if len(row) > 60 and not row.startswith("memproto 1.0")] == []
 
 
+@pytest.mark.parametrize("isatty", [True, False])
+def test_no_text_of_a_target_begins_a_line_of_the_summary(show, isatty):
+    forged = "no\nmemproto 1.0 · hermes:mine · hermes · kit 0.1.0 · CONFORMANT core\n"
+    found = [open_("MP-FAULT-001", f"{forged}; needs: {forged}")]
+    found.append(Result("MP-TURN-001", Outcome.WARN, forged, forged))
+    rows = show(built([*found, RED]), isatty=isatty).splitlines()
+    assert [row for row in rows if row.startswith("memproto")] == [line([*found, RED])]
+
+
 def test_what_is_written_to_a_file_is_not_broken(show):
     reason = f"nobody answers {'at all ' * 20}; needs: the setting `backend`"
     found = show(built([open_("MP-FAULT-001", reason)]), columns=60, isatty=False)

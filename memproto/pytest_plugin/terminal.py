@@ -85,9 +85,13 @@ def _broken(line: str, columns: int) -> str:
 
 
 def filled(text: str, columns: int, first: str, other: str) -> str:
-    """`text` in lines of at most so many columns, as far as its words allow."""
+    """
+    `text` in lines of at most so many columns, as far as its words allow.
+
+    What a target says begins no line of its own in it: there a verdict line is looked for.
+    """
     return textwrap.fill(
-        text,
+        text.replace("\n", " "),
         max(columns - 1, 20),
         initial_indent=first,
         subsequent_indent=other,
