@@ -11,7 +11,7 @@ PAGES = sorted(
         *ROOT.glob("docs/*.md"),
         *ROOT.glob("spec/v1/*.md"),
         *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")),
-        ROOT / "CHANGELOG.md",
+        *(ROOT / name for name in ("CHANGELOG.md", "spec/CHANGELOG.md")),
     ]
 )
 
