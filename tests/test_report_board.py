@@ -8,7 +8,7 @@ import pytest
 
 from memproto import cli
 from memproto.errors import KitUsageError, UnreadableReport
-from memproto.report import board
+from memproto.report import board, matrix
 from tests import reports
 
 
@@ -120,6 +120,23 @@ def test_a_target_that_is_there_twice_is_told_apart_by_its_reports(site):
     texts = Links(found["index.html"]).texts
     assert {"mine (new)", "mine (old)"} <= set(texts)
     assert {"targets/mine-new.html", "targets/mine-old.html"} <= set(found)
+
+
+def test_reports_of_one_name_keep_their_own_rows_in_any_order(tmp_path):
+    shown = [one("mine"), one("mine", reports.row()), one("mine", reports.row(outcome="warn"))]
+    paths = [tmp_path / f"{at}" / "report.json" for at in range(2)]
+    both = reports.whole(*(item["reports"][0] for item in shown[:2]))
+    for path, document in zip(paths, (both, shown[2]), strict=True):
+        path.parent.mkdir()
+        path.write_text(json.dumps(document), "utf-8")
+    entries = board.read(paths)
+    assert [item.label for item in entries] == [
+        *("mine (report)", "mine (report, 2)", "mine (report, 3)")
+    ]
+    [chapter] = matrix.side("provider", entries)["chapters"]
+    cells = [row["cells"][0]["outcome"] for row in chapter["rows"]]
+    assert cells == [item.report["results"][0]["outcome"] for item in entries]
+    assert board.render(board.read(paths[::-1])) == board.render(entries)
 
 
 def test_names_that_are_no_file_names_stay_below_the_site(tmp_path, site):

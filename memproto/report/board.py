@@ -7,6 +7,7 @@ matters to whom, the reader decides. The same reports give the same bytes.
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,8 @@ class Entry:
     One target of one report.
 
     Attributes:
-        label: Unique on the board: the target, and its report's file where it is there twice.
+        label: Unique on its side of the board: the target, with its report's file and a number
+            where it is there twice.
         page: Its page, relative to the site.
         report: As in the file, with printable texts.
         reply: What its author says, or "".
@@ -83,7 +85,7 @@ def read(paths: Iterable[Path]) -> list[Entry]:
     if not found:
         fix = "name reports of runs that judged something"
         raise KitUsageError("memproto board", "no report holds a target", fix)
-    found.sort(key=lambda item: (item[0]["side"] == "host", _alphabetical(item[0]), item[1]))
+    found.sort(key=_place)
     return _entries(found)
 
 
@@ -104,16 +106,25 @@ def _page(entry: Entry) -> str:
     return html.render(document, reply=entry.reply, home="../index.html")
 
 
-def _alphabetical(report: dict[str, Any]) -> tuple[str, str]:
-    return report["target"].casefold(), report["target"]
+def _place(item: tuple[dict[str, Any], str, str]) -> tuple[Any, ...]:
+    """Providers first, by the alphabet; what is alike in all of it has still one order."""
+    report, stem, _ = item
+    target = report["target"]
+    return report["side"] == "host", target.casefold(), target, stem, report["fingerprint"]
 
 
 def _entries(found: list[tuple[dict[str, Any], str, str]]) -> list[Entry]:
     named = [(report["side"], report["target"]) for report, _, _ in found]
     taken: set[str] = set()
+    met: Counter[tuple[str, str]] = Counter()
     entries = []
     for (report, stem, reply), name in zip(found, named, strict=True):
-        label = report["target"] if named.count(name) == 1 else f"{report['target']} ({stem})"
+        label = report["target"]
+        if named.count(name) > 1:
+            # Two files may have one name, and one file two reports on a target.
+            met[label, stem] += 1
+            number = met[label, stem]
+            label = f"{label} ({stem})" if number == 1 else f"{label} ({stem}, {number})"
         entries.append(Entry(label, f"targets/{_slug(label, taken)}.html", report, reply))
     return entries
 

@@ -30,7 +30,7 @@ class Shown(Protocol):
 
     @property
     def label(self) -> str:
-        """Unique on the board."""
+        """Unique on its side of the board."""
         ...
 
     @property
