@@ -13,7 +13,7 @@ from memproto.testing.judge import judge
 from memproto.testing.outcomes import NO_SCRIPT, Outcome
 from tests.broken.marks import load_all
 from tests.kit_runs import ROOT, kit
-from tests.test_replay import PROGRAM
+from tests.test_replay_scripts import PROGRAM
 
 #: Broken providers of different chapters, whose faults their calls show.
 SHOWN = (
