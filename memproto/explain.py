@@ -107,6 +107,8 @@ def _concerns(item: Requirement) -> str:
 
 def _rows(item: Requirement) -> Iterator[tuple[str, str]]:
     yield "rule", item.text
+    if item.disputed:
+        yield "disputed", f"{item.disputed}; until that is decided it warns, and does not fail"
     yield "intent", item.intent
     told = _chapter(item)
     for name, label in (("Not required:", "not asked"), ("Example:", "example")):

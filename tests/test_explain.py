@@ -1,5 +1,6 @@
 """`memproto explain`: what is behind a requirement, however its id was typed."""
 
+import dataclasses
 import io
 import sys
 
@@ -35,6 +36,14 @@ def test_a_requirement_is_shown_with_rule_intent_causes_fix_reports_command_and_
     assert "A7: turns that wait in a batch are lost at the end" in shown
     assert "  run       pytest --memproto=TARGET --memproto-clause=MP-TURN-003\n" in shown
     assert "    class LastTurnStaysInTheBatch(Journal):" in shown
+
+
+def test_a_disputed_requirement_says_where_and_that_it_only_warns():
+    item = dataclasses.replace(spec.requirement("MP-SHUT-002"), disputed="https://x.example/7")
+    assert "  disputed  https://x.example/7; until that is decided it warns" in explain._one(
+        item, 96
+    )
+    assert "disputed" not in explain.explained("MP-SHUT-002")
 
 
 def test_what_the_chapter_adds_is_shown():
