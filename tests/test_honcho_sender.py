@@ -139,8 +139,7 @@ def test_what_is_left_is_sent_once_by_the_next_session(opened, server, tmp_path)
     worker.flush(LONG_S)
     box.add(turn("low tide", is_ready=False))
     server.faults = []
-    box, worker = opened()
-    assert box.count() in (1, 2)
+    _, worker = opened()
     worker.flush(LONG_S)
     assert sorted(server.texts) == sorted(
         ["high tide", "Noted: high tide", "low tide", "Noted: low tide"]
@@ -200,6 +199,95 @@ def test_a_recorded_turn_that_the_server_has_is_not_sent_again(opened, server):
     assert server.texts == ["high tide", "Noted: high tide"]
 
 
+class Late(Server):
+    """A server that stores what it was sent only after it has been asked what it has."""
+
+    def __init__(self):
+        super().__init__()
+        self.arriving = []
+
+    def post(self, session, messages):
+        if self.faults:
+            self.arriving += messages
+            raise Fault(self.faults.pop(0), "late")
+        super().post(session, messages)
+
+    def parts(self, session, turn_id):
+        there = super().parts(session, turn_id)
+        self.stored, self.arriving = self.stored + self.arriving, []
+        return there
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_a_turn_that_a_frozen_server_stores_late_is_not_sent_again_by_the_next_session(
+    opened, server, is_recorded, monkeypatch
+):
+    monkeypatch.setattr(server, "__class__", Late)
+    server.arriving, server.faults = [], ["unsure", *["away"] * 50]
+    box, worker = opened()
+    item = turn("high tide", "host-7", is_doubtful=is_recorded)
+    item.body |= {"is_checked": True} if is_recorded else {}
+    box.add(item)
+    worker.flush(LONG_S)
+    server.faults = []
+    _, worker = opened()
+    assert worker.flush(LONG_S)
+    assert server.texts == ["high tide", "Noted: high tide"]
+
+
+def test_the_rest_of_a_long_turn_that_is_stored_late_is_not_sent_again(opened, server, monkeypatch):
+    said = "ab " * 1_000
+    item = Item("t-long", "turn", "boats", PLACE, {"texts": [("ada", said, None)], "most": 20})
+    monkeypatch.setattr(server, "__class__", Late)
+    server.arriving = []
+    box, worker = opened()
+    posted = server.post
+
+    def lost_after_the_first(*args):
+        posted(*args)
+        server.faults, server.post = ["unsure"], posted
+
+    server.post = lost_after_the_first
+    box.add(item)
+    while not worker.flush(LONG_S):
+        pass
+    assert "".join(text.removeprefix("[continued] ") for text in server.texts) == said
+
+
+def test_nothing_is_sent_when_the_session_has_ended(opened, server):
+    box, worker = opened()
+    item = Item("t-long", "turn", "boats", PLACE, {"texts": [("ada", "ab " * 2_000, None)]})
+    item.body["most"] = 20
+    posted = server.post
+
+    def ends_after_the_first(*args):
+        posted(*args)
+        worker.stop()
+
+    server.post = ends_after_the_first
+    box.add(item)
+    worker.kick()
+    worker.join(LONG_S)
+    assert server.posts == [100]
+    assert (box.count(), item.is_doubtful) == (1, True)
+
+
+def test_what_is_sent_after_the_end_of_its_session_leaves_no_file(opened, tmp_path):
+    box, _ = opened()
+    item = turn("high tide", is_ready=False)
+    box.add(item)
+    box.close()
+    box.done([item])
+    assert item.state == "sent"
+    assert not list(waiting(tmp_path))
+
+
+def test_a_server_that_wants_to_be_asked_at_once_is_not_asked_without_a_pause(opened):
+    _, worker = opened()
+    worker.fault = Fault("busy", "busy", 0.0)
+    assert worker._pause_s() > 0
+
+
 def test_a_conclusion_whose_answer_was_lost_is_not_stored_twice(opened, server):
     box, worker = opened()
     server.faults = [("unsure", True)]
@@ -220,6 +308,21 @@ def test_a_file_that_is_damaged_is_set_aside_and_the_others_are_sent(opened, ser
     assert worker.flush(LONG_S)
     assert server.texts == ["low tide", "Noted: low tide"]
     assert len(list((tmp_path / REFUSED).iterdir())) == 1
+    assert box.refused == 1
+
+
+def test_what_a_killed_process_had_half_written_is_removed_with_the_rest(tmp_path):
+    left = Outbox(tmp_path, "w")
+    left.open()
+    left.add(turn("high tide"))
+    (left._directory / "0000000002.new").write_text("{half")
+    left.close()
+    box = Outbox(tmp_path, "w")
+    box.open()
+    assert box.count() == 1
+    box.done(box.ready())
+    box.close()
+    assert not list((tmp_path / DIRECTORY).iterdir())
 
 
 def test_a_home_that_cannot_be_written_keeps_items_in_memory(tmp_path):

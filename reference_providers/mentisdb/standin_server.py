@@ -82,6 +82,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.standin.requests.append((self.command, self.path))
         if length > LONGEST:
             self.close_connection = True
+            # What nobody reads resets the connection, before the answer was read perhaps.
+            while length > 0:
+                self.rfile.read(min(length, LONGEST))
+                length -= LONGEST
             self._answer(413, {"error": "length limit exceeded"})
             return
         data = self.rfile.read(length)
