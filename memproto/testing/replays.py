@@ -102,8 +102,8 @@ class Scripts:
             ValueError: One cannot be written down, or would tell a value of the environment.
 
         """
-        told = {name: self._readable(getattr(result, name)) for name in ("expected", "observed")}
-        result = dataclasses.replace(result, **told)
+        expected, observed = map(self._readable, (result.expected, result.observed))
+        result = dataclasses.replace(result, expected=expected, observed=observed)
         text = replay_text.script(result, self._order, heard, calls, seen)
         values = self._order.settings.env.values()
         if any(value in text for value in values if len(value) >= withheld.SHORTEST):
