@@ -1,5 +1,6 @@
 """What of the mcp provider needs no SDK: its settings, templates, answers, tools and journal."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -17,7 +18,9 @@ from memproto.reference_providers.mcp import (
     templates,
     tool,
 )
+from memproto.reference_providers.mcp.courier import Courier
 from memproto.reference_providers.mcp.journal import Journal
+from memproto.reference_providers.mcp.link import Unanswered
 
 URL = "http://127.0.0.1:9/mcp"
 
@@ -74,6 +77,7 @@ def test_secrets_come_from_the_environment_and_are_in_no_file(tmp_path, monkeypa
     chosen = settings.Settings.of({"home": str(tmp_path)})
     assert chosen.headers == {"X-Key": "Bearer s3cret"}
     assert "s3cret" not in tmp_path.joinpath("mcp.json").read_text("utf-8")
+    assert "s3cret" not in repr(chosen)
 
 
 def test_a_template_is_filled_in_any_depth_and_a_place_that_stands_alone_keeps_its_type():
@@ -201,6 +205,7 @@ def test_a_write_waits_until_it_is_stored_and_its_id_is_known_afterwards(journal
     assert journal.add("a", {"text": "The boat"}) is None
     journal.close()
     assert b"The boat" not in tmp_path.joinpath("journal.db").read_bytes()
+    assert tmp_path.joinpath("journal.db").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_write_that_another_process_sends_is_not_sent_beside_it(journals):
@@ -237,6 +242,26 @@ def test_a_journal_that_is_none_is_named(journals, tmp_path):
     tmp_path.joinpath("journal.db").write_text("not a database, but long enough for one " * 30)
     with pytest.raises(Misconfigured, match=r"journal\.db is damaged"):
         journals().open()
+
+
+class NeverAnswering:
+    place, pause_s = "the server", 0.1
+
+    async def call(self, tool, arguments, budget_s):
+        raise Unanswered("no answer")
+
+
+def test_a_text_at_which_the_server_fails_is_tried_again_ever_more_rarely(journals, tmp_path):
+    chosen = settings.Settings.of({"home": str(tmp_path), "mcp": {"url": URL}})
+    journals().add("a", {"text": "poison"})
+    other = journals()
+    other.add("b", {"text": "poison"})
+
+    async def pauses():
+        sender = Courier(chosen, NeverAnswering(), other)
+        return [await sender._deliver() for _ in range(6)]
+
+    assert asyncio.run(pauses()) == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
 
 
 # -- without the SDK, and without a session --------------------------------------------------------

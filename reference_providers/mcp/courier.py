@@ -11,17 +11,20 @@ from memproto.errors import Misconfigured, Unavailable
 
 from . import results, templates
 from .journal import Journal, Write
-from .link import Link, NotSent, Refused
+from .link import Link, NotSent, Refused, Unanswered
 from .settings import Settings
 
 #: How long a store may take, and how long a hook waits for it: longer ones are kept and go on.
 _STORE_S, _HOOK_S = 8.0, 10.0
 
-#: How often a write is tried that the server does not answer, or fails at, while it lives.
+#: How long an attempt may take in all: less than a claim holds, or another process would begin one.
+_ATTEMPT_S = 25.0
+
+#: How often a write is tried that the server says it failed at.
 _MOST = 8
 
-#: The pause before a write is tried again that the server failed at.
-_AGAIN_S = 5.0
+#: The pause before a write is tried again: the first after no answer, and the longest.
+_FIRST_S, _AGAIN_S = 0.5, 5.0
 
 #: Of a long text, what it is looked up by.
 _LOOKED_UP_CHARS = 200
@@ -61,16 +64,15 @@ class Courier:
         """
         told: concurrent.futures.Future[None] = concurrent.futures.Future()
         with self._lock:
-            self._waiting[write_id] = told
-        try:
             if self._journal.add(write_id, places) is None:
                 return
-            self._link.soon(self._wake.set)
-            with contextlib.suppress(concurrent.futures.TimeoutError):
-                told.result(_HOOK_S)
-        finally:
-            with self._lock:
-                self._waiting.pop(write_id, None)
+            self._waiting[write_id] = told
+        self._link.soon(self._wake.set)
+        concurrent.futures.wait([told], _HOOK_S)
+        with self._lock:
+            self._waiting.pop(write_id, None)
+        if told.done():
+            told.result()
 
     def flush(self, budget_s: float) -> None:
         """Wait until nothing waits any more, or the server is away."""
@@ -98,17 +100,22 @@ class Courier:
             while write := self._journal.claim():
                 if write.number in tried:
                     self._journal.release(write, was_sent=False)
-                    return _AGAIN_S
+                    break
                 tried.add(write.number)
                 try:
                     await self._attempt(write)
-                except Unavailable:
+                except NotSent:
                     return self._link.pause_s
-            return None
+                except Unavailable:
+                    # A text at which the server dies or fails is not to keep it busy.
+                    pause_s = _FIRST_S * 2 ** min(write.attempts, 10)
+                    return max(self._link.pause_s, min(pause_s, _AGAIN_S))
+            # One that still waits may be claimed by a process that has died.
+            return _AGAIN_S if self._journal.counts().get("waiting") else None
 
     async def _attempt(self, write: Write) -> None:
         try:
-            await self._delivered(write)
+            await self._within(write)
         except Refused as refusal:
             self._set_aside(write, refusal)
         except BaseException as fault:
@@ -119,14 +126,25 @@ class Courier:
             self._journal.stored(write)
             self._tell(write.id)
 
+    async def _within(self, write: Write) -> None:
+        try:
+            async with asyncio.timeout(_ATTEMPT_S):
+                await self._delivered(write)
+        except TimeoutError:
+            raise Unanswered(f"{self._link.place} took longer than {_ATTEMPT_S:g} s") from None
+
     async def _delivered(self, write: Write) -> None:
         if write.attempts and await self._is_there(write):
             return
-        places = {"user": self._chosen.user, "owner": self._chosen.owner, **write.places}
-        arguments = templates.filled(self._chosen.store, places)
+        arguments = self._arguments(write)
         answer = await self._link.call(self._chosen.store_tool, arguments, _STORE_S)
         if answer.get("isError"):
             raise Refused(f"{self._link.place} answered that {self._chosen.store_tool} failed")
+
+    def _arguments(self, write: Write) -> dict[str, Any]:
+        places = {"user": self._chosen.user, "owner": self._chosen.owner, **write.places}
+        filled: dict[str, Any] = templates.filled(self._chosen.store, places)
+        return filled
 
     async def _is_there(self, write: Write) -> bool:
         """Whether an earlier attempt was carried out after all."""
@@ -138,30 +156,34 @@ class Courier:
         answer = await search(self._chosen, self._link, sought, 50)
         if self._chosen.look_up:
             return sought in str(results.shown(answer))
-        return any(text in found for found in results.texts(answer, self._chosen.found))
+        found = results.texts(answer, self._chosen.found)
+        if not self._chosen.found:
+            return any(text in one for one in found)
+        # One that only holds the text, as "Boat 10" holds "Boat 1", is another.
+        sent = set(templates.texts(self._arguments(write), text))
+        return any(one.strip() in sent for one in found)
 
     def _set_aside(self, write: Write, refusal: Refused) -> None:
         """A refusal is the hook's where it waits; one of an accepted write may have passed."""
         with self._lock:
-            is_awaited = write.id in self._waiting and not write.attempts
-        if is_awaited:
-            self._journal.forget(write)
-            self._tell(write.id, refusal)
-        elif write.attempts >= _MOST:
+            # The lock is held until the hook is told: one that gives up now is to hear of it.
+            told = None if write.attempts else self._waiting.get(write.id)
+            if told is not None:
+                self._journal.forget(write)
+                told.set_exception(refusal)
+                return
+        if write.attempts >= _MOST:
             self._journal.refused(write)
         else:
             self._journal.release(write, was_sent=True)
 
     # -- who waits --------------------------------------------------------------------------------
 
-    def _tell(self, write_id: str, error: Exception | None = None) -> None:
+    def _tell(self, write_id: str) -> None:
         with self._lock:
             told = self._waiting.pop(write_id, None)
         if told is not None and not told.done():
-            if error is None:
-                told.set_result(None)
-            else:
-                told.set_exception(error)
+            told.set_result(None)
 
     def _tell_all(self) -> None:
         for write_id in list(self._waiting):

@@ -190,6 +190,9 @@ class Journal:
         if self._is_closed:
             raise Unavailable("the session was shut down")
         if self._connection is None:
+            with contextlib.suppress(OSError):
+                # What waits is nobody else's to read; SQLite says what is wrong where this fails.
+                self._path.touch(0o600, exist_ok=False)
             made = sqlite3.connect(
                 self._path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
             )

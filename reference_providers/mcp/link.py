@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError as Ended
 from concurrent.futures import TimeoutError as TooLate
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -125,6 +126,11 @@ class Link:
         try:
             self._loop.run_forever()
         finally:
+            # A server that would not end in time has left one.
+            if left := asyncio.all_tasks(self._loop):
+                for task in left:
+                    task.cancel()
+                self._loop.run_until_complete(asyncio.wait(left, timeout=_GIVE_UP_S))
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
 
@@ -138,12 +144,19 @@ class Link:
         """
         if not self._thread.is_alive() or self._loop.is_closed():
             raise NotSent("the session was shut down")
-        future = asyncio.run_coroutine_threadsafe(work(), self._loop)
+        asked = work()
+        try:
+            future = asyncio.run_coroutine_threadsafe(asked, self._loop)
+        except RuntimeError:  # Another thread has closed the loop meanwhile.
+            asked.close()
+            raise NotSent("the session was shut down") from None
         try:
             return future.result(budget_s)
         except TooLate:
             future.cancel()
             raise Unanswered(f"{self.place} did not answer within {budget_s:g} s") from None
+        except Ended:
+            raise Unanswered("the session was shut down") from None
 
     def soon(self, work: Callable[[], None]) -> None:
         """Do something small on the loop, and do not wait for it."""
@@ -156,7 +169,7 @@ class Link:
             self.ask(self._ended, budget_s)
         self.soon(self._loop.stop)
         if self._thread.is_alive():
-            self._thread.join(_GIVE_UP_S)
+            self._thread.join(2 * _GIVE_UP_S)
 
     # -- on the loop ------------------------------------------------------------------------------
 
@@ -182,12 +195,12 @@ class Link:
             NotSent: It cannot be opened, or there is a pause before the next attempt.
 
         """
-        live = self._live
-        if live is not None and not live.is_over:
-            if live.is_in_doubt:
-                raise NotSent(self.fault or f"{self.place} does not answer")
-            return live
         if self._opening is None:
+            live = self._live
+            if live is not None and not live.is_over:
+                if live.is_in_doubt:
+                    raise NotSent(self.fault or f"{self.place} does not answer")
+                return live
             if asyncio.get_running_loop().time() < self._not_before:
                 raise NotSent(self.fault)
             self._opening = asyncio.create_task(self._open())

@@ -50,9 +50,9 @@ class Session:
             Misconfigured: The journal is damaged, or the server lacks the tools that were named.
 
         """
+        self.link.start()
         with contextlib.suppress(Unavailable):
             self._journal.open()
-        self.link.start()
         with contextlib.suppress(Unavailable):
             self.link.ask(self.link.connected, self.chosen.start_s + _IMPORT_S)
         if lacks := self.link.lacks():
@@ -145,11 +145,15 @@ class Session:
         """
         Accept a text. It is in the journal when this returns, and with the server if it answered.
 
+        A blank one is passed over.
+
         Raises:
             Rejected: The server will not have it.
             Unavailable: The journal cannot be written, and nothing was accepted.
 
         """
+        if not text.strip():
+            return
         places = {
             "text": templates.wire(text),
             "id": write_id,

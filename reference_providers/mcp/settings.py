@@ -80,8 +80,8 @@ class Settings:
     home: Path
     url: str
     command: tuple[str, ...]
-    env: Mapping[str, str]
-    headers: Mapping[str, str]
+    env: Mapping[str, str] = dataclasses.field(repr=False)
+    headers: Mapping[str, str] = dataclasses.field(repr=False)
     search_tool: str
     search: Mapping[str, Any]
     store_tool: str

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memproto.errors import Misconfigured
@@ -69,6 +69,16 @@ def filled(template: Any, places: Mapping[str, Any]) -> Any:
     if alone and alone[1] in places:
         return places[alone[1]]
     return _PLACE.sub(lambda place: str(places.get(place[1], place[0])), template)
+
+
+def texts(arguments: Any, held: str) -> Iterator[str]:
+    """What in filled arguments holds a text, without white space around it."""
+    if isinstance(arguments, str):
+        if held in arguments:
+            yield arguments.strip()
+    elif isinstance(arguments, (Mapping, list, tuple)):
+        for part in arguments.values() if isinstance(arguments, Mapping) else arguments:
+            yield from texts(part, held)
 
 
 def with_secrets(table: Mapping[str, str], key: str) -> dict[str, str]:

@@ -5,15 +5,20 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from memproto.reference_providers.mcp import standin
 
 FILE, FAULT = Path(sys.argv[1]), sys.argv[2]
-ONCE = FILE.with_suffix(".once")
+ONCE, STARTS, HELD = (FILE.with_suffix(name) for name in (".once", ".starts", ".held"))
 
 
 def main():
+    with STARTS.open("a", encoding="ascii") as starts:
+        starts.write("started\n")
+    while HELD.exists():
+        time.sleep(0.05)
     if FAULT == "immortal":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
@@ -22,13 +27,17 @@ def main():
         request = json.loads(line)
         told = refused(request) or standin.answer(memory, request)
         if told is not None:
-            pass
+            sys.stdout.write(json.dumps(changed(request, told)) + "\n")
+            sys.stdout.flush()
     if FAULT == "immortal":
         signal.pause()
 
 
 def refused(request):
     words = json.dumps(request.get("params", {}).get("arguments", {}))
+    if FAULT == "dies-before-storing" and '"content": "Boat 1"' in words and not ONCE.exists():
+        ONCE.touch()
+        os._exit(1)
     if FAULT == "picky" and "content" in words and "poison" in words:
         result = {"content": [], "isError": True}
         return {"jsonrpc": "2.0", "id": request["id"], "result": result}

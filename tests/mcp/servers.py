@@ -15,11 +15,13 @@ ODD = Path(__file__).with_name("odd_server.py")
 def over_streams(home, fault="none", **more):
     command = [sys.executable, "-P", str(ODD), "{home}/texts.jsonl", fault]
     env = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    return {"home": str(home), "mcp": {**standin.SETTINGS, "command": command, "env": env, **more}}
+    # A machine that is busy takes its time to start an interpreter.
+    given = {**standin.SETTINGS, "command": command, "env": env, "start_s": 60, **more}
+    return {"home": str(home), "mcp": given}
 
 
 def over_http(home, url, **more):
-    return {"home": str(home), "mcp": {**standin.SETTINGS, "url": url, **more}}
+    return {"home": str(home), "mcp": {**standin.SETTINGS, "url": url, "start_s": 60, **more}}
 
 
 @contextlib.contextmanager

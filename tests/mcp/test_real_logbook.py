@@ -1,15 +1,26 @@
 """The mcp provider with agent-logbook, a memory server from PyPI that serves by FastMCP."""
 
+import subprocess
 import sys
+import venv
 
 import pytest
 from real import judged, remembers
 
+#: The server's own: it runs under the release of the SDK that it was written for.
+PACKAGES = ("agent-logbook==0.1.1", "mcp==1.30.0")
 
-@pytest.fixture
-def settings():
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    """A server in a virtual environment of its own, whatever the provider runs under."""
+    folder = tmp_path_factory.mktemp("logbook")
+    venv.create(folder, with_pip=True)
+    python = str(folder / "bin" / "python")
+    words = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
+    subprocess.run(words, check=True, timeout=300, stdout=sys.stderr)
     return {
-        "command": [sys.executable, "-P", "-m", "agent_logbook.server", "--db", "{home}/{user}.db"],
+        "command": [python, "-P", "-m", "agent_logbook.server", "--db", "{home}/{user}.db"],
         "search_tool": "recall",
         "search_by": "words",
         "search_arguments": {"query": "{query}", "budget_tokens": 20_000},

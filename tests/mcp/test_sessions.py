@@ -13,7 +13,7 @@ import pytest
 from servers import children, over_http, over_streams, session, stored, the_server
 
 from memproto.errors import Misconfigured, Rejected, WriteRefused
-from memproto.reference_providers.mcp import McpMemoryProvider
+from memproto.reference_providers.mcp import McpMemoryProvider, journal, settings
 
 FERRY = "The ferry to Aldermoor is called Ondine."
 ASKED = "What is the ferry to Aldermoor called?"
@@ -146,7 +146,54 @@ def test_a_write_without_an_answer_is_looked_up_before_it_is_sent_again(tmp_path
     assert stored(tmp_path) == 1
 
 
-def test_a_server_that_hangs_keeps_no_hook_and_is_there_again_when_it_goes_on(tmp_path):
+def test_a_text_that_only_holds_the_write_is_not_taken_for_it(tmp_path):
+    plain = {"content": "{text}", "owner": "{owner}"}
+    config = over_streams(tmp_path, "dies-before-storing", look_up="", store_arguments=plain)
+    with session(config) as memory:
+        for boat in ("Boat 10", "Boat 1"):
+            memory.on_memory_write("add", "memory", boat)
+        _until(lambda: memory.recall_status()["pending_writes"] == 0)
+        assert tmp_path.joinpath("texts.once").exists()
+    assert stored(tmp_path) == 2
+
+
+def test_a_server_that_takes_its_time_to_start_is_not_ended_by_who_asks_meanwhile(
+    tmp_path, impatient
+):
+    with session(over_streams(tmp_path)) as memory:
+        memory.on_turn_complete(FERRY, "")
+        tmp_path.joinpath("texts.held").touch()
+        the_server().kill()
+        starts = tmp_path.joinpath("texts.starts")
+        _until(lambda: memory.enrich_turn(ASKED, []) or len(starts.read_text().split()) == 2)
+        for _ in range(2):
+            assert memory.recall_items({"query": ASKED})["status"] == "unavailable"
+        tmp_path.joinpath("texts.held").unlink()
+        _until(lambda: memory.enrich_turn(ASKED, []) == FERRY)
+        assert starts.read_text("ascii").split() == ["started"] * 2
+
+
+def test_a_write_that_a_killed_process_had_claimed_is_sent_when_the_claim_has_run_out(
+    tmp_path, url, impatient, monkeypatch
+):
+    monkeypatch.setattr(journal, "_CLAIM_S", 1.0)
+    config = over_http(tmp_path, url)
+    killed = journal.Journal(tmp_path / journal.FILE, settings.Settings.of(config).owner)
+    killed.add("a", {"text": FERRY, "id": "a", "source": "turns"})
+    with session(config) as memory:
+        assert memory.enrich_turn(ASKED, []) == FERRY
+        _until(lambda: memory.recall_status()["pending_writes"] == 0)
+    killed.close()
+
+
+def test_a_blank_turn_is_no_text(tmp_path):
+    with session(over_streams(tmp_path)) as memory:
+        memory.on_turn_complete(" ", "")
+        memory.on_memory_write("add", "memory", "")
+    assert stored(tmp_path) == 0
+
+
+def test_a_server_that_hangs_keeps_no_hook_and_is_there_again_when_it_goes_on(tmp_path, impatient):
     with session(over_streams(tmp_path)) as memory:
         memory.on_turn_complete(FERRY, "")
         server = the_server()
@@ -186,7 +233,7 @@ def test_hooks_on_many_threads_store_each_text_once(tmp_path):
 
 
 @pytest.mark.parametrize("fault", ["none", "immortal"])
-def test_nothing_of_a_server_is_left_when_a_session_ends(tmp_path, fault):
+def test_nothing_of_a_server_is_left_when_a_session_ends(tmp_path, fault, impatient):
     with session(over_streams(tmp_path, fault)):
         started = children()
         assert started
@@ -248,7 +295,7 @@ def test_a_command_that_does_not_exist_is_a_state_that_is_told(tmp_path):
     assert "no-such-server cannot be started" in log
 
 
-def _until(holds, within_s=20):
+def _until(holds, within_s=60):
     end = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < end, "it did not happen"
