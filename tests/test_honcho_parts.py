@@ -79,6 +79,16 @@ def test_a_chat_with_no_user_has_a_peer_of_its_own():
     assert place({"gateway_session_key": "telegram:5"}).user == "user-telegram-5"
 
 
+def test_chats_with_no_user_are_different_peers_whatever_their_keys_are():
+    keys = ("x-y:z", "x:y-z", "x:y:z", "x-y-z", "default:x-y-z", "x-y:", "x:y-", ":x-y-z")
+    peers = [place({"gateway_session_key": key}).user for key in keys]
+    assert len(set(peers)) == len(keys)
+
+
+def test_a_user_whose_id_is_no_text_is_a_user_all_the_same():
+    assert place({"user_id": 7}) == place({"user_id": "7"}) != place({"user_id": 8})
+
+
 # -- sessions --------------------------------------------------------------------------------------
 
 
@@ -139,9 +149,12 @@ def test_there_is_no_server_by_default():
         {"baseUrl": "http://[broken"},
         {"baseUrl": 8000},
         {"environment": "staging"},
+        {"environment": ["local"]},
         {"environment": "production"},
         {**URL, "writeFrequency": 0},
         {**URL, "writeFrequency": "often"},
+        {**URL, "writeFrequency": "9" * 5_000},
+        {**URL, "observationMode": ["unified"]},
         {**URL, "sessionStrategy": "per-boat"},
         {**URL, "dialecticDepth": "2"},
         {**URL, "memoryMode": "local"},

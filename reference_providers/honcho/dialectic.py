@@ -57,10 +57,6 @@ class Cadence:
         """It was answered, or not."""
         self.streak = 0 if answer else self.streak + 1
 
-    def is_stale(self) -> bool:
-        """Whether the last answer is older than two cadences."""
-        return self.since is not None and self.since > 2 * self.every
-
 
 def level(settings: Settings, message: str, number: int) -> str:
     """The level of one pass: what is set for it, else the usual one, raised for a long message."""

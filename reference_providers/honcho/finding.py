@@ -1,5 +1,6 @@
 """Where honcho.json is, and what of it holds for a host; its format is that of the integration."""
 
+import contextlib
 import json
 import os
 import re
@@ -38,7 +39,13 @@ def files(*homes: Path) -> list[Path]:
 
 def found(*homes: Path) -> Path | None:
     """The first of them that exists."""
-    return next((path for path in files(*homes) if path.is_file()), None)
+    return next((path for path in files(*homes) if _is_there(path)), None)
+
+
+def _is_there(path: Path) -> bool:
+    with contextlib.suppress(OSError):  # A directory that nobody may look into has none for us.
+        return path.is_file()
+    return False
 
 
 def table(path: Path | None) -> dict[str, Any]:
@@ -57,7 +64,7 @@ def table(path: Path | None) -> dict[str, Any]:
         raise Misconfigured(
             f"{path} cannot be read ({error.strerror}); fix: make it readable"
         ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
         place = f" at line {line}" if line else ""
         fix = "repair it, or remove it and run the set-up again"
@@ -99,8 +106,10 @@ def address(content: Mapping[str, Any]) -> str:
     given = content.get("baseUrl") or content.get("base_url")
     place = content.get("environment")
     if not given and place:
-        if place not in ENVIRONMENTS:
-            raise Misconfigured(f"environment is {place!r}, and not one of local, production")
+        if not isinstance(place, str) or place not in ENVIRONMENTS:
+            fix = "correct it, or set baseUrl"
+            told = f"environment is {place!r}, and not one of local, production"
+            raise Misconfigured(f"{told}; fix: {fix}")
         given = ENVIRONMENTS[place]
     if not given:
         fix = "set HONCHO_URL, or baseUrl in honcho.json"

@@ -61,10 +61,15 @@ class Live:
         self._held = 0
         self.owner = os.getpid()
 
-    def open(self) -> None:
-        """Take over what was left, start the threads, and fetch what the first turn gets."""
+    def open(self, *, migrates: bool = True) -> None:
+        """
+        Take over what was left, start the threads, and fetch what the first turn gets.
+
+        `migrates`: the files of a bounded memory go along into a session that is empty.
+        """
         self.outbox.open()
-        self._migrate()
+        if migrates:
+            self._migrate()
         _ends_threads_at_exit()
         _RUNNING.add(self)
         self.sender.start()

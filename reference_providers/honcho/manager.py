@@ -175,7 +175,11 @@ class HonchoManager:
         """Store up to 100 messages: all of them or none."""
         from honcho.api_types import MessageCreateParams
 
-        made = [MessageCreateParams(**message) for message in messages]
+        try:
+            made = [MessageCreateParams(**message) for message in messages]
+        except ValueError as error:  # Such as a time that is none; its text quotes the message.
+            told = f"the SDK refuses the content ({type(error).__name__})"
+            raise Fault("refused", told) from None
         self.call(WRITE_S, lambda: self._session(session).add_messages(made))
 
     def parts(self, session: str, turn_id: str) -> set[int]:

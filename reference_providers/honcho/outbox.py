@@ -35,7 +35,8 @@ class Item:
         kind: `turn` or `conclusion`.
         session: The session on the server.
         body: Of a turn `texts`: peer, text and time of each; of a conclusion observer, observed
-            and text.
+            and text. `is_checked` of a turn: not sent yet, so that one look shows whether it is
+            there.
         is_doubtful: Whether it may be on the server already.
         is_ready: Whether it may be sent now.
         state: `waiting`, `sent` or `refused`.
@@ -108,6 +109,7 @@ class Outbox:
             item = Item(**json.loads(path.read_text("utf-8")))
         except (ValueError, TypeError):
             self._set_aside(path)
+            self.refused += 1
             return
         item.path = path.rename(self._next())
         self._items.append(item)
@@ -152,28 +154,34 @@ class Outbox:
                 item.is_ready = True
 
     def doubt(self, items: list[Item]) -> None:
-        """Keep that they may be on the server from now on."""
-        self._marked(items, True)
+        """Keep that they may be on the server from now on, and that one look shows it no more."""
+        for item in items:
+            if item.body.pop("is_checked", False) or not item.is_doubtful:
+                self._marked(item, is_doubtful=True)
 
     def trust(self, items: list[Item]) -> None:
         """Keep that they are not on the server after all."""
-        self._marked(items, False)
+        for item in items:
+            if item.is_doubtful:
+                self._marked(item, is_doubtful=False)
 
     @staticmethod
-    def _marked(items: list[Item], is_doubtful: bool) -> None:
-        for item in items:
-            if item.is_doubtful is not is_doubtful:
-                item.is_doubtful = is_doubtful
-                if item.path is not None:
-                    with contextlib.suppress(OSError):
-                        _written(item.path, item.content())
+    def _marked(item: Item, *, is_doubtful: bool) -> None:
+        item.is_doubtful = is_doubtful
+        if item.path is not None:
+            with contextlib.suppress(OSError):
+                _written(item.path, item.content())
 
     def done(self, items: list[Item], state: str = "sent") -> None:
-        """Take out those that need no sending any more; what was refused is kept aside."""
+        """
+        Take out those that need no sending any more; what was refused is kept aside.
+
+        One that `close` has let go of has its file removed all the same.
+        """
         with self._lock:
             for item in items:
                 item.state = state
-                self._items.remove(item)
+            self._items[:] = [item for item in self._items if item not in items]
         for item in items:
             self.refused += state == "refused"
             if item.path is not None:
@@ -190,8 +198,8 @@ class Outbox:
 
     def close(self) -> None:
         """Let go of the directory; what is in it stays for the next session."""
-        directory, self._directory = self._directory, None
         with self._lock:
+            directory, self._directory = self._directory, None
             self._items.clear()
         if directory is not None:
             with contextlib.suppress(OSError):
@@ -215,6 +223,8 @@ def _locked(directory: Path) -> int:
 def _removed(directory: Path) -> None:
     if any(directory.glob("*.json")):
         return
+    for half in directory.glob("*.new"):
+        half.unlink(missing_ok=True)
     (directory / "lock").unlink(missing_ok=True)
     directory.rmdir()
 

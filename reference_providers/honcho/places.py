@@ -67,13 +67,21 @@ def _user(settings: Settings, config: Mapping[str, Any], ai: str) -> str:
     own = settings.peer_name or NOBODY
     if settings.pins_user:
         return names.safe(own, {ai})
-    if isinstance(user_id, str):
-        return _named(settings, user_id, ai)
+    if user_id is not None:
+        return _named(settings, str(user_id), ai)
     key = _gateway_key(config)
     if settings.peer_name or not key:
         return names.safe(own, {ai})
-    channel, _, chat = key.rpartition(":")
-    return names.safe(f"{NOBODY}-{channel or 'default'}-{chat}", {ai})
+    return _of_chat(key, ai)
+
+
+def _of_chat(key: str, ai: str) -> str:
+    """The peer of a chat; with a hash of the key where another one could have the same name."""
+    channel, colon, chat = key.rpartition(":")
+    name = f"{NOBODY}-{channel or 'default'}-{chat}"
+    if "-" in channel or (colon and channel in ("", "default")):
+        return names.hashed(name, f"{NOBODY}\0{key}")
+    return names.safe(name, {ai})
 
 
 def _named(settings: Settings, user_id: str, ai: str) -> str:

@@ -40,6 +40,7 @@ class HonchoMemoryProvider:
         self._lock = threading.Lock()
         self._room: int | None = None
         self._stores_turns = True
+        self._contexts = frozenset(_CONTEXTS)
 
     @property
     def name(self) -> str:
@@ -90,13 +91,14 @@ class HonchoMemoryProvider:
             raise Misconfigured("honcho.json says enabled: false; fix: set it to true")
         self._room = _table(config.get("limits")).get("recall_chars")
         contexts = _table(config.get("protocol")).get("contexts", _CONTEXTS)
-        is_wanted = (config.get("agent_context") or "primary") in contexts
+        self._contexts = frozenset(contexts)
+        is_wanted = (config.get("agent_context") or "primary") in self._contexts
         self._stores_turns = chosen.saves and is_wanted
         connection = self._borrowed or HonchoManager(
             chosen.url, chosen.key, places.workspace(chosen, config, home)
         )
         live = Live(chosen, config, session_key, home, connection)
-        live.open()
+        live.open(migrates=self._stores_turns)
         self._live = live
 
     def shutdown(self) -> None:
@@ -160,7 +162,7 @@ class HonchoMemoryProvider:
         """Fetch in the background what fits a message, for the next turn."""
         live = self._opened()
         if live.settings.injects:
-            live.recall.prepare(query)
+            live.recall.prefetch(strip_memory_context(query))
 
     def recall_status(self) -> dict[str, Any]:
         """Say how recall and the sending of texts fare."""
@@ -205,7 +207,7 @@ class HonchoMemoryProvider:
         """Accept a turn that the host has an id for, once; raises as `on_turn_complete`."""
         live = self._opened()
         said = (turn["user_message"], turn["assistant_response"])
-        if self._stores_turns and turn.get("context", "primary") == "primary":
+        if self._stores_turns and turn.get("context") in {None, *self._contexts}:
             times = (turn["started_at"], turn["ended_at"])
             live.store_recorded(turn, _said(live, *said, *times))
         if live.settings.injects:

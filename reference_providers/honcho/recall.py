@@ -30,11 +30,18 @@ _TOKEN_CHARS = 4
 
 @dataclasses.dataclass(slots=True)
 class Cache:
-    """What the next recall gives."""
+    """
+    What the next recall gives.
+
+    Attributes:
+        asked_in: After how many turns the question was asked that `dialectic` answers.
+
+    """
 
     base: list[str] = dataclasses.field(default_factory=list)
     passages: list[str] = dataclasses.field(default_factory=list)
     dialectic: str = ""
+    asked_in: int = 0
 
 
 class Recall:
@@ -73,6 +80,7 @@ class Recall:
             self._questions = dialectic.Cadence(self._settings.dialectic_cadence)
             self._is_first = True
             self._base_number = 0
+            self._prepared: str | None = None
 
     # -- asking -----------------------------------------------------------------------------------
 
@@ -80,8 +88,14 @@ class Recall:
         """Fetch what does not depend on a message."""
         self._base_number = self._fetch("", needs_base=True)
 
+    def prefetch(self, message: str) -> None:
+        """The same for a host that asks for it; once for a turn that was prepared for already."""
+        if message != self._prepared:
+            self.prepare(message)
+
     def prepare(self, message: str) -> None:
         """Fetch for the turn after the one with this message."""
+        self._prepared = message
         if texts.is_trivial(message) and self._cache.base:
             return
         self._fetch(message, needs_base=self._contexts.is_due())
@@ -99,9 +113,9 @@ class Recall:
         return self._reader.ask(lambda: self._read(place, message, needs_base=needs_base))
 
     def _think(self, message: str) -> int:
-        place, is_first = self._place, self._is_first
+        place, is_first, turn = self._place, self._is_first, self._turns
         self._questions.asked()
-        return self._thinker.ask(lambda: self._ask(place, message, is_first=is_first))
+        return self._thinker.ask(lambda: self._ask(place, message, turn, is_first=is_first))
 
     # -- what a turn gets -------------------------------------------------------------------------
 
@@ -112,10 +126,13 @@ class Recall:
         elif self._settings.first_turn_only:
             return None
         with self._lock:
+            self._turns += 1
+            self._prepared = None
             cache = self._cache
             said, cache.dialectic = cache.dialectic, ""
+            is_stale = self._turns - cache.asked_in > 2 * self._settings.dialectic_cadence
             sections = [*cache.base, *cache.passages]
-        if said and not self._questions.is_stale():
+        if said and not is_stale:
             sections.append(f"## Answer of the memory\n{said}")
         self.recalled = len(sections)
         return "\n\n".join(sections) or None
@@ -241,7 +258,7 @@ class Recall:
                 raise
             return []
 
-    def _ask(self, place: Place, message: str, *, is_first: bool) -> None:
+    def _ask(self, place: Place, message: str, turn: int, *, is_first: bool) -> None:
         self._sender.wait_idle(_SENT_S)
         try:
             seen = self._manager.ready(dataclasses.asdict(place), self._settings.observation)
@@ -260,7 +277,7 @@ class Recall:
         self._questions.answered(answer)
         with self._lock:
             if self._place == place:
-                self._cache.dialectic = texts.read(answer)
+                self._cache.dialectic, self._cache.asked_in = texts.read(answer), turn
 
     # -- the end ----------------------------------------------------------------------------------
 

@@ -137,7 +137,7 @@ class Sender:
         if self.fault is None:
             return 0.0
         if self.fault.retry_after_s is not None:
-            return self.fault.retry_after_s
+            return max(self.fault.retry_after_s, _FIRST_S)
         return float(min(_LONGEST_S, _FIRST_S * 2 ** min(self._failures, 8)))
 
     def _noted(self, fault: Fault | None) -> None:
@@ -220,7 +220,7 @@ class Sender:
             self._finished([item])
             return
         if item.is_doubtful:
-            there = self._there(item)
+            there = self._there(item, len(messages))
             messages = [message for message in messages if message["metadata"]["part"] not in there]
         refused = False
         for start in range(0, len(messages), MOST_MESSAGES):
@@ -243,6 +243,9 @@ class Sender:
         return True
 
     def _post(self, items: list[Item], messages: list[dict[str, Any]]) -> None:
+        if self._is_stopped:
+            # The outbox may be another session's soon, which sends what is left.
+            raise Fault("away", "the end came first")
         known = [item for item in items if not item.is_doubtful]
         self._outbox.doubt(items)
         try:
@@ -250,15 +253,12 @@ class Sender:
         except Fault as fault:
             if fault.kind in ("away", "refused"):
                 self._outbox.trust(known)
-            else:
-                for item in items:
-                    item.body.pop("is_checked", None)
             raise
 
-    def _there(self, item: Item) -> set[int]:
+    def _there(self, item: Item, count: int) -> set[int]:
         """The parts that the server has; looked for again while an earlier attempt may run."""
         there = self._manager.parts(item.session, item.id)
-        if there or item.body.get("is_checked") or not self._settles():
+        if len(there) >= count or item.body.get("is_checked") or not self._settles():
             return there
         return self._manager.parts(item.session, item.id)
 

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import re
+import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -73,6 +75,9 @@ FIELDS: list[dict[str, Any]] = [
         "default": "hybrid",
     },
 ]
+
+#: More than this for one question is as good as no bound.
+_LONGEST_S = 3600
 
 _RECALL = {"hybrid": "hybrid", "context": "context", "tools": "tools", "auto": "hybrid"}
 _STRATEGIES = ("per-directory", "per-repo", "per-session", "global")
@@ -158,7 +163,7 @@ class Settings:
             **_dialectic(raw),
             is_enabled=flag(raw, "enabled", True),
             memory_modes=modes(raw.get("memoryMode"), names["peer_name"], names["ai_peer"]),
-            timeout_s=float(count(raw, "timeout", 30)),
+            timeout_s=float(min(count(raw, "timeout", 30), _LONGEST_S)),
         )
 
 
@@ -212,11 +217,11 @@ def _dialectic(raw: Mapping[str, Any]) -> dict[str, Any]:
 def _every(value: Any) -> int | None:
     if value in ("async", "turn", "session"):
         return {"async": 0, "turn": 1, "session": None}[value]
-    number = str(value)
-    if isinstance(value, bool) or not (number.isascii() and number.isdigit() and int(number)):
+    number = value if isinstance(value, str) else reprlib.repr(value)
+    if not re.fullmatch("0*[1-9][0-9]{0,8}", number):
         fix = "set async, turn, session, or a number of turns"
-        raise Misconfigured(f"writeFrequency is {value!r}; fix: {fix}")
-    return max(1, int(number))
+        raise Misconfigured(f"writeFrequency is {reprlib.repr(value)}; fix: {fix}")
+    return int(number)
 
 
 # -- the answers of set-up -------------------------------------------------------------------------

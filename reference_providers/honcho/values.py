@@ -119,7 +119,7 @@ def flags_of(raw: Mapping[str, Any]) -> Observation:
     mode = _ALIASES.get(mode, mode) if isinstance(mode, str) else mode
     was_set_up = "x_block" in raw or "enabled" in raw
     usual = "unified" if was_set_up else "directional"
-    if mode is not None and mode not in _OBSERVES:
+    if mode is not None and (not isinstance(mode, str) or mode not in _OBSERVES):
         raise _wrong("observationMode", mode, f"one of {', '.join(_OBSERVES)}")
     given = table(raw.get("observation"))
     found = {

@@ -55,6 +55,15 @@ def test_before_a_server_that_is_stuck_every_hook_keeps_its_time_and_nothing_is_
 
 
 @row("measured: timeouts")
+def test_a_question_to_the_servers_model_is_given_up_after_the_time_that_is_set(standin, opened):
+    standin.fail("chat", "drip")
+    provider = opened(timeout=1)
+    provider.on_turn_complete(FACT, "Noted.")
+    idle(provider)
+    assert standin.arrived("chat")
+
+
+@row("measured: timeouts")
 def test_a_server_that_is_away_costs_no_time(standin, view, opened):
     provider = opened()
     idle(provider)
@@ -155,6 +164,17 @@ def test_a_message_that_the_server_refuses_is_kept_and_stops_no_other(
     assert [text for text in view.texts("boats") if text != "Noted."] == ["Turn 2.", "Turn 3."]
     kept = (tmp_path / "home" / "honcho-refused").glob("*.json")
     assert ["Turn 1." in path.read_text() for path in kept] == [True]
+
+
+@row("measured: defect 1: poisoned batch")
+def test_a_turn_whose_time_is_none_stops_no_other(view, opened):
+    provider = opened()
+    turn = {"turn_id": "t-1", "session_id": "run-1", "user_message": "Turn 1."}
+    turn |= {"assistant_response": "Noted.", "started_at": "noon", "ended_at": "later"}
+    provider.record(turn)
+    provider.on_turn_complete(FACT, "Noted.")
+    provider.shutdown()
+    assert view.texts("boats") == TURN
 
 
 @row("measured: defect 1: poisoned batch")

@@ -1,6 +1,7 @@
 """Measured rows about recall: modes, cadence, questions to the server's model, budgets, waits."""
 
 import itertools
+import threading
 import time
 
 import pytest
@@ -131,14 +132,39 @@ def test_the_server_is_asked_in_its_own_cadence(standin, opened):
 
 
 @row("measured: dialectic")
-def test_an_answer_that_is_older_than_two_cadences_is_dropped():
-    cadence = dialectic.Cadence(1)
-    cadence.asked()
-    stale = []
-    for _ in range(3):
-        cadence.is_due()
-        stale.append(cadence.is_stale())
-    assert stale == [False, False, True]
+@pytest.mark.parametrize(("turns", "is_given"), [(2, True), (3, False)])
+def test_an_answer_that_is_older_than_two_cadences_is_dropped(standin, opened, turns, is_given):
+    may_answer = threading.Event()
+
+    def slow(exchange):
+        may_answer.wait(10.0)
+        exchange.send(exchange.serve())
+
+    standin.fail("chat", slow)
+    provider = opened()
+    provider.on_turn_complete(FACT, "Noted.")
+    for _ in range(turns - 1):
+        provider.enrich_turn("ok", [])
+    may_answer.set()
+    idle(provider)
+    recalled = provider.enrich_turn("Where is Kestrel?", [])
+    assert ("## Answer of the memory" in recalled) == is_given
+
+
+@row("measured: context cadence / injectionFrequency")
+@row("measured: dialectic")
+def test_a_host_that_asks_to_prepare_after_a_turn_does_not_change_the_cadence(standin, opened):
+    provider = opened(contextCadence=2)
+    provider.enrich_turn("ok", [])
+    idle(provider)
+    before = len(standin.arrived("session_context"))
+    for number in range(4):
+        fact = f"Fact number {number} is about Kestrel."
+        provider.on_turn_complete(fact, "Noted.")
+        provider.queue_prefetch(fact)
+        idle(provider)
+    assert len(standin.arrived("session_context")) - before == 2
+    assert len(standin.arrived("chat")) == 4
 
 
 def passes(answers, **more):
@@ -227,15 +253,16 @@ def test_an_answer_is_cut_at_a_word_and_a_question_at_its_limit():
 
 
 @row("measured: budgets")
-def test_a_long_message_is_split_and_each_further_part_says_so(view, opened):
-    provider = opened()
+@pytest.mark.parametrize("most", [25_000, 1_000])
+def test_a_long_message_is_split_and_each_further_part_says_so(view, opened, most):
+    provider = opened(messageMaxChars=most)
     said = "Kestrel " * 8_000
     provider.on_turn_complete(said, "Noted.")
     provider.shutdown()
     *parts, answer = view.texts("boats")
     assert answer == "Noted."
     assert all(part.startswith("[continued] ") for part in parts[1:])
-    assert all(len(part) <= 25_000 for part in parts)
+    assert all(len(part) <= most for part in parts)
     assert "".join(texts.read(part) for part in parts) == said
 
 

@@ -33,6 +33,20 @@ def test_available_means_enabled_and_a_server_is_named(monkeypatch, tmp_path):
     assert "enabled" in provider.unavailable_reason()
 
 
+@row("seeds: HonchoClientConfig.from_global_config() check")
+@pytest.mark.parametrize("content", ['{"environment": ["local"]}', "[" * 100_000, '{"half'])
+def test_settings_that_cannot_be_read_make_it_unavailable_and_raise_nothing(
+    monkeypatch, tmp_path, content
+):
+    monkeypatch.setenv("HERMES_HOME", "x" * 5_000)
+    settings = tmp_path / "nobody" / ".honcho" / "config.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(content)
+    provider = HonchoMemoryProvider()
+    assert not provider.is_available()
+    assert "fix: " in provider.unavailable_reason()
+
+
 @row("seeds: _activate_honcho()")
 def test_a_session_that_opens_has_its_peers_and_is_fetched_for_the_first_turn(view, opened):
     provider = opened()

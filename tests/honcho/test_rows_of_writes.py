@@ -86,6 +86,19 @@ def test_what_is_not_said_to_a_user_is_not_stored(view, opened, context):
 
 
 @row("measured: lifecycle")
+def test_a_recorded_turn_is_stored_in_the_contexts_that_the_host_names(view, opened):
+    config = {"protocol": {"contexts": ["primary", "subagent"]}}
+    provider = opened(config=config)
+    for number, context in enumerate(("primary", "subagent", "cron")):
+        turn = {"turn_id": f"t-{number}", "session_id": "run-1", "context": context}
+        turn |= {"user_message": f"Said in {context}.", "assistant_response": ""}
+        turn |= dict.fromkeys(("started_at", "ended_at"), "2026-01-01T00:00:00+00:00")
+        provider.record(turn)
+    provider.shutdown()
+    assert view.texts("boats") == ["Said in primary.", "Said in subagent."]
+
+
+@row("measured: lifecycle")
 @pytest.mark.parametrize(
     ("action", "target"), [("remove", "user"), ("replace", "user"), ("add", "memory")]
 )
@@ -148,6 +161,14 @@ def test_sessions_that_are_new_each_time_get_no_files(view, opened, files):
     assert view.said() == []
 
 
+@row("measured: migration")
+@row("measured: lifecycle")
+def test_a_session_that_stores_no_turns_sends_no_files(view, opened, files):
+    opened(config={**files, "agent_context": "cron"}).shutdown()
+    opened(config=files, saveMessages=False).shutdown()
+    assert view.said() == []
+
+
 @row("measured: tools")
 def test_the_five_tools_have_the_arguments_that_they_had(opened):
     schemas = {schema["name"]: schema["parameters"] for schema in opened().get_tool_schemas()}
@@ -189,6 +210,16 @@ def test_a_conclusion_is_stored_listed_found_and_removed(standin, view, opened):
     assert "Ostrava" in use(provider, "honcho_context")["result"]["representation"]
     use(provider, "honcho_conclude", delete_id=made["id"])
     assert view.conclusions() == []
+
+
+@row("measured: tools")
+@row("measured: reasoning level")
+def test_the_model_may_say_how_much_thought_an_answer_is_worth(standin, opened):
+    provider = opened(recallMode="tools", dialecticReasoningLevel="minimal")
+    for args in ({"reasoning_level": "max"}, {}):
+        use(provider, "honcho_reasoning", query="Where is Kestrel?", **args)
+    levels = [call.body["reasoning_level"] for call in standin.arrived("chat")]
+    assert levels == ["max", "minimal"]
 
 
 @row("measured: tools")
