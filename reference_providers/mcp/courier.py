@@ -108,7 +108,7 @@ class Courier:
                     return self._link.pause_s
                 except Unavailable:
                     # A text at which the server dies or fails is not to keep it busy.
-                    pause_s = _FIRST_S * 2 ** min(write.attempts, 10)
+                    pause_s: float = _FIRST_S * 2 ** min(write.attempts, 10)
                     return max(self._link.pause_s, min(pause_s, _AGAIN_S))
             # One that still waits may be claimed by a process that has died.
             return _AGAIN_S if self._journal.counts().get("waiting") else None
