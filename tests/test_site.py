@@ -1,4 +1,4 @@
-"""The pages of the documentation site, as they are gathered; `tox run -e docs` builds them."""
+"""The pages of the documentation site, as they are gathered; `tox run -e pages` builds them."""
 
 import importlib
 import re
