@@ -243,6 +243,8 @@ def serving() -> Iterator[dict[str, Any]]:
 def times_stored(provider: Any, text: str) -> int:
     """How often a text is stored. The kit's `read_back`."""
     found = json.loads(provider.handle_tool_call("mcp_search", {"query": text, "limit": 50}))
+    if not found["success"]:
+        raise RuntimeError(f"nothing could be counted: {found['error']}")
     return sum(text in hit for hit in found["hits"])
 
 

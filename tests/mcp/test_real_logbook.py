@@ -23,7 +23,8 @@ def settings(tmp_path_factory):
         "command": [python, "-P", "-m", "agent_logbook.server", "--db", "{home}/{user}.db"],
         "search_tool": "recall",
         "search_by": "words",
-        "search_arguments": {"query": "{query}", "budget_tokens": 20_000},
+        # It leaves out what has no room in it, and the kit stores a turn of 100,000 characters.
+        "search_arguments": {"query": "{query}", "budget_tokens": 200_000},
         "found": "memories.content",
         "store_tool": "remember",
         # Without force it asks back where an entity has a memory already.
