@@ -95,12 +95,13 @@ class Row:
         return "\n".join(lines + [f"      {fault}" for fault in self.faults])
 
 
-def sample(mutants: dict[str, Mutant]) -> list[str]:
-    """One mutant of each area, the first of its shelf."""
-    first: dict[str, str] = {}
+def sample(mutants: dict[str, Mutant], most: int = 1) -> list[str]:
+    """So many mutants of each area, the first of its shelf."""
+    chosen: dict[str, list[str]] = {}
     for mutant in mutants.values():
-        first.setdefault(spec.requirement(mutant.kills).area, mutant.target)
-    return list(first.values())
+        of_area = chosen.setdefault(spec.requirement(mutant.kills).area, [])
+        of_area += [mutant.target] * (len(of_area) < most)
+    return [target for of_area in chosen.values() for target in of_area]
 
 
 # -- judging ---------------------------------------------------------------------------------------
