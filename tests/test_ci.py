@@ -6,7 +6,7 @@ import re
 from tests.kit_runs import ROOT
 
 #: Not run by CI: environments of their own, which CONTRIBUTING.md names.
-BY_HAND = {"tests/wild", "tests/hostile"}
+BY_HAND = {"tests/wild", "tests/hostile", "tests/honcho", "tests/mentisdb", "tests/mcp"}
 
 
 def listed(section, key):
@@ -44,5 +44,14 @@ def test_what_is_left_out_exists():
 
 def test_what_ci_does_not_run_is_named_to_who_closes_an_issue():
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    for name in ("mutants", "matrix", "hostile", "reference", "servers", "honcho22", "wild"):
+    for name in (
+        "mutants",
+        "matrix",
+        "hostile",
+        "reference",
+        "providers",
+        "servers",
+        "honcho22",
+        "wild",
+    ):
         assert f"`tox run -e {name}`" in text
