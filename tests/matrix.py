@@ -95,7 +95,7 @@ class Row:
         return "\n".join(lines + [f"      {fault}" for fault in self.faults])
 
 
-def sample(mutants: dict[str, Mutant], most: int = 1) -> list[str]:
+def sample(mutants: dict[str, Mutant], most: int) -> list[str]:
     """So many mutants of each area, the first of its shelf."""
     chosen: dict[str, list[str]] = {}
     for mutant in mutants.values():

@@ -3,55 +3,60 @@
 import configparser
 import re
 
+import pytest
+
+from tests import places
 from tests.kit_runs import ROOT
 
-#: Not run by CI: environments of their own, which CONTRIBUTING.md names.
-BY_HAND = {"tests/wild", "tests/hostile", "tests/honcho", "tests/mentisdb", "tests/mcp"}
+#: Environments that CI does not run.
+BY_HAND = (
+    "mutants",
+    "matrix",
+    "hostile",
+    "reference",
+    "providers",
+    "servers",
+    "honcho22",
+    "wild",
+)
+
+TESTS = ROOT / "tests"
 
 
-def listed(section, key):
-    tox = configparser.ConfigParser(interpolation=None)
-    tox.read(ROOT / "tox.ini", "utf-8")
-    return tox[section][key]
+@pytest.fixture(scope="module")
+def tox():
+    found = configparser.ConfigParser(interpolation=None)
+    found.read(ROOT / "tox.ini", "utf-8")
+    return found
 
 
-def commands(section):
-    return listed(section, "commands")
+def names(folder):
+    return {path.name for path in folder.glob("test_*.py")}
 
 
-def environments():
-    """Of `tox` without arguments; each that begins with "py" is a Python of its own."""
-    return [name for name in listed("tox", "env_list").split(", ") if not name.startswith("py3")]
+def test_every_file_of_tests_runs_on_each_python_or_once():
+    each = names(TESTS) - {*places.left_out("each", TESTS)}
+    once = names(TESTS) - {*places.left_out("once", TESTS)}
+    assert (each | once, each & once) == (names(TESTS), set())
+    assert set(places.ONCE) <= names(TESTS)
 
 
-def left_out():
-    """The paths that the tests of each Python leave out; a single test as its file."""
-    return set(re.findall(r"--(?:ignore|deselect)=([\w/.]+)", commands("testenv")))
+def test_every_folder_with_tests_has_an_environment(tox):
+    folders = {path.parent.name for path in TESTS.glob("*/test_*.py")}
+    run = "".join(tox[section].get("commands", "") for section in tox.sections())
+    assert folders == set(places.APART)
+    assert folders <= set(re.findall(r"tests/(\w+)", run))
 
 
-def test_what_each_python_leaves_out_runs_in_an_environment_of_ci():
-    run = "".join(commands(f"testenv:{name}") for name in environments())
-    assert left_out() - BY_HAND <= set(re.findall(r"tests/[\w/.]+", run))
+def test_what_an_environment_runs_exists(tox):
+    for section in tox.sections():
+        for path in re.findall(r"(?<=[ =])tests/[\w/.]+", tox[section].get("commands", "")):
+            assert (ROOT / path).exists(), (section, path)
 
 
-def test_what_is_left_out_exists():
-    files, tests = left_out(), re.findall(r"--deselect=(\S+)::(\w+)", commands("testenv"))
-    assert [name for name in files if not (ROOT / name).exists()] == []
-    assert tests
-    for file, name in tests:
-        assert f"def {name}(" in (ROOT / file).read_text("utf-8")
-
-
-def test_what_ci_does_not_run_is_named_to_who_closes_an_issue():
+def test_every_environment_is_run_by_ci_or_named_to_who_closes_an_issue(tox):
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    for name in (
-        "mutants",
-        "matrix",
-        "hostile",
-        "reference",
-        "providers",
-        "servers",
-        "honcho22",
-        "wild",
-    ):
-        assert f"`tox run -e {name}`" in text
+    defined = {name.partition(":")[2] for name in tox.sections() if name.startswith("testenv:")}
+    by_ci = set(tox["tox"]["env_list"].split(", "))
+    assert defined - by_ci == set(BY_HAND)
+    assert [name for name in BY_HAND if f"`tox run -e {name}`" not in text] == []
