@@ -1,10 +1,13 @@
 """memproto merge: the reports of shards are one, closed, and what they disagree on is named."""
 
+import datetime as dt
 import json
 
 from memproto import __version__, cli, spec
 from memproto.report import merging, reading, verifying
 from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.waiver_entries import Waiver
+from memproto.testing.waivers import Book
 from tests.made_reports import built, changed, judged, row, saved
 
 #: All areas of providers, in two halves as two jobs would run them.
@@ -101,6 +104,21 @@ def test_a_waived_failure_is_worse_than_a_pass_elsewhere():
     found = merged(built(judged()), first)
     assert row(found.document, "MP-TURN-002")["outcome"] == "waived"
     assert found.document["reports"][0]["verdict"] == "INCOMPLETE"
+
+
+def test_a_waiver_that_one_shard_needs_is_not_stale_because_of_another():
+    day = dt.date(2026, 11, 22)
+    waiver = Waiver("MP-TURN-002", "because it is", "x", "y", day, "w.toml:1")
+    book = Book(day, valid={"MP-TURN-002": waiver})
+    passed = shard(("MP-TURN",), waivers=book)
+    failed = built(judged(MP_TURN_002="fail", waivers=book))
+    assert kinds(passed) == ["stale"]
+    assert kinds(merged(passed).document) == ["stale"]
+    assert kinds(merged(passed, failed).document) == []
+
+
+def kinds(found):
+    return [fault["kind"] for fault in found["reports"][0]["waivers"]["faults"]]
 
 
 def test_a_file_that_comes_twice_counts_once():

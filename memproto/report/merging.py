@@ -156,16 +156,22 @@ def _extension(requirement_id: str) -> str:
 
 
 def _waivers(shards: list[dict[str, Any]], rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Faults and notes of all shards, each once; what is not needed in one may be in another."""
+    """Faults and notes of all shards, each once; a waiver that one needs is of use to all."""
     tables = [report["waivers"] for report in shards if "waivers" in report]
     if not tables:
         return {}
     waived = {row["id"] for row in rows if row["waiver"]}
-    faults = _once(fault for table in tables for fault in table["faults"])
-    notes = _once(note for table in tables for note in table["notes"])
-    kept = [note for note in notes if note["kind"] != "not_needed" or note["id"] not in waived]
     date = max(table["date"] for table in tables)
-    return {"waivers": {"date": date, "faults": faults, "notes": kept}}
+    found: dict[str, Any] = {"date": date}
+    for name in ("faults", "notes"):
+        told = _once(item for table in tables for item in table[name])
+        found[name] = [item for item in told if not _is_unused(item) or item["id"] not in waived]
+    return {"waivers": found}
+
+
+def _is_unused(item: dict[str, Any]) -> bool:
+    """Whether it says that a shard had no use for a waiver."""
+    return item["kind"] in ("stale", "not_needed")
 
 
 def _once(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
