@@ -4,13 +4,12 @@ import contextlib
 import dataclasses
 import os
 import select
-import signal
 import subprocess
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from memproto.testing import hostcopies, incidents, locate, stacks
+from memproto.testing import hostcopies, incidents, locate, stacks, vitals
 from memproto.testing.clauses import Untestable
 from memproto.testing.run import Run
 from memproto.testing.subject import HookWithdrawn
@@ -85,10 +84,7 @@ class Ended:
         if self.code is None:
             place = f", stopped at {self.stack[0]}" if self.stack else ""
             return f"it still ran after {_after(self.marks)}{place}"
-        if self.code < 0:
-            with contextlib.suppress(ValueError):
-                return f"signal {signal.Signals(-self.code).name}"
-        return f"exit code {self.code}"
+        return vitals.ending(self.code)
 
     @property
     def trouble(self) -> str:

@@ -239,7 +239,8 @@ class ChildProcess:
             self._opened.append(message["config"])
         elif kind == "told":
             self._told.append(message)
-        self._spent += kind == "spent"
+        elif kind == "spent":
+            self._spent += 1
         return message if kind == "done" else None
 
     def _leave(self, hook: _OpenHook | None) -> None:
@@ -346,8 +347,4 @@ def _ending(code: int) -> str:
         return "it closed file descriptors that it had not opened"
     if code == template.UNSEEN:
         return "unseen, since the process that had started it was killed"
-    if code >= 0:
-        return f"exit code {code}"
-    with contextlib.suppress(ValueError):
-        return f"signal {signal.Signals(-code).name}"
-    return f"signal {-code}"
+    return vitals.ending(code)

@@ -1,4 +1,4 @@
-"""What can be seen of a child from outside: whether it stands still, and what it has started."""
+"""What is seen of a process from outside: whether it stands still, what it started, its end."""
 
 import contextlib
 import os
@@ -85,6 +85,15 @@ class Pulse:
             times = self._process.cpu_times()
             return float(times.user + times.system)
         return 0.0
+
+
+def ending(code: int) -> str:
+    """How a process with this exit code, negative for a signal, ended: "signal SIGSEGV"."""
+    if code >= 0:
+        return f"exit code {code}"
+    with contextlib.suppress(ValueError):
+        return f"signal {signal.Signals(-code).name}"
+    return f"signal {-code}"
 
 
 def end_group(process: psutil.Process) -> None:
