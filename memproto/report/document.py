@@ -72,7 +72,8 @@ def fingerprint(report: dict[str, Any]) -> str:
 def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
     order = judged.order
     ids = [item.id for item in spec.select([], order.side)]
-    results = _scored(outcomes.merge(judged.results, ids), order.release)
+    merged = outcomes.merge(judged.results, ids)
+    results = {key: outcomes.scored(item, order.release) for key, item in merged.items()}
     final = dict(zip(ids, order.waivers.applied(results.values()), strict=True))
     rows = [_row(result, order, results[result.id]) for result in final.values()]
     left_out = any(result.outcome is Outcome.NOT_RUN for result in results.values())
@@ -99,17 +100,6 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
         "settings": order.settings.for_report(),
     }
     return {**report, "fingerprint": fingerprint(report)}
-
-
-def _scored(results: dict[str, Result], release: str) -> dict[str, Result]:
-    """The results with those of later releases as not scored, also where they were not run."""
-    reason = f"came after release {release}, which the run scores by"
-    return {
-        key: result
-        if spec.requirement(key).is_in(release)
-        else Result(key, Outcome.NOT_SCORED, reason=reason)
-        for key, result in results.items()
-    }
 
 
 def _waivers(book: waivers.Book, results: list[Result]) -> dict[str, Any]:

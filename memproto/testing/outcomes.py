@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from memproto import spec
+
 
 class Outcome(enum.StrEnum):
     """How one requirement fared in one run."""
@@ -108,6 +110,15 @@ class Result:
 def worse(first: Result, second: Result) -> Result:
     """Of two results for one requirement, the one that counts."""
     return min(first, second, key=lambda result: _SEVERITY.index(result.outcome))
+
+
+def scored(result: Result, release: str) -> Result:
+    """The result as the release scores it: what came later is not scored, whatever became of it."""
+    requirement = spec.requirements().get(result.id)
+    if requirement is None or requirement.is_in(release):
+        return result
+    reason = f"came after release {release}, which the run scores by"
+    return Result(result.id, Outcome.NOT_SCORED, reason=reason)
 
 
 def merge(results: Iterable[Result], ids: Iterable[str]) -> dict[str, Result]:

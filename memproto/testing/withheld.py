@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from memproto import spec
+from memproto.testing import outcomes
 from memproto.testing.contact import Contact, Order
-from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.outcomes import Result
 from memproto.testing.settings import Settings
 
 #: Names of variables and keys whose values are credentials.
@@ -81,9 +81,7 @@ class Outlet:
         return text
 
     def _given(self, result: Result) -> Result:
-        if not _is_scored(result, self._order.release):
-            reason = f"came after release {self._order.release}, which the run scores by"
-            return Result(result.id, Outcome.NOT_SCORED, reason=reason)
+        result = outcomes.scored(result, self._order.release)
         texts: dict[str, Any] = {name: self.text(getattr(result, name)) for name in _TEXTS}
         # A script has to go on working: its paths stay.
         return dataclasses.replace(result, **texts, replay=self._hidden(result.replay))
@@ -116,10 +114,6 @@ def without_credentials(text: str, settings: Settings | None = None) -> str:
     for pattern, shown in (*hidden, *_SHAPES):
         text = pattern.sub(shown, text)
     return text
-
-
-def _is_scored(result: Result, release: str) -> bool:
-    return result.id not in spec.requirements() or spec.requirement(result.id).is_in(release)
 
 
 def _in_a_check(parts: tuple[str, ...]) -> str:
