@@ -46,7 +46,7 @@ def test_the_entry_of_the_page_is_a_valid_waiver():
     [text] = re.findall(r"```toml\n(\[MP.*?)```", TEXTS["waivers.md"], re.DOTALL)
     [(key, value)] = tomllib.loads(text).items()
     entry = waiver_entries.Entry(key, value, "waivers.toml", text)
-    day = value["expires"]
-    assert waiver_entries.judged(entry, day) == (waiver_entries.judged(entry, day)[0], [])
+    waiver, faults = waiver_entries.judged(entry, value["expires"])
+    assert (waiver.id, faults) == (key, [])
     assert waivers.WARNED_DAYS == 14
     assert "fourteen days" in TEXTS["waivers.md"]
