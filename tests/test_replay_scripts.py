@@ -76,7 +76,8 @@ def test_a_script_leaves_nothing_behind(tmp_path):
     path, places = tmp_path / "script.py", tmp_path / "places"
     places.mkdir()
     path.write_text(text(tmp_path))
-    run(path, TMPDIR=str(places))
+    done = run(path, TMPDIR=str(places))
+    assert done.stdout.endswith("seen again\n"), done.stderr
     assert list(places.iterdir()) == []
 
 

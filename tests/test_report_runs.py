@@ -1,13 +1,12 @@
 """Whole runs: waivers, JUnit, jobs of GitHub Actions, and what no output tells."""
 
 import datetime as dt
-import importlib.util
 import json
 import xml.etree.ElementTree as ET
 
 import pytest
 
-from memproto.report import markdown, reading, verifying
+from memproto.report import html, markdown, reading, verifying
 from tests.kit_runs import kit, write
 
 SECRET = "q7Wz4xYb9kd2mN"
@@ -165,11 +164,8 @@ def test_no_output_tells_a_credential_or_where_something_lies(ran):
         "junit": (directory / "junit.xml").read_text("utf-8"),
         "summary": (directory / "summary.md").read_text("utf-8"),
         "markdown": markdown.summary(found),
+        "html": html.render(found),
     }
-    if importlib.util.find_spec("jinja2") is not None:
-        from memproto.report import html
-
-        shown["html"] = html.render(found)
     for name, text in shown.items():
         assert SECRET not in text, name
         assert "/home/somebody" not in text, name
