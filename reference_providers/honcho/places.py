@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.errors import Misconfigured
+from memproto.reference_providers import reading
 
 from . import names
 from .settings import Settings
@@ -165,9 +166,8 @@ def workspace(settings: Settings, config: Mapping[str, Any], home: Path) -> str:
 def _own(home: Path) -> str:
     path = home / WORKSPACE
     try:
-        if not path.exists():
-            _make(path)
-        name = path.read_text("utf-8").strip()
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name = reading.drawn(path, f"memproto-{uuid.uuid4().hex[:24]}\n")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         fix = "make it readable, or set workspace in honcho.json"
@@ -176,15 +176,3 @@ def _own(home: Path) -> str:
         fix = "restore it, or set workspace in honcho.json"
         raise Misconfigured(f"{path} holds no name of a workspace; fix: {fix}")
     return name
-
-
-def _make(path: Path) -> None:
-    """Name a new one; where two processes do, the first one's name stays."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
-    fresh.write_text(f"memproto-{uuid.uuid4().hex[:24]}\n", "utf-8")
-    try:
-        with contextlib.suppress(FileExistsError):
-            os.link(fresh, path)
-    finally:
-        fresh.unlink()

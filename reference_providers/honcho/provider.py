@@ -7,15 +7,13 @@ from typing import Any
 
 from memproto.errors import Misconfigured, Rejected, Unavailable, WriteRefused
 from memproto.fence import strip_memory_context
+from memproto.reference_providers import reading
 from memproto.types import SPEC_VERSION, Capabilities, Message
 
 from . import finding, manager, places, settings, texts, tools
 from .live import Live, now
 from .manager import HonchoManager
 from .settings import Settings
-
-#: Where turns are stored if the host does not say in which contexts it wants that.
-_CONTEXTS = ("primary",)
 
 _EXTENSIONS = ("prewarm", "sessions", "config", "backup", "status", "record")
 
@@ -40,7 +38,7 @@ class HonchoMemoryProvider:
         self._lock = threading.Lock()
         self._room: int | None = None
         self._stores_turns = True
-        self._contexts = frozenset(_CONTEXTS)
+        self._contexts = frozenset(reading.contexts({}))
 
     @property
     def name(self) -> str:
@@ -89,11 +87,9 @@ class HonchoMemoryProvider:
         chosen = Settings.of(settings.gather(config, *_homes(config)))
         if not chosen.is_enabled:
             raise Misconfigured("honcho.json says enabled: false; fix: set it to true")
-        self._room = _table(config.get("limits")).get("recall_chars")
-        contexts = _table(config.get("protocol")).get("contexts", _CONTEXTS)
-        self._contexts = frozenset(contexts)
-        is_wanted = (config.get("agent_context") or "primary") in self._contexts
-        self._stores_turns = chosen.saves and is_wanted
+        self._room = reading.room(config)
+        self._contexts = frozenset(reading.contexts(config))
+        self._stores_turns = chosen.saves and reading.context(config) in self._contexts
         connection = self._borrowed or HonchoManager(
             chosen.url, chosen.key, places.workspace(chosen, config, home)
         )
@@ -299,7 +295,3 @@ def _path(config: Mapping[str, Any], key: str) -> Path | None:
 def _homes(config: Mapping[str, Any]) -> list[Path]:
     keys = ("home", "host_home", "hermes_home")
     return [path for path in (_path(config, key) for key in keys) if path is not None]
-
-
-def _table(value: Any) -> dict[str, Any]:
-    return dict(value) if isinstance(value, Mapping) else {}

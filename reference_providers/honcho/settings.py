@@ -1,7 +1,6 @@
 """What the operator set, checked once; keys and values are those of honcho.json."""
 
 import dataclasses
-import json
 import re
 import reprlib
 from collections.abc import Mapping
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.errors import Misconfigured
+from memproto.reference_providers import reading
 
 from . import finding
 from .values import (
@@ -20,7 +20,6 @@ from .values import (
     flags_of,
     levels,
     modes,
-    table,
     text,
     texts,
 )
@@ -241,11 +240,7 @@ def save(values: Mapping[str, Any], home: Path) -> None:
     kept = finding.table(path if path.is_file() else None) | mine
     # Whatever is lacking still, an address among it, is asked for where a session starts.
     Settings.of({"baseUrl": "http://localhost", **{k: v for k, v in kept.items() if v != ""}})
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    fresh.touch(mode=0o600)
-    fresh.write_text(json.dumps(kept, indent=2), "utf-8")
-    fresh.replace(path)
+    reading.save(kept, path)
 
 
 def gather(config: Mapping[str, Any], *homes: Path) -> dict[str, Any]:
@@ -258,12 +253,12 @@ def gather(config: Mapping[str, Any], *homes: Path) -> dict[str, Any]:
     """
     hosts = _hosts(config)
     held = {k: v for k, v in finding.table(finding.found(*homes)).items() if v != ""}
-    given = {k: v for k, v in table(config.get("honcho")).items() if v is not None}
+    given = {k: v for k, v in reading.table(config.get("honcho")).items() if v is not None}
     return finding.with_environment({**finding.for_host(held, hosts), **given})
 
 
 def _hosts(config: Mapping[str, Any]) -> list[str]:
-    name = table(config.get("protocol")).get("host") or "hermes"
+    name = reading.table(config.get("protocol")).get("host") or "hermes"
     identity = config.get("agent_identity")
     named = [f"{name}.{identity}"] if isinstance(identity, str) else []
     return [*named, str(name), "hermes"]

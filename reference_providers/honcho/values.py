@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from memproto.errors import Misconfigured
+from memproto.reference_providers import reading
 
 #: How much thought an answer of the server may cost, the least first.
 LEVELS = ("minimal", "low", "medium", "high", "max")
@@ -25,11 +26,6 @@ class Observation:
 
 
 _OBSERVES = {"directional": Observation(), "unified": Observation(True, False, False, True)}
-
-
-def table(value: Any) -> dict[str, Any]:
-    """A table, or an empty one."""
-    return dict(value) if isinstance(value, Mapping) else {}
 
 
 def text(raw: Mapping[str, Any], key: str) -> str:
@@ -121,11 +117,12 @@ def flags_of(raw: Mapping[str, Any]) -> Observation:
     usual = "unified" if was_set_up else "directional"
     if mode is not None and (not isinstance(mode, str) or mode not in _OBSERVES):
         raise _wrong("observationMode", mode, f"one of {', '.join(_OBSERVES)}")
-    given = table(raw.get("observation"))
+    given = reading.table(raw.get("observation"))
+    peers = {peer: reading.table(given.get(peer)) for peer in ("user", "ai")}
     found = {
-        f"{peer}_{short}": flag(table(given.get(peer)), key, getattr(whole, f"{peer}_{short}"))
+        f"{peer}_{short}": flag(told, key, getattr(whole, f"{peer}_{short}"))
         for whole in [_OBSERVES[mode or usual]]
-        for peer in ("user", "ai")
+        for peer, told in peers.items()
         for short, key in (("me", "observeMe"), ("others", "observeOthers"))
     }
     return Observation(**found)

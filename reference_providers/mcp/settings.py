@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import shlex
 import uuid
 from collections.abc import Mapping
@@ -10,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from memproto.errors import Misconfigured
+from memproto.reference_providers import reading
 
 from . import templates
 from .templates import digest
 
 #: Below the home: the answers of set-up, who this profile is, and the tools that were seen last.
 ANSWERS, PROFILE, TOOLS = "mcp.json", "mcp-profile", "mcp-tools.json"
-
-#: Where turns are stored if the host does not say in which contexts it wants that.
-_CONTEXTS = ("primary",)
 
 _SHOWN: tuple[tuple[str, str, Any], ...] = (
     ("url", "Address of a server that speaks streamable HTTP; or give command", ""),
@@ -111,26 +108,24 @@ class Settings:
                 may be given.
 
         """
-        home = config.get("home")
-        if not isinstance(home, (str, os.PathLike)) or not str(home):
-            raise Misconfigured("config lacks home, the directory of this provider")
-        given = answers(Path(home)) | _table(config.get("mcp"))
+        home = reading.home(config).absolute()
+        given = answers(home) | reading.table(config.get("mcp"))
         chosen = {field["key"]: checked(given, field["key"]) for field in FIELDS}
         tables = {key: checked_table(given, key) for key in TABLES}
         if bool(chosen["url"]) == bool(chosen["command"]):
             fault = "both url and command" if chosen["url"] else "neither url nor command"
             raise Misconfigured(f"mcp has {fault}; name one server, by its address or its command")
-        owner = (profile(Path(home)), config.get("user_id"))
+        owner = (profile(home), config.get("user_id"))
         return cls(
-            home=Path(home).absolute(),
+            home=home,
             user=templates.identifier(config.get("user_id")),
             owner=digest(*owner),
-            **_server(chosen, tables, Path(home).absolute(), config.get("user_id"), digest(*owner)),
+            **_server(chosen, tables, home, config.get("user_id"), digest(*owner)),
             **_tools(chosen),
             isolates=_isolates(chosen, tables),
-            room=_table(config.get("limits")).get("recall_chars"),
-            contexts=tuple(_table(config.get("protocol")).get("contexts", _CONTEXTS)),
-            context=config.get("agent_context") or "primary",
+            room=reading.room(config),
+            contexts=reading.contexts(config),
+            context=reading.context(config),
         )
 
 
@@ -182,23 +177,9 @@ def profile(home: Path) -> str:
     path = home / PROFILE
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = home / f".{PROFILE}.{uuid.uuid4().hex}"
-        if not path.exists():
-            fresh.write_text(uuid.uuid4().hex, "ascii")
-            _link(fresh, path)
-        return path.read_text("ascii").strip()
+        return reading.drawn(path, uuid.uuid4().hex)
     except (OSError, UnicodeError) as error:
         raise Misconfigured(f"{path} cannot be used: {error}") from error
-
-
-def _link(fresh: Path, path: Path) -> None:
-    """Give a whole file its name, unless another process was faster."""
-    try:
-        os.link(fresh, path)
-    except FileExistsError:
-        pass
-    finally:
-        fresh.unlink()
 
 
 # -- answers ---------------------------------------------------------------------------------------
@@ -221,15 +202,11 @@ def checked(given: Mapping[str, Any], key: str) -> Any:
             return list(value)
         raise Misconfigured(f"{key} holds something that is no text")
     if isinstance(field["default"], int):
-        return _number(key, value, least=1 if field["default"] else 0)
-    return _word(key, value, field)
+        return reading.number(key, value, least=1 if field["default"] else 0, most=3600)
+    return _word(key, reading.word(key, value, field.get("choices")))
 
 
-def _word(key: str, value: Any, field: Mapping[str, Any]) -> str:
-    if not isinstance(value, str) or "\0" in value:
-        raise Misconfigured(f"{key} is {type(value).__name__}, and not a text")
-    if value not in field.get("choices", [value]):
-        raise Misconfigured(f"{key} is {value!r}, and not one of {', '.join(field['choices'])}")
+def _word(key: str, value: str) -> str:
     if key.endswith("_tool") and not value.strip():
         raise Misconfigured(f"{key} is empty; it names a tool of the server")
     if key == "url" and value and not value.startswith(("http://", "https://")):
@@ -244,14 +221,6 @@ def _split(words: str) -> None:
         shlex.split(words)
     except ValueError as error:
         raise Misconfigured(f"command cannot be read: {error}") from None
-
-
-def _number(key: str, value: Any, *, least: int) -> int:
-    text = str(value)
-    is_one = text.isascii() and text.isdigit() and not isinstance(value, bool)
-    if not is_one or not least <= int(text) <= 3600:
-        raise Misconfigured(f"{key} is {value!r}, and not a number from {least} to 3600")
-    return int(text)
 
 
 def checked_table(given: Mapping[str, Any], key: str) -> dict[str, str]:
@@ -278,16 +247,7 @@ def answers(home: Path) -> dict[str, Any]:
         Misconfigured: The file holds something else.
 
     """
-    path = home / ANSWERS
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise Misconfigured(f"{path} cannot be read: {error}") from error
-    if not isinstance(found, dict):
-        raise Misconfigured(f"{path} holds {type(found).__name__}, and not an object")
-    return found
+    return reading.answers(home / ANSWERS)
 
 
 def save(values: Mapping[str, Any], home: Path) -> None:
@@ -301,12 +261,4 @@ def save(values: Mapping[str, Any], home: Path) -> None:
     known = {field["key"] for field in FIELDS}
     mine = {key: checked(values, key) for key in values if key in known}
     mine |= {key: checked_table(values, key) for key in TABLES if key in values}
-    path = home / ANSWERS
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(answers(home) | mine, indent=2), "utf-8")
-    fresh.replace(path)
-
-
-def _table(value: Any) -> dict[str, Any]:
-    return dict(value) if isinstance(value, Mapping) else {}
+    reading.save(answers(home) | mine, home / ANSWERS)

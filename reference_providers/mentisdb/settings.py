@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import json
 import os
 import uuid
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from memproto.errors import Misconfigured
+from memproto.reference_providers import reading
 
 from .keys import chain_key
 
@@ -21,9 +21,6 @@ URL, CHAIN, TOKEN = "MENTISDB_URL", "MENTISDB_CHAIN_KEY", "MENTISDB_TOKEN"
 
 #: The REST port of a daemon on this machine.
 DEFAULT_URL = "http://127.0.0.1:9472"
-
-#: Where turns are stored if the host does not say in which contexts it wants that.
-_CONTEXTS = ("primary",)
 
 #: What a recall may bring if the host sets no limit.
 _ROOM = 8_000
@@ -96,27 +93,25 @@ class Settings:
             Misconfigured: There is no home, or a value is none that may be given.
 
         """
-        home = config.get("home")
-        if not isinstance(home, (str, os.PathLike)) or not str(home):
-            raise Misconfigured("config lacks home, the directory of this provider")
-        given = _given(Path(home), _table(config.get("mentisdb")))
-        room = _table(config.get("limits")).get("recall_chars")
+        home = reading.home(config)
+        given = _given(home, reading.table(config.get("mentisdb")))
+        room = reading.room(config)
         return cls(
             url=given["url"],
             token=given["token"],
             ca_file=given["ca_file"],
             chain=chain_key(
                 chain=given["chain"],
-                profile="" if given["chain"] else profile(Path(home)),
-                identity=_text(config.get("agent_identity")),
+                profile="" if given["chain"] else profile(home),
+                identity=reading.text(config.get("agent_identity")),
                 user=config.get("user_id"),
             ),
             recall_count=given["recall_count"],
-            room=room if isinstance(room, int) else _ROOM,
-            home=Path(home).absolute(),
-            platform=_text(config.get("platform")) or "",
-            contexts=tuple(_table(config.get("protocol")).get("contexts", _CONTEXTS)),
-            context=config.get("agent_context") or "primary",
+            room=_ROOM if room is None else room,
+            home=home.absolute(),
+            platform=reading.text(config.get("platform")) or "",
+            contexts=reading.contexts(config),
+            context=reading.context(config),
         )
 
 
@@ -143,7 +138,7 @@ def checked(given: Mapping[str, Any], key: str) -> Any:
     field = next(field for field in FIELDS if field["key"] == key)
     value = given.get(key, field.get("default", ""))
     if key == "recall_count":
-        return _count(key, value)
+        return reading.number(key, value, most=50)
     if not isinstance(value, str):
         raise Misconfigured(f"{key} is {type(value).__name__}, and not a text")
     return _CHECKS[key](value.strip())
@@ -180,38 +175,16 @@ def _ca_file(value: str) -> str:
 _CHECKS = {"url": _url, "chain": _chain, "token": _token, "ca_file": _ca_file}
 
 
-def _count(key: str, value: Any) -> int:
-    text = str(value)
-    is_one = text.isascii() and text.isdigit() and not isinstance(value, bool)
-    if not is_one or not 0 < int(text) <= 50:
-        raise Misconfigured(f"{key} is {value!r}, and not a number from 1 to 50")
-    return int(text)
-
-
 def profile(home: Path) -> str:
     """
     What tells this home from every other one, on any machine: made once, and kept in it.
 
     Where nothing can be kept it is the path, as long as nothing can be.
     """
-    path = home / PROFILE
-    for _ in range(2):
-        with contextlib.suppress(OSError, ValueError):
-            if found := path.read_text("ascii").strip():
-                return found
-        with contextlib.suppress(OSError):
-            _keep(path, uuid.uuid4().hex)
+    with contextlib.suppress(OSError, UnicodeError):
+        if found := reading.drawn(home / PROFILE, uuid.uuid4().hex):
+            return found
     return str(home.absolute())
-
-
-def _keep(path: Path, text: str) -> None:
-    """Write a whole file, unless another process was first."""
-    fresh = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    try:
-        fresh.write_text(text, "ascii")
-        path.hardlink_to(fresh)
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def answers(home: Path) -> dict[str, Any]:
@@ -222,16 +195,7 @@ def answers(home: Path) -> dict[str, Any]:
         Misconfigured: The file holds something else.
 
     """
-    path = home / ANSWERS
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise Misconfigured(f"{path} cannot be read ({error}): run set-up again") from error
-    if not isinstance(found, dict):
-        raise Misconfigured(f"{path} holds {type(found).__name__}, and not an object")
-    return found
+    return reading.answers(home / ANSWERS, "run set-up again")
 
 
 def save(values: Mapping[str, Any], home: Path) -> None:
@@ -244,16 +208,4 @@ def save(values: Mapping[str, Any], home: Path) -> None:
     """
     open_ones = {field["key"] for field in FIELDS if not field.get("secret")}
     mine = {key: checked(values, key) for key in values if key in open_ones}
-    path = home / ANSWERS
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(answers(home) | mine, indent=2), "utf-8")
-    fresh.replace(path)
-
-
-def _table(value: Any) -> dict[str, Any]:
-    return dict(value) if isinstance(value, Mapping) else {}
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+    reading.save(answers(home) | mine, home / ANSWERS)

@@ -2,18 +2,14 @@
 
 import dataclasses
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memproto.errors import Misconfigured
+from memproto.reference_providers import reading
 
 #: Below the home: the answers of set-up, and the memory itself.
 ANSWERS, FILE = "sqlite.json", "memory.db"
-
-#: Where turns are stored if the host does not say in which contexts it wants that.
-_CONTEXTS = ("primary",)
 
 FIELDS: list[dict[str, Any]] = [
     {
@@ -78,24 +74,22 @@ class Settings:
             Misconfigured: There is no home, or an answer is none of those that may be given.
 
         """
-        home = config.get("home")
-        if not isinstance(home, (str, os.PathLike)) or not str(home):
-            raise Misconfigured("config lacks home, the directory of this provider")
-        given = answers(Path(home)) | _table(config.get("sqlite"))
+        home = reading.home(config)
+        given = answers(home) | reading.table(config.get("sqlite"))
         path = checked(given, "path")
         return cls(
-            path=(Path(path).expanduser() if path else Path(home) / FILE).absolute(),
+            path=(Path(path).expanduser() if path else home / FILE).absolute(),
             is_elsewhere=bool(path),
             search=checked(given, "search"),
             recall_count=checked(given, "recall_count"),
             is_read_only=checked(given, "read_only") == "yes",
             owner=owner_of(config.get("user_id")),
-            platform=_text(config.get("platform")),
-            title=_text(config.get("session_title")),
-            parent=_text(config.get("parent_session_id")),
-            room=_table(config.get("limits")).get("recall_chars"),
-            contexts=tuple(_table(config.get("protocol")).get("contexts", _CONTEXTS)),
-            context=config.get("agent_context") or "primary",
+            platform=reading.text(config.get("platform")),
+            title=reading.text(config.get("session_title")),
+            parent=reading.text(config.get("parent_session_id")),
+            room=reading.room(config),
+            contexts=reading.contexts(config),
+            context=reading.context(config),
         )
 
 
@@ -121,19 +115,8 @@ def checked(given: Mapping[str, Any], key: str) -> Any:
     field = next(field for field in FIELDS if field["key"] == key)
     value = given.get(key, field["default"])
     if isinstance(field["default"], int):
-        return _count(key, value)
-    if not isinstance(value, str) or "\0" in value:
-        raise Misconfigured(f"{key} is {type(value).__name__}, and not a text")
-    if value not in field.get("choices", [value]):
-        raise Misconfigured(f"{key} is {value!r}, and not one of {', '.join(field['choices'])}")
-    return value
-
-
-def _count(key: str, value: Any) -> int:
-    text = str(value)
-    if isinstance(value, bool) or not text.isascii() or not text.isdigit() or not int(text):
-        raise Misconfigured(f"{key} is {value!r}, and not a number from 1 on")
-    return int(text)
+        return reading.number(key, value)
+    return reading.word(key, value, field.get("choices"))
 
 
 def answers(home: Path) -> dict[str, Any]:
@@ -144,16 +127,7 @@ def answers(home: Path) -> dict[str, Any]:
         Misconfigured: The file holds something else.
 
     """
-    path = home / ANSWERS
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise Misconfigured(f"{path} cannot be read: {error}") from error
-    if not isinstance(found, dict):
-        raise Misconfigured(f"{path} holds {type(found).__name__}, and not an object")
-    return found
+    return reading.answers(home / ANSWERS)
 
 
 def save(values: Mapping[str, Any], home: Path) -> None:
@@ -166,16 +140,4 @@ def save(values: Mapping[str, Any], home: Path) -> None:
     """
     known = {field["key"] for field in FIELDS}
     mine = {key: checked(values, key) for key in values if key in known}
-    path = home / ANSWERS
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(answers(home) | mine, indent=2), "utf-8")
-    fresh.replace(path)
-
-
-def _table(value: Any) -> dict[str, Any]:
-    return dict(value) if isinstance(value, Mapping) else {}
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+    reading.save(answers(home) | mine, home / ANSWERS)
