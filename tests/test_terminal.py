@@ -1,5 +1,6 @@
 """What a run shows at its end: chapters, what is open, what to do, one line of a fixed form."""
 
+import dataclasses
 import io
 import re
 
@@ -136,15 +137,27 @@ def test_chapters_that_say_nothing_share_a_line_unless_all_are_asked_for(show):
 
 def test_the_slowest_calls_stand_beside_their_budgets(show):
     hooks = {"recall": [3, 2.5, 3.0], "record": [90, 0.2, 9.0], "name": [1, 0.0, 0.0]}
-    found = show(built([Result("MP-TURN-001", Outcome.PASS, hooks=hooks)]))
+    found = show(built([called("MP-TURN-001", hooks)]))
     assert "  slowest: prefetch 2.50 s of 5 s, sync_turn 0.20 s of 15 s, name" in found
+
+
+def test_calls_that_the_kit_slowed_are_none_of_the_slowest(show):
+    slowed = called("MP-RES-004", {"record": [3, 14.0, 30.0]})
+    found = show(built([slowed, called("MP-TURN-001", {"recall": [3, 2.5, 3.0]})]))
+    assert "  slowest: prefetch 2.50 s of 5 s\n" in found
+
+
+def called(requirement, hooks):
+    times = {name: {"8.0": calls} for name, (calls, *_) in hooks.items()}
+    return Result(requirement, Outcome.PASS, hooks=hooks, times=times)
 
 
 @pytest.mark.parametrize("verbosity", [0, 1])
 def test_no_line_of_prose_is_longer_than_a_narrow_terminal(show, verbosity):
     hooks = {"recall": [3, 2.5, 3.0], "record": [90, 0.2, 9.0], "mirror": [1, 0.0, 0.0]}
     reasons = [open_(f"MP-FAULT-00{n}", f"{BACKEND}, {n}") for n in range(1, 9)]
-    warned = Result("MP-TURN-001", Outcome.WARN, "a turn " * 9, "none " * 9, hooks=hooks)
+    said = {"outcome": Outcome.WARN, "expected": "a turn " * 9, "observed": "none " * 9}
+    warned = dataclasses.replace(called("MP-TURN-001", hooks), **said)
     rows = show(built([*reasons, warned]), columns=60, verbosity=verbosity).splitlines()
     assert [row for row in rows if len(row) > 60 and not row.startswith("memproto 1.0")] == []
 

@@ -10,7 +10,6 @@ from memproto.pytest_plugin import terminal
 from memproto.pytest_plugin.next_steps import next_steps
 from memproto.report.verdict_line import verdict_line
 from memproto.report.waiver_lines import waiver_lines
-from memproto.testing import incidents
 from memproto.testing.needs import wanted
 from memproto.testing.outcomes import OPEN, Outcome
 
@@ -161,16 +160,12 @@ class Block:
         return f"{spent} in the {self._report['side']}: {shown}"
 
     def _slowest(self) -> str:
-        """The calls that came nearest to their budgets."""
-        scale = self._report["environment"].get("time_scale", 1.0)
-        found = [
-            (longest_s / (incidents.BUDGETS_S[name] * scale), name, longest_s)
-            for name, (_, longest_s, _) in self._report["cost"]["hooks"].items()
-            if name in incidents.BUDGETS_S
-        ]
+        """The calls that came nearest to their budgets, of those that the kit did not slow."""
+        rows = [row for row in self._report["operations"].values() if row["rule"]]
+        rows.sort(key=lambda row: row["slowest_s"] / row["budget_s"], reverse=True)
         return ", ".join(
-            f"{self._hook(name)} {longest_s:.2f} s of {incidents.BUDGETS_S[name] * scale:g} s"
-            for _, name, longest_s in sorted(found, reverse=True)[:_MOST_HOOKS]
+            f"{row['hook']} {row['slowest_s']:.2f} s of {row['budget_s']:g} s"
+            for row in rows[:_MOST_HOOKS]
         )
 
     def _hook(self, operation: str) -> str:
