@@ -63,6 +63,13 @@ def test_a_requirement_that_appears_red_makes_it_worse():
     assert comparing.compare(changed(new, results=rows), new).is_worse
 
 
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_requirement_that_appears_with_a_warning_makes_a_strict_run_worse(strict):
+    new = built(judged(MP_RECALL_005="warn"), strict=strict)
+    rows = [row for row in new["reports"][0]["results"] if row["id"] != "MP-RECALL-005"]
+    assert comparing.compare(changed(new, results=rows), new).is_worse is strict
+
+
 def test_targets_are_paired_by_side_and_name_and_those_of_one_name_by_order():
     old = built(judged("a", MP_TURN_002="fail"), judged("b"), judged("b", MP_TURN_002="fail"))
     new = built(judged("b"), judged("b"), judged("a", MP_TURN_002="fail"))

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from memproto import spec
+from memproto.report import verdicts
 from memproto.report.view import one_line
 from memproto.testing.outcomes import Outcome
 
@@ -29,6 +29,7 @@ class Change:
         before: Its outcome in the old report, or "" where it was not there.
         after: Its outcome in the new one, or "".
         row: The result that tells of it: the new one, where there is one.
+        is_red: Whether the new one alone makes the verdict red, or takes it away.
 
     """
 
@@ -38,6 +39,7 @@ class Change:
     before: str
     after: str
     row: dict[str, Any]
+    is_red: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +60,7 @@ class Comparison:
     def is_worse(self) -> bool:
         """Whether something turned red, appeared red or disappeared."""
         return any(
-            change.kind in ("red", "disappeared")
-            or (change.kind == "appeared" and change.after in (Outcome.FAIL, Outcome.KIT_ERROR))
+            change.kind == "disappeared" or (change.is_red and change.kind in ("red", "appeared"))
             for change in self.changes
         )
 
@@ -99,10 +100,11 @@ def _changes(
     after = {row["id"]: row for row in new["results"]} if new else {}
     for key in dict.fromkeys([*after, *before]):
         one, other = before.get(key), after.get(key)
-        kind = _kind(one, other, is_red_before=_is_red(old, one), is_red_after=_is_red(new, other))
+        is_red = _is_red(new, other)
+        kind = _kind(one, other, is_red_before=_is_red(old, one), is_red_after=is_red)
         if kind is not None:
             row = other or one or {}
-            yield Change(kind, target, key, _outcome(one), _outcome(other), row)
+            yield Change(kind, target, key, _outcome(one), _outcome(other), row, is_red)
 
 
 def _outcome(row: dict[str, Any] | None) -> str:
@@ -131,11 +133,8 @@ def _is_red(report: dict[str, Any] | None, row: dict[str, Any] | None) -> bool:
     """Whether the result alone makes the verdict red, or takes it away."""
     if report is None or row is None:
         return False
-    if row["outcome"] in (Outcome.FAIL, Outcome.KIT_ERROR):
-        return True
-    known = spec.requirements().get(row["id"])
-    is_defensive = known is not None and known.defensive
-    return bool(row["outcome"] == Outcome.WARN and report.get("strict") and not is_defensive)
+    strict = bool(report.get("strict"))
+    return bool(row["outcome"] == Outcome.KIT_ERROR) or verdicts.is_red(row, strict=strict)
 
 
 def as_text(found: Comparison) -> str:

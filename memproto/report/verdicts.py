@@ -17,10 +17,21 @@ def verdict(rows: Iterable[dict[str, Any]], *, strict: bool) -> str | None:
 def _scored(row: dict[str, Any]) -> Result:
     """A row as the verdict counts it: a defensive rule never changes it."""
     outcome = Outcome(row["outcome"])
-    known = spec.requirements().get(row["id"])
-    if outcome is Outcome.WARN and known is not None and known.defensive:
+    if outcome is Outcome.WARN and _is_defensive(row):
         outcome = Outcome.PASS
     return Result(row["id"], outcome)
+
+
+def is_red(row: dict[str, Any], *, strict: bool) -> bool:
+    """Whether this row alone says that the target violates its rule."""
+    if row["outcome"] == Outcome.WARN:
+        return strict and not _is_defensive(row)
+    return bool(row["outcome"] == Outcome.FAIL)
+
+
+def _is_defensive(row: dict[str, Any]) -> bool:
+    known = spec.requirements().get(row["id"])
+    return known is not None and known.defensive
 
 
 def counts(rows: Iterable[dict[str, Any]]) -> dict[str, int]:

@@ -9,9 +9,9 @@ from typing import Any
 
 from memproto import spec
 from memproto.errors import InvalidSettings, KitUsageError
+from memproto.report import verdicts
 from memproto.report.reading import read_text
 from memproto.testing import settings, waiver_entries
-from memproto.testing.outcomes import Outcome
 from memproto.testing.waiver_entries import Entry
 
 #: Where waivers go if nothing else is said.
@@ -66,17 +66,10 @@ def add(path: Path, entries: dict[str, dict[str, Any]], today: dt.date) -> list[
 
 def baseline(report: dict[str, Any]) -> dict[str, str]:
     """Each requirement by which the report is red, and what was observed, as its reason."""
-    red = {Outcome.FAIL, Outcome.WARN} if report.get("strict") else {Outcome.FAIL}
+    strict = bool(report.get("strict"))
     return {
-        row["id"]: _reason(row)
-        for row in report["results"]
-        if row["outcome"] in red and not _is_defensive(row["id"])
+        row["id"]: _reason(row) for row in report["results"] if verdicts.is_red(row, strict=strict)
     }
-
-
-def _is_defensive(requirement_id: str) -> bool:
-    known = spec.requirements().get(requirement_id)
-    return known is not None and known.defensive
 
 
 def _reason(row: dict[str, Any]) -> str:
