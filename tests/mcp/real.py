@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from servers import session
+from tests.mcp.servers import session
 
 FERRY = "The ferry to Aldermoor is called Ondine."
 

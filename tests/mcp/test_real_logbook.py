@@ -5,7 +5,8 @@ import sys
 import venv
 
 import pytest
-from real import judged, remembers
+
+from tests.mcp.real import judged, remembers
 
 #: The server's own: it runs under the release of the SDK that it was written for.
 PACKAGES = ("agent-logbook==0.1.1", "mcp==1.30.0")

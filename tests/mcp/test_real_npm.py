@@ -4,8 +4,9 @@ import shutil
 import subprocess
 
 import pytest
-from real import FERRY, judged, remembers
-from servers import session
+
+from tests.mcp.real import FERRY, judged, remembers
+from tests.mcp.servers import session
 
 PACKAGE = "@modelcontextprotocol/server-memory"
 VERSION = "2026.8.31"

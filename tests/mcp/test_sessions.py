@@ -10,10 +10,10 @@ import time
 
 import psutil
 import pytest
-from servers import children, over_http, over_streams, session, stored, the_server
 
 from memproto.errors import Misconfigured, Rejected, WriteRefused
 from memproto.reference_providers.mcp import McpMemoryProvider, journal, settings
+from tests.mcp.servers import children, over_http, over_streams, session, stored, the_server
 
 FERRY = "The ferry to Aldermoor is called Ondine."
 ASKED = "What is the ferry to Aldermoor called?"
