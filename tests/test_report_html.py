@@ -136,6 +136,12 @@ def test_a_report_without_targets_says_so():
     assert "No target" in page().texts
 
 
+def test_a_strict_run_counts_the_warnings_that_it_is_red_for():
+    rows = (reports.row(name, "warn") for name in ("MP-TEXT-004", "MP-FAULT-010"))
+    found = reports.report(*rows, strict=True, verdict="NON-CONFORMANT")
+    assert view.target(found)["sentence"] == "1 of 2 requirements is violated."
+
+
 @pytest.mark.parametrize(
     ("found", "said"),
     [

@@ -43,6 +43,8 @@ def open_(requirement, reason):
 
 
 RED = Result("MP-TOOL-002", Outcome.FAIL, "a name", "none", "mine.py:3")
+#: Of no account to a strict run.
+DEFENSIVE = "MP-TEXT-004"
 BACKEND = "nobody answers; needs: the setting `backend`"
 
 
@@ -202,6 +204,12 @@ def test_a_red_run_is_followed_by_explaining_and_reproducing():
         "memproto explain MP-TOOL-002",
         "pytest --memproto=hermes:mine --memproto-clause=MP-TOOL-002",
     ]
+
+
+def test_a_strict_run_is_followed_by_explaining_the_warning_that_it_is_red_for():
+    warned = [Result(name, Outcome.WARN, "x", "y") for name in (DEFENSIVE, "MP-FAULT-010")]
+    steps = next_steps.next_steps(built(warned, strict=True)["reports"][0])
+    assert steps[0] == "memproto explain MP-FAULT-010"
 
 
 def test_an_incomplete_run_is_followed_by_the_setting_that_decides_most():

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from memproto.report import plot
+from memproto.report import plot, verdicts
 from memproto.testing.outcomes import OPEN, Outcome
 from memproto.testing.wire import printable
 
@@ -142,7 +142,8 @@ def _sentence(report: dict[str, Any], verdict: str) -> str:
     if verdict == "KIT ERROR":
         return "The kit itself failed; this says nothing about the target."
     if verdict == "NON-CONFORMANT":
-        failed = counts["fail"] or counts["warn"]
+        warned = (verdicts.is_red(row, strict=True) for row in report["results"])
+        failed = counts["fail"] or sum(warned)
         what = "is violated" if failed == 1 else "are violated"
         return f"{failed} of {total} requirements {what}."
     if verdict == "CONFORMANT":
