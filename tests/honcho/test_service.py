@@ -37,6 +37,8 @@ def test_all_is_settled_when_nothing_waits_below_the_home(standin, opened, tmp_p
     provider.on_turn_complete(FACT, "Noted.")
     waits = threading.Thread(target=service.settled, args=(config,))
     waits.start()
+    waits.join(0.1)
+    assert waits.is_alive()
     assert standin.store.texts() == []
     standin.thaw()
     waits.join(10.0)

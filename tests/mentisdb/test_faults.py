@@ -338,7 +338,6 @@ def test_time_that_is_over_says_nothing_about_the_daemon(behind, server, standin
     with behind("two") as memory:
         assert memory.recall_status()["state"] == "degraded"
         assert memory.unavailable_reason() == ""
-    monkeypatch.undo()
     assert _stored(standin) == []
 
 
