@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from memproto import spec
 from memproto.errors import InvalidSettings
-from memproto.report import document, verdicts
+from memproto.report import verdicts
 from memproto.report.waiver_lines import waiver_lines
 from memproto.testing import settings, waivers
-from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import Outcome, Result
+from tests.made_reports import built, judged, row
 
 TODAY = dt.date(2026, 11, 22)
 RULE = "MP-TURN-002"
@@ -41,25 +42,6 @@ def holding(**changes) -> waivers.Book:
     entry = waivers.Waiver(RULE, "why it fails", "#1", "mara", dt.date(2027, 3, 31), "w.toml:1")
     waiver = dataclasses.replace(entry, **changes)
     return waivers.Book(TODAY, valid={waiver.id: waiver})
-
-
-def reported(book: waivers.Book, *results: Result, **facts) -> dict:
-    order = Order("mine", waivers=book)
-    judged = document.Judged(order, Contact(binding="native"), list(results))
-    return document.build([judged], document.RunFacts(**facts))
-
-
-def all_passing(**others: Outcome) -> list[Result]:
-    """A result for each requirement; `MP_TURN_002=...` stands for one of its own."""
-    from memproto import spec
-
-    named = {key.replace("_", "-"): value for key, value in others.items()}
-    ids = [item.id for item in spec.select([], "provider")]
-    return [Result(item, named.get(item, Outcome.PASS)) for item in ids]
-
-
-def row(found: dict, requirement: str = RULE) -> dict:
-    return next(item for item in found["reports"][0]["results"] if item["id"] == requirement)
 
 
 # -- entries ---------------------------------------------------------------------------------------
@@ -208,23 +190,23 @@ def test_a_waiver_is_warned_of_for_its_last_fourteen_days(days, said):
 
 @pytest.mark.parametrize("outcome", [Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED])
 def test_a_waiver_of_what_does_not_apply_is_told_and_not_red(outcome):
-    found = reported(holding(), *all_passing(MP_TURN_002=outcome))
+    found = built(judged(waivers=holding(), MP_TURN_002=outcome))
     assert found["exit_code"] == 0
     [note] = found["reports"][0]["waivers"]["notes"]
     assert note["kind"] == "not_needed"
-    assert row(found)["outcome"] == outcome
+    assert row(found, RULE)["outcome"] == outcome
 
 
 # -- verdicts --------------------------------------------------------------------------------------
 
 
 def test_a_waived_fail_is_incomplete_and_does_not_raise_the_exit_code():
-    found = reported(holding(), *all_passing(MP_TURN_002=Outcome.FAIL))
+    found = built(judged(waivers=holding(), MP_TURN_002=Outcome.FAIL))
     report = found["reports"][0]
-    assert row(found)["outcome"] == "waived"
+    assert row(found, RULE)["outcome"] == "waived"
     assert (report["verdict"], found["exit_code"]) == ("INCOMPLETE", 0)
     assert (report["counts"]["waived"], report["counts"]["fail"]) == (1, 0)
-    assert row(found)["waiver"] == {
+    assert row(found, RULE)["waiver"] == {
         "reason": "why it fails",
         "issue": "#1",
         "owner": "mara",
@@ -234,38 +216,36 @@ def test_a_waived_fail_is_incomplete_and_does_not_raise_the_exit_code():
 
 
 def test_a_fail_that_is_not_waived_stays_red_beside_one_that_is():
-    both = all_passing(MP_TURN_002=Outcome.FAIL, MP_TURN_003=Outcome.FAIL)
-    found = reported(holding(), *both)
+    found = built(judged(waivers=holding(), MP_TURN_002="fail", MP_TURN_003="fail"))
     assert (found["reports"][0]["verdict"], found["exit_code"]) == ("NON-CONFORMANT", 1)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.UNTESTABLE, Outcome.INCONCLUSIVE, Outcome.NOT_RUN])
 def test_what_was_not_decided_is_neither_waived_nor_stale(outcome):
-    found = reported(holding(), *all_passing(MP_TURN_002=outcome))
+    found = built(judged(waivers=holding(), MP_TURN_002=outcome))
     report = found["reports"][0]
-    assert row(found)["outcome"] == outcome
+    assert row(found, RULE)["outcome"] == outcome
     assert (report["verdict"], found["exit_code"]) == ("INCOMPLETE", 6)
     assert report["waivers"]["faults"] == report["waivers"]["notes"] == []
 
 
 def test_an_error_of_the_kit_is_not_waived():
-    found = reported(holding(), *all_passing(MP_TURN_002=Outcome.KIT_ERROR))
-    assert (row(found)["outcome"], found["exit_code"]) == ("kit_error", 3)
+    found = built(judged(waivers=holding(), MP_TURN_002=Outcome.KIT_ERROR))
+    assert (row(found, RULE)["outcome"], found["exit_code"]) == ("kit_error", 3)
 
 
 def test_a_run_in_which_nothing_passed_is_not_made_good_by_a_waiver():
-    from memproto import spec
-
-    others = [Result(item.id, Outcome.NOT_APPLICABLE) for item in spec.select([], "provider")]
-    found = reported(holding(), *others, Result(RULE, Outcome.FAIL))
+    ids = [item.id.replace("-", "_") for item in spec.select([], "provider")]
+    others = dict.fromkeys(ids, "not_applicable")
+    found = built(judged(waivers=holding(), **{**others, "MP_TURN_002": "fail"}))
     assert (found["reports"][0]["verdict"], found["exit_code"]) == ("INCOMPLETE", 6)
 
 
 def test_a_waiver_of_a_rule_that_holds_is_stale_and_red():
-    found = reported(holding(line="[MP-TURN-002]"), *all_passing())
+    found = built(judged(waivers=holding(line="[MP-TURN-002]")))
     report = found["reports"][0]
     assert (report["verdict"], found["exit_code"]) == ("CONFORMANT", 1)
-    assert row(found)["waiver"] is None
+    assert row(found, RULE)["waiver"] is None
     [fault] = report["waivers"]["faults"]
     assert fault["kind"] == "stale"
     assert fault["fix"].startswith("remove [MP-TURN-002] and the keys below it")
@@ -277,22 +257,21 @@ def test_a_waiver_of_a_rule_that_holds_is_stale_and_red():
 
 def test_a_fault_of_a_waiver_is_red_whatever_else_happened(tmp_path):
     book = booked(tmp_path, "[MP-NOPE-001]")
-    assert reported(book, *all_passing())["exit_code"] == 1
-    assert reported(book, *all_passing(), allow_incomplete=True)["exit_code"] == 1
-    assert reported(book, *all_passing(MP_TURN_002=Outcome.KIT_ERROR))["exit_code"] == 3
+    assert built(judged(waivers=book))["exit_code"] == 1
+    assert built(judged(waivers=book), allow_incomplete=True)["exit_code"] == 1
+    assert built(judged(waivers=book, MP_TURN_002=Outcome.KIT_ERROR))["exit_code"] == 3
 
 
 def test_a_narrowed_run_takes_no_waiver_of_what_it_left_out_for_stale():
-    found = reported(holding(), Result("MP-TURN-003", Outcome.PASS), narrowed=True)
+    found = built(judged(waivers=holding(), only=("MP-TURN-003",)), narrowed=True)
     assert (found["exit_code"], found["reports"][0]["waivers"]["faults"]) == (0, [])
 
 
 def test_a_narrowed_run_with_a_waived_fail_alone_is_incomplete():
-    only = reported(holding(), Result(RULE, Outcome.FAIL), narrowed=True)
+    fails = {"waivers": holding(), "MP_TURN_002": "fail"}
+    only = built(judged(only=(RULE,), **fails), narrowed=True)
     assert only["exit_code"] == 6
-    beside = reported(
-        holding(), Result(RULE, Outcome.FAIL), Result("MP-TURN-003", Outcome.PASS), narrowed=True
-    )
+    beside = built(judged(only=(RULE, "MP-TURN-003"), **fails), narrowed=True)
     assert (beside["reports"][0]["verdict"], beside["exit_code"]) == ("INCOMPLETE", 0)
 
 
@@ -300,8 +279,6 @@ def test_a_narrowed_run_with_a_waived_fail_alone_is_incomplete():
 
 
 def a_should(*, defensive: bool) -> str:
-    from memproto import spec
-
     return next(
         item.id
         for item in spec.select([], "provider")
@@ -313,7 +290,7 @@ def warned(*, defensive: bool, strict: bool) -> dict:
     requirement = a_should(defensive=defensive)
     book = dataclasses.replace(holding(id=requirement), strict=strict)
     changed = {requirement.replace("-", "_"): Outcome.WARN}
-    found = reported(book, *all_passing(**changed), strict=strict)
+    found = built(judged(waivers=book, **changed), strict=strict)
     return {**found, "row": row(found, requirement)}
 
 
@@ -337,7 +314,7 @@ def test_what_backs_up_a_duty_of_the_host_needs_no_waiver_in_a_strict_run():
 
 
 def test_verdict_and_exit_code_follow_from_the_rows_alone():
-    found = reported(holding(), *all_passing(MP_TURN_002=Outcome.FAIL))
+    found = built(judged(waivers=holding(), MP_TURN_002=Outcome.FAIL))
     report = found["reports"][0]
     assert verdicts.verdict(report["results"], strict=False) == report["verdict"]
     assert verdicts.counts(report["results"]) == report["counts"]
