@@ -188,7 +188,7 @@ def test_a_report_holds_what_was_declared_where_it_means_something(declared, hel
 def test_the_command_ends_with_1_for_a_fault_and_with_4_for_what_is_no_report(tmp_path, capsys):
     bad = changed(built(judged()), verdict="INCOMPLETE")
     assert cli.main(["verify", str(saved(tmp_path / "bad.json", bad))]) == 1
-    assert "1 faults" in capsys.readouterr().out
+    assert ": 1 fault\n" in capsys.readouterr().out
     (tmp_path / "no.json").write_text("{}")
     assert cli.main(["verify", str(tmp_path / "no.json")]) == 4
     assert "is JSON, and no report of memproto" in capsys.readouterr().err

@@ -149,6 +149,12 @@ def test_an_unknown_id_gets_a_suggestion(tmp_path, capsys):
     assert not (tmp_path / "waivers.toml").exists()
 
 
+def test_a_place_that_cannot_be_written_is_one_message(tmp_path, capsys):
+    assert waive(RULE, "--file", str(tmp_path / "no" / "w.toml")) == 4
+    said = capsys.readouterr().err
+    assert "cannot be written (No such file or directory)\n  fix: name a place" in said
+
+
 # -- a baseline ------------------------------------------------------------------------------------
 
 

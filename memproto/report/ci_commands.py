@@ -2,12 +2,12 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from memproto.errors import KitUsageError
+from memproto.report.console import tell, written
 
 #: Exit codes of `verify`, `diff` and `merge`: nothing to say, and something.
 _GOOD, _FOUND = 0, 1
@@ -40,15 +40,15 @@ def _verify(options: argparse.Namespace) -> int:
     faults = verifying.faults(document)
     results = sum(len(report["results"]) for report in document["reports"])
     for text in faults:
-        _tell(f"{options.report}: {view.one_line(text)}")
-    said = (
-        f"{len(faults)} faults" if faults else "agrees with its schema, catalogue and fingerprint"
-    )
-    _tell(f"{options.report}: {len(document['reports'])} reports, {results} results: {said}")
+        tell(f"{options.report}: {view.one_line(text)}")
+    said = "agrees with its schema, catalogue and fingerprint"
+    if faults:
+        said = f"{len(faults)} fault{'s' * (len(faults) != 1)}"
+    tell(f"{options.report}: {len(document['reports'])} reports, {results} results: {said}")
     # A verdict that its own results deny is not repeated.
     for report in () if faults else document["reports"]:
-        _tell(verdict_line(report))
-    _tell(_PROOF)
+        tell(verdict_line(report))
+    tell(_PROOF)
     return _FOUND if faults else _GOOD
 
 
@@ -66,7 +66,7 @@ def _diff(options: argparse.Namespace) -> int:
     from memproto.report import comparing, markdown, reading
 
     found = comparing.compare(reading.read(options.old), reading.read(options.new))
-    _tell(markdown.comparison(found) if options.markdown else comparing.as_text(found))
+    tell(markdown.comparison(found) if options.markdown else comparing.as_text(found))
     return _FOUND if found.is_worse else _GOOD
 
 
@@ -88,16 +88,16 @@ def _merge(options: argparse.Namespace) -> int:
 
     read = [(str(path), reading.read(path)) for path in options.reports]
     found = merging.merge(read)
-    _write(options.output, lambda path: document.write(path, found.document))
+    written(options.output, lambda: document.write(options.output, found.document))
     for name in found.repeated:
-        _tell(f"{name}: holds nothing that another file does not hold")
+        tell(f"{name}: holds nothing that another file does not hold")
     for text in found.conflicts:
-        _tell(f"conflict: {view.one_line(text)}; the worse one stands")
+        tell(f"conflict: {view.one_line(text)}; the worse one stands")
     reports = found.document["reports"]
     for report in reports:
         left = report["counts"]["not_run"]
-        _tell(verdict_line(report) + (f"\n  {left} not run" if left else ""))
-    _tell(f"{options.output}: {len(reports)} reports of {len(read)} files")
+        tell(verdict_line(report) + (f"\n  {left} not run" if left else ""))
+    tell(f"{options.output}: {len(reports)} reports of {len(read)} files")
     if options.gate:
         return int(found.document["exit_code"]) or (_FOUND if found.conflicts else _GOOD)
     return _FOUND if found.conflicts else _GOOD
@@ -116,7 +116,7 @@ def _summary(options: argparse.Namespace) -> int:
     from memproto.report import markdown, reading
 
     old = None if options.against is None else reading.read(options.against)
-    _tell(markdown.summary(reading.read(options.report), old).rstrip("\n"))
+    tell(markdown.summary(reading.read(options.report), old).rstrip("\n"))
     return _GOOD
 
 
@@ -145,8 +145,9 @@ def _badge(options: argparse.Namespace) -> int:
         fault = "is neither .svg nor .json"
         raise KitUsageError(f"-o {options.output}", fault, "name a file such as memproto.svg")
     text = form(reading.read(options.report), options.target)
-    _write(options.output, lambda path: path.write_text(text, "utf-8", "backslashreplace"))
-    _tell(str(options.output))
+    output: Path = options.output
+    written(output, lambda: output.write_text(text, "utf-8", "backslashreplace"))
+    tell(str(options.output))
     return _GOOD
 
 
@@ -180,13 +181,13 @@ def _waive(options: argparse.Namespace) -> int:
     path = waiving.place(options.file, here)
     common = {"issue": options.issue, "owner": options.owner, "expires": _date(options.expires)}
     entries = {key: {"reason": reason, **common} for key, reason in reasons.items()}
-    known = waiving.add(path, entries, waivers.today())
+    known = written(path, lambda: waiving.add(path, entries, waivers.today()), "--file")
     shown = os.path.relpath(path, here)
     for key in entries:
-        _tell(f"{shown}: {key} " + ("has an entry, which stays" if key in known else "is waived"))
+        tell(f"{shown}: {key} " + ("has an entry, which stays" if key in known else "is waived"))
     line = waiving.unnamed(path, here)
     if entries and line:
-        _tell(f"no settings name it yet; memproto.toml, or [tool.memproto], needs: {line}")
+        tell(f"no settings name it yet; memproto.toml, or [tool.memproto], needs: {line}")
     return _FOUND if known and not options.baseline else _GOOD
 
 
@@ -204,7 +205,7 @@ def _reasons(options: argparse.Namespace) -> dict[str, str]:
 
     found = waiving.baseline(_one(options))
     if not found:
-        _tell(f"{options.baseline}: nothing failed; nothing is written")
+        tell(f"{options.baseline}: nothing failed; nothing is written")
     return {key: options.reason or reason for key, reason in found.items()}
 
 
@@ -227,22 +228,6 @@ def _date(text: str) -> Any:
     from memproto.testing import waiver_entries
 
     return waiver_entries.as_date(text) or text
-
-
-# -- at the terminal -------------------------------------------------------------------------------
-
-
-def _tell(text: str) -> None:
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
-
-
-def _write(path: Path, write: Callable[[Path], object]) -> None:
-    try:
-        write(path)
-    except OSError as error:
-        fault = f"cannot be written ({error.strerror})"
-        raise KitUsageError(str(path), fault, "name a place of your own with -o") from None
 
 
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
