@@ -4,10 +4,11 @@ How providers read what was set: a session's configuration, and answers of set-u
 What cannot be read is `Misconfigured`, with the key or the file and its fault.
 """
 
+import contextlib
 import json
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -130,10 +131,8 @@ def _because(error: Exception, advice: str) -> str:
 def save(content: Mapping[str, Any], path: Path) -> None:
     """Keep answers in a file that nobody else may read; it is whole, or as it was."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    fresh.touch(mode=0o600)
-    fresh.write_text(json.dumps(content, indent=2), "utf-8")
-    fresh.replace(path)
+    with _fresh(path, json.dumps(content, indent=2)) as fresh:
+        fresh.replace(path)
 
 
 def drawn(path: Path, name: str) -> str:
@@ -146,17 +145,18 @@ def drawn(path: Path, name: str) -> str:
 
     """
     if not path.exists():
-        fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-        try:
-            fresh.write_text(name, "utf-8")
-            _link(fresh, path)
-        finally:
-            fresh.unlink(missing_ok=True)
+        with _fresh(path, name) as fresh, contextlib.suppress(FileExistsError):
+            path.hardlink_to(fresh)
     return path.read_text("utf-8").strip()
 
 
-def _link(fresh: Path, path: Path) -> None:
+@contextlib.contextmanager
+def _fresh(path: Path, content: str) -> Iterator[Path]:
+    """A whole file beside another, of a name that no other process takes; gone at the end."""
+    fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        path.hardlink_to(fresh)
-    except FileExistsError:
-        return
+        fresh.touch(mode=0o600)
+        fresh.write_text(content, "utf-8")
+        yield fresh
+    finally:
+        fresh.unlink(missing_ok=True)

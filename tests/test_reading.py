@@ -29,6 +29,28 @@ def test_answers_are_whole_and_nobody_else_may_read_them(tmp_path):
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_answers_that_are_saved_together_stay_whole(tmp_path):
+    path, together = tmp_path / "answers.json", threading.Barrier(4)
+    faults = []
+
+    def keep(number):
+        together.wait(10)
+        try:
+            for _ in range(20):
+                reading.save({"key": f"{number}" * 5_000}, path)
+        except OSError as fault:
+            faults.append(fault)
+
+    threads = [threading.Thread(target=keep, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert not faults
+    assert len(set(reading.answers(path)["key"])) == 1
+    assert list(tmp_path.iterdir()) == [path]
+
+
 @pytest.mark.parametrize("content", ["[1]", "{", "", "\ufeff{}"])
 def test_a_file_that_holds_no_answers_is_named(tmp_path, content):
     path = tmp_path / "answers.json"

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memproto.errors import Misconfigured, ProviderError, Rejected, Unavailable
+from memproto.reference_providers import reading
 
 from . import courier, results, settings, templates
 from .courier import Courier
@@ -73,18 +74,15 @@ class Session:
         """Keep the list for sessions that begin while the server is away."""
         if self.link.tools and self.chosen.expose:
             shown = {name: self.link.tools.get(name) for name in self.chosen.expose}
-            path = self.chosen.home / settings.TOOLS
-            fresh = path.with_suffix(f".{id(self)}")
             with contextlib.suppress(OSError):
-                fresh.write_text(json.dumps(shown), "utf-8")
-                fresh.replace(path)
+                reading.save(shown, self.chosen.home / settings.TOOLS)
 
     def exposed(self) -> dict[str, dict[str, Any]]:
         """The tools that the operator exposes, as the server lists them or listed them last."""
         there = self.link.tools or {}
         if not there and self.chosen.expose:
-            with contextlib.suppress(OSError, ValueError):
-                there = json.loads((self.chosen.home / settings.TOOLS).read_text("utf-8"))
+            with contextlib.suppress(Misconfigured):
+                there = reading.answers(self.chosen.home / settings.TOOLS)
         return {name: there[name] for name in self.chosen.expose if there.get(name)}
 
     def call(self, name: str, args: Mapping[str, Any]) -> Any:
@@ -106,7 +104,7 @@ class Session:
 
     def recall(self, message: str, limit: int) -> list[str]:
         """
-        What fits a message, the best first, with what the server does not have yet.
+        What the server finds for a message, the best first.
 
         Raises:
             Unavailable: The server does not answer.
