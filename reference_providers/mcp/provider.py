@@ -10,6 +10,7 @@ from typing import Any
 
 from memproto.errors import Misconfigured, Rejected, Unavailable, WriteRefused
 from memproto.fence import strip_memory_context
+from memproto.reference_providers import asked
 from memproto.types import SPEC_VERSION, Capabilities, Message
 
 from . import sdk, settings, templates, tool
@@ -127,13 +128,13 @@ class McpMemoryProvider:
         """Return what fits the message, a line for each text; None where nothing does."""
         opened = self._opened()
         found, room = self._recalled(user_message)[0], opened.chosen.room
-        fitting = _fitting(found, room, joint=1)
+        fitting = asked.fitting(found, room, joint=1, text=str)
         return "\n".join(fitting or [text[:room] for text in found[:1]]) or None
 
     def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the same as items, within `budget_chars`."""
         found, is_whole = self._recalled(request["query"])
-        fitting = _fitting(found, request.get("budget_chars"), joint=0)
+        fitting = asked.fitting(found, request.get("budget_chars"), joint=0, text=str)
         items = [{"id": templates.digest(text), "text": text} for text in fitting]
         return {"items": items, "status": "ok" if is_whole else "unavailable"}
 
@@ -258,15 +259,3 @@ class McpMemoryProvider:
 def _turn(said: str, answer: str) -> str:
     # A host may have left its context block at the end of the message.
     return "\n".join(part for part in (strip_memory_context(said), answer) if part)
-
-
-def _fitting(found: list[str], room: int | None, *, joint: int) -> list[str]:
-    """Those that have room together, whole, with so many characters between them."""
-    if room is None:
-        return found
-    left, fitting = room + joint, []
-    for text in found:
-        if len(text) + joint <= left:
-            left -= len(text) + joint
-            fitting.append(text)
-    return fitting

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from memproto.errors import ProviderError, Rejected
+from memproto.reference_providers import asked
 
 SEARCH, STORE = "mcp_search", "mcp_store"
 
@@ -149,16 +150,5 @@ def text(args: Mapping[str, Any], tool: str, key: str) -> str:
 
 
 def limit(args: Mapping[str, Any]) -> int:
-    """
-    How many hits are asked for.
-
-    Raises:
-        Rejected: It is no number.
-
-    """
-    value = args.get("limit")
-    if value is None:
-        return _LIMIT
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value // 1:
-        raise Rejected(f"limit is {value!r}, and not a number from 1 to {_MOST}")
-    return int(min(max(value, 1), _MOST))
+    """How many hits are asked for. Raises `Rejected`."""
+    return asked.limit(args.get("limit"), usual=_LIMIT, most=_MOST)

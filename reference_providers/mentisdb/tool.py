@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from memproto.errors import ProviderError, Rejected
+from memproto.reference_providers import asked
 
 from .daemon import Thought
 from .recall import excerpt, label
@@ -109,7 +110,7 @@ def _recall(search: Search, args: Mapping[str, Any]) -> dict[str, Any]:
     query = _text(args, "query")
     hits: list[dict[str, Any]] = []
     left = _ANSWER_CHARS
-    for thought in search(query, _limit(args.get("limit"))):
+    for thought in search(query, asked.limit(args.get("limit"), usual=_USUAL, most=_MOST)):
         text = excerpt(thought["content"], query, _HIT_CHARS)
         left -= len(text)
         if left >= 0:
@@ -132,14 +133,6 @@ def _text(args: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise Rejected(f"{key} is missing: a text that is not empty")
     return value
-
-
-def _limit(value: object) -> int:
-    if value is None:
-        return _USUAL
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value // 1:
-        raise Rejected(f"limit is {value!r}, and not a number from 1 to {_MOST}")
-    return int(min(max(value, 1), _MOST))
 
 
 def _tags(value: object) -> list[str]:

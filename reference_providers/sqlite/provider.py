@@ -8,6 +8,7 @@ from typing import Any
 
 from memproto.errors import Misconfigured, Rejected, Unavailable
 from memproto.fence import strip_memory_context
+from memproto.reference_providers import asked
 from memproto.types import SPEC_VERSION, Capabilities, Message
 
 from . import settings, tool
@@ -120,12 +121,13 @@ class SqliteMemoryProvider:
         """Return what fits the message best, a line for each text; None where nothing does."""
         found = self._recalled(user_message)
         room = self._opened()[1].room
-        fitting = [row.content for row in _fitting(found, room, joint=1)]
+        fitting = [row.content for row in asked.fitting(found, room, joint=1, text=_content)]
         return "\n".join(fitting or [row.content[:room] for row in found[:1]]) or None
 
     def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the same as items, within `budget_chars`."""
-        found = _fitting(self._recalled(request["query"]), request.get("budget_chars"), joint=0)
+        room = request.get("budget_chars")
+        found = asked.fitting(self._recalled(request["query"]), room, joint=0, text=_content)
         items = [{**_item(row), "score": row.score} for row in found]
         fault = self._opened()[0].database.fault
         return {"items": items, "status": "unavailable" if fault else "ok"}
@@ -314,13 +316,5 @@ def _origin(row: Row) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _fitting(rows: list[Row], room: int | None, *, joint: int) -> list[Row]:
-    """Those whose texts have room together, whole, with so many characters between them."""
-    if room is None:
-        return rows
-    left, found = room + joint, []
-    for row in rows:
-        if len(row.content) + joint <= left:
-            left -= len(row.content) + joint
-            found.append(row)
-    return found
+def _content(row: Row) -> str:
+    return row.content

@@ -7,6 +7,7 @@ from datetime import date, datetime
 from typing import Any
 
 from memproto.errors import Rejected, Unavailable
+from memproto.reference_providers import asked
 
 from .database import as_bytes
 from .index import Filter, Row
@@ -119,12 +120,7 @@ class _Arguments:
         return value
 
     def limit(self) -> int:
-        value = self._given.get("limit")
-        if value is None:
-            return 10
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value // 1:
-            raise Rejected(f"limit is {value!r}, and not a number from 1 to {_MOST}")
-        return int(min(max(value, 1), _MOST))
+        return asked.limit(self._given.get("limit"), usual=10, most=_MOST)
 
     def instant(self, key: str) -> str:
         value = self.text(key).strip()
