@@ -304,3 +304,23 @@ def test_each_part_of_the_base_has_its_heading(standin, view, opened):
         "AI Identity Card",
     ):
         assert f"## {heading}\n" in recalled
+
+
+@pytest.mark.parametrize(
+    ("message", "fetched"),
+    [
+        ("What was that of which you were?", 7),
+        ("Do Kestrel, Ferda, Ostrava and Aldermoor meet?", 11),
+    ],
+)
+def test_a_turn_makes_the_requests_that_the_page_names(standin, opened, message, fetched):
+    """The section "What it costs" in docs/honcho.md."""
+    provider = opened()
+    provider.enrich_turn(message, [])
+    idle(provider)
+    before = len(standin.requests)
+    provider.on_turn_complete(message, "Yes.")
+    idle(provider)
+    asked = [request.route for request in standin.requests[before:]]
+    assert [asked.count(route) for route in ("add_messages", "chat")] == [1, 1]
+    assert len(asked) == 2 + fetched

@@ -240,6 +240,29 @@ def test_a_hook_waits_for_another_one_no_longer_than_it_may_take(opened, chain, 
         assert [one["content"] for one in chain(memory)] == ["one", "two"]
 
 
+def test_each_hook_makes_the_requests_that_its_page_names(opened, standin):
+    """The table in docs/mentisdb.md, "What it costs"."""
+
+    def cost(hook, *given):
+        before = len(standin.requests)
+        hook(*given)
+        return len(standin.requests) - before
+
+    with opened() as memory:
+        assert cost(memory.enrich_turn, "Where is Quillen?", []) == 1
+        assert cost(memory.on_turn_complete, "The boat Quillen is blue", "Nice") == 2
+        assert cost(memory.on_memory_write, "add", "memory", "Quillen is a dog") == 1
+        assert cost(memory.enrich_turn, "Who is Quillen?", []) == 2
+        assert cost(_recorded, memory, "t1", "The ferry is Ondine") == 4
+        assert cost(memory.on_memory_write, "replace", "memory", "Quillen is a cat", "dog") == 4
+        assert cost(memory.on_memory_write, "remove", "memory", "", "cat") == 3
+        fresh = [{"role": "user", "content": f"The pilot {at} is Marisol"} for at in range(25)]
+        assert cost(memory.on_compress, fresh, 1) == 1 + 2 * 25
+        assert cost(memory.on_compress, fresh, 2) == 1
+        assert cost(memory.on_session_end, fresh) == 2
+        assert cost(memory.shutdown) == 0
+
+
 def test_a_blank_message_asks_nobody(opened, standin):
     with opened() as memory:
         before = len(standin.requests)
