@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .places import Place
+from .places import Place, is_of_one
 from .settings import Settings
 
 #: Who is behind each file: what the user said, what the agent noted, what the agent is.
@@ -25,8 +25,9 @@ def texts(
 
     The files are those of a host with one user: another one's session gets none of them.
     """
-    is_of_one = settings.pins_user or config.get("user_id") is None
-    if settings.strategy == "per-session" or not is_of_one or not settings.saves:
+    if settings.strategy == "per-session" or not settings.saves:
+        return []
+    if not is_of_one(settings, config):
         return []
     found: list[tuple[str, str, str | None]] = []
     for name, who in _FILES.items():

@@ -54,8 +54,7 @@ def of(settings: Settings, config: Mapping[str, Any], session_key: str, workspac
 
 def _is_hermes(config: Mapping[str, Any]) -> bool:
     """Whether the host is the one whose integration this provider follows: its usual names hold."""
-    protocol = config.get("protocol")
-    return isinstance(protocol, Mapping) and protocol.get("host") == "hermes"
+    return bool(reading.table(config.get("protocol")).get("host") == "hermes")
 
 
 def is_of_one(settings: Settings, config: Mapping[str, Any]) -> bool:

@@ -1,5 +1,6 @@
 """The five tools: names, schemas and arguments are those of the integration."""
 
+import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -215,8 +216,7 @@ def _listed(live: Live, pair: tuple[str, str], args: Mapping[str, Any]) -> list[
 def _prepared(live: Live) -> None:
     """The peers are there, and what was accepted before the call is stored."""
     live.sender.wait_idle(2.0)
-    place = {name: getattr(live.place, name) for name in ("workspace", "session", "user", "ai")}
-    live.manager.ready(place, live.settings.observation)
+    live.manager.ready(dataclasses.asdict(live.place), live.settings.observation)
 
 
 _SERVES: dict[str, Callable[[Live, Mapping[str, Any]], dict[str, Any]]] = {
