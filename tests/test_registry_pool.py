@@ -65,6 +65,43 @@ def test_one_that_is_in_use_is_not_ended():
     assert "a" in ended
 
 
+def test_one_that_is_used_again_while_another_ends_is_not_ended():
+    ended = []
+    leaves, opening, may_open, ending, is_used = (asyncio.Event() for _ in range(5))
+
+    class Ending(Registry):
+        async def shutdown_all(self):
+            ending.set()
+            await is_used.wait()
+            await super().shutdown_all()
+
+    async def made(key):
+        if key == "c":
+            opening.set()
+            await may_open.wait()
+        return Ending(key, ended)
+
+    async def use(registries, key):
+        async with registries.lent(key):
+            await leaves.wait()
+
+    async def main():
+        registries = RegistryPool(made, 0)
+        users = [asyncio.create_task(use(registries, key)) for key in ("a", "b", "c")]
+        await opening.wait()
+        leaves.set()
+        await asyncio.sleep(0)  # a and b are unused now, and wait for the start of c
+        may_open.set()
+        await ending.wait()
+        async with registries.lent("b"):
+            is_used.set()
+            await asyncio.gather(*users)
+            assert ended == ["a", "c"]
+        assert ended == ["a", "c", "b"]
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+
+
 def test_users_of_one_key_at_the_same_time_share_one():
     async def work(registries):
         async def use():

@@ -65,9 +65,12 @@ class RegistryPool(Generic[_Key]):
         if len(self._held) <= self._most:
             return
         async with self._changing:
-            unused = [key for key, held in self._held.items() if not held.uses]
-            for key in unused[: max(len(self._held) - self._most, 0)]:
-                await self._held.pop(key).registry.shutdown_all()
+            # Looked for again after each end: meanwhile another one may be in use again.
+            while len(self._held) > self._most and (unused := self._unused()):
+                await self._held.pop(unused[0]).registry.shutdown_all()
+
+    def _unused(self) -> list[_Key]:
+        return [key for key, held in self._held.items() if not held.uses]
 
     async def close(self) -> None:
         """End every one; the pool may be used again."""
