@@ -187,13 +187,10 @@ class TriesAgainLater(Lenient):
                 Lenient._send(self, self.waiting.pop())
 
 
-@pytest.mark.parametrize(("hook", "pause"), [("enrich_turn", 3), ("initialize", 3)])
-def test_what_is_sent_after_a_pause_or_at_a_later_start_is_not_lost(
-    run_of, monkeypatch, hook, pause
-):
+@pytest.mark.parametrize("hook", ["enrich_turn", "initialize"])
+def test_what_is_sent_after_a_pause_or_at_a_later_start_is_not_lost(run_of, monkeypatch, hook):
     monkeypatch.setattr(faults_data, "_AGAIN_S", 5.0)
-    later = {"hook": hook, "pause": pause, "waiting": []}
-    factory = type("Later", (TriesAgainLater,), later)
+    factory = type("Later", (TriesAgainLater,), {"hook": hook, "pause": 3, "waiting": []})
     judged_by_requests(run_of, factory)
     assert factory.pause <= 0
     assert not factory.waiting
