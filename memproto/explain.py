@@ -13,6 +13,7 @@ from importlib import resources
 from memproto import spec
 from memproto.errors import NoSuchRequirement
 from memproto.spec import Requirement
+from memproto.types import SPEC_VERSION
 
 #: Prose is no wider than this, however wide the terminal.
 _WIDEST = 96
@@ -81,7 +82,8 @@ def _unknown(typed: str, wanted: str) -> NoSuchRequirement:
     known = [*spec.requirements(), *areas] if wanted[-1:].isdigit() else sorted(areas)
     near = get_close_matches(wanted, known, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else "`memproto list` shows all ids"
-    return NoSuchRequirement(repr(typed), "is no requirement of specification 1.0", hint)
+    fault = f"is no requirement of specification {SPEC_VERSION}"
+    return NoSuchRequirement(repr(typed), fault, hint)
 
 
 # -- one requirement -------------------------------------------------------------------------------

@@ -105,9 +105,10 @@ class Replay:
 
     def new(self, home: str = "memory") -> "Instance":
         """Build a new instance, for the home of that name."""
-        with _naming(self.path(home) if self._loaded.binding == "hermes" else ""):
+        place = self.path(home) if self._loaded.binding == "hermes" else ""
+        with _naming(place):
             built = self._loaded.build()
-        return Instance(built, self.path(home) if self._loaded.binding == "hermes" else "")
+        return Instance(built, place)
 
     @contextlib.contextmanager
     def raising(self, name: str) -> Iterator[None]:

@@ -156,7 +156,8 @@ def _matches(requirement_id: str, pattern: str) -> bool:
 def _unknown(requirement_id: str) -> NoSuchRequirement:
     near = difflib.get_close_matches(requirement_id.upper(), requirements(), n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else "see spec/v1/requirements.toml for all ids"
-    return NoSuchRequirement(repr(requirement_id), "is no requirement of specification 1.0", hint)
+    fault = f"is no requirement of specification {SPEC_VERSION}"
+    return NoSuchRequirement(repr(requirement_id), fault, hint)
 
 
 @functools.cache

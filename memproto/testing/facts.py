@@ -31,7 +31,7 @@ _TEMPLATES = (
 )
 
 
-#: Who is told, last of all, in which text a fact was looked for, and whether it is there.
+#: Who is told in which text a fact was looked for, and whether it is there.
 listeners: list[Callable[..., None]] = []
 
 _ACCENTS = str.maketrans("aeiou", "áéíóú")
@@ -68,8 +68,8 @@ class Fact:
         Case and accents make no difference, nor what a deriving memory puts between two words.
         """
         found = isinstance(recalled, str) and self._is_in(_folded(recalled))
-        if listeners:
-            listeners[-1](self, recalled, found=found)
+        for listener in listeners:
+            listener(self, recalled, found=found)
         return found
 
     def _is_in(self, text: str) -> bool:
