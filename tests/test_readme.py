@@ -1,4 +1,4 @@
-"""What the README shows is what a user sees."""
+"""What the README and the page on failures show is what a user sees."""
 
 import re
 import shutil
@@ -9,18 +9,33 @@ from memproto import pytest_plugin
 from tests.kit_runs import ROOT, kit
 
 README = (ROOT / "README.md").read_text("utf-8")
+FAILURES = (ROOT / "docs" / "reading-a-failure.md").read_text("utf-8")
 
 
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+def blocks(language, page=README):
+    return re.findall(rf"```{language}\n(.*?)```", page, flags=re.DOTALL)
 
 
-def test_the_failing_example_is_what_the_kit_prints(tmp_path):
-    shutil.copy(ROOT / "examples" / "batches.py", tmp_path)
-    done = kit(tmp_path, "--memproto=batches", "--memproto-clause=MP-TURN")
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory):
+    """The run that both pages show."""
+    folder = tmp_path_factory.mktemp("failing")
+    shutil.copy(ROOT / "examples" / "batches.py", folder)
+    return kit(folder, "--memproto=batches", "--memproto-clause=MP-TURN")
+
+
+def test_the_failing_example_is_what_the_kit_prints(failing):
     shown = next(text for text in blocks("text") if "MP-TURN-003" in text)
-    assert done.returncode == 1
-    assert shown in done.stdout
+    assert failing.returncode == 1
+    assert shown in failing.stdout
+
+
+def test_the_summary_on_the_page_is_what_the_kit_prints(failing):
+    """But for where a terminal breaks its prose, and for the lines that are left out."""
+    shown = next(text for text in blocks("text", FAILURES) if "not run:" in text)
+    printed = " ".join(failing.stdout.split())
+    parts = [" ".join(part.split()) for part in shown.split("...\n")]
+    assert [part for part in parts if part not in printed] == []
 
 
 def test_the_table_of_options_holds_every_option_of_the_plugin():
