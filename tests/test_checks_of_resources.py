@@ -8,6 +8,7 @@ import pytest
 from memproto.conformance.provider import resources
 from memproto.testing.clauses import Violation
 from memproto.testing.context import Context
+from memproto.testing.exitcalls import ExitCalls
 from memproto.testing.run import Run
 from memproto.testing.subject import Watch
 from memproto.testing.wire import Wire
@@ -69,6 +70,19 @@ def test_one_of_two_functions_at_exit_is_left(run_of):
             resources.sessions_leave_no_handlers(run_of(base=KeepsOneEach))
     finally:
         atexit.unregister(len)
+
+
+def test_a_function_whose_place_the_interpreter_gives_back_is_taken_off_once(monkeypatch):
+    held = []
+    monkeypatch.setattr(atexit, "register", held.append)
+    monkeypatch.setattr(atexit, "unregister", held.remove)
+    monkeypatch.setattr(atexit, "_ncallbacks", lambda: len(held))
+    calls = ExitCalls()
+    with calls.watched():
+        for function in (len, repr):
+            atexit.register(function)
+        atexit.unregister(len)
+        assert calls.count() == 1
 
 
 def test_a_bounded_cache_of_questions_is_no_leak(run_of):
