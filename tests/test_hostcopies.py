@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from memproto.testing import hostcopies, template
+from memproto.testing import copied, hostcopies
 from tests.kit_runs import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there is a template on Linux only")
@@ -84,7 +84,7 @@ def start(request, tmp_path, monkeypatch):
 
     def start(script):
         one = Started(script, tmp_path)
-        assert isinstance(one.process, template.Copy) == (request.param == "a copy")
+        assert isinstance(one.process, copied.Copy) == (request.param == "a copy")
         return one
 
     return start
@@ -97,7 +97,7 @@ def test_a_copy_sees_what_a_fresh_interpreter_sees(tmp_path, monkeypatch):
     copies = [first.tells(), second.tells()]
     monkeypatch.setattr(hostcopies, "_serving", lambda _: None)
     fresh = Started("report", tmp_path)
-    assert not isinstance(fresh.process, template.Copy)
+    assert not isinstance(fresh.process, copied.Copy)
     expected = fresh.tells()
     assert [differing(copy, expected) for copy in copies] == [{}, {}]
     assert copies[0]["heard"] == "go\n"
@@ -114,6 +114,18 @@ def test_the_end_of_the_interpreter_is_run_whole(start):
 @pytest.mark.parametrize(("script", "code"), [("fails", 1), ("exits", 7), ("dies", -9)])
 def test_the_exit_code_is_told(start, script, code):
     assert start(script).process.wait(20) == code
+
+
+def test_a_copy_that_is_gone_before_anybody_looked_is_not_started_again(tmp_path, monkeypatch):
+    def gone(pid):
+        raise psutil.NoSuchProcess(pid)
+
+    monkeypatch.setattr(copied.psutil, "Process", gone)
+    one = Started("exits", tmp_path)
+    assert isinstance(one.process, copied.Copy)
+    assert one.process.wait(20) == 7
+    one.process.kill()
+    assert not one.process.was_seen
 
 
 def test_an_error_that_nobody_caught_is_in_what_it_wrote(start):
@@ -140,14 +152,14 @@ def test_copies_draw_different_random_numbers(tmp_path):
 def test_an_environment_that_differs_in_more_than_its_places_gets_an_interpreter_of_its_own(
     tmp_path, monkeypatch
 ):
-    assert isinstance(Started("exits", tmp_path).process, template.Copy)
+    assert isinstance(Started("exits", tmp_path).process, copied.Copy)
     monkeypatch.setenv("HOME", str(tmp_path))
     one = Started("report", tmp_path)
-    assert isinstance(one.process, template.Copy)
+    assert isinstance(one.process, copied.Copy)
     assert one.tells()["environment"]["HOME"] == str(tmp_path)
     monkeypatch.setenv("MEMPROTO_OTHER", "1")
     other = Started("exits", tmp_path)
-    assert not isinstance(other.process, template.Copy)
+    assert not isinstance(other.process, copied.Copy)
     assert other.process.wait(20) == 7
 
 
@@ -159,7 +171,7 @@ def test_a_template_that_was_killed_is_replaced(tmp_path):
     known._process.kill()
     known._process.wait()
     again = Started("exits", tmp_path)
-    assert isinstance(again.process, template.Copy)
+    assert isinstance(again.process, copied.Copy)
     assert again.process.wait(20) == 7
 
 
@@ -169,6 +181,6 @@ def test_a_module_that_cannot_serve_is_run_for_each_host(tmp_path, monkeypatch):
 
     monkeypatch.setattr(hostcopies, "_HostTemplate", refuse)
     one = Started("exits", tmp_path)
-    assert not isinstance(one.process, template.Copy)
+    assert not isinstance(one.process, copied.Copy)
     assert one.process.wait(20) == 7
     assert Path(one.errors).read_bytes() == b""

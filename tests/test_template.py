@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from memproto.testing import patience, sandbox, template, vitals
+from memproto.testing import copied, patience, sandbox, template, vitals
 from memproto.testing.process import ChildProcess
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there is a template on Linux only")
@@ -230,7 +230,7 @@ def test_a_target_that_kills_its_parent_and_itself_died(child, tmp_path):
 
 
 def test_a_target_that_stops_its_parent_is_no_hindrance(child, tmp_path, monkeypatch):
-    monkeypatch.setattr(template, "_TOLD_S", 0.2)
+    monkeypatch.setattr(copied, "_TOLD_S", 0.2)
     one = child("one")
     stop = "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\n"
     assert load(one, tmp_path / "one", stop).fate == "answered"
@@ -240,7 +240,7 @@ def test_a_target_that_stops_its_parent_is_no_hindrance(child, tmp_path, monkeyp
 
 
 def test_an_end_is_told_though_the_template_is_stopped(child, tmp_path, monkeypatch):
-    monkeypatch.setattr(template, "_TOLD_S", 0.2)
+    monkeypatch.setattr(copied, "_TOLD_S", 0.2)
     one = child()
     stop = "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\n"
     assert load(one, tmp_path, stop).fate == "answered"

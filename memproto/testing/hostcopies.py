@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from memproto.testing import sandbox, template
+from memproto.testing import copied, sandbox, template
 
 
 class _HostTemplate(template.Template):
@@ -30,7 +30,7 @@ class _HostTemplate(template.Template):
                 words, stdin=read, stdout=null, stderr=output, pass_fds=(asked,)
             )
         finally:
-            template.close(read, write)
+            copied.close(read, write)
 
 
 @dataclasses.dataclass
@@ -44,7 +44,7 @@ class Host:
 
     """
 
-    process: "subprocess.Popen[bytes] | template.Copy"
+    process: "subprocess.Popen[bytes] | copied.Copy"
     stdin: IO[bytes]
 
 

@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memproto import spec
-from memproto.testing import functions, locate, noise, sandbox, stacks, template, vitals, wire
+from memproto.testing import (
+    copied,
+    functions,
+    locate,
+    noise,
+    sandbox,
+    stacks,
+    template,
+    vitals,
+    wire,
+)
 
 _CHILD = "memproto.testing.child"
 
@@ -117,10 +127,8 @@ class ChildProcess:
         self._excused_s = 0.0
         self._pending = bytearray()
         self._printed = bytearray()
-        self._active = 0.0
-        self._stuck_s = _STUCK_S
-        self._has_started = False
-        self._is_cut_off = False
+        self._active, self._stuck_s = 0.0, _STUCK_S
+        self._has_started = self._is_cut_off = False
         self._process, *ends = self._start(root, environment, side)
         self._commands, self._results, self._output = ends
         self._listened = [self._results, self._output]
@@ -129,7 +137,7 @@ class ChildProcess:
 
     def _start(
         self, root: Path, environment: dict[str, str], side: spec.Side
-    ) -> tuple[subprocess.Popen[bytes] | template.Copy, int, int, int]:
+    ) -> tuple[subprocess.Popen[bytes] | copied.Copy, int, int, int]:
         words = [sandbox.interpreter(), "-P", "-m", _CHILD]
         cwd = str(sandbox.places(root)["work"])
         command_read, command_write = os.pipe()
@@ -141,10 +149,10 @@ class ChildProcess:
         try:
             process = template.start(wanted)
         except OSError as error:
-            template.close(command_write, result_read, output_read)
+            copied.close(command_write, result_read, output_read)
             raise ChildDidNotStart(f"{sandbox.interpreter()} cannot be run: {error}") from None
         finally:
-            template.close(output_write, *given)
+            copied.close(output_write, *given)
         return process, command_write, result_read, output_read
 
     @property
@@ -156,7 +164,7 @@ class ChildProcess:
     def ending(self) -> str:
         """How the process ended, or ""."""
         code = self._process.poll()
-        return "" if code is None else _ending(code)
+        return "" if code is None else copied.ending(code)
 
     def output(self) -> str:
         """The end of what the process wrote to its standard streams."""
@@ -302,12 +310,12 @@ class ChildProcess:
         answer = self._last_words()
         if answer is not None:
             return Answer("answered", answer, took_s=time.monotonic() - began)
-        stopped = _ending(-signal.SIGSTOP) if self._pulse.is_stopped(time.monotonic()) else ""
+        stopped = copied.ending(-signal.SIGSTOP) if self._pulse.is_stopped(time.monotonic()) else ""
         if not stopped:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_MARGIN_S)
         # One that still runs has closed its end of the wire.
-        ending = stopped or self.ending or _ending(wire.CUT_OFF)
+        ending = stopped or self.ending or copied.ending(wire.CUT_OFF)
         running = min(self._hooks.values(), key=lambda item: item.since, default=None)
         self.kill()
         if not self._has_started:
@@ -338,13 +346,5 @@ class ChildProcess:
         """End the process, its group, and everything that it started; blocks until it is gone."""
         vitals.end_group(self._seen)
         self._process.wait()
-        template.close(self._commands, self._results, self._output)
+        copied.close(self._commands, self._results, self._output)
         self._commands = self._results = self._output = -1
-
-
-def _ending(code: int) -> str:
-    if code == wire.CUT_OFF:
-        return "it closed file descriptors that it had not opened"
-    if code == template.UNSEEN:
-        return "unseen, since the process that had started it was killed"
-    return vitals.ending(code)

@@ -11,30 +11,18 @@ import contextlib
 import dataclasses
 import json
 import os
-import select
 import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import psutil
 
 from memproto import spec
-from memproto.testing import sandbox
-
-#: The exit code of a process whose end nobody saw: its template had been killed.
-UNSEEN = 512
-
-#: How long a template may take until its first copy runs; it imports the kit before.
-_START_S = 60.0
-
-#: A copy that is dead, and of which the template has told nothing for so long: it was stopped.
-_TOLD_S = 5.0
-
-_TICK_S = 0.1
+from memproto.testing import copied, sandbox
+from memproto.testing.copied import Copy, close
 
 #: Variables that are a copy's own: to it they are what they are to a program that begins.
 _OF_A_COPY = sandbox.PLACES | {"TZ"}
@@ -66,101 +54,6 @@ class Start:
     given: tuple[int, ...]
 
 
-class Copy:
-    """
-    A process that a template started, in the form of a `subprocess.Popen`.
-
-    Guarantees:
-        `poll` and `wait` tell an end once, and the same from then on.
-        Without the template, which the child may have killed, an end is told as `UNSEEN`.
-    Assumes:
-        One caller at a time.
-    """
-
-    def __init__(self, template: "Template", status: int) -> None:
-        self._template = template
-        self._status = status
-        self._said = b""
-        self._code: int | None = None
-        self.pid = self._first_words()
-        self.seen = psutil.Process(self.pid)
-
-    def __del__(self) -> None:
-        self._close()
-
-    def _close(self) -> None:
-        if self._status >= 0:
-            close(self._status)
-            self._status = -1
-
-    def _first_words(self) -> int:
-        end = time.monotonic() + _START_S
-        while b"\n" not in self._said:
-            if not self._hear(_TICK_S) or time.monotonic() > end or self._template.is_stopped():
-                raise OSError("the template started nothing")
-        kind, number = self._said.split()[:2]
-        if kind != b"pid":
-            raise OSError("the template's copy ended at once")
-        return int(number)
-
-    def _hear(self, wait_s: float) -> bool:
-        """Take in what came within the time; False when nothing will come any more."""
-        if not select.select([self._status], [], [], wait_s)[0]:
-            return True
-        data = os.read(self._status, 1_000)
-        self._said += data
-        return bool(data)
-
-    def poll(self) -> int | None:
-        """The exit code, negative for a signal; None while the process runs."""
-        if self._code is None:
-            self._look(0)
-        return self._code
-
-    def _look(self, wait_s: float) -> None:
-        open_ended = self._hear(wait_s)
-        _, kind, code = self._said.rpartition(b"end ")
-        if kind and code.endswith(b"\n"):
-            self._code = int(code)
-            self._close()
-        elif not open_ended and self.is_over():
-            self._code = UNSEEN
-        elif not open_ended:
-            time.sleep(wait_s)
-
-    def kill(self) -> None:
-        """Kill the process, if it still runs."""
-        with contextlib.suppress(psutil.Error):
-            self.seen.kill()
-
-    def is_over(self) -> bool:
-        """Whether the process is gone, or only its entry is left."""
-        with contextlib.suppress(psutil.Error):
-            return not self.seen.is_running() or self.seen.status() == psutil.STATUS_ZOMBIE
-        return True
-
-    def wait(self, timeout: float | None = None) -> int:
-        """
-        Block until the process has ended.
-
-        Raises:
-            subprocess.TimeoutExpired: It runs on after `timeout` seconds.
-
-        """
-        began = alive = time.monotonic()
-        while self.poll() is None:
-            self._look(_TICK_S / 10)
-            now = time.monotonic()
-            if not self.is_over():
-                alive = now
-                if timeout is not None and now - began > timeout:
-                    raise subprocess.TimeoutExpired(str(self.pid), timeout)
-            elif now - alive > _TOLD_S:
-                self._template.end()
-        assert self._code is not None
-        return self._code
-
-
 class Template:
     """
     The parent's hold on one template.
@@ -175,7 +68,7 @@ class Template:
         self.has_served = False
         self._owner = os.getpid()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._socket.settimeout(_START_S)
+        self._socket.settimeout(copied.START_S)
         # A pipe, as a child has one, and not one that anybody reads.
         unread, output = os.pipe()
         try:
@@ -227,7 +120,9 @@ class Template:
         }
         if not self.suits(wanted.environment):
             told["words"] = list(wanted.words)
-        return self.copy(told, (wanted.output, *wanted.given))
+        copy = self.copy(told, (wanted.output, *wanted.given))
+        # A child that is gone before it was asked anything says nothing of its target.
+        return copy if copy is not None and copy.was_seen else None
 
     def suits(self, environment: dict[str, str]) -> bool:
         """Whether an environment is this template's, but for what is a copy's own."""
@@ -334,10 +229,3 @@ def end() -> None:
         for template in _current:
             template.end()
         _current.clear()
-
-
-def close(*descriptors: int) -> None:
-    """Close descriptors, of which some may be closed."""
-    for descriptor in descriptors:
-        with contextlib.suppress(OSError):
-            os.close(descriptor)
