@@ -35,8 +35,8 @@ def post(server, content="The boat is in Ostrava.", timeout_s=5.0):
 @pytest.mark.parametrize("status", [401, 404, 422, 429, 500, 503])
 def test_a_status_is_answered_and_nothing_stored(server, status):
     server.fail("add_messages", status)
-    given, _, body = post(server)
-    assert given == status
+    given, headers, body = post(server)
+    assert (given, headers["Connection"]) == (status, "close")
     assert isinstance(json.loads(body)["detail"], list if status == 422 else str)
     assert server.store.texts() == []
 
@@ -95,8 +95,8 @@ def test_a_late_answer_is_of_something_that_was_stored(server):
 )
 def test_a_success_may_hold_what_no_client_expects(server, mode, data):
     server.fail("add_messages", mode)
-    status, _, body = post(server)
-    assert status == 200
+    status, headers, body = post(server)
+    assert (status, headers["Connection"]) == (200, "close")
     assert body.startswith(data)
     assert server.store.texts() == []
 

@@ -12,6 +12,15 @@ from tests.honcho_views import idle
 
 FACT = "My boat Kestrel is in Ostrava."
 TURN = [FACT, "Noted."]
+RECORDED = {
+    "turn_id": "t-1",
+    "session_id": "run-1",
+    "context": "primary",
+    "started_at": "2026-01-01T00:00:00+00:00",
+    "ended_at": "2026-01-01T00:00:01+00:00",
+    "user_message": FACT,
+    "assistant_response": "Noted.",
+}
 
 
 @pytest.fixture
@@ -100,14 +109,11 @@ def test_every_other_hook_keeps_its_time_before_a_server_that_is_stuck(standin, 
     provider = on(standin)
     idle(provider)
     standin.fail("*", "hang")
-    turn = {"turn_id": "t-1", "session_id": "run-1", "user_message": FACT}
-    turn |= {"assistant_response": "Noted.", "context": "primary"}
-    turn |= {"started_at": "2026-01-01T00:00:00+00:00", "ended_at": "2026-01-01T00:00:01+00:00"}
     steps = [
         (5.0, lambda: provider.queue_prefetch("Where is Kestrel?")),
         (5.0, provider.recall_status),
         (5.0, provider.unavailable_reason),
-        (15.0, lambda: provider.record(turn)),
+        (15.0, lambda: provider.record(RECORDED)),
         (15.0, lambda: provider.on_session_switch("run-2")),
         (15.0, lambda: provider.on_compress([], 1)),
         (15.0, lambda: provider.handle_tool_call("honcho_context", {})),
@@ -127,13 +133,10 @@ def test_every_other_hook_keeps_its_time_before_a_server_that_is_stuck(standin, 
 
 
 def test_a_recorded_turn_that_comes_twice_is_stored_once(view, opened):
-    turn = {"turn_id": "t-1", "session_id": "run-1", "user_message": FACT}
-    turn |= {"assistant_response": "Noted.", "context": "primary"}
-    turn |= {"started_at": "2026-01-01T00:00:00+00:00", "ended_at": "2026-01-01T00:00:01+00:00"}
     for _ in range(2):
         provider = opened()
-        provider.record(turn)
-        provider.record(turn)
+        provider.record(RECORDED)
+        provider.record(RECORDED)
         provider.shutdown()
     assert view.texts("boats") == TURN
     assert view.messages("boats")[0]["created_at"].startswith("2026-01-01T00:00:00")

@@ -71,6 +71,10 @@ class Exchange:
 
 Mode = Callable[[Exchange], None]
 
+#: The server ends a connection after a failure, and says so: a client would send its next request
+#: into the end otherwise.
+_LAST = {"Connection": "close"}
+
 
 def message(code: int, data: bytes, **headers: str) -> bytes:
     """A whole answer of HTTP; `Retry_After` stands for that header."""
@@ -83,8 +87,7 @@ def message(code: int, data: bytes, **headers: str) -> bytes:
 def status(code: int, detail: Any = None, **headers: str) -> Mode:
     """Answer with a status and the server's words for it."""
     says = _REASONS.get(code, "An unexpected error occurred") if detail is None else detail
-    told = message(code, json.dumps({"detail": says}).encode(), **headers)
-    return lambda exchange: exchange.send(told)
+    return _whole(message(code, json.dumps({"detail": says}).encode(), **_LAST, **headers))
 
 
 def retry_after(value: str) -> Mode:
@@ -100,7 +103,11 @@ def echo(exchange: Exchange) -> None:
 
 def body(data: bytes) -> Mode:
     """Answer 200 with these bytes."""
-    return lambda exchange: exchange.send(message(200, data))
+    return _whole(message(200, data, **_LAST))
+
+
+def _whole(answer: bytes) -> Mode:
+    return lambda exchange: exchange.send(answer)
 
 
 def hang(exchange: Exchange) -> None:
