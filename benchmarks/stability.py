@@ -2,13 +2,15 @@
 Whether a conclusive outcome of the builtin provider ever changes, on a quiet and on a busy machine.
 
     python benchmarks/stability.py [RUNS] [--profile quick|ci|deep] [--busy] [--workers N]
+                                   [--at-once N] [--keep DIR]
 
 Prints how many runs there were and with which exit codes, the outcomes, the requirements for which
 two runs came to different conclusions, and the share of outcomes that were inconclusive. `--busy`
-keeps every core occupied meanwhile; `--workers` spreads each run over so many processes, as `-n`.
-With `--keep DIR` a run that another one contradicts, or in which something is open, leaves its
-report there. The exit code is 1 where a requirement changed between two conclusive outcomes, too
-many outcomes were open, or a run gave no report.
+keeps every core occupied meanwhile; `--workers` spreads each run over so many processes, as `-n`;
+with `--at-once` so many runs compete with each other. With `--keep` a run that another one
+contradicts, or in which something is open, leaves its report in that directory. The exit code is 1
+where a requirement changed between two conclusive outcomes, too many outcomes were open, or a run
+gave no report.
 """
 
 import argparse
@@ -23,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 #: Of all outcomes no more than this part may be inconclusive.
@@ -52,7 +55,6 @@ class Done:
 def run(folder: Path, words: list[str]) -> Done:
     """Make one run in `folder`, where its report stays."""
     report = folder / "report.json"
-    report.unlink(missing_ok=True)
     command = [sys.executable, "-P", "-m", "pytest", "-q", "--memproto=builtin", *words]
     begin = time.perf_counter()
     done = subprocess.run(
@@ -81,19 +83,28 @@ def load(*, busy: bool) -> Iterator[None]:
 
 
 def runs(asked: argparse.Namespace) -> Iterator[Done]:
-    """Make one run after the other; what is worth a look stays in the directory to keep."""
+    """Make the runs; the report of what is worth a look stays in the directory to keep."""
     words = [f"--memproto-profile={asked.profile}"]
     words += ["-n", str(asked.workers)] if asked.workers else []
     usual: dict[str, str] = {}
     with load(busy=asked.busy), tempfile.TemporaryDirectory() as name:
-        for number in range(asked.runs):
-            done = run(Path(name), words)
-            usual = usual or done.outcomes
-            if asked.keep and (done.outcomes != usual or set(OPEN) & {*done.outcomes.values()}):
-                asked.keep.mkdir(parents=True, exist_ok=True)
-                with contextlib.suppress(FileNotFoundError):
-                    shutil.copy(Path(name, "report.json"), asked.keep / f"run-{number}.json")
-            yield done
+        folders = [Path(name, str(number)) for number in range(asked.runs)]
+        for folder in folders:
+            folder.mkdir()
+        with ThreadPoolExecutor(asked.at_once) as pool:
+            for folder, done in zip(
+                folders, pool.map(lambda folder: run(folder, words), folders), strict=True
+            ):
+                usual = usual or done.outcomes
+                if asked.keep and (done.outcomes != usual or set(OPEN) & {*done.outcomes.values()}):
+                    _keep(folder, asked.keep)
+                yield done
+
+
+def _keep(folder: Path, place: Path) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copy(folder / "report.json", place / f"run-{folder.name}.json")
 
 
 def changed(seen: dict[str, collections.Counter[str]]) -> dict[str, dict[str, int]]:
@@ -111,6 +122,7 @@ def tell(found: list[Done], asked: argparse.Namespace) -> bool:
     total, unsure = outcomes.total(), sum(outcomes[name] for name in OPEN)
     pace = f"{asked.profile}{', every core busy' if asked.busy else ''}"
     pace += f", {asked.workers} workers" if asked.workers else ""
+    pace += f", {asked.at_once} runs at a time" if asked.at_once > 1 else ""
     codes = dict(collections.Counter(done.code for done in found))
     print(f"{len(found)} runs ({pace}) on {os.cpu_count()} cores, exit codes {codes}")
     print(f"{total} outcomes of {len(seen)} requirements: {dict(outcomes.most_common())}")
@@ -135,6 +147,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--profile", choices=("quick", "ci", "deep"), default="quick")
     parser.add_argument("--busy", action="store_true")
     parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--at-once", type=int, default=1)
     parser.add_argument("--keep", type=Path)
     asked = parser.parse_args(words)
     return 0 if tell(list(runs(asked)), asked) else 1
