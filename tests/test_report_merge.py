@@ -115,10 +115,42 @@ def test_a_waiver_that_one_shard_needs_is_not_stale_because_of_another():
     assert kinds(passed) == ["stale"]
     assert kinds(merged(passed).document) == ["stale"]
     assert kinds(merged(passed, failed).document) == []
+    assert kinds(merged(failed, passed).document) == []
 
 
-def kinds(found):
-    return [fault["kind"] for fault in found["reports"][0]["waivers"]["faults"]]
+def test_a_stale_waiver_stays_stale_beside_shards_that_did_not_run_its_requirement():
+    found = [shard(half, waivers=held()) for half in (HALF, OTHER_HALF)]
+    told = [kinds(item) for item in found]
+    assert sorted(told) == [[], ["stale"]]
+    for shards in (found, found[::-1]):
+        together = merged(*shards).document
+        assert (kinds(together), together["exit_code"]) == (["stale"], 1)
+        assert verifying.faults(together) == []
+
+
+def test_a_waiver_whose_requirement_no_shard_ran_is_not_stale():
+    other = next(half for half in (HALF, OTHER_HALF) if "MP-TURN" not in half)
+    together = merged(shard(other, waivers=held())).document
+    assert (kinds(together), together["exit_code"]) == ([], 6)
+
+
+def test_a_waiver_that_is_needed_in_no_shard_but_stale_in_one_is_told_once():
+    absent = shard(("MP-TURN",), waivers=held(), MP_TURN_002="not_applicable")
+    assert kinds(absent, "notes") == ["not_needed"]
+    assert kinds(merged(absent).document, "notes") == ["not_needed"]
+    together = merged(absent, shard(("MP-TURN",), waivers=held())).document
+    assert (kinds(together), kinds(together, "notes")) == (["stale"], [])
+
+
+def held():
+    day = dt.date(2026, 11, 22)
+    end = day + dt.timedelta(days=90)
+    waiver = Waiver("MP-TURN-002", "because it is", "x", "y", end, "w.toml:1")
+    return Book(day, valid={"MP-TURN-002": waiver})
+
+
+def kinds(found, name="faults"):
+    return [item["kind"] for item in found["reports"][0]["waivers"][name]]
 
 
 def test_a_file_that_comes_twice_counts_once():

@@ -107,6 +107,7 @@ FAULTS = {
     "report/waivers-of-an-unknown-fault": ("enum", "$.reports[0].waivers.faults[0].kind"),
     "settings/waivers-are-a-list": ("type", "$.waivers"),
     "waivers/a-whole-area": ("pattern", "$"),
+    "waivers/a-profile-that-is-none": ("enum", "$['MP-TURN-002'].profile"),
     "waivers/expires-at-a-moment": ("pattern", "$['MP-TURN-002'].expires"),
     "waivers/never-expires": ("pattern", "$['MP-TURN-002'].expires"),
     "waivers/without-a-reason": ("minLength", "$['MP-TURN-002'].reason"),

@@ -7,7 +7,7 @@ import pytest
 
 from memproto import cli
 from memproto.testing import settings, waivers
-from tests.made_reports import built, judged, saved
+from tests.made_reports import built, changed, judged, saved
 
 TODAY = dt.date(2026, 11, 22)
 RULE = "MP-TURN-002"
@@ -168,6 +168,25 @@ def test_a_first_run_gives_an_entry_for_each_rule_that_failed(tmp_path):
     written = tomllib.loads((tmp_path / "waivers.toml").read_text())
     assert sorted(written) == [RULE, "MP-WRITE-001"]
     assert written[RULE]["reason"] == "known since the first run: seen"
+
+
+@pytest.mark.parametrize(
+    ("ran", "words", "written"),
+    [("quick", (), None), ("deep", (), "deep"), ("deep", ("--profile", "ci"), "ci")],
+)
+def test_a_baseline_names_the_profile_under_which_it_failed(tmp_path, ran, words, written):
+    found = changed(built(judged(MP_TURN_002="fail")), profile=ran)
+    assert baseline(saved(tmp_path / "r.json", found), *words) == 0
+    assert entry(tmp_path / "waivers.toml").get("profile") == written
+
+
+def test_an_entry_names_the_profile_that_is_asked_for(tmp_path, capsys):
+    assert waive(RULE, profile="deep") == 0
+    assert entry(tmp_path / "waivers.toml")["profile"] == "deep"
+    assert waive("MP-TURN-003", profile="nightly") == 4
+    assert "profile 'nightly' is none of quick, ci, deep\n  fix: write profile = \"" in (
+        capsys.readouterr().err
+    )
 
 
 def test_in_a_strict_run_what_warned_failed_as_well(tmp_path):

@@ -120,6 +120,13 @@ WRONG = {
                            "mend the fault, or renew it: write expires = 2027-01-21"),
     "a misspelt key": ("owner =", "owner = 'noor'\nowners =", "malformed", "TURN-002: 'owners",
                        'write owner = "mara"'),
+    "a profile that is none": ("owner =", "profile = 'depp'\nowner =", "malformed",
+                               ":5: MP-TURN-002: profile 'depp' is none of quick, ci, deep",
+                               'write profile = "deep"'),
+    "a profile that is a list": ("owner =", "profile = ['ci']\nowner =", "malformed", "is none of",
+                                 'write profile = "'),
+    "a misspelt profile": ("owner =", "profil = 'deep'\nowner =", "malformed", "'profil' is no key",
+                           "write profile = 'deep'"),
     "a strange key": ("owner =", "mood = 'x'\nowner =", "malformed", "'mood' is", "leave it out"),
     "no TOML": ("owner =", "owner", "malformed", "waivers.toml: is no TOML", "correct the line"),
 }  # fmt: skip

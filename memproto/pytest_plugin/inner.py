@@ -115,18 +115,19 @@ class Suite:
         directory = Path(self.config.invocation_params.dir)
         given = settings.read(name, directory)
         strict = self.config.option.memproto_strict
+        profile = self.config.option.memproto_profile
         order = Order(
             name,
             side,
             given,
-            self.config.option.memproto_profile,
+            profile,
             int(self.config.option.memproto_seed),
             directory,
             time_scale(),
             self.noise.slowdown,
             1 if self.worker_input is None else int(self.worker_input["workercount"]),
             self.config.option.memproto_replay or "",
-            waivers.book(given.waivers, self.today, side=side, strict=strict),
+            waivers.book(given.waivers, self.today, side=side, strict=strict, profile=profile),
             self.config.option.memproto_spec,
         )
         wanted = spec.select(self.config.option.memproto_clause, side)

@@ -167,6 +167,11 @@ def _add_waive(parser: argparse.ArgumentParser) -> None:
         "--expires", required=True, metavar="YYYY-MM-DD", help="the last day on which it holds"
     )
     parser.add_argument(
+        "--profile",
+        metavar="NAME",
+        help="the least profile under which it fails; with --baseline that of the report",
+    )
+    parser.add_argument(
         "--file", type=Path, help="where it is written; the file of the settings, or waivers.toml"
     )
     parser.set_defaults(run=_waive)
@@ -176,11 +181,9 @@ def _waive(options: argparse.Namespace) -> int:
     from memproto.report import waiving
     from memproto.testing import waivers
 
-    reasons = _reasons(options)
+    entries = _entries(options)
     here = Path.cwd()
     path = waiving.place(options.file, here)
-    common = {"issue": options.issue, "owner": options.owner, "expires": _date(options.expires)}
-    entries = {key: {"reason": reason, **common} for key, reason in reasons.items()}
     known = written(path, lambda: waiving.add(path, entries, waivers.today()), "--file")
     shown = os.path.relpath(path, here)
     for key in entries:
@@ -191,8 +194,8 @@ def _waive(options: argparse.Namespace) -> int:
     return _FOUND if known and not options.baseline else _GOOD
 
 
-def _reasons(options: argparse.Namespace) -> dict[str, str]:
-    """Requirement to reason: of the one that was named, or of all that failed in a report."""
+def _entries(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """Requirement to entry: of the one that was named, or of all that failed in a report."""
     if (options.id is None) == (options.baseline is None):
         fix = "memproto waive MP-TURN-002 ..., or memproto waive --baseline REPORT.json ..."
         raise KitUsageError("memproto waive", "needs one requirement, or --baseline", fix)
@@ -200,13 +203,29 @@ def _reasons(options: argparse.Namespace) -> dict[str, str]:
         if not options.reason:
             fix = '--reason "why it fails, and why that is borne"'
             raise KitUsageError(f"the waiver of {options.id}", "has no reason", fix)
-        return {options.id.upper(): options.reason}
+        return {options.id.upper(): _entry(options, options.reason, options.profile)}
+    return _baseline(options, _one(options))
+
+
+def _baseline(options: argparse.Namespace, report: dict[str, Any]) -> dict[str, dict[str, Any]]:
     from memproto.report import waiving
 
-    found = waiving.baseline(_one(options))
+    found = waiving.baseline(report)
     if not found:
         tell(f"{options.baseline}: nothing failed; nothing is written")
-    return {key: options.reason or reason for key, reason in found.items()}
+    profile = options.profile or report["profile"]
+    return {
+        key: _entry(options, options.reason or reason, profile) for key, reason in found.items()
+    }
+
+
+def _entry(options: argparse.Namespace, reason: str, profile: str | None) -> dict[str, Any]:
+    """One entry; the least profile of all is what holds where none is named."""
+    from memproto.testing.waiver_entries import PROFILE, PROFILES
+
+    common = {"issue": options.issue, "owner": options.owner, "expires": _date(options.expires)}
+    named = {PROFILE: profile} if profile not in (None, PROFILES[0]) else {}
+    return {"reason": reason, **common, **named}
 
 
 def _one(options: argparse.Namespace) -> dict[str, Any]:

@@ -160,18 +160,22 @@ def _waivers(shards: list[dict[str, Any]], rows: list[dict[str, Any]]) -> dict[s
     tables = [report["waivers"] for report in shards if "waivers" in report]
     if not tables:
         return {}
-    waived = {row["id"] for row in rows if row["waiver"]}
+    outcome = {row["id"]: row["outcome"] for row in rows}
     date = max(table["date"] for table in tables)
     found: dict[str, Any] = {"date": date}
     for name in ("faults", "notes"):
         told = _once(item for table in tables for item in table[name])
-        found[name] = [item for item in told if not _is_unused(item) or item["id"] not in waived]
+        found[name] = [item for item in told if _still_holds(item, outcome.get(item["id"], ""))]
     return {"waivers": found}
 
 
-def _is_unused(item: dict[str, Any]) -> bool:
-    """Whether it says that a shard had no use for a waiver."""
-    return item["kind"] in ("stale", "not_needed")
+def _still_holds(item: dict[str, Any], outcome: str) -> bool:
+    """Whether what a shard told of a waiver is true of the outcome that counts for all of them."""
+    if item["kind"] == "stale":
+        return outcome == Outcome.PASS
+    if item["kind"] == "not_needed":
+        return outcome in (Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED, Outcome.WARN)
+    return True
 
 
 def _once(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

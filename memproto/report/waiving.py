@@ -111,7 +111,8 @@ def _said(text: str, key: str) -> str:
 
 def _entry(head: Sequence[str], key: str, value: dict[str, Any]) -> str:
     lines = [f"[{'.'.join((*head, key))}]"]
-    lines += [f"{name} = {_written(value[name])}" for name in waiver_entries.KEYS]
+    known = (*waiver_entries.KEYS, waiver_entries.PROFILE)
+    lines += [f"{name} = {_written(value[name])}" for name in known if name in value]
     return "\n".join(lines) + "\n"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto import spec
+from memproto.testing.context import EXAMPLES
 from memproto.testing.settings_lines import line_of
 
 #: The keys of an entry, all of them needed, and what a corrected line says.
@@ -18,6 +19,12 @@ KEYS = {
     "owner": '"who answers for it"',
     "expires": "",
 }
+
+#: A key that may be left out: the least profile under which the requirement fails.
+PROFILE = "profile"
+
+#: Those that there are, the one that draws the fewest examples first.
+PROFILES = tuple(EXAMPLES)
 
 #: A shorter reason is none.
 MIN_REASON = 10
@@ -61,7 +68,13 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True)
 class Waiver:
-    """A valid waiver."""
+    """
+    A valid waiver.
+
+    Attributes:
+        profile: The least profile under which the requirement fails; it may hold under a lesser.
+
+    """
 
     id: str
     reason: str
@@ -70,6 +83,11 @@ class Waiver:
     expires: dt.date
     place: str
     line: str = ""
+    profile: str = PROFILES[0]
+
+    def is_judged(self, profile: str) -> bool:
+        """Whether a run under `profile` can tell that it is stale."""
+        return PROFILES.index(profile) >= PROFILES.index(self.profile)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,11 +148,15 @@ def judged(entry: Entry, today: dt.date) -> tuple[Waiver | None, list[Fault]]:
     return (None, faults) if faults else (_waiver(entry), [])
 
 
-def stale(waiver: Waiver) -> Fault:
-    """The fault of a waiver whose rule holds."""
+def stale(waiver: Waiver, profile: str) -> Fault:
+    """The fault of a waiver whose rule holds under `profile`."""
     said = f"{waiver.place}: {waiver.id} holds, and its waiver is stale"
     line = f"{waiver.line} and the keys below it" if waiver.line.startswith("[") else waiver.line
     fix = f"remove {line or 'the entry'}; one for another target belongs in that target's table"
+    greater = PROFILES[PROFILES.index(profile) + 1 :]
+    if greater:
+        names = " or ".join(f'{PROFILE} = "{name}"' for name in greater)
+        fix += f"; where it fails only under a greater profile, write {names}"
     return Fault(waiver.id, "stale", said, fix)
 
 
@@ -143,7 +165,10 @@ def _waiver(entry: Entry) -> Waiver:
     texts = {key: value[key] for key in ("reason", "issue", "owner")}
     expires = as_date(value["expires"])
     assert expires is not None
-    return Waiver(entry.id, **texts, expires=expires, place=entry.place(), line=entry.line())
+    profile = value.get(PROFILE, PROFILES[0])
+    return Waiver(
+        entry.id, **texts, expires=expires, place=entry.place(), line=entry.line(), profile=profile
+    )
 
 
 def _unknown(entry: Entry) -> Fault:
@@ -154,13 +179,13 @@ def _unknown(entry: Entry) -> Fault:
 
 
 def _faults(entry: Entry, today: dt.date) -> list[Fault]:
-    strange = [_strange(entry, key) for key in entry.value if key not in KEYS]
+    strange = [_strange(entry, key) for key in entry.value if key not in (*KEYS, PROFILE)]
     texts = [_text(entry, key, today) for key in ("reason", "issue", "owner")]
-    return [*strange, *filter(None, texts), *filter(None, [_end(entry, today)])]
+    return [*strange, *filter(None, [*texts, _end(entry, today), _profile(entry)])]
 
 
 def _strange(entry: Entry, key: str) -> Fault:
-    near = difflib.get_close_matches(key, KEYS, n=1)
+    near = difflib.get_close_matches(key, (*KEYS, PROFILE), n=1)
     line = entry.line(key)
     fix = f"write {line.replace(key, near[0], 1)}" if near and line else "leave it out"
     return _fault(entry, "malformed", f"{key!r} is no key of a waiver", fix, key)
@@ -190,6 +215,17 @@ def _end(entry: Entry, today: dt.date) -> Fault | None:
         said = f"expired on {date}; today is {today} in UTC"
         return _fault(entry, "expired", said, f"mend the fault, or renew it: {fix}", "expires")
     return None
+
+
+def _profile(entry: Entry) -> Fault | None:
+    given = entry.value.get(PROFILE, PROFILES[0])
+    if given in PROFILES:
+        return None
+    near = difflib.get_close_matches(str(given).lower(), PROFILES, n=1) or PROFILES[-1:]
+    fix = f'write {PROFILE} = "{near[0]}"'
+    return _fault(
+        entry, "malformed", f"{PROFILE} {given!r} is none of {', '.join(PROFILES)}", fix, PROFILE
+    )
 
 
 def as_date(value: Any) -> dt.date | None:

@@ -41,6 +41,7 @@ class Book:
     Attributes:
         today: The UTC date that they are judged by.
         strict: Whether a SHOULD that does not hold is red, and so in need of a waiver.
+        profile: That of the run; it cannot say that a waiver of a greater one is stale.
         valid: Those that hold, by requirement.
         faults: What is wrong with the others.
 
@@ -50,6 +51,7 @@ class Book:
     strict: bool = False
     valid: dict[str, Waiver] = dataclasses.field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
+    profile: str = waiver_entries.PROFILES[0]
 
     def covers(self, result: Result) -> bool:
         """Whether the result would be red, and a waiver has it not be."""
@@ -75,11 +77,17 @@ class Book:
         return f"{waiver.reason} ({waiver.issue}; {waiver.owner}; until {waiver.expires})"
 
     def stale(self, results: Iterable[Result]) -> list[Fault]:
-        """The waivers of rules that hold; `results` are final, before `applied`."""
+        """
+        The waivers of rules that hold; `results` are final, before `applied`.
+
+        One that fails only under a greater profile may hold under this one, and is not stale.
+        """
+        held = [item.id for item in results if item.outcome is Outcome.PASS]
+        mine = [self.valid[key] for key in held if key in self.valid]
         return [
-            waiver_entries.stale(self.valid[item.id])
-            for item in results
-            if item.id in self.valid and item.outcome is Outcome.PASS
+            waiver_entries.stale(waiver, self.profile)
+            for waiver in mine
+            if waiver.is_judged(self.profile)
         ]
 
     def notes(self, results: Iterable[Result]) -> list[Note]:
@@ -106,7 +114,12 @@ class Book:
 
 
 def book(
-    entries: dict[str, Entry], today: dt.date, *, side: spec.Side, strict: bool = False
+    entries: dict[str, Entry],
+    today: dt.date,
+    *,
+    side: spec.Side,
+    strict: bool = False,
+    profile: str = waiver_entries.PROFILES[0],
 ) -> Book:
     """The entries of the settings as they hold for targets of `side` on the UTC date `today`."""
     valid: dict[str, Waiver] = {}
@@ -116,7 +129,7 @@ def book(
         faults += wrong
         if waiver is not None and spec.requirement(waiver.id).side == side:
             valid[waiver.id] = waiver
-    return Book(today, strict, valid, tuple(faults))
+    return Book(today, strict, valid, tuple(faults), profile)
 
 
 def today() -> dt.date:
