@@ -55,7 +55,7 @@ class Database:
         self._read_only = read_only
         self._is_ready = False
         self._writing = threading.Lock()
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[_Connection] = []
         self._owner = os.getpid()
         self._is_closed = False
         _all[id(self)] = self
@@ -94,11 +94,8 @@ class Database:
             Misconfigured: It is damaged.
 
         """
-        with self._named(), self._lent(READING_S) as connection:
-            self._made_ready(connection)
-            connection.execute("BEGIN")
-            with self._ending(connection, "COMMIT"):
-                yield connection
+        with self._transaction("BEGIN", READING_S) as connection:
+            yield connection
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -112,34 +109,33 @@ class Database:
         """
         if self._read_only:
             raise Unavailable(f"{self.path} is opened to be read only")
-        with self._named(), self._alone(), self._lent(WRITING_S) as connection:
-            self._made_ready(connection)
-            connection.execute("BEGIN IMMEDIATE")
-            with self._ending(connection, "COMMIT"):
-                yield connection
-
-    # -- connections ------------------------------------------------------------------------------
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Threads of this process take turns here: SQLite would have them ask again and again."""
         self._made_own()
-        turn = self._writing
+        turn = self._writing  # SQLite would have the threads of a process ask again and again.
         if not turn.acquire(timeout=WRITING_S):
             raise Unavailable(f"{self.path} is being written by another thread")
         try:
-            yield
+            with self._transaction("BEGIN IMMEDIATE", WRITING_S) as connection:
+                yield connection
         finally:
             turn.release()
 
     @contextlib.contextmanager
-    def _lent(self, waits_s: float) -> Iterator[sqlite3.Connection]:
-        connection = self._taken(waits_s)
+    def _transaction(self, begin: str, waits_s: float) -> Iterator[sqlite3.Connection]:
+        # One function for what is told apart elsewhere: a short turn takes half its time here.
         try:
-            connection.execute(f"PRAGMA busy_timeout = {int(waits_s * 1000)}")
-            yield connection
-        finally:
-            self._given_back(connection)
+            connection = self._taken(waits_s)
+            try:
+                self._made_ready(connection)
+                connection.execute(begin)
+                yield connection
+                connection.execute("COMMIT")
+            finally:
+                self._given_back(connection)
+        except (sqlite3.Error, OSError) as error:
+            raise self._named(error) from error
+        self.fault = ""
+
+    # -- connections ------------------------------------------------------------------------------
 
     def _made_own(self) -> None:
         """Begin anew in a copy of the process; closing the other one's would drop its locks."""
@@ -147,15 +143,18 @@ class Database:
             _of_others.extend(self._idle)
             self._idle, self._writing, self._owner = [], threading.Lock(), os.getpid()
 
-    def _taken(self, waits_s: float) -> sqlite3.Connection:
+    def _taken(self, waits_s: float) -> "_Connection":
         self._made_own()
         if self._is_closed:
             raise Unavailable("the session was shut down")
-        with contextlib.suppress(IndexError):
-            return self._idle.pop()
-        return self._connected(waits_s)
+        try:
+            found = self._idle.pop()
+        except IndexError:
+            return self._connected(waits_s)
+        found.waits(waits_s)
+        return found
 
-    def _given_back(self, connection: sqlite3.Connection) -> None:
+    def _given_back(self, connection: "_Connection") -> None:
         if connection.in_transaction:
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
@@ -164,19 +163,20 @@ class Database:
         else:
             self._idle.append(connection)
 
-    def _connected(self, waits_s: float) -> sqlite3.Connection:
+    def _connected(self, waits_s: float) -> "_Connection":
         if not self._read_only:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         mode = "ro" if self._read_only else "rwc"
         found = sqlite3.connect(
             f"{self.path.as_uri()}?mode={mode}",
-            timeout=waits_s,
+            factory=_Connection,
             uri=True,
             isolation_level=None,
             check_same_thread=False,
         )
         found.text_factory = _as_text
         try:
+            found.waits(waits_s)
             for setting in ("foreign_keys = ON", "secure_delete = ON", "synchronous = NORMAL"):
                 found.execute(f"PRAGMA {setting}")
         except BaseException:
@@ -191,35 +191,32 @@ class Database:
             connection.execute("PRAGMA journal_mode = WAL")
         if not schema.is_current(connection):
             connection.execute("BEGIN IMMEDIATE")
-            with self._ending(connection, "COMMIT"):
-                schema.migrate(connection)
+            schema.migrate(connection)
+            connection.execute("COMMIT")
         self._prepare(connection)
         self._is_ready = True
 
-    @staticmethod
-    @contextlib.contextmanager
-    def _ending(connection: sqlite3.Connection, word: str) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-            raise
-        connection.execute(word)
-
     # -- errors -----------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            self.fault = f"{self.path} cannot be used: {error}"
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
-                fix = "bring a copy back, or move it away to begin anew"
-                raise Misconfigured(f"{self.path} is damaged ({error}); {fix}") from error
-            raise Unavailable(self.fault) from error
-        self.fault = ""
+    def _named(self, error: sqlite3.Error | OSError) -> Unavailable | Misconfigured:
+        """Return the error in the words of the protocol, and keep it."""
+        self.fault = f"{self.path} cannot be used: {error}"
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
+            fix = "bring a copy back, or move it away to begin anew"
+            return Misconfigured(f"{self.path} is damaged ({error}); {fix}")
+        return Unavailable(self.fault)
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that knows how long it waits for another process."""
+
+    _waits_s = -1.0
+
+    def waits(self, waits_s: float) -> None:
+        """Have it wait so long; to tell SQLite what it knows takes as long as to begin."""
+        if waits_s != self._waits_s:
+            self.execute(f"PRAGMA busy_timeout = {int(waits_s * 1000)}")
+            self._waits_s = waits_s
 
 
 #: Connections of the process that this one is a copy of, kept from the garbage collector.
