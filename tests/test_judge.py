@@ -9,7 +9,7 @@ from memproto import spec
 from memproto.testing import aftermath, booking, children, clauses, roots
 from memproto.testing.contact import Contact, Order
 from memproto.testing.hostprobes import raising
-from memproto.testing.judge import Judge
+from memproto.testing.judge import Judge, judge
 from memproto.testing.outcomes import Outcome
 from memproto.testing.process import Answer, ChildDidNotStart
 from memproto.testing.subject import HookLate
@@ -335,3 +335,11 @@ def test_a_hostile_target_is_red_under_the_rule_it_breaks_and_the_kit_has_no_err
 
 def test_every_check_has_a_process_budget_above_that_of_its_hooks():
     assert all(check.budget_s > 0 for check in clauses.checks("provider").values())
+
+
+def test_a_check_that_waits_for_as_long_as_a_slow_machine_needs_is_not_stuck():
+    # What never comes is waited for 5 s, scaled by both; the process is given up after 1 s else.
+    target = "tests.broken.hosts_turns:MirrorsAdditionsOnly"
+    order = Order(target, side="host", directory=ROOT, scale=0.05, slowdown=5.0)
+    (found,) = judge(order, [spec.requirement("MP-HOST-WRITE-001")])
+    assert found.outcome is Outcome.FAIL, found.reason
