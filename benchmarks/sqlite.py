@@ -1,24 +1,29 @@
 """
 The sqlite provider beside bare calls of SQLite's FTS5, interleaved in one run.
 
-    python benchmarks/sqlite.py [MESSAGES ...]        for instance 10000 100000 1000000
+    python benchmarks/sqlite.py [MESSAGES ...] [--json FILE]     for instance 10000 100000 1000000
 
 For each size of the store it prints how long a recall takes (p50, p99) and what share of the bare
-query that is, the same for storing a turn, and how large the file is. The floor of a recall is the
-query of the same words, ranked, with the text of each hit; that of storing a turn is a transaction
-with two rows in a table and in an index.
+query that is, the same for storing a turn, how many messages a second are stored when they come in
+bulk, and how large the file is. The floor of a recall is the query of the same words, ranked, with
+the text of each hit; that of storing a turn is a transaction with two rows in a table and in an
+index. The JSON is for `scripts/plot_sqlite.py`.
 """
 
+import argparse
 import contextlib
 import itertools
+import json
+import os
+import platform
 import random
 import sqlite3
 import statistics
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from memproto.reference_providers.sqlite import SqliteMemoryProvider, index, words
 from memproto.reference_providers.sqlite.store import Text, now
@@ -26,6 +31,10 @@ from memproto.reference_providers.sqlite.store import Text, now
 SIZES = (10_000, 100_000)
 QUESTIONS = 200
 TURNS = 300
+BULK = 2_000
+
+#: A p99 of fewer is a guess; a question among so many takes seconds.
+FEWER, LARGE = 100, 1_000_000
 
 
 class Speech:
@@ -90,16 +99,24 @@ def both(folder: Path) -> Iterator[tuple[SqliteMemoryProvider, Bare]]:
         bare.close()
 
 
-def fill(provider: SqliteMemoryProvider, bare: Bare, speech: Speech, count: int) -> None:
-    """Store that many messages in both."""
-    for start in range(0, count, 2_000):
-        texts = [speech.text() for _ in range(min(2_000, count - start))]
-        bare.store(*texts)
-        store, _ = provider._opened()  # noqa: SLF001 - to store by single turns takes hours
+def fill(provider: SqliteMemoryProvider, bare: Bare, speech: Speech, count: int) -> list[float]:
+    """Store that many messages in both; how many a second each took, at the median of the parts."""
+    store, _ = provider._opened()  # noqa: SLF001 - to store by single turns takes hours
+
+    def kept(texts: list[str]) -> None:
         store.keep("bench", [Text("user", "turns", text, now()) for text in texts])
 
+    parts = [min(BULK, count - start) for start in range(0, count, BULK)]
+    spoken = ([speech.text() for _ in range(part)] for part in parts)
+    steps = ((lambda t=texts: kept(t), lambda t=texts: bare.store(*t)) for texts in spoken)
+    # The last part may be a short one.
+    rates = [
+        [part / ms * 1000 for part, ms in zip(parts, way, strict=True)] for way in timed(steps)
+    ]
+    return [statistics.median(way) for way in rates]
 
-def timed(steps: list[tuple[Callable[[], object], Callable[[], object]]]) -> list[list[float]]:
+
+def timed(steps: Iterable[tuple[Callable[[], object], Callable[[], object]]]) -> list[list[float]]:
     """How long each of two ways took, in milliseconds; they take turns to go first."""
     took: list[list[float]] = [[], []]
     for number, pair in enumerate(steps):
@@ -110,25 +127,45 @@ def timed(steps: list[tuple[Callable[[], object], Callable[[], object]]]) -> lis
     return took
 
 
-def show(what: str, took: list[list[float]]) -> None:
-    """One line: medians and tails, and the ratio to the floor."""
-    ours, floor = (statistics.quantiles(times, n=100) for times in took)
-    ratios = f"{ours[49] / floor[49]:.2f} and {ours[98] / floor[98]:.2f} times the floor"
-    print(f"  {what}: p50 {ours[49]:.2f} ms, p99 {ours[98]:.2f} ms; {ratios}")
+def measured(size: int, folder: Path) -> dict[str, Any]:
+    """What one size comes to; each pair is the provider and the floor."""
+    speech = Speech(size)
+    with both(folder) as (provider, bare):
+        bulk = fill(provider, bare, speech, size)
+        megabytes = [_megabytes(folder / "home"), _megabytes(folder, "bare.db*")]
+        asked = [speech.question() for _ in range(QUESTIONS if size < LARGE else FEWER)]
+        recalls = timed(_recalls(provider, bare, question) for question in asked)
+        said = [(speech.text(), speech.text()) for _ in range(TURNS)]
+        turns = timed(_stores(provider, bare, *turn) for turn in said)
+    found: dict[str, Any] = {"messages": size, "questions": len(asked), "turns": TURNS}
+    for what, took in (("recall", recalls), ("turn", turns)):
+        tails = [statistics.quantiles(times, n=100) for times in took]
+        found |= {f"{what}_p{n}_ms": [tail[n - 1] for tail in tails] for n in (50, 99)}
+    return {**found, "bulk_per_s": bulk, "megabytes": megabytes, "load": os.getloadavg()[0]}
 
 
-def main(sizes: list[int]) -> None:
+def show(found: dict[str, Any]) -> None:
+    """Some lines for one size: figures of the provider, and the ratio to the floor."""
+    print(f"{found['messages']} messages, at a load of {found['load']:.1f}:")
+    for name, pair in found.items():
+        if isinstance(pair, list):
+            print(f"  {name}: {pair[0]:.2f}, {pair[0] / pair[1]:.2f} times the floor", flush=True)
+
+
+def main() -> None:
     """Measure each size."""
-    for size in sizes:
-        speech = Speech(size)
-        with tempfile.TemporaryDirectory() as name, both(Path(name)) as (provider, bare):
-            fill(provider, bare, speech, size)
-            ours, floor = _megabytes(Path(name, "home")), _megabytes(Path(name), "bare.db*")
-            print(f"{size} messages: {ours:.1f} MB, {ours / floor:.2f} times the floor")
-            asked = [speech.question() for _ in range(QUESTIONS)]
-            show("recall", timed([_recalls(provider, bare, question) for question in asked]))
-            said = [(speech.text(), speech.text()) for _ in range(TURNS)]
-            show("storing a turn", timed([_stores(provider, bare, *turn) for turn in said]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("sizes", metavar="MESSAGES", type=int, nargs="*", default=SIZES)
+    parser.add_argument("--json", type=Path, help="where to keep the figures")
+    given = parser.parse_args()
+    versions = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    figures: dict[str, Any] = {"day": now()[:10], **versions, "sizes": []}
+    for size in given.sizes:
+        with tempfile.TemporaryDirectory() as name:
+            figures["sizes"].append(measured(size, Path(name)))
+        show(figures["sizes"][-1])
+        if given.json is not None:
+            given.json.write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
 
 
 def _megabytes(folder: Path, names: str = "*") -> float:
@@ -144,4 +181,4 @@ def _stores(provider: SqliteMemoryProvider, bare: Bare, said: str, answer: str):
 
 
 if __name__ == "__main__":
-    main([int(word) for word in sys.argv[1:]] or list(SIZES))
+    main()

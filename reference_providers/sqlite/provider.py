@@ -161,7 +161,8 @@ class SqliteMemoryProvider:
         """
         store, chosen = self._opened()
         if chosen.context in chosen.contexts:
-            store.keep(self._session, _turn(user_message, assistant_response, now(), now()))
+            moment = now()
+            store.keep(self._session, _turn(user_message, assistant_response, moment, moment))
 
     def record(self, turn: dict[str, Any]) -> None:
         """Store a turn with id, author, times and the outputs of its tools, once for each id."""
