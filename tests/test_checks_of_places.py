@@ -57,6 +57,15 @@ def leaving(name, *, when="initialize", backed_up=()):
         def backup_paths(self):
             return [str(Path(path).expanduser()) for path in backed_up]
 
+        def enrich_turn(self, user_message, messages):
+            if when == "recall":
+                leave()
+            return super().enrich_turn(user_message, messages)
+
+        def on_session_end(self, messages):
+            if when == "end":
+                leave()
+
         def shutdown(self):
             super().shutdown()
             if when == "shutdown":
@@ -66,7 +75,7 @@ def leaving(name, *, when="initialize", backed_up=()):
 
 
 @pytest.mark.parametrize("name", ["~/.mine/state.json", "~/.config/mine/id", "mine.lock"])
-@pytest.mark.parametrize("when", ["initialize", "shutdown"])
+@pytest.mark.parametrize("when", ["initialize", "recall", "end", "shutdown"])
 def test_state_outside_of_the_home_is_named(run_of, name, when):
     with pytest.raises(Violation, match=Path(name).name):
         placing.a_session_leaves_no_file_elsewhere(run_of(leaving(name, when=when)))
@@ -99,3 +108,11 @@ def test_a_file_that_holds_stored_text_is_the_matter_of_another_rule(run_of):
             (folder / "turns.txt-shm").write_text("")
 
     placing.a_session_leaves_no_file_elsewhere(run_of(Exports))
+
+
+def test_a_hook_that_raises_is_left_to_the_rule_on_it(run_of):
+    class Raises(Journal):
+        def enrich_turn(self, user_message, messages):
+            raise LookupError(user_message)
+
+    placing.a_session_leaves_no_file_elsewhere(run_of(Raises))

@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def what_is_stored_lies_below_the_home(run: Run) -> None:
 
 
 def _stored(run: Run) -> tuple[list[Fact], list[Path]]:
-    """Facts that were given by each route in one session, and where they may lie."""
+    """Facts that were given by each route in one whole session, and where they may lie."""
     facts = run.facts.several(2 * len(routes.ROUTES))
     allowed = [run.home.resolve(), *_paths(_set_by_operator(run)), *_paths(run.context.caches)]
     with run.session() as subject:
@@ -54,6 +55,7 @@ def _stored(run: Run) -> tuple[list[Fact], list[Path]]:
             is_second = number >= len(routes.ROUTES)
             route = routes.ROUTES[number % len(routes.ROUTES)]
             _try_to_plant(subject, long if is_second else fact, route)
+        _use_the_others(subject, facts[0])
         named = subject.backup_paths() if subject.has("backup") else []
     return facts, [*allowed, *_paths(named)]
 
@@ -66,6 +68,24 @@ def _try_to_plant(subject: Subject, fact: Fact, route: str) -> None:
         routes.plant(subject, fact, route)
     except Untestable:
         return
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+
+
+def _use_the_others(subject: Subject, fact: Fact) -> None:
+    """Call the hooks of a session that store nothing of themselves: each may leave a file."""
+    calls = routes.core_calls(subject, fact.text, fact.query)
+    for operation in ("recall", "compress"):
+        _whatever_it_raises(calls[operation])
+    for call in routes.other_calls(subject, fact).values():
+        _whatever_it_raises(call)
+
+
+def _whatever_it_raises(call: Callable[[], Any]) -> None:
+    """Make a call; what it raises has a check of its own, and so has one that hung before."""
+    try:
+        routes.in_passing(call)
     except HookRaised as failure:
         if failure.ends_process:
             raise

@@ -4,18 +4,16 @@ import contextlib
 import functools
 import gc
 import logging
-import sys
 import threading
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import psutil
 
-from memproto.testing import locate, routes, vitals
+from memproto.testing import locate, routes, running, vitals
 from memproto.testing.clauses import NotApplicable, check
 from memproto.testing.exitcalls import ExitCalls
 from memproto.testing.run import Run
@@ -103,41 +101,38 @@ def _counted(more: int) -> str:
     return f"{more} more, {each} for each session"
 
 
+def _whole(run: Run) -> None:
+    """As `_session`, with the hooks of extensions that start something in the background too."""
+    subject = run.open()
+    with contextlib.suppress(HookRaised):
+        routes.live_fully(subject, run.facts.new())
+    run.close(subject)
+
+
 @check("MP-RES-001")
 def sessions_leave_no_threads(run: Run) -> None:
-    _judge(run, "threads", _left(run, _threads))
+    _judge(run, "threads", _left(run, _threads, _whole))
 
 
 def _threads() -> Counter[str]:
     """Threads by what they run; those that `threading` does not know by their frame."""
     known = {thread.ident: thread for thread in threading.enumerate()}
     found: Counter[str] = Counter()
-    for ident, frame in sys._current_frames().items():  # noqa: SLF001 - the only view of foreign threads
+    for ident, stack in running.stacks().items():
         thread = known.get(ident)
         if thread is not None and thread.name == _KITS_OWN:
             # It is in another frame at each look.
             continue
-        place = _running(frame)
         daemon = "" if thread is None else " (daemon)" if thread.daemon else " (no daemon)"
-        found[f"a thread in {place}{daemon}"] += 1
+        found[f"a thread in {running.shown(stack)}{daemon}"] += 1
     return found
-
-
-def _running(frame: FrameType) -> str:
-    """The outermost function of the provider's in a stack, or where a foreign thread stands."""
-    stack = [frame]
-    while stack[-1].f_back is not None:
-        stack.append(stack[-1].f_back)
-    theirs = (one.f_code for one in reversed(stack) if locate.is_authors(one.f_code.co_filename))
-    code = next(theirs, frame.f_code)
-    return f"{Path(code.co_filename).name}:{code.co_name}"
 
 
 @check("MP-RES-002")
 def sessions_leave_no_open_files_and_sockets(run: Run) -> None:
     if not Path("/proc/self/fd").is_dir():
         raise NotApplicable("this system does not say what a process has open")
-    _judge(run, "open files and sockets", _left(run, _descriptors), _open_now)
+    _judge(run, "open files and sockets", _left(run, _descriptors, _whole), _open_now)
 
 
 #: What the kernel calls what has no name, and what it is.

@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import re
+import sys
 import sysconfig
 from pathlib import Path
 from types import TracebackType
@@ -55,6 +56,18 @@ def hook(provider: Any, operation: str, binding: Binding) -> str:
     except (AttributeError, ValueError):
         return label
     return f"{short(code.co_filename)}:{code.co_firstlineno} in {label}"
+
+
+def code_of(provider: Any) -> Path | None:
+    """The directory of the package that a provider's class is in, or its file; None for neither."""
+    inner = provider.wrapped if _is_adapter(provider) else provider
+    named = getattr(sys.modules.get(type(inner).__module__), "__file__", None)
+    if not named:
+        return None
+    found = folder = Path(named).resolve()
+    while (folder.parent / "__init__.py").is_file():
+        found = folder = folder.parent
+    return found
 
 
 def _is_adapter(provider: Any) -> bool:

@@ -88,6 +88,29 @@ def live(subject: Subject, fact: Fact) -> None:
         in_passing(call)
 
 
+def live_fully(subject: Subject, fact: Fact) -> None:
+    """One turn through the hooks of the core, and the others that a turn and an end have."""
+    live(subject, fact)
+    for call in other_calls(subject, fact).values():
+        in_passing(call)
+
+
+def other_calls(subject: Subject, fact: Fact) -> dict[str, Callable[[], Any]]:
+    """Operation to a call of it, for the extensions that it serves in a turn and at its end."""
+    said = [
+        {"role": "user", "content": fact.text},
+        {"role": "assistant", "content": reply_to(fact)},
+    ]
+    calls: dict[str, Callable[[], Any]] = {
+        "prompt": subject.prompt,
+        "turn_start": lambda: subject.turn_start(1, fact.query),
+        "prewarm": lambda: subject.prewarm(fact.query),
+        "compress_notes": lambda: subject.compress_notes(said),
+        "end": lambda: subject.end(said),
+    }
+    return {operation: call for operation, call in calls.items() if subject.has(operation)}
+
+
 def in_passing(step: Callable[[], Any]) -> None:
     """As `tolerant`, for a hook that is not what is judged: one that hung before is left out."""
     with contextlib.suppress(HookWithdrawn):

@@ -93,6 +93,16 @@ class KeepsLongTextsInTheUsersHome(Journal):
             (folder / f"long-{number}.txt").write_bytes(text)
 
 
+@mutant(kills="MP-ISO-005", says="~/.journal/answer.txt", report="E3")
+class KeepsItsLastAnswerInTheUsersHome(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        found = super().enrich_turn(user_message, messages)
+        answer = Path.home() / ".journal" / "answer.txt"
+        answer.parent.mkdir(exist_ok=True)
+        answer.write_bytes((found or "").encode("utf-8", "replace"))
+        return found
+
+
 @mutant(kills="MP-ISO-009", says="~/.journal/installation.json", report="E3")
 class CountsItsStartsInTheUsersHome(Journal):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
@@ -100,6 +110,15 @@ class CountsItsStartsInTheUsersHome(Journal):
         state = Path.home() / ".journal" / "installation.json"
         state.parent.mkdir(exist_ok=True)
         state.write_text('{"first_start": "2026-01-01"}', "utf-8")
+
+
+@mutant(kills="MP-ISO-009", says="~/.journal/questions.lock", report="E3")
+class CountsQuestionsInTheUsersHome(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        lock = Path.home() / ".journal" / "questions.lock"
+        lock.parent.mkdir(exist_ok=True)
+        lock.touch()
+        return super().enrich_turn(user_message, messages)
 
 
 @mutant(kills="MP-ISO-007", says="time.sleep", report="C3")

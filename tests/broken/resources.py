@@ -5,7 +5,7 @@ import os
 import subprocess
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
@@ -84,3 +84,19 @@ class ForgetsItsFirstWorker(Journal):
         if self.stop is not None:
             self.stop.set()
             self.worker.join()
+
+
+@mutant(kills="MP-RES-008", says="resources.py:_write_on", report="B6")
+class KeepsOneWriterForEver(Journal):
+    writer: ClassVar[threading.Thread | None] = None
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        if self.writer is None:
+            type(self).writer = worker = threading.Thread(target=self._write_on, daemon=True)
+            worker.start()
+
+    @staticmethod
+    def _write_on() -> None:
+        while not _NEVER.wait(60):
+            pass
