@@ -7,7 +7,8 @@ For each size of the store it prints how long a recall takes (p50, p99) and what
 query that is, the same for storing a turn, how many messages a second are stored when they come in
 bulk, and how large the file is. The floor of a recall is the query of the same words, ranked, with
 the text of each hit; that of storing a turn is a transaction with two rows in a table and in an
-index. The JSON is for `scripts/plot_sqlite.py`.
+index. Times are processor time: nothing here waits for a disk, and other work on the machine is not
+to count. The JSON is for `scripts/plot_sqlite.py`.
 """
 
 import argparse
@@ -117,13 +118,13 @@ def fill(provider: SqliteMemoryProvider, bare: Bare, speech: Speech, count: int)
 
 
 def timed(steps: Iterable[tuple[Callable[[], object], Callable[[], object]]]) -> list[list[float]]:
-    """How long each of two ways took, in milliseconds; they take turns to go first."""
+    """Processor time of each of two ways, in milliseconds; they take turns to go first."""
     took: list[list[float]] = [[], []]
     for number, pair in enumerate(steps):
         for way in (0, 1) if number % 2 else (1, 0):
-            began = time.perf_counter()
+            began = time.process_time()
             pair[way]()
-            took[way].append((time.perf_counter() - began) * 1000)
+            took[way].append((time.process_time() - began) * 1000)
     return took
 
 

@@ -175,13 +175,12 @@ class Store:
 
     def _add(self, connection: sqlite3.Connection, session: int, text: Text) -> int:
         author = None if text.author is None else json.dumps(dict(text.author))
-        stored = (text.content, text.name, text.turn_id, author)
-        values = [None if value is None else as_bytes(value) for value in stored]
-        row = (session, text.role, text.source, *values, text.tokens, text.created_at)
+        content, name, turn = as_bytes(text.content), _raw(text.name), _raw(text.turn_id)
+        row = (session, text.role, text.source, content, name, turn, author, text.tokens)
         insert = """INSERT INTO messages
             (session, role, source, content, name, turn_id, author, tokens, created_at)
             VALUES (?, ?, ?, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), ?, ?, ?)"""
-        number = int(connection.execute(insert, row).lastrowid or 0)
+        number = int(connection.execute(insert, (*row, text.created_at)).lastrowid or 0)
         self._index.add(connection, number, text.role, text.content)
         return number
 
@@ -287,6 +286,10 @@ class Store:
         if not isinstance(key, str):
             raise Rejected("session_id of a scope is no text")
         return Filter(self.owner, (("s.key = CAST(? AS TEXT)", as_bytes(key)),))
+
+
+def _raw(text: str | None) -> bytes | None:
+    return None if text is None else as_bytes(text)
 
 
 def now() -> str:

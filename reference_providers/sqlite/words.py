@@ -63,7 +63,7 @@ Node = Term | Every | Some
 
 def indexed(text: str) -> str:
     """The text as the index gets it."""
-    return _DENSE_CHARACTER.sub(r" \1 ", text)
+    return text if text.isascii() else _DENSE_CHARACTER.sub(r" \1 ", text)
 
 
 def split(text: str) -> list[str]:
