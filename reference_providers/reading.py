@@ -41,7 +41,7 @@ def home(config: Mapping[str, Any]) -> Path:
 def room(config: Mapping[str, Any]) -> int | None:
     """The most characters of a recall; None where the host sets no limit."""
     most = table(config.get("limits")).get("recall_chars")
-    return most if isinstance(most, int) else None
+    return most if isinstance(most, int) and not isinstance(most, bool) else None
 
 
 def contexts(config: Mapping[str, Any]) -> tuple[str, ...]:

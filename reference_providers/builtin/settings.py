@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.errors import Misconfigured
+from memproto.reference_providers import reading
 
 from .store import Store
 
@@ -56,6 +57,7 @@ class Settings:
             Misconfigured: A value has the wrong type; the message names key, fault and fix.
 
         """
+        room = reading.room(config)
         return cls(
             home=_home(config),
             user_id=_user_id(config),
@@ -64,7 +66,7 @@ class Settings:
             memory_char_limit=_limit(config, "memory_char_limit", MEMORY_CHAR_LIMIT),
             user_char_limit=_limit(config, "user_char_limit", USER_CHAR_LIMIT),
             host_takes_prompt=_takes_prompt(config),
-            recall_chars=_recall_chars(config),
+            recall_chars=math.inf if room is None else room,
         )
 
     def stores(self) -> dict[str, Store]:
@@ -131,15 +133,8 @@ def _limit(config: Mapping[str, Any], key: str, default: int) -> int:
 
 
 def _takes_prompt(config: Mapping[str, Any]) -> bool:
-    protocol = config.get("protocol")
-    hooks = protocol.get("hooks") if isinstance(protocol, Mapping) else None
+    hooks = reading.table(config.get("protocol")).get("hooks")
     return isinstance(hooks, list | tuple | set | frozenset) and "system_prompt_block" in hooks
-
-
-def _recall_chars(config: Mapping[str, Any]) -> float:
-    limits = config.get("limits")
-    value = limits.get("recall_chars") if isinstance(limits, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else math.inf
 
 
 def _wrong(key: str, value: object, expected: str, fix: str) -> Misconfigured:

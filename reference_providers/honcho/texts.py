@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from memproto.reference_providers.halves import joined
+
 #: The server's limit for one message, and where a conclusion is split, which is embedded whole.
 MESSAGE_CHARS, CONCLUSION_CHARS = 25_000, 8_000
 
@@ -13,8 +15,6 @@ CONTINUED = "[continued] "
 _SIGN = re.compile(r"<\|(?=\w+\|>)")
 _APART = "<\u200b|"
 
-_HALF = re.compile("[\ud800-\udfff]")
-
 #: As the server writes the time of a conclusion: in UTC, and without saying so.
 _TIME = re.compile(r"^\[(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\] ", re.MULTILINE)
 
@@ -24,7 +24,7 @@ _BACK = 200
 
 def sent(text: str) -> str:
     """The text as it is sent: no half of a character, no sign of a tokenizer, no NUL."""
-    return _SIGN.sub(_APART, _HALF.sub("\ufffd", text)).replace("\0", "")
+    return _SIGN.sub(_APART, joined(text)).replace("\0", "")
 
 
 def read(text: str) -> str:

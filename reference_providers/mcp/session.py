@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memproto.errors import Misconfigured, ProviderError, Rejected, Unavailable
-from memproto.reference_providers import reading
+from memproto.reference_providers import halves, reading
 
 from . import courier, results, settings, templates
 from .courier import Courier
@@ -94,7 +94,7 @@ class Session:
             Rejected: It says that it failed.
 
         """
-        arguments = json.loads(templates.wire(json.dumps(dict(args), ensure_ascii=False)))
+        arguments = json.loads(halves.joined(json.dumps(dict(args), ensure_ascii=False)))
         answer = self.link.ask(lambda: self.link.call(name, arguments, _CALL_S), _CALL_S + 5)
         if answer.get("isError"):
             raise Rejected(str(results.shown(answer))[:2_000] or f"{name} failed")
@@ -111,7 +111,7 @@ class Session:
             Rejected: It says that the search failed.
 
         """
-        found = self.link.ask(lambda: self._searched(templates.wire(message), limit), _RECALL_S)
+        found = self.link.ask(lambda: self._searched(halves.joined(message), limit), _RECALL_S)
         self.recalled = len(found)
         return found
 
@@ -153,7 +153,7 @@ class Session:
         if not text.strip():
             return
         places = {
-            "text": templates.wire(text),
+            "text": halves.joined(text),
             "id": write_id,
             "source": source,
             "session": templates.identifier(self.key),

@@ -111,8 +111,3 @@ def identifier(user_id: object) -> str:
 def digest(*parts: object) -> str:
     """Thirty-two characters that no other parts have."""
     return hashlib.sha256(json.dumps(parts, default=str).encode("ascii")).hexdigest()[:32]
-
-
-def wire(text: str) -> str:
-    """Text that can go over a wire: a half surrogate, which UTF-8 has not, becomes U+FFFD."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

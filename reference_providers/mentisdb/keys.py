@@ -40,8 +40,3 @@ def _shown(name: str) -> str:
 def plain(text: str) -> str:
     """An id as a tag shows it: itself where it is short and plain, else its digest."""
     return text if _PLAIN.fullmatch(text) else f"sha256-{digest(text)}"
-
-
-def stored(text: str) -> str:
-    """The text as a daemon can hold it: halves of surrogate pairs are joined, or replaced."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -8,9 +8,10 @@ import time
 from collections.abc import Iterable
 
 from memproto.errors import Unavailable, WriteRefused
+from memproto.reference_providers.halves import joined
 
 from .daemon import Daemon, Thought, tags
-from .keys import plain, stored
+from .keys import plain
 
 #: Begins the tag that names what is over, and marks the thought that says so.
 OVER, MARK = "over:", "retraction"
@@ -68,7 +69,7 @@ def quoted(daemon: Daemon, target: str, old_text: str | None, budget_s: float) -
         Unavailable: The daemon does not answer.
 
     """
-    text = stored(old_text or "")
+    text = joined(old_text or "")
     if not text.strip():
         raise WriteRefused("old_text is empty: it is to quote the entry that is meant")
     ends = time.monotonic() + budget_s

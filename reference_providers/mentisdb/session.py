@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from memproto.errors import Rejected, Unavailable, WriteRefused
+from memproto.reference_providers.halves import joined
 from memproto.reference_providers.outbox import Outbox
 
 from .daemon import Daemon, Thought
 from .delivery import Delivery, Parcel
-from .keys import stored
 from .recall import Recall
 from .retracting import current, quoted
 from .settings import OUTBOX, Settings
@@ -52,7 +52,7 @@ class Session:
 
     def question(self, text: str) -> str:
         """A message as it is asked for; "" where there is nothing to ask."""
-        return " ".join(stored(text).split())
+        return " ".join(joined(text).split())
 
     def keep(self, parcels: Sequence[Parcel], budget_s: float | None = None) -> bool:
         """Accept thoughts; whether the daemon has them. Raises as `Delivery.keep`."""
@@ -78,7 +78,7 @@ class Session:
 
     def times_stored(self, text: str) -> int:
         """How often a text is on the chain, summaries aside. Raises `Unavailable`."""
-        found = self._daemon.containing(stored(text), _COUNTED, TOOL_S)
+        found = self._daemon.containing(joined(text), _COUNTED, TOOL_S)
         shown = current(self._daemon, found, TOOL_S)
         return sum(one.get("thought_type") != "Summary" for one in shown)
 

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from memproto.fence import strip_memory_context
+from memproto.reference_providers.halves import joined
 
 from .delivery import Parcel
-from .keys import digest, plain, stored
+from .keys import digest, plain
 from .retracting import ENTRY, MARK, OVER
 
 #: A daemon takes requests of 2 MB; a character is up to four bytes, and a control character six.
@@ -63,7 +64,7 @@ class Maker:
 
     def lesson(self, content: str, kind: str, tags: Sequence[str]) -> list[Parcel]:
         """What the model keeps by the tool."""
-        return self._parcels(content, kind, ["tool", *map(stored, tags)])
+        return self._parcels(content, kind, ["tool", *map(joined, tags)])
 
     def delegated(self, task: str, result: str, child: str) -> list[Parcel]:
         """What a subagent was asked and brought."""
@@ -101,7 +102,7 @@ class Maker:
     ) -> list[Parcel]:
         if not text.strip():
             return []
-        parts = list(_parts(stored(text)))
+        parts = list(_parts(joined(text)))
         name = uid or uuid.uuid4().hex
         origin = f"session:{plain(self.session if session is None else session)}"
         found = []
