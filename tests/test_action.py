@@ -13,6 +13,7 @@ import yaml
 from memproto import cli, pytest_plugin, spec
 from tests import documents
 from tests.kit_runs import ROOT
+from tests.made_reports import built, judged, saved
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS = {step["id"]: step for step in ACTION["runs"]["steps"] if "id" in step}
@@ -26,7 +27,7 @@ PYTHON = """\
 #!{python}
 import json, os, sys
 words = sys.argv[1:]
-if words == ["-P", "-"]:
+if words == ["-P", "-"] or words[:3] == ["-P", "-m", "memproto.cli"]:
     os.execv(sys.executable, [sys.executable, *words])
 texts = [open(word).read() if word.startswith("/dev/fd/") else word for word in words]
 with open({log!r}, "a") as log:
@@ -50,6 +51,8 @@ class Runner:
         self.output = folder / "output"
         self.log = folder / "calls"
         self.log.touch()
+        self.summary = folder / "summary.md"
+        self.kept = folder / "memproto-former.json"
 
     def stands_in(self, *, code=0, verdict="CONFORMANT"):
         binary = self.folder / "bin" / "python"
@@ -73,6 +76,8 @@ class Runner:
             env={
                 "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
                 "GITHUB_OUTPUT": str(self.output),
+                "GITHUB_STEP_SUMMARY": str(self.summary),
+                "RUNNER_TEMP": str(self.folder),
                 **env,
             },
             capture_output=True,
@@ -191,6 +196,37 @@ def test_a_report_of_an_earlier_run_is_not_told_for_this_one(runner):
     assert runner.output.read_text("utf-8") == "exit-code=4\n"
 
 
+def test_what_changed_since_a_former_report_is_told_in_the_summary(runner):
+    former = saved(runner.folder / "report.json", built(judged()))
+    assert runner.run("former", former_report="report.json").stdout == ""
+    saved(former, built(judged(MP_TURN_003="fail")))  # the new one stands where the former did
+    done = runner.run("compare", former_report="report.json")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "| <code>MP-TURN-003</code> | provider mine | pass | fail |" in (
+        runner.summary.read_text("utf-8")
+    )
+
+
+def test_without_a_former_report_nothing_is_compared_and_that_is_said(runner):
+    runner.kept.write_text("that of an earlier use of the action", "utf-8")
+    done = runner.run("former", former_report="former.json")
+    assert (done.returncode, runner.kept.exists()) == (0, False)
+    assert "::notice title=memproto::there is no former report" in done.stdout
+    saved(runner.folder / "report.json", built(judged()))
+    assert runner.run("compare", former_report="former.json").returncode == 0
+    assert not runner.summary.exists()
+
+
+def test_a_former_report_that_cannot_be_read_is_told_and_gates_nothing(runner):
+    (runner.folder / "former.json").write_text("[]", "utf-8")
+    saved(runner.folder / "report.json", built(judged()))
+    runner.run("former", former_report="former.json")
+    done = runner.run("compare", former_report="former.json")
+    assert done.returncode == 0
+    assert "::warning title=memproto::the reports cannot be compared" in done.stdout
+    assert "is JSON, and no report of memproto" in done.stderr
+
+
 def test_an_unknown_side_is_refused(runner):
     done = runner.run("judge", target="a", side="both")
     assert done.returncode == 4
@@ -203,11 +239,12 @@ def test_no_input_is_run_as_code(runner, name):
     if name == "python-version":
         assert "inputs.python-version" not in json.dumps(STEPS)
         return
-    step = "install" if name in ("install", "kit") else "judge"
+    steps = {"install": "install", "kit": "install", "former-report": "former"}
+    step = steps.get(name, "judge")
     runner.run(step, **{"target": "a", name: HOSTILE})
-    assert runner.calls != [] or "not '" in runner.run(step, **{name: HOSTILE}).stdout
+    runner.run("compare", **{name: HOSTILE})
     assert not list(runner.folder.rglob("pwned"))
-    if name not in ("strict", "allow-incomplete"):
+    if name not in ("strict", "allow-incomplete", "former-report"):
         assert any(HOSTILE in word for call in runner.calls for word in call)
 
 

@@ -4,11 +4,12 @@ import json
 import xml.etree.ElementTree as ET
 
 from memproto import cli
-from memproto.report import badge, github
+from memproto.report import badge, github, markdown
 from memproto.testing.outcomes import Outcome, Result
 from tests.made_reports import built, changed, judged, saved
 
 RULE = "MP-TURN-002"
+LEVELS = ("MUST", "SHOULD")
 JOB = {"GITHUB_ACTIONS": "true"}
 
 
@@ -72,8 +73,20 @@ def test_annotations_beyond_those_that_are_shown_are_counted(tmp_path):
 
     fails = {item.id.replace("-", "_"): "fail" for item in spec.select([], "provider")}
     lines = github.Commands(JOB, tmp_path).annotations(built(judged(**fails)))
-    assert len(lines) == github.MOST + 1
+    assert len(lines) == github.MOST + 1 == 11
     assert lines[-1] == f"::notice title=memproto::{len(fails) - github.MOST} more in the report"
+
+
+def test_errors_leave_warnings_their_room(tmp_path):
+    from memproto import spec
+
+    known = spec.select([], "provider")
+    names = {level: [i.id.replace("-", "_") for i in known if i.level == level] for level in LEVELS}
+    found = dict.fromkeys(names["MUST"], "fail") | dict.fromkeys(names["SHOULD"], "warn")
+    lines = github.Commands(JOB, tmp_path).annotations(built(judged(**found)))
+    kinds = [line.split()[0] for line in lines]
+    assert kinds == ["::error"] * 10 + ["::warning"] * 10 + ["::notice"]
+    assert f"::{len(found) - 20} more in the report" in lines[-1]
 
 
 def test_commands_are_off_between_two_lines_that_nobody_can_guess(tmp_path):
@@ -103,6 +116,39 @@ def test_the_summary_is_added_to_that_of_the_job(tmp_path):
     assert summary.read_text() == "before\n## memproto\n"
     nowhere = github.Commands({**JOB, "GITHUB_STEP_SUMMARY": str(tmp_path)}, tmp_path)
     assert nowhere.summarize("x") == f"GITHUB_STEP_SUMMARY={tmp_path}: Is a directory"
+
+
+def test_what_does_not_fit_into_the_summary_of_a_step_is_counted():
+    sections = ["## memproto\n\nx\n\n"] + [f"### {name}\n\n{'é' * 90}\n\n" for name in "abc"]
+    sizes = [len(text.encode()) for text in sections]
+    note = "... and 2 sections more, for which there is no room here; see the report.\n"
+    room = sum(sizes[:2]) + len(note)
+    assert markdown.bounded("".join(sections), sum(sizes)) == "".join(sections)
+    assert markdown.bounded("".join(sections), room) == "".join(sections[:2]) + note
+    assert markdown.bounded("".join(sections), room - 1).endswith("... and 3" + note[9:])
+    assert markdown.bounded("".join(sections), 10) == ""
+
+
+def test_a_summary_counts_what_the_step_has_written_already(tmp_path):
+    summary = tmp_path / "summary.md"
+    commands = github.Commands({**JOB, "GITHUB_STEP_SUMMARY": str(summary)}, tmp_path)
+    text = markdown.summary(built(judged("a", MP_TURN_002="fail"), judged("b")))
+    for _ in range(3):
+        summary.write_text("x" * (markdown.MOST_BYTES - len(text.encode()) + 1) + "\n")
+        assert commands.summarize(text) == ""
+        assert summary.stat().st_size <= markdown.MOST_BYTES
+        assert summary.read_text().endswith(
+            "more, for which there is no room here; see the report.\n"
+        )
+
+
+def test_the_summary_of_many_hostile_targets_fits():
+    hostile = Result(RULE, Outcome.FAIL, "\x00" * 400, "\x00" * 400, "\x00" * 400)
+    fails = {"MP_TURN_002": hostile}
+    many = [judged("\x00" * 300 + str(number), **fails) for number in range(60)]
+    found = markdown.summary(built(*many))
+    assert len(found.encode()) > markdown.MOST_BYTES // 4
+    assert len(markdown.bounded(found, 200_000).encode()) <= 200_000
 
 
 # -- badges ----------------------------------------------------------------------------------------

@@ -66,7 +66,8 @@ def _diff(options: argparse.Namespace) -> int:
     from memproto.report import comparing, markdown, reading
 
     found = comparing.compare(reading.read(options.old), reading.read(options.new))
-    tell(markdown.comparison(found) if options.markdown else comparing.as_text(found))
+    as_markdown = options.markdown
+    tell(markdown.bounded(markdown.comparison(found)) if as_markdown else comparing.as_text(found))
     return _FOUND if found.is_worse else _GOOD
 
 
@@ -116,7 +117,7 @@ def _summary(options: argparse.Namespace) -> int:
     from memproto.report import markdown, reading
 
     old = None if options.against is None else reading.read(options.against)
-    tell(markdown.summary(reading.read(options.report), old).rstrip("\n"))
+    tell(markdown.bounded(markdown.summary(reading.read(options.report), old)).rstrip("\n"))
     return _GOOD
 
 

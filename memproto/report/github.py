@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from memproto.report.markdown import MOST_BYTES, bounded
 from memproto.report.waiver_lines import waiver_lines
 from memproto.testing.outcomes import Outcome
 
-#: The runner shows fewer still; the rest is in the summary.
-MOST = 50
+#: So many errors, and so many warnings, are shown of a step; the rest is in the summary.
+MOST = 10
 
 _LEVELS = {
     Outcome.KIT_ERROR: "error",
@@ -47,17 +48,21 @@ class Commands:
         if not self._is_job:
             return []
         found = list(self._all(document))
-        more = len(found) - MOST
-        rest = [f"::notice title=memproto::{more} more in the report"] if more > 0 else []
-        return found[:MOST] + rest
+        levels = ("error", "warning")
+        shown = [line for level in levels for line in _of_level(found, level)[:MOST]]
+        more = len(found) - len(shown)
+        rest = [f"::notice title=memproto::{more} more in the report"] if more else []
+        return shown + rest
 
     def summarize(self, markdown: str) -> str:
-        """Add to the job's summary; gives what went wrong, or ""."""
+        """Add to the job's summary as much as fits; gives what went wrong, or ""."""
         if not (self._is_job and self._summary):
             return ""
+        path = Path(self._summary)
         try:
-            with Path(self._summary).open("a", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(markdown)
+            taken = path.stat().st_size if path.exists() else 0
+            with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(bounded(markdown, MOST_BYTES - taken))
         except OSError as error:
             return f"GITHUB_STEP_SUMMARY={self._summary}: {error.strerror}"
         return ""
@@ -87,6 +92,10 @@ class Commands:
             return {}
         shown = os.path.relpath(path.resolve(), self._root.resolve())
         return {} if shown.startswith("..") else {"file": shown, "line": line}
+
+
+def _of_level(commands: list[str], level: str) -> list[str]:
+    return [line for line in commands if line.startswith(f"::{level} ")]
 
 
 def _command(level: str, properties: dict[str, str], message: str) -> str:

@@ -13,6 +13,9 @@ from memproto.testing.outcomes import OPEN, Outcome
 #: How many rows a table has before it refers to the report.
 MOST_ROWS = 50
 
+#: What the summary of a step may hold: a file that is larger is not shown at all.
+MOST_BYTES = 1 << 20
+
 _MOST_CHARS = 300
 
 _SIGNS = {"CONFORMANT": "✅", "NON-CONFORMANT": "❌", "INCOMPLETE": "⚠️"}
@@ -40,13 +43,34 @@ def code(value: str) -> str:
 
 
 def summary(document: dict[str, Any], against: dict[str, Any] | None = None) -> str:
-    """The whole document: verdicts, what is red, what is open, and what changed."""
+    """The whole document: verdicts, what changed, what is red, and what is open."""
     parts = ["## memproto", _verdicts(document)]
-    for report in document["reports"]:
-        parts += [_failures(report), _open(report), _waivers(report)]
     if against is not None:
         parts.append(comparison(comparing.compare(against, document)))
+    for report in document["reports"]:
+        parts += [_failures(report), _waivers(report), _open(report)]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def bounded(markdown: str, room: int = MOST_BYTES) -> str:
+    """As many of the first sections as fit into so many bytes, and how many are left out."""
+    if _size(markdown) <= room:
+        return markdown
+    sections = re.split(r"(?=^#{2,3} |^<details>)", markdown, flags=re.MULTILINE)
+    left = len(sections)
+    while left and _size("".join(sections[:left]) + _note(len(sections) - left)) > room:
+        left -= 1
+    said = "".join(sections[:left]) + _note(len(sections) - left)
+    return said if _size(said) <= room else ""
+
+
+def _note(sections: int) -> str:
+    what = f"{sections} section{'s' * (sections != 1)}"
+    return f"... and {what} more, for which there is no room here; see the report.\n"
+
+
+def _size(markdown: str) -> int:
+    return len(markdown.encode("utf-8", "backslashreplace"))
 
 
 def comparison(found: Comparison) -> str:
