@@ -1,5 +1,6 @@
 """Own tests of drivers: how they are found, what they may lack, and the kit's own agent."""
 
+import contextlib
 import re
 import sys
 import textwrap
@@ -116,6 +117,36 @@ def test_a_framework_that_is_not_installed_is_a_missing_package(monkeypatch):
 def test_a_missing_step_is_untestable_and_named(run_of):
     with pytest.raises(Untestable, match="needs the step `turn`, which the driver lacks"):
         run_of(Bare, ()).opened().turn("Hello.")
+
+
+class Silenced(Bare):
+    """An agent without compression; what one provider raises ends the loop over all of them."""
+
+    def __init__(self):
+        self.providers = []
+
+    def register(self, provider):
+        self.providers.append(provider)
+
+    def _all(self, hook, *args):
+        with contextlib.suppress(Exception):
+            return [(one.name, getattr(one, hook)(*args)) for one in self.providers]
+        return []
+
+    def recall(self, user_message, messages):
+        found = self._all("enrich_turn", user_message, [])
+        return [(name, text) for name, text in found if text]
+
+    def record(self, user_message, answer):
+        self._all("on_turn_complete", user_message, answer)
+
+    def write_memory(self, action, target, content, old_text=None):
+        self._all("on_memory_write", action, target, content, old_text)
+
+
+def test_what_can_be_seen_without_a_missing_step_is_seen(run_of):
+    with pytest.raises(Violation, match="raises ValueError in enrich_turn"):
+        clauses.checks("host")["MP-HOST-ISO-001"].function(run_of(Silenced, ()))
 
 
 def test_a_step_that_is_not_implemented_is_missing(run_of):
@@ -277,6 +308,9 @@ def test_the_driver_of_the_documentation_holds(documented, run_of, requirement):
     [
         ("MP-HOST-TURN-005", NotApplicable, "there are no guardrails"),
         ("MP-HOST-TURN-004", Untestable, "the step `interrupt`"),
+        ("MP-HOST-ISO-001", Untestable, "the step `compress`"),
+        ("MP-HOST-ISO-002", Untestable, "the step `compress`"),
+        ("MP-HOST-CAP-001", Untestable, "the step `compress`"),
     ],
 )
 def test_what_the_documented_driver_lacks_is_said(documented, run_of, requirement, outcome, said):

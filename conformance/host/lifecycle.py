@@ -74,6 +74,7 @@ def capabilities_are_asked_for_once(run: HostRun) -> None:
         order = [call.hook for call in provider.named("initialize", "capabilities")]
         if order != ["initialize", "capabilities"]:
             run.violated("capabilities after initialize", " before ".join(order))
+    run.needs_also("compress")
 
 
 def _assert_session_works(run: HostRun, host: Host, good: list[Probe]) -> None:

@@ -18,9 +18,13 @@ _WAYS: dict[str, tuple[tuple[str, ...], int]] = {
     "the agent is left": (("exit",), 1),
     "it ends, and the agent is left": (("end", "exit"), 1),
     "it ends twice, and the agent is left": (("end", "end", "exit"), 1),
+    "a turn is broken off, and the agent is left": (("interrupt", "exit"), 1),
     "a new one begins, and the agent is left": (("new", "exit"), 2),
     "it ends, a new one begins, and the agent is left": (("end", "new", "exit"), 2),
 }
+
+#: Which step of a driver makes one of those, where it has another name.
+_STEP_OF = {"new": "switch"}
 
 
 @check("MP-HOST-SESS-001")
@@ -29,7 +33,7 @@ def each_session_ends_once(run: HostRun) -> None:
     for way, (steps, wanted) in _WAYS.items():
         provider = run.serving("sessions")
         host = run.opened(provider)
-        if "new" in steps and not host.has("switch"):
+        if not all(host.has(_STEP_OF.get(step, step)) for step in steps):
             continue
         _go(run, host, steps)
         run.wait_until(lambda p=provider, n=wanted: p.count(_END) >= n, 2.0)  # type: ignore[misc]
@@ -53,22 +57,26 @@ def _say(host: Host, text: str) -> None:
 
 @check("MP-HOST-SESS-002")
 def a_session_ends_with_its_messages(run: HostRun) -> None:
-    run.opened(run.probe(), steps=("end", "turn"))
-    ways = ["end"]
-    if run.loaded.is_driver:
-        ways += ["exit"] + (["new"] if run.host().has("switch") else [])
-    for way in ways:
+    has = run.opened(run.probe(), steps=("end", "turn")).has
+    # A registry that is left by itself has no messages to end with.
+    ways: list[tuple[str, ...]] = [("exit",), ("new",), ("interrupt", "exit")]
+    for steps in [("end",), *(ways if run.loaded.is_driver else [])]:
+        if not all(has(_STEP_OF.get(step, step)) for step in steps):
+            continue
         provider = run.serving("sessions")
         host = run.opened(provider)
         texts = [f"Book berth {number} for {run.facts.name()}." for number in range(3)]
         for text in texts:
             host.turn(text)
-        _leave(run, host, way)
-        _assert_holds(run, provider, texts, way)
+        for step in steps:
+            _leave(run, host, step)
+        _assert_holds(run, provider, texts, " and ".join(steps))
 
 
 def _leave(run: HostRun, host: Host, way: str) -> None:
-    if way == "new":
+    if way == "interrupt":
+        host.turn("Book all of them.", step="interrupt")
+    elif way == "new":
         host.switch("new", run.session_key())
     elif way == "end":
         host.end()

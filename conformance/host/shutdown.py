@@ -88,6 +88,7 @@ def shutdown_returns_while_a_provider_hangs(run: HostRun) -> None:
                 run.violated(f"shutdown of a provider {which}", "it was not called")
 
     run.at_some_pace(attempt)
+    run.needs_also("compress")
 
 
 def _assert_ends(run: HostRun, providers: list[Probe], deadlines: Deadlines) -> None:

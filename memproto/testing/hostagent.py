@@ -256,8 +256,8 @@ class Host:
         return ended if isinstance(ended, Compressed) else Compressed()
 
     def offer(self) -> None:
-        """A compression of some messages, where the framework compresses."""
-        if not self.is_without("compress"):
+        """A compression of some messages, where the driver has one; see `HostRun.needs_also`."""
+        if self.has("compress"):
             self.compress([{"role": "user", "content": "Hello."}])
 
     def end(self) -> None:

@@ -90,6 +90,17 @@ class HostRun:
         host.open()
         return host
 
+    def needs_also(self, *steps: str) -> None:
+        """
+        Call nothing decided that was tried without a step; what was violated is told before.
+
+        Raises:
+            Untestable: The driver lacks one, and does not say that the framework has no such thing.
+
+        """
+        host = self.host()
+        host.needs(*(step for step in steps if not host.is_without(step)))
+
     def beside(self, *others: Probe) -> tuple[Probe, ...]:
         """Those of `others` that the host takes beside one more provider."""
         most = self.loaded.most

@@ -4,6 +4,7 @@ import threading
 
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.lanes import Lane
+from memproto.testing.agent import Agent
 from tests.broken.hosts_writes import OtherLane
 from tests.broken.marks import mutant
 
@@ -27,6 +28,13 @@ class EndsAgainAtTheExit(MemoryProviderRegistry):
 class EndsWithNoMessages(MemoryProviderRegistry):
     def on_session_end(self, messages):
         super().on_session_end([])
+
+
+@mutant(kills="MP-HOST-SESS-002", says="an end by `interrupt and exit`", report="A1")
+class LeavesInHasteOnceATurnWasBrokenOff(Agent):
+    def interrupt(self, user_message):
+        self.end = lambda: None
+        return super().interrupt(user_message)
 
 
 @mutant(kills="MP-HOST-SESS-003", says="beside the write", report="hermes#61139")
