@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from memproto.errors import WriteRefused
 from memproto.reference_providers.honcho import sender as sending
 from memproto.reference_providers.honcho.manager import Fault
 from memproto.reference_providers.honcho.outbox import DIRECTORY, REFUSED, Item, Outbox, waiting
@@ -323,6 +324,19 @@ def test_what_a_killed_process_had_half_written_is_removed_with_the_rest(tmp_pat
     box.done(box.ready())
     box.close()
     assert not list((tmp_path / DIRECTORY).iterdir())
+
+
+def test_a_full_outbox_takes_nothing_more_until_something_was_sent(tmp_path):
+    box = Outbox(tmp_path, "w", most=1)
+    box.open()
+    first = turn("high tide")
+    box.add(first)
+    with pytest.raises(WriteRefused, match="1 texts wait"):
+        box.add(turn("low tide"))
+    assert [item.id for item in box.ready()] == ["t-high tide"]
+    box.done([first])
+    assert box.add(turn("low tide"))
+    box.close()
 
 
 def test_a_home_that_cannot_be_written_keeps_items_in_memory(tmp_path):

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from memproto.errors import Misconfigured, Rejected, Unavailable
+from memproto.errors import Misconfigured, Rejected, Unavailable, WriteRefused
 from memproto.reference_providers.mcp import (
     McpMemoryProvider,
     results,
@@ -86,18 +86,7 @@ def test_a_template_is_filled_in_any_depth_and_a_place_that_stands_alone_keeps_i
 
 
 def test_users_get_names_that_any_server_takes_and_no_two_share():
-    ids = [
-        None,
-        "",
-        "nobody",
-        "anna",
-        "Anna",
-        "u-anna",
-        "../anna",
-        "\u0430nna",
-        "a" * 10_000,
-        "a\0",
-    ]
+    ids = [None, "", "nobody", "anna", "Anna", "u-anna", "../anna", "\u0430nna", "a" * 9_999, "a\0"]
     names = [templates.identifier(user) for user in ids]
     assert len(set(names)) == len(ids)
     assert all(len(name) <= 50 and name.replace("-", "").isalnum() for name in names)
@@ -235,6 +224,17 @@ def test_writes_of_many_threads_are_all_kept(journals):
     for thread in add:
         thread.join()
     assert len(journal.waiting()) == 20
+
+
+def test_a_full_journal_takes_nothing_more_until_something_was_stored(tmp_path):
+    journal = Journal(tmp_path / "journal.db", "anna", most=1)
+    journal.add("a", {"text": "The boat"})
+    with pytest.raises(WriteRefused, match="1 writes wait"):
+        journal.add("b", {"text": "The quay"})
+    assert (journal.waiting(), journal.add("a", {"text": "The boat"})) == (["The boat"], None)
+    journal.stored(journal.claim())
+    assert journal.add("b", {"text": "The quay"}) is not None
+    journal.close()
 
 
 def test_a_journal_that_is_none_is_named(journals, tmp_path):

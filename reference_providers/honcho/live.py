@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memproto.errors import Rejected, Unavailable
+from memproto.errors import Rejected, Unavailable, WriteRefused
 
 from . import migration, names, places
 from .manager import HonchoManager
@@ -84,7 +84,8 @@ class Live:
         if texts:
             body = {"texts": texts, "if_empty": True, "about": {"source": "local_memory"}}
             name = f"files-{names.digest(self.place.session)}"
-            self.outbox.add(self._item(name, "turn", body))
+            with contextlib.suppress(WriteRefused):
+                self.outbox.add(self._item(name, "turn", body))
 
     def _item(self, name: str, kind: str, body: dict[str, Any], place: Any = None) -> Item:
         place = place or self.place
@@ -98,6 +99,7 @@ class Live:
 
         Raises:
             Unavailable: It could be kept neither here nor on the server.
+            WriteRefused: Too many wait for the server.
 
         """
         name = f"t-{uuid.uuid4().hex}"
@@ -122,9 +124,15 @@ class Live:
 
     def _accept(self, item: Item) -> None:
         every = self.settings.every
-        self._held += 1
         item.is_ready = every in (0, 1)
-        is_kept = self.outbox.add(item)
+        try:
+            is_kept = self.outbox.add(item)
+        except WriteRefused:
+            # Those that wait for the end of the session make room for the next one.
+            self.release()
+            self.sender.kick()
+            raise
+        self._held += 1
         if not is_kept or every == 1:
             item.is_ready = True
             self.sender.flush(STORE_S)
@@ -169,6 +177,7 @@ class Live:
         Raises:
             Rejected: The server refuses it.
             Unavailable: It could be kept nowhere.
+            WriteRefused: Too many wait for the server.
 
         """
         observer, observed = self.pair(about)

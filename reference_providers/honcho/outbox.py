@@ -17,12 +17,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from memproto.errors import WriteRefused
+
 from . import names
 
 log = logging.getLogger("memproto.honcho")
 
 #: Below the home: what is to be sent, and what the server refused for good.
 DIRECTORY, REFUSED = "honcho-outbox", "honcho-refused"
+
+#: How many items may wait: a server that is away for weeks is not to fill the disk.
+MOST = 10_000
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -67,8 +72,9 @@ class Outbox:
     Every method may be called on any thread.
     """
 
-    def __init__(self, home: Path, workspace: str) -> None:
+    def __init__(self, home: Path, workspace: str, most: int = MOST) -> None:
         self._home = home
+        self._most = most
         self._mark = names.digest(workspace)[:8]
         self._lock = threading.Lock()
         self._items: list[Item] = []
@@ -120,8 +126,16 @@ class Outbox:
         return self._directory / f"{self._number:010}.json"
 
     def add(self, item: Item) -> bool:
-        """Keep an item; False where it is in memory only."""
+        """
+        Keep an item; False where it is in memory only.
+
+        Raises:
+            WriteRefused: There is no room for it.
+
+        """
         with self._lock:
+            if len(self._items) >= self._most:
+                raise WriteRefused(f"{self._most} texts wait for the server; look why it is away")
             self._items.append(item)
             if self._directory is None:
                 return False

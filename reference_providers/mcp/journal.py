@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memproto.errors import Misconfigured, Unavailable
+from memproto.errors import Misconfigured, Unavailable, WriteRefused
 
 FILE = "mcp-journal.db"
 
@@ -25,6 +25,9 @@ _CLAIM_S, _WAIT_S = 30.0, 5.0
 
 #: How many ids of delivered turns are remembered, so that a turn which comes again is known.
 _REMEMBERED = 10_000
+
+#: How many writes of a user may wait: a server that is away for weeks is not to fill the disk.
+MOST = 10_000
 
 _TABLE = """CREATE TABLE IF NOT EXISTS writes (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -36,6 +39,9 @@ _TABLE = """CREATE TABLE IF NOT EXISTS writes (
     claimed_until REAL NOT NULL DEFAULT 0,
     write TEXT NOT NULL,
     UNIQUE (owner, id))"""
+
+_WAITING = """CREATE INDEX IF NOT EXISTS writes_that_wait ON writes (owner)
+    WHERE state = 'waiting'"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,11 +68,12 @@ class Journal:
     Args:
         path: The file.
         owner: Whose they are.
+        most: How many may wait.
 
     """
 
-    def __init__(self, path: Path, owner: str) -> None:
-        self._path, self._owner = path, owner
+    def __init__(self, path: Path, owner: str, most: int = MOST) -> None:
+        self._path, self._owner, self._most = path, owner, most
         self._claimant = uuid.uuid4().hex
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
@@ -103,6 +110,10 @@ class Journal:
         The number of a new write; None where one with its id was accepted before.
 
         It is claimed from the start: the hook that waits for it hears from this process alone.
+
+        Raises:
+            WriteRefused: There is no room for it.
+
         """
         claim = (self._claimant, time.time() + _CLAIM_S)
         row = (write_id, self._owner, json.dumps(places), *claim)
@@ -111,7 +122,16 @@ class Journal:
             VALUES (?, ?, 'waiting', ?, ?, ?)"""
         with self._connected() as connection:
             done = connection.execute(insert, row)
-            return int(done.lastrowid or 0) if done.rowcount == 1 else None
+            if done.rowcount != 1:
+                return None
+            if self._count(connection) > self._most:
+                fault = f"{self._most} writes wait for the server"
+                raise WriteRefused(f"{fault}; look why it does not answer")
+            return int(done.lastrowid or 0)
+
+    def _count(self, connection: sqlite3.Connection) -> int:
+        query = "SELECT count(*) FROM writes WHERE owner = ? AND state = 'waiting'"
+        return int(connection.execute(query, (self._owner,)).fetchone()[0])
 
     def claim(self) -> Write | None:
         """
@@ -200,6 +220,7 @@ class Journal:
                 for setting in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
                     made.execute(f"PRAGMA {setting}")
                 made.execute(_TABLE)
+                made.execute(_WAITING)
             except BaseException:
                 made.close()
                 raise

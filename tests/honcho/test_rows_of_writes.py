@@ -76,6 +76,18 @@ def test_what_a_server_that_is_away_misses_it_gets_when_it_is_back(standin, view
     assert view.texts("boats")[::2] == ["Turn 0.", "Turn 1.", "Turn 2."]
 
 
+def test_turns_that_wait_for_the_end_make_room_when_there_is_none_left(view, opened):
+    provider = opened(writeFrequency="session")
+    provider._opened().outbox._most = 1
+    provider.on_turn_complete(FACT, "Noted.")
+    with pytest.raises(WriteRefused, match="1 texts wait"):
+        provider.on_turn_complete("Turn 2.", "Noted.")
+    idle(provider)
+    provider.on_turn_complete("Turn 3.", "Noted.")
+    provider.on_session_end([])
+    assert view.texts("boats") == [*TURN, "Turn 3.", "Noted."]
+
+
 @row("measured: lifecycle")
 @pytest.mark.parametrize("context", ["cron", "flush", "subagent"])
 def test_what_is_not_said_to_a_user_is_not_stored(view, opened, context):
