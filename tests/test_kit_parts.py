@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from memproto.testing.facts import Facts
 from memproto.testing.subject import Subject, Watch
 from memproto.testing.survey import plain
 from memproto.testing.wire import Wire
+from tests.audit import AUDIT
 from tests.good.journal import Journal
 
 MEMORY_TOOL = {
@@ -258,6 +260,29 @@ def test_a_signal_to_the_process_or_its_parent_is_named_and_no_other():
     assert watchers._describe("os.kill", (started, signal.SIGTERM)) == ""
     # Whether it runs: no signal is sent.
     assert watchers._describe("os.kill", (os.getppid(), 0)) == ""
+
+
+def test_a_directory_that_is_there_and_a_file_that_is_not_are_not_changed(tmp_path):
+    with AUDIT.recording() as events:
+        tmp_path.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "lock").unlink(missing_ok=True)
+        with pytest.raises(sqlite3.OperationalError):
+            sqlite3.connect(f"file:{tmp_path}/none?mode=ro", uri=True)
+    assert events == []
+
+
+def test_a_directory_and_a_database_that_are_made_and_a_file_that_goes_are_told(tmp_path):
+    lock = tmp_path / "lock"
+    lock.touch()
+    with AUDIT.recording() as events:
+        (tmp_path / "new").mkdir()
+        lock.unlink()
+        sqlite3.connect(f"file:{tmp_path}/made", uri=True).close()
+    assert [line.partition(":")[0] for line in events] == [
+        "changed the file system",
+        "changed the file system",
+        "opened the database 'file",
+    ]
 
 
 def test_a_recall_of_many_times_its_limit_is_met_before_it_is_searched(tmp_path):

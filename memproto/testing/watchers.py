@@ -84,7 +84,7 @@ class AuditLog:
         self.forks += event == "os.fork"
         if self._recording is None:
             return
-        described = _describe(event, args)
+        described = "" if _changes_nothing(event, args) else _describe(event, args)
         if described:
             self._recording.append(described)
 
@@ -116,6 +116,25 @@ def is_loopback(address: object) -> bool:
     if isinstance(address, str) and address.startswith(("/", "\0")):
         return True
     return host in ("", "localhost", "::1", "0.0.0.0", "::") or host.startswith("127.")  # noqa: S104 - compared, not bound
+
+
+def _changes_nothing(event: str, args: tuple[Any, ...]) -> bool:
+    """
+    Whether what an event announces cannot change a file, whatever comes of it.
+
+    An event is heard before its call, and `mkdir(exist_ok=True)` makes one for a directory that is
+    there, as `unlink(missing_ok=True)` does for a file that is not.
+    """
+    if event == "os.mkdir":
+        return args[2] < 0 and os.path.isdir(args[0])  # noqa: PTH112 - bytes as well
+    if event == "os.remove":
+        return args[1] < 0 and not os.path.lexists(args[0])
+    return event == "sqlite3.connect" and _is_read_only(args[0])
+
+
+def _is_read_only(database: object) -> bool:
+    """Whether a database is named by an address that lets nothing be written."""
+    return isinstance(database, str) and database.startswith("file:") and "mode=ro" in database
 
 
 def _describe(event: str, args: tuple[Any, ...]) -> str:
