@@ -190,6 +190,7 @@ class HonchoMemoryProvider:
 
         Raises:
             Rejected: The server refuses it, with the frequency `turn`.
+            WriteRefused: Too many wait for the server.
             Unavailable: It could be kept neither here nor on the server.
 
         """
@@ -217,7 +218,7 @@ class HonchoMemoryProvider:
 
         Raises:
             WriteRefused: It is none of `mirrors`: Honcho takes what is added, and about the user
-                unless its mode keeps the memory as well.
+                unless its mode keeps the memory as well; or too many wait for the server.
             Rejected: There is no text, or the server refuses it.
 
         """

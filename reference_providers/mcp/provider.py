@@ -166,6 +166,7 @@ class McpMemoryProvider:
 
         Raises:
             Unavailable: The journal cannot be written; nothing was accepted.
+            WriteRefused: Too many wait for the server.
             Rejected: The server refused it.
 
         """
@@ -189,7 +190,8 @@ class McpMemoryProvider:
 
         Raises:
             Rejected: The action is none, its text is missing, or the server refused it.
-            WriteRefused: It replaces or removes, which no tool of the server is known for.
+            WriteRefused: It replaces or removes, which no tool of the server is known for; or too
+                many wait for the server.
             Unavailable: The journal cannot be written; nothing was accepted.
 
         """
