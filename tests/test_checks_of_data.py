@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memproto.conformance.provider import data, data_texts, recall_bounds
+from memproto.conformance.provider import data, data_texts, prewarming, recall_bounds
 from memproto.errors import Rejected, WriteRefused
 from memproto.testing import routes
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
@@ -129,6 +129,30 @@ def test_a_text_that_is_shown_once_more_by_a_later_index_is_no_fault(make_run) -
     data.what_was_accepted_once_is_stored_once(make_run(SecondIndexIsBuiltAtTheNextStart))
 
 
+class OneNoteOfACompression(CompressionStores):
+    """Adds what a compression brings, where it has no such note yet."""
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if {"kind": target, "text": content or ""} not in self._load():
+            super().on_memory_write(action, target, content, old_text)
+
+
+def test_a_text_that_each_compression_stores_is_shown_more_and_more_often(make_run) -> None:
+    with pytest.raises(Violation, match="each time on_compress was given its messages"):
+        data.what_was_accepted_once_is_stored_once(make_run(CompressionStores))
+
+
+def test_what_a_single_compression_adds_is_left_to_read_back(make_run) -> None:
+    data.what_was_accepted_once_is_stored_once(make_run(OneNoteOfACompression))
+
+
+def test_who_has_to_store_what_is_compressed_is_not_asked_by_recall(make_run) -> None:
+    run = make_run(CompressionStores, extensions=["checkpoint"])
+    data.what_was_accepted_once_is_stored_once(run)
+
+
 # -- in order, and whole ---------------------------------------------------------------------------
 
 
@@ -224,5 +248,5 @@ def test_who_does_not_declare_a_recall_by_query_may_bring_the_same_each_time(mak
 @given(st.integers(0, 10**6))
 def test_the_unrelated_questions_share_no_word_with_a_fact(seed) -> None:
     said = set().union(*(words(f"{f.text} {routes.reply_to(f)}") for f in Facts(seed).several(5)))
-    for question in recall_bounds._UNRELATED:
+    for question in (*recall_bounds._UNRELATED, prewarming._UNRELATED):
         assert not words(question) & said

@@ -187,6 +187,50 @@ def test_a_hermes_provider_is_not_asked_what_it_never_promised(run_of):
         prewarming.another_question_is_answered(run)
 
 
+class OneSlot(InHermes):
+    """Gives once what was prepared last, whatever is asked; all its sessions share a memory."""
+
+    def __init__(self):
+        self.inner, self.ready = Journal(), ""
+
+    def on_session_switch(self, new_session_id, **kwargs):
+        pass
+
+    def queue_prefetch(self, query, *, session_id=""):
+        self.ready = self.inner.enrich_turn(query, []) or ""
+
+    def prefetch(self, query, *, session_id=""):
+        ready, self.ready = self.ready, ""
+        return ready or self.inner.enrich_turn(query, [])
+
+
+class EmptiedAtTheEnd(OneSlot):
+    def on_session_end(self, messages):
+        self.ready = ""
+
+
+class BringsEverything(OneSlot):
+    """As one that ranks by meaning: a few texts all come for any question."""
+
+    def prefetch(self, query, *, session_id=""):
+        return "\n".join(entry["text"] for entry in self.inner._load())
+
+
+SHARED = {"extensions": ["sessions", "prewarm"], "stores": ["turns"]}
+
+
+def test_one_slot_gives_a_new_conversation_the_answer_to_the_old_one(run_of):
+    with pytest.raises(Violation, match="after a switch to a new conversation"):
+        prewarming.what_was_prepared_stays_in_its_conversation(
+            run_of(hermes(OneSlot), "hermes", SHARED)
+        )
+
+
+@pytest.mark.parametrize("kind", [EmptiedAtTheEnd, BringsEverything])
+def test_what_is_dropped_at_the_end_or_comes_anyway_does_not_stray(run_of, kind):
+    prewarming.what_was_prepared_stays_in_its_conversation(run_of(hermes(kind), "hermes", SHARED))
+
+
 def test_a_context_that_the_host_writes_in_may_be_stored(run_of):
     protocol = {"contexts": ["primary", "cron"]}
     stores = {"stores": ["turns"]}

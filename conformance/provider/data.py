@@ -61,9 +61,9 @@ def _is_compressed_once(run: Run, fact: Fact) -> None:
     key = run.session_key()
     with run.session(session=key) as subject:
         run.plant(subject, fact, "turns")
-        routes.tolerant(lambda: subject.compress(_messages_of(fact), 1))
+        _offered(subject, fact, 1)
     with run.session(session=key) as again:
-        routes.tolerant(lambda: again.compress(_messages_of(fact), 2))
+        _offered(again, fact, 2)
     after = f"after {run.hook('compress')} was given the messages of the turn that held it"
     _is_one(run, fact, after, operation="compress")
 
@@ -111,6 +111,8 @@ def _grows_no_more(run: Run, route: str) -> None:
         raise Untestable("recall does not show a stored text in its own words" + _READ_BACK)
     _shows_no_more_after_two_shutdowns(run, route, usual)
     _shows_no_more_with_each_start(run, fact, key, home, usual)
+    if route == "turns" and _may_compress(run):
+        _shows_no_more_with_each_compression(run, fact, key, home)
 
 
 def _place(run: Run, name: str) -> Path:
@@ -136,17 +138,37 @@ def _shows_no_more_with_each_start(run: Run, fact: Fact, key: str, home: Path, u
         with run.session(home, key):
             pass
         shown.append(_times(run, fact, home))
-    _has_not_grown(run, fact, shown)
+    _has_not_grown(run, fact, shown, "with every new start", operation="open")
 
 
-def _has_not_grown(run: Run, fact: Fact, shown: list[int]) -> None:
+def _may_compress(run: Run) -> bool:
+    """Whether the hook is there, and is not one that has to store what it is given."""
+    return not run.lacks("compress") and "checkpoint" not in run.declared("extensions", [])
+
+
+def _shows_no_more_with_each_compression(run: Run, fact: Fact, key: str, home: Path) -> None:
+    # What stands at the beginning of a conversation is handed over by each of its compressions.
+    shown = [_times(run, fact, home)]
+    for count in range(1, _STARTS + 1):
+        with run.session(home, key) as subject:
+            _offered(subject, fact, count)
+        shown.append(_times(run, fact, home))
+    when = f"each time {run.hook('compress')} was given its messages"
+    _has_not_grown(run, fact, shown, when, operation="compress")
+
+
+def _offered(subject: Subject, fact: Fact, count: int) -> None:
+    routes.tolerant(lambda: subject.compress(_messages_of(fact), count))
+
+
+def _has_not_grown(run: Run, fact: Fact, shown: list[int], when: str, *, operation: str) -> None:
     # An index that is built late may show a text once more; one that is stored again and again
     # goes on.
     if sum(after > before for before, after in itertools.pairwise(shown)) > 1:
         run.violated(
             f"{fact.text!r} stored once, and so shown as often by each later recall",
-            f"shown {', '.join(f'{count}-fold' for count in shown)}, with every new start",
-            operation="open",
+            f"shown {', '.join(f'{count}-fold' for count in shown)}, {when}",
+            operation=operation,
         )
 
 

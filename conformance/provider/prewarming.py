@@ -18,6 +18,9 @@ _QUESTION = "What did we agree on for the next week?"
 #: Who begins a day so has said nothing that a memory could know something about.
 _GREETING = "Good morning!"
 
+#: Another question, which has no word in common with what is stored.
+_UNRELATED = "Please multiply 17 x 23."
+
 #: How long what was prepared may take to get into the next session.
 _LATE_S = 0.3
 
@@ -168,3 +171,69 @@ def _crosses(run: Run, one: Tenant, other: Tenant, fact: Fact) -> None:
         f"{fact.query!r}, prepared there, brings {fact.text!r}",
         operation="recall",
     )
+
+
+# -- another conversation --------------------------------------------------------------------------
+
+
+@check("MP-PREWARM-005", budget_s=120.0)
+def what_was_prepared_stays_in_its_conversation(run: Run) -> None:
+    needs_extension(run, _EXTENSION)
+    if (basis := run.declared("recall_basis", "query")) == "session":
+        raise NotApplicable(f"recall_basis is {basis}: answers do not depend on the question")
+    route = run.needs_route(*routes.ROUTES)
+    fact = run.facts.new()
+    with run.session() as subject:
+        run.plant(subject, fact, route)
+    if not run.reopened_brings_back(fact):
+        raise NotApplicable("what one session stored is not recalled in another")
+    for called, strays in _WAYS.items():
+        # Seen with the question itself prepared, and waited for, it is an answer to the question.
+        if strays(run, fact, fact.query, _LATE_S) and not strays(
+            run, fact, _UNRELATED, routes.PREWARM_S
+        ):
+            run.violated(
+                f"nothing that was prepared for {fact.query!r}, which another conversation asked",
+                f"{called} {_UNRELATED!r} brings {fact.text!r}; with itself prepared it does not",
+                operation="recall",
+            )
+
+
+def _strays_over_a_switch(run: Run, fact: Fact, prepared: str, within_s: float) -> bool:
+    try:
+        switches.needs_switches(run)
+    except NotApplicable:
+        return False
+    key = run.session_key()
+    with run.session(session=key) as subject:
+        _prepare(run, subject, prepared)
+        if subject.has("end"):
+            routes.tolerant(lambda: subject.end([]))
+        switches.NEW.make(subject, key, f"{key}-new")
+        return _is_given(run, subject, fact, within_s)
+
+
+def _strays_beside(run: Run, fact: Fact, prepared: str, within_s: float) -> bool:
+    if run.declared("single_writer", default=False):
+        return False
+    with run.session() as first, run.session() as second:
+        _prepare(run, first, prepared)
+        return _is_given(run, second, fact, within_s)
+
+
+def _prepare(run: Run, subject: Subject, query: str) -> None:
+    subject.prewarm(query)
+    run.stays_silent(lambda: False, _LATE_S)
+
+
+def _is_given(run: Run, subject: Subject, fact: Fact, within_s: float) -> bool:
+    """Whether recall brings the fact for a question that has nothing to do with it."""
+    asked = lambda: fact.is_in(routes.recalled(subject, _UNRELATED))  # noqa: E731 - a condition
+    return not run.stays_silent(asked, within_s)
+
+
+#: How another conversation comes to ask in the same process, as a message begins.
+_WAYS = {
+    "after a switch to a new conversation": _strays_over_a_switch,
+    "in another session that is open": _strays_beside,
+}

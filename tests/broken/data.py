@@ -36,6 +36,14 @@ class EachStartCommitsTheOrphanAgain(Journal):
             self._save()
 
 
+@mutant(kills="MP-DATA-001", says="on_compress was given its messages", report="I3")
+class EachCompressionStoresItsTurnsAgain(Journal):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        for message in messages:
+            if message.get("role") == "user" and isinstance(message.get("content"), str):
+                self.on_turn_complete(message["content"], "")
+
+
 @mutant(kills="MP-DATA-002", says="add A, remove A, add A", report="H1")
 class ABatchRemovesLast(Journal):
     def __init__(self) -> None:

@@ -4,6 +4,7 @@ import threading
 from typing import Any, ClassVar
 
 from tests.broken.marks import mutant
+from tests.good.plugged import Plugged
 from tests.good.switching import Switching
 
 
@@ -57,3 +58,30 @@ class OneSlotForAllUsers(Switching):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         known = self.slots.pop(user_message, None)
         return known or super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-PREWARM-005", says="after a switch to a new conversation", report="D3")
+class OneSlotForTheNextTurn(Plugged):
+    _ready = ""
+
+    def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
+        self._ready = super().prefetch(query, session_id=session_id)
+
+    def prefetch(self, query: str, *, session_id: str = "") -> str:
+        ready, self._ready = self._ready, ""
+        return ready or super().prefetch(query, session_id=session_id)
+
+
+@mutant(kills="MP-PREWARM-005", says="in another session that is open", report="D3")
+class OneSlotForAllSessions(Plugged):
+    ready: ClassVar[str] = ""
+
+    def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
+        type(self).ready = super().prefetch(query, session_id=session_id)
+
+    def prefetch(self, query: str, *, session_id: str = "") -> str:
+        ready, type(self).ready = self.ready, ""
+        return ready or super().prefetch(query, session_id=session_id)
+
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        type(self).ready = ""
