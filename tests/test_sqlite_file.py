@@ -32,6 +32,15 @@ def test_sessions_and_messages_lie_in_tables(tmp_path):
     ]
 
 
+def test_nobody_else_may_read_the_file_in_a_home_that_all_may_enter(tmp_path):
+    tmp_path.chmod(0o755)
+    with session(tmp_path) as memory:
+        memory.on_turn_complete("The boat is blue", "")
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert {name: mode for name, mode in modes.items() if mode != 0o600} == {}
+    assert "memory.db" in modes
+
+
 def test_any_text_comes_back_as_it_was(tmp_path):
     said = "half \ud800 of a pair, NUL \0, 水路, 'quotes' -- and \u202e"
     with session(tmp_path) as memory:

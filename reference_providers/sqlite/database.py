@@ -169,6 +169,9 @@ class Database:
     def _connected(self, waits_s: float) -> "_Connection":
         if not self._read_only:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with contextlib.suppress(OSError):
+                # Nobody else's to read; SQLite says what is wrong where this fails.
+                self.path.touch(0o600, exist_ok=False)
         mode = "ro" if self._read_only else "rwc"
         found = sqlite3.connect(
             f"{self.path.as_uri()}?mode={mode}",
