@@ -207,11 +207,27 @@ def _complaint(subject: Subject, tool: Tool, arguments: dict[str, Any]) -> str |
 # -- forgetting ------------------------------------------------------------------------------------
 
 
+#: Keys of the configuration by which a host names whom a session is for; None leaves it out.
+_Who = dict[str, Any]
+
+
 @check("MP-TOOL-011", budget_s=120.0)
 def what_a_tool_forgot_is_gone(run: Run) -> None:
     _needs_tools(run)
+    _is_gone(run, {}, "")
+    try:
+        _is_gone(run, {"user_id": None}, ", in sessions without a user_id")
+    except (NotApplicable, Untestable):
+        # A provider of users may refuse to serve nobody, or to store for nobody.
+        return
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+
+
+def _is_gone(run: Run, who: _Who, where: str) -> None:
     fact = run.facts.new()
-    with run.session() as subject:
+    with run.session(**who) as subject:
         tools = _tools(run, subject)
         finding = toolmemory.finding(tools, fact)
         stored_by, answer = _stored(subject, fact)
@@ -219,11 +235,16 @@ def what_a_tool_forgot_is_gone(run: Run) -> None:
     call = toolmemory.forgetting(tools, stored_by, fact, told)
     if call is None:
         raise NotApplicable("no tool was recognised that forgets what another one stored")
-    shown = _shown(run, fact, finding)
+    shown = _shown(run, fact, finding, who)
     if not shown:
         raise Untestable("what a tool stored came back neither by recall nor by a tool")
-    _forget(run, call)
-    _must_be_gone(run, fact, [one for one in finding if one[0] in shown], shown, call[0])
+    _forget(run, call, who)
+    finding = [one for one in finding if one[0] in shown]
+    if by := _still_shown(run, fact, finding, shown, who):
+        run.violated(
+            f"{fact.text!r} gone after {call[0]} answered that it was forgotten{where}",
+            f"after a new start {' and '.join(by)} still brings it",
+        )
 
 
 def _stored(subject: Subject, fact: Fact) -> tuple[str, Any]:
@@ -238,9 +259,9 @@ def _stored(subject: Subject, fact: Fact) -> tuple[str, Any]:
     return call[0], answer
 
 
-def _shown(run: Run, fact: Fact, finding: list[Any]) -> set[str]:
+def _shown(run: Run, fact: Fact, finding: list[Any], who: _Who) -> set[str]:
     """By what a new instance shows the fact: tools by their names, recall as ""."""
-    with run.session() as again:
+    with run.session(**who) as again:
         shown = _in_answers(again, fact, finding)
         return shown | ({""} if run.brings_back(again, fact) else set())
 
@@ -250,9 +271,9 @@ def _in_answers(subject: Subject, fact: Fact, finding: list[Any]) -> set[str]:
     return {name for name, answer in answers.items() if fact.is_in(answer)}
 
 
-def _forget(run: Run, call: tuple[str, dict[str, Any], str]) -> None:
+def _forget(run: Run, call: tuple[str, dict[str, Any], str], who: _Who) -> None:
     name, arguments, how = call
-    with run.session() as subject:
+    with run.session(**who) as subject:
         answer = subject.call_tool(name, copy.deepcopy(arguments))
     counts_none = how == "text" and toolmemory.counted_none(answer)
     if counts_none or not toolmemory.says_forgotten(answer):
@@ -260,7 +281,8 @@ def _forget(run: Run, call: tuple[str, dict[str, Any], str]) -> None:
         raise NotApplicable(told)
 
 
-def _must_be_gone(run: Run, fact: Fact, finding: list[Any], shown: set[str], name: str) -> None:
+def _still_shown(run: Run, fact: Fact, finding: list[Any], shown: set[str], who: _Who) -> list[str]:
+    """The hooks and tools by which a new instance shows the fact when it had time to be gone."""
     left: list[set[str]] = []
 
     def gone() -> bool:
@@ -270,11 +292,6 @@ def _must_be_gone(run: Run, fact: Fact, finding: list[Any], shown: set[str], nam
         left.append(found)
         return not found
 
-    with run.session() as again:
-        if run.wait_until(gone, run.freshness_s):
-            return
-    by = " and ".join(sorted(one or run.hook("recall") for one in left[-1]))
-    run.violated(
-        f"{fact.text!r} gone after {name} answered that it was forgotten",
-        f"after a new start {by} still brings it",
-    )
+    with run.session(**who) as again:
+        run.wait_until(gone, run.freshness_s)
+    return sorted(one or run.hook("recall") for one in left[-1])

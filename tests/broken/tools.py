@@ -112,6 +112,18 @@ class ForgetsNothing(Tooled):
         return super().handle_tool_call(tool_name, args)
 
 
+@mutant(kills="MP-TOOL-011", says="in sessions without a user_id", report="G8")
+class ForgetsForNamedUsersOnly(Tooled):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._user = config.get("user_id")
+
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        if tool_name == "tooled_forget" and isinstance(args.get("id"), str) and not self._user:
+            return json.dumps({"success": True, "forgotten": 1})
+        return super().handle_tool_call(tool_name, args)
+
+
 @mutant(kills="MP-TOOL-012", says="tooled_search has 'user_id'", report="E5")
 class TheModelSaysWhoseMemory(Tooled):
     def get_tool_schemas(self) -> list[dict[str, Any]]:
