@@ -223,7 +223,7 @@ class Transaction:
     __slots__ = ("_begin", "_connection", "_database", "_turn", "_waits_s")
 
     def __init__(
-        self, database: Database, begin: str, waits_s: float, turn: threading.Lock | None = None
+        self, database: Database, begin: str, waits_s: float, turn: "threading.Lock | None" = None
     ) -> None:
         self._database, self._begin, self._waits_s, self._turn = database, begin, waits_s, turn
 
