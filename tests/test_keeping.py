@@ -126,14 +126,20 @@ class Searched(Silent):
 class Logging(Silent):
     """It counts its sessions in a file, and repeats in a log what was said."""
 
+    log = "silent.log"
+
     def initialize(self, session_id, **kwargs):
         super().initialize(session_id, **kwargs)
         with (self.home / "sessions.txt").open("a", encoding="utf-8") as file:
             file.write("one more\n")
 
     def sync_turn(self, user_content, assistant_content, *, session_id=""):
-        with (self.home / "silent.log").open("a", encoding="utf-8") as file:
+        with (self.home / self.log).open("a", encoding="utf-8") as file:
             file.write(user_content)
+
+
+class Debugging(Logging):
+    log = "Debug-trace.jsonl"
 
 
 @pytest.fixture
@@ -158,7 +164,7 @@ def observed(run_of):
     return lambda kind: keeping.observed(run_of(kind))
 
 
-@pytest.mark.parametrize("kind", [Silent, Logging])
+@pytest.mark.parametrize("kind", [Silent, Logging, Debugging])
 def test_what_is_neither_kept_nor_reported_is_seen_as_such(observed, kind):
     kept = observed(kind)
     assert (list(kept.by), kept.place, kept.said) == (["sync_turn"], "", "")

@@ -1,6 +1,7 @@
 """Chapter 69: the block of the system prompt."""
 
 import contextlib
+import datetime as dt
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from memproto.testing.clauses import NotApplicable, check
 from memproto.testing.extended import needs_extension
 from memproto.testing.run import Run
 from memproto.testing.subject import Subject
+from memproto.testing.walltime import wall_clock
 from memproto.testing.wire import show
 
 #: What the specification allows.
@@ -20,6 +22,9 @@ _TEXTS, _TEXT_CHARS = 40, 1_000
 
 #: How much of two blocks is shown from where they differ.
 _SHOWN_CHARS = 80
+
+#: By so much the clock is moved: to another hour and minute, of the same day if possible.
+_ANOTHER_HOUR = (dt.timedelta(minutes=61), dt.timedelta(minutes=-61))
 
 
 @contextlib.contextmanager
@@ -81,17 +86,31 @@ def _stays(run: Run) -> None:
     needs_extension(run, "prompt")
     with _asked(run) as subject:
         first = _block(run, subject)
+        if moment := _another_hour(dt.datetime.now(dt.UTC)):
+            with wall_clock(moment):
+                later = _block(run, subject)
+            _is_still(run, first, later, "at another hour of the day")
         for fact in run.facts.several(2):
             for operation, call in _turn(subject, fact.text, fact.query).items():
                 routes.in_passing(call)
-                _is_still(run, first, _block(run, subject), run.hook(operation))
+                _is_still(run, first, _block(run, subject), f"after {run.hook(operation)}")
 
 
-def _is_still(run: Run, first: str, later: str, hook: str) -> None:
+def _another_hour(now: dt.datetime) -> dt.datetime | None:
+    """Another hour of the same day, in UTC and here; None where there is none."""
+    near = (now + by for by in _ANOTHER_HOUR)
+    return next((moment for moment in near if _days(moment) == _days(now)), None)
+
+
+def _days(moment: dt.datetime) -> tuple[dt.date, dt.date]:
+    return moment.date(), moment.astimezone().date()
+
+
+def _is_still(run: Run, first: str, later: str, when: str) -> None:
     if later != first:
         run.violated(
             "the block as it was at the start of the session, byte for byte",
-            f"after {hook} it is another one: {_difference(first, later)}",
+            f"{when} it is another one: {_difference(first, later)}",
         )
 
 

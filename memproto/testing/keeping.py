@@ -23,7 +23,10 @@ from memproto.testing.watchers import tree
 from memproto.testing.wire import show
 
 #: A log repeats what was said, and a cache is no memory.
-_NO_STORE = frozenset({"logs", ".cache", "__pycache__"})
+_NO_STORE = frozenset({"logs", "debug", ".cache", "__pycache__"})
+
+#: What the name of a file holds that repeats what was said.
+_LOGS = (".log", "debug")
 
 #: How long a worker in the background gets before recall is believed.
 _SETTLE_S = 0.5
@@ -208,7 +211,8 @@ def _changes(run: Run, live: Callable[[], None]) -> dict[str, int]:
 
 def _is_store(run: Run, name: str) -> bool:
     parts = Path(name).relative_to(run.root).parts
-    return not _NO_STORE.intersection(parts) and ".log" not in parts[-1]
+    is_log = any(mark in parts[-1].lower() for mark in _LOGS)
+    return not _NO_STORE.intersection(parts) and not is_log
 
 
 def _in_files(run: Run, kept: Kept, changed: dict[str, int], by_itself: dict[str, int]) -> str:

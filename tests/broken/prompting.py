@@ -56,3 +56,9 @@ class TheBlockHoldsItsTime(Telling):
 class TheBlockCounts(Plugged):
     def system_prompt_block(self) -> str:
         return f"{len(self._journal._entries)} turns are kept."
+
+
+@mutant(kills="MP-PROMPT-006", says="at another hour of the day it is another one", report="F7")
+class TheBlockTellsTheHour(Plugged):
+    def system_prompt_block(self) -> str:
+        return f"It is past {time.strftime('%H')} o'clock."
