@@ -146,7 +146,7 @@ class Silenced(Bare):
 
 def test_what_can_be_seen_without_a_missing_step_is_seen(run_of):
     with pytest.raises(Violation, match="raises ValueError in enrich_turn"):
-        clauses.checks("host")["MP-HOST-ISO-001"].function(run_of(Silenced, ()))
+        clauses.checks("host")["MP-HOST-ISO-001"].function(run_of(Silenced, (), scale=1.0))
 
 
 def test_a_step_that_is_not_implemented_is_missing(run_of):
@@ -308,14 +308,13 @@ def test_the_driver_of_the_documentation_holds(documented, run_of, requirement):
     [
         ("MP-HOST-TURN-005", NotApplicable, "there are no guardrails"),
         ("MP-HOST-TURN-004", Untestable, "the step `interrupt`"),
-        ("MP-HOST-ISO-001", Untestable, "the step `compress`"),
         ("MP-HOST-ISO-002", Untestable, "the step `compress`"),
         ("MP-HOST-CAP-001", Untestable, "the step `compress`"),
     ],
 )
 def test_what_the_documented_driver_lacks_is_said(documented, run_of, requirement, outcome, said):
     with pytest.raises(outcome, match=said):
-        clauses.checks("host")[requirement].function(run_of(documented.build))
+        clauses.checks("host")[requirement].function(run_of(documented.build, scale=1.0))
 
 
 def test_a_session_starts_with_a_model_that_answers(documented):
