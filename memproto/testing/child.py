@@ -41,6 +41,7 @@ from memproto.testing.load_step import LoadStep
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.run import Run
 from memproto.testing.subject import UNPAID, Watch
+from memproto.testing.turning import TurnCount
 from memproto.testing.wire import Wire, plain
 
 #: How often the parent is told that this interpreter still runs Python code.
@@ -194,6 +195,7 @@ class Child:
         watch = self._watch(context.deaths, context.scale)
         watch.calls_left = context.calls_left
         watch.announces = "cleanup" in self._functions
+        watch.turns = TurnCount() if "turns" in context.capabilities.get("extensions", ()) else None
         salt = int(command["salt"])
         if self._side == "host":
             hostrun = importlib.import_module("memproto.testing.hostrun")

@@ -5,12 +5,14 @@ from typing import Any, Protocol
 
 from memproto.operations import OPERATIONS
 from memproto.testing.clauses import NotApplicable, Untestable
+from memproto.testing.turning import Turning
 
 
 class _Used(Protocol):
     """What `ExtensionHooks` needs of the class that it is mixed into."""
 
     provider: Any
+    turning: Turning
 
     def _use(self, operation: str, *arguments: Any, **keywords: Any) -> Any: ...
 
@@ -38,6 +40,7 @@ class ExtensionHooks:
 
     def turn_start(self: _Used, number: int, message: str, **keywords: Any) -> Any:
         """Say that a turn begins."""
+        self.turning.began(number)
         return self._use("turn_start", number, message, **keywords)
 
     def end(self: _Used, messages: list[dict[str, Any]]) -> Any:

@@ -8,7 +8,6 @@ check can never mistake the provider's exception for its own.
 import contextlib
 import dataclasses
 import json
-import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from time import monotonic, perf_counter
@@ -17,10 +16,12 @@ from typing import Any, NoReturn
 from memproto.errors import ProviderError
 from memproto.operations import Binding, hook_name
 from memproto.testing import incidents, noise, spread
+from memproto.testing.away import is_unreachable
 from memproto.testing.calls import Calls, Said
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.extended import ExtensionHooks
 from memproto.testing.sandbox import naming_home
+from memproto.testing.turning import TurnCount, Turning
 from memproto.testing.wire import Wire, honest, show
 
 #: Operations that may fail with their backend. To start, to answer whether it is available and to
@@ -51,17 +52,6 @@ _STORING = frozenset(
         *("record_turn", "forget"),
     }
 )
-
-
-def _is_unreachable(error: BaseException | None) -> bool:
-    """Whether an error, or one that it came from, says that a connection could not be had."""
-    for _ in range(10):
-        if isinstance(error, ConnectionError | TimeoutError | socket.gaierror):
-            return True
-        if error is None:
-            return False
-        error = error.__cause__ or error.__context__
-    return False
 
 
 class HookRaised(Exception):
@@ -151,6 +141,7 @@ class Watch:
         stored_at: When something was stored last, by the monotonic clock; None for never.
         announces: Whether the parent is to know each instance that is opened, and its config.
         calls: Whom each call is told.
+        turns: What turns are numbered by, where the provider is told that they begin.
 
     """
 
@@ -165,6 +156,7 @@ class Watch:
     stored_at: float | None = None
     announces: bool = False
     calls: Calls = dataclasses.field(default_factory=Calls)
+    turns: TurnCount | None = None
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     @contextlib.contextmanager
@@ -222,6 +214,7 @@ class Subject(ExtensionHooks):
         config: What `initialize` got, or None before.
         variable: What HERMES_HOME names while a hook runs, or "" for what it names anyway.
         number: Its own among the instances whose calls are told, or 0.
+        turning: Where its session is between two turns.
 
     """
 
@@ -233,6 +226,7 @@ class Subject(ExtensionHooks):
         self.number = 0
         self._watch = watch
         self._has_stored = False
+        self.turning = Turning()
 
     def hook(self, operation: str) -> str:
         """The hook's name in the author's binding."""
@@ -273,7 +267,7 @@ class Subject(ExtensionHooks):
             try:
                 return honest(function())
             except BaseException as error:
-                away = operation in _MAY_NEED_A_BACKEND and _is_unreachable(error)
+                away = operation in _MAY_NEED_A_BACKEND and is_unreachable(error)
                 failure = (BackendAway if away else HookRaised)(operation, error)
         raise failure
 
@@ -301,7 +295,7 @@ class Subject(ExtensionHooks):
 
     def open(self, session_key: str, config: dict[str, Any]) -> None:
         """Initialize the provider; `config` is handed over as it is."""
-        self.config = config
+        self.config, self.turning = config, Turning(self._watch.turns, session_key)
         if self.binding == "hermes" and not self.variable:
             # A Hermes host has one profile in a process, which the variable and the argument name.
             self.variable = str(config.get("host_home") or config.get("home") or "")
@@ -330,8 +324,15 @@ class Subject(ExtensionHooks):
         return found
 
     def record(self, user: str, assistant: str = "Noted.") -> None:
-        """Record one finished turn."""
+        """Record one finished turn, after it began."""
+        self.turning.ends(lambda number: self._begin(number, user))
         self._use("record", user, assistant)
+
+    def _begin(self, number: int, user: str) -> None:
+        """What that raises, or that it hung before, is for its own rules: a host goes on."""
+        if not self._watch.deaths.get("turn_start"):
+            with contextlib.suppress(HookRaised):
+                self._use("turn_start", number, user)
 
     def mirror(
         self, action: str, target: str, content: str | None, old_text: str | None = None
