@@ -128,7 +128,7 @@ WRONG = {
     "a misspelt profile": ("owner =", "profil = 'deep'\nowner =", "malformed", "'profil' is no key",
                            "write profile = 'deep'"),
     "a strange key": ("owner =", "mood = 'x'\nowner =", "malformed", "'mood' is", "leave it out"),
-    "no TOML": ("owner =", "owner", "malformed", "waivers.toml: is no TOML", "correct the line"),
+    "no TOML": ("owner =", "owner", "malformed", "waivers.toml:5: is no TOML", "correct the line"),
 }  # fmt: skip
 
 

@@ -44,7 +44,9 @@ def _verify(options: argparse.Namespace) -> int:
     said = "agrees with its schema, catalogue and fingerprint"
     if faults:
         said = f"{len(faults)} fault{'s' * (len(faults) != 1)}"
-    tell(f"{options.report}: {len(document['reports'])} reports, {results} results: {said}")
+    number = len(document["reports"])
+    counted = f"{number} report{'s' * (number != 1)}, {results} results"
+    tell(f"{options.report}: {counted}: {said}")
     # A verdict that its own results deny is not repeated.
     for report in () if faults else document["reports"]:
         tell(verdict_line(report))
@@ -240,6 +242,8 @@ def _one(options: argparse.Namespace) -> dict[str, Any]:
         return one
     names = " or ".join(item["target"] for item in reports) or "another report"
     fault = f"holds {len(found)} reports that it could mean"
+    if options.target is not None and not found:
+        fault = f"holds no report on {options.target}"
     raise KitUsageError(str(options.baseline), fault, f"name one: --target {names}")
 
 

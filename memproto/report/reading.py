@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from memproto import spec
 from memproto.errors import MissingPackage, UnreadableReport
 from memproto.report import positions, view
+from memproto.testing import toml_files
 
 #: The form of the documents that this kit writes and reads.
 FORMAT = 1
@@ -55,11 +56,9 @@ def read_text(path: Path) -> str:
         fault = f"cannot be read ({error.strerror or type(error).__name__})"
         raise UnreadableReport(str(path), fault, "name a file that is there") from None
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        fault = f"is no UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}"
-        raise UnreadableReport(f"{path}:{line}", fault, "save it as UTF-8") from None
+        return toml_files.decoded(data)
+    except toml_files.BrokenFile as broken:
+        raise UnreadableReport(f"{path}:{broken.line}", broken.fault, broken.fix) from None
 
 
 def _text(path: Path) -> str:
@@ -75,7 +74,7 @@ def _parsed(path: Path, text: str) -> Any:
         return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         where = f"{path}:{error.lineno}"
-        fault = f"is no JSON: {error.msg} at column {error.colno}"
+        fault = f"is no JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
         raise UnreadableReport(where, fault, _broken(text, error)) from None
     except (ValueError, RecursionError) as error:
         fault = f"is no JSON that can be read: {str(error)[:_MOST_CHARS]}"

@@ -1,12 +1,11 @@
 """Settings: `[tool.memproto]` of pyproject.toml or memproto.toml, and the target's own."""
 
 import dataclasses
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from memproto.errors import InvalidSettings
-from memproto.testing import package_files, settings_keys, vitals, waiver_entries
+from memproto.testing import package_files, settings_keys, toml_files, vitals, waiver_entries
 from memproto.testing.settings_lines import line_of
 from memproto.testing.waiver_entries import Entry
 
@@ -171,17 +170,20 @@ def _layers(path: Path, target: str) -> list[_Layer]:
 
 def _table(path: Path) -> dict[str, Any]:
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        fault = f"is no valid TOML: {error}"
-        raise InvalidSettings(_shown(path), fault, "correct the file") from None
-    if path.name == "pyproject.toml":
-        data = data.get("tool", {}).get("memproto", {})
-    elif "tool" in data:
-        data = data["tool"].get("memproto", {})
+        data: Any = toml_files.tables(_text(path))
+    except toml_files.BrokenFile as broken:
+        place = f"{_shown(path)}:{broken.line}"
+        raise InvalidSettings(place, broken.fault, broken.fix) from None
+    if path.name == "pyproject.toml" or "tool" in data:
+        tool = data.get("tool", {})
+        data = tool.get("memproto", {}) if isinstance(tool, dict) else tool
     if not isinstance(data, dict):
         raise _invalid(path, ("tool", "memproto"), "must be a table", "[tool.memproto]")
     return dict(data)
+
+
+def _text(path: Path) -> str:
+    return toml_files.decoded(path.read_bytes())
 
 
 def _layer(path: Path, above: tuple[str, ...], table: dict[str, Any]) -> _Layer:
@@ -203,8 +205,7 @@ def _layer(path: Path, above: tuple[str, ...], table: dict[str, Any]) -> _Layer:
 def _waivers(path: Path, at: tuple[str, ...], value: Any) -> dict[str, Entry]:
     """The entries of the table, or of the file, whose name is relative to the settings file."""
     if isinstance(value, dict):
-        text = path.read_text(encoding="utf-8")
-        return waiver_entries.from_table(value, _shown(path), text, at)
+        return waiver_entries.from_table(value, _shown(path), _text(path), at)
     file = path.parent / value
     try:
         return waiver_entries.from_file(file, _shown(file))
@@ -234,7 +235,7 @@ def _invalid(path: Path, at: tuple[str, ...], fault: str, fix: str) -> InvalidSe
 
 
 def _place(path: Path, at: tuple[str, ...]) -> str:
-    line = line_of(path.read_text(encoding="utf-8"), at)
+    line = line_of(_text(path), at)
     named = [at[0], f'"{at[1]}"', *at[2:]] if at[0] == "target" and len(at) > 1 else at
     return f"{_shown(path)}{'' if line is None else f':{line}'}: {'.'.join(named)}"
 

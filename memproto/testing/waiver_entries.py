@@ -4,11 +4,11 @@ import dataclasses
 import datetime as dt
 import difflib
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from memproto import spec
+from memproto.testing import toml_files
 from memproto.testing.context import EXAMPLES
 from memproto.testing.settings_lines import line_of
 
@@ -42,7 +42,7 @@ class Entry:
 
     Attributes:
         id: Its key, whatever it is; "" where the file itself is broken.
-        value: What stands under it; a text for a file that is broken.
+        value: What stands under it; the BrokenFile where the file itself is broken.
         file: The file's name as a message shows it.
         text: The whole text of the file.
         above: The keys above the entry.
@@ -119,10 +119,10 @@ def from_file(path: Path, shown: str) -> dict[str, Entry]:
     """
     data = path.read_bytes()
     try:
-        text = data.decode("utf-8-sig")
-        table = tomllib.loads(text)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        return {f"file {shown}": Entry("", str(error), shown, "")}
+        text = toml_files.decoded(data)
+        table = toml_files.tables(text)
+    except toml_files.BrokenFile as broken:
+        return {f"file {shown}": Entry("", broken, f"{shown}:{broken.line}", "")}
     return from_table(table, shown, text)
 
 
@@ -136,8 +136,8 @@ def from_table(
 def judged(entry: Entry, today: dt.date) -> tuple[Waiver | None, list[Fault]]:
     """The waiver that the entry is, or all that is wrong with it."""
     if not entry.id:
-        fix = "correct the line that it names"
-        return None, [Fault("", "malformed", f"{entry.file}: is no TOML: {entry.value}", fix)]
+        broken: toml_files.BrokenFile = entry.value
+        return None, [Fault("", "malformed", f"{entry.file}: {broken.fault}", broken.fix)]
     known = spec.requirements()
     if entry.id not in known:
         return None, [_unknown(entry)]
