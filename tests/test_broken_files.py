@@ -13,7 +13,7 @@ WIDE = "is UTF-16, as `>` of an older PowerShell writes it"
 BROKEN = {
     "UTF-16": ("a = 3\n".encode("utf-16"), 1, WIDE, "Set-Content -Encoding utf8"),
     "UTF-16 the other way": ("a = 3\n".encode("utf-16-be"), 1, "is no TOML", "correct the line"),
-    "another code page": ("a = 3\n# é\n".encode("latin-1"), 2, "is no UTF-8: byte 9 is 0xe9", "save"),
+    "another code page": ("a = 3\n# é\n".encode("latin-1"), 2, "UTF-8: byte 9 is 0xe9", "save it"),
     "no text": (b"\x7fELF\x02\xff\xfe\x00", 1, "is no UTF-8: byte 6 is 0xff", "save it as UTF-8"),
     "a missing quote": (b"a = 3\nb = 'x\n", 2, "is no TOML", "correct the line"),
     "a key twice": (b"a = 3\n\na = 4\n", 3, "is no TOML: Cannot overwrite a value", "correct"),
