@@ -192,6 +192,13 @@ def test_a_stand_in_for_the_base_class_is_not_taken_for_a_provider(place):
 # -- what is missing -------------------------------------------------------------------------------
 
 
+def test_one_that_asks_for_a_variable_is_told_of_the_setting_that_gives_it(place):
+    written(place, {"keyed.py": 'raise ValueError("HARBOUR_URL is required")\n'})
+    with pytest.raises(TargetDoesNotImport, match="HARBOUR_URL") as caught:
+        loading.load("keyed")
+    assert "`env`" in caught.value.fix
+
+
 def test_a_missing_package_that_an_author_raises_anew_is_still_a_missing_package(place):
     code = (
         "try:\n    import no_such_client\nexcept ImportError as error:\n"

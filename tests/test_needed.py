@@ -40,6 +40,14 @@ def test_what_is_saved_and_has_no_variable_is_named_by_its_key():
     assert said.endswith("vault_path")
 
 
+def test_beside_an_optional_secret_what_is_required_and_has_no_variable_is_named(monkeypatch):
+    monkeypatch.delenv("HARBOUR_KEY", raising=False)
+    secret = {"key": "key", "env_var": "HARBOUR_KEY", "secret": True, "required": False}
+    said = needed.settings(Asking({"key": "endpoint", "required": True}, secret))
+    assert "HARBOUR_KEY" in said
+    assert said.endswith("asked for at set-up: endpoint")
+
+
 @pytest.mark.parametrize(
     ("written", "named"),
     [

@@ -42,7 +42,8 @@ def does_not_import(target: str, error: Exception) -> KitUsageError:
     return TargetDoesNotImport(
         f"--memproto={target}",
         f"raises {type(error).__name__}: {error} ({_innermost(error)})",
-        "make it import and build in a plain interpreter first",
+        "make it import and build in a plain interpreter first; "
+        "a variable that it asks for goes into the setting `env`",
     )
 
 

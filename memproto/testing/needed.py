@@ -26,7 +26,12 @@ def settings(subject: Subject) -> str:
     if not wanted:
         return _keys(fields)
     pairs = [f'{name} = {{from_env = "{name}"}}' for name in dict.fromkeys(wanted)]
-    return f"the setting `env = {{{', '.join(pairs)}}}`"
+    setting = f"the setting `env = {{{', '.join(pairs)}}}`"
+    required = [item for item in fields if item.get("required") is True]
+    if not required or _variables(required) or _required(subject):
+        return setting
+    # The secrets are optional, so that what is required may be all that is looked for.
+    return f"{setting}, or {_keys(required)}"
 
 
 def missing(subject: Subject, config: Mapping[str, Any]) -> list[str]:
