@@ -8,9 +8,12 @@ import sys
 import pytest
 
 from memproto import spec
+from memproto.errors import Unavailable
 from memproto.testing import noise, patience, process
 from memproto.testing.judge import Order, judge
 from memproto.testing.outcomes import Outcome
+from memproto.testing.subject import HookLate, HookRaised, Subject, Watch
+from memproto.testing.wire import Wire
 from tests.kit_runs import ROOT
 
 RECALL = "MP-RECALL-002"
@@ -97,3 +100,23 @@ def test_what_is_to_happen_ends_the_wait_and_what_is_not_is_waited_out():
     assert not patience.happens(lambda: False, 0.01)
     assert patience.stays_silent(lambda: False, 0.01)
     assert not patience.stays_silent(lambda: True, 60.0)
+
+
+class RaisesAtStart:
+    def __init__(self, error):
+        self.error = error
+
+    def initialize(self, session_key, config):
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [RuntimeError(), Unavailable("no server"), TimeoutError()])
+def test_a_hook_that_is_late_and_raises_is_late_whatever_it_raised(tmp_path, error):
+    with (tmp_path / "wire").open("wb") as file:
+        # With no time at all every call is late.
+        for scale, expected in ((0.0, HookLate), (1.0, HookRaised)):
+            watch = Watch(Wire(file.fileno()), scale=scale)
+            with pytest.raises(expected) as failure:
+                Subject(RaisesAtStart(error), "native", watch).open("a session", {})
+            assert failure.value.operation == "open"
+            assert watch.hooks["open"][0] == 1
