@@ -40,7 +40,9 @@ class Reader(BaseLlm):
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         parts = [part for content in llm_request.contents for part in content.parts or []]
-        told = [part.text for part in parts if part.text and "<PAST_CONVERSATIONS>" in part.text]
+        # Older releases of ADK put it behind the instruction.
+        read = [*(part.text or "" for part in parts), str(llm_request.config.system_instruction)]
+        told = [text for text in read if "<PAST_CONVERSATIONS>" in text]
         text = f"You told me before: {told[-1]}" if told else "Noted."
         yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]))
 
