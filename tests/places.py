@@ -54,6 +54,7 @@ ONCE = (
     "test_site.py",
     "test_spec.py",
     "test_spec_examples.py",
+    "test_ten_minutes.py",
     "test_traces.py",
     "test_traces_of_hosts.py",
     "test_unavailable.py",

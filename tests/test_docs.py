@@ -27,7 +27,7 @@ RUN = (
     (r"^memproto explain ", "tests/test_explain.py"),
     (r"^memproto html ", "tests/test_report_html.py"),
     (r"^memproto board ", "tests/test_report_board.py"),
-    (r"^pytest --memproto=(harbour|tide-log|ebb-log)\b|^pytest$", "tests/test_scaffold_runs.py"),
+    (r"^pytest --memproto=(harbour|tide-log|ebb-log)\b|^pytest$", "tests/test_ten_minutes.py"),
     (r"^pytest --memproto=complete\b", "tests/test_example_verdicts.py"),
     (r"^pytest --memproto=batches\b", "tests/test_readme.py"),
     (r"^python examples/agent", "tests/test_example_agent.py"),
