@@ -67,6 +67,11 @@ def test_it_remembers_in_the_next_run_and_in_a_new_conversation(tmp_path: Path) 
     assert f"You told me: {FACT}." in talk(tmp_path, "Where does my boat lie?").stdout
 
 
+def test_it_remembers_within_a_conversation_by_a_short_word(tmp_path: Path) -> None:
+    told = talk(tmp_path, "Remember that my dog Oru is brown.", "What colour is my dog?").stdout
+    assert told.splitlines()[1].endswith("my dog Oru is brown.")
+
+
 def test_what_was_never_told_is_not_known(tmp_path: Path) -> None:
     assert talk(tmp_path, "Where does my boat lie?").stdout == "I do not know that.\n"
 
@@ -109,6 +114,29 @@ def test_its_trace_passes_and_without_any_line_it_does_not(
     for number in range(len(rows)):
         trace.write_text("".join(rows[:number] + rows[number + 1 :]))
         assert checked(capsys, trace)[0] == 1, rows[number]
+
+
+#: Hooks that a host may leave out of a session without anything that is out of order: nobody can
+#: tell a turn that was not recorded from one that was broken off.
+UNNEEDED = {"enrich_turn", "handle_tool_call", "on_turn_complete", "system_prompt_block"}
+
+
+def test_what_the_host_left_out_is_found_where_something_else_needs_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "trace.jsonl"
+    lines = (f"Remember that {FACT}.", "Where does my boat lie?")
+    talk(tmp_path / "home", *lines, options=("--trace", trace))
+    rows = [json.loads(line) for line in trace.read_text().splitlines()]
+    passed, missed = set(), set()
+    for left_out in (row for row in rows if row["kind"] == "begin"):
+        rest = [row for row in rows if row.get("call") != left_out["call"]]
+        numbered = (json.dumps(row | {"seq": seq}) for seq, row in enumerate(rest))
+        trace.write_text("".join(f"{line}\n" for line in numbered))
+        code, _ = checked(capsys, trace)
+        (missed if code else passed).add(left_out["hook"])
+    assert passed == UNNEEDED
+    assert missed == {"is_available", "initialize", "capabilities", "get_tool_schemas", "shutdown"}
 
 
 def test_two_runs_add_to_one_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

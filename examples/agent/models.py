@@ -4,6 +4,10 @@ import json
 import re
 import urllib.request
 
+#: Words that say nothing of what a line is about.
+SMALL = frozenset(("and", "are", "does", "for", "how", "that", "the", "was"))
+SMALL |= {"what", "when", "where", "which", "who", "with", "you", "your"}
+
 
 class Scripted:
     """A model that notes what it is told to remember, and answers from what it can read."""
@@ -34,7 +38,8 @@ class Scripted:
         return f"You told me: {best}" if shared else "I do not know that."
 
     def _terms(self, text):
-        return [word for word in re.findall(r"\w+", text.casefold()) if len(word) > 3]
+        words = re.findall(r"\w+", text.casefold())
+        return [word for word in words if len(word) > 2 and word not in SMALL]
 
     def _words(self, text):
         yield from re.findall(r"\S+\s*", text)
