@@ -2,11 +2,12 @@
 
 import contextlib
 import dataclasses
+import functools
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memproto.testing import routes, tenants, watchers
+from memproto.testing import repeating, routes, tenants, watchers
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -287,17 +288,33 @@ class _Family:
         self._differ = differ
         self._apart = apart
         self._reader = Reader(run)
-        self._told = [(member, run.facts.new()) for member in members]
+        self._members = members
+        self._told: list[tuple[Tenant, Fact]] = []
 
     def judge(self, route: str) -> None:
         """Store for one after the other; then ask each for its own and, if kept, for the rest."""
-        self._told = [row for row in self._told if self._stores(*row, route)]
+        if observed := repeating.seen_again(functools.partial(self._lost, route)):
+            self._run.violated(
+                f"what was stored for each of {len(self._told)} ids that {self._differ}, "
+                "recalled for it",
+                observed,
+            )
+
+    def _lost(self, route: str) -> str:
+        """What one of them does not get back, that does so with a fact of its own; or ""."""
+        told = [(member, self._run.facts.new()) for member in self._members]
+        self._told = [row for row in told if self._stores(*row, route)]
         lost = [row for row in self._told if self._reader.lacks(row[0], [row[1]])]
         for member, _ in self._told if self._apart else []:
             self._gets_nothing(member)
         for member, fact in lost:
-            if self._works_alone(member, route):
-                self._is_lost(member, fact)
+            if self._keeps_as_many(member, fact, route):
+                others = [other.called for other, _ in self._told if other is not member]
+                return (
+                    f"{fact.text!r}, stored for {member.called}, does not come back for it "
+                    f"after sessions with {', '.join(others)}"
+                )
+        return ""
 
     def _stores(self, member: Tenant, fact: Fact, route: str) -> bool:
         try:
@@ -311,9 +328,11 @@ class _Family:
             return False
         return True
 
-    def _works_alone(self, member: Tenant, route: str) -> bool:
-        fact = self._run.facts.new()
-        return self._stores(member, fact, route) and not self._reader.lacks(member, [fact])
+    def _keeps_as_many(self, member: Tenant, fact: Fact, route: str) -> bool:
+        """Whether such a fact comes back for one that stored it among all the others itself."""
+        alike = {told: self._run.facts.like(told) for _, told in self._told}
+        kept = [self._stores(member, other, route) for other in alike.values()]
+        return all(kept) and not self._reader.lacks(member, [alike[fact]])
 
     def _gets_nothing(self, member: Tenant) -> None:
         with member.opened(self._run) as subject:
@@ -325,12 +344,3 @@ class _Family:
                         f"{recall} for {member.called} gives {fact.text!r}, "
                         f"which was stored for {owner.called}",
                     )
-
-    def _is_lost(self, member: Tenant, fact: Fact) -> None:
-        others = [other.called for other, _ in self._told if other is not member]
-        self._run.violated(
-            f"what was stored for each of {len(self._told)} ids that {self._differ}, "
-            "recalled for it",
-            f"{fact.text!r}, stored for {member.called}, does not come back for it "
-            f"after sessions with {', '.join(others)}",
-        )

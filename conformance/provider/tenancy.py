@@ -1,10 +1,11 @@
 """Chapter 57: users and sessions, one after the other; see `side_by_side` and `ids` as well."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from memproto.testing import routes, tenants
+from memproto.testing import repeating, routes, tenants
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -133,15 +134,22 @@ def a_user_stays_the_same(run: Run) -> None:
     route = run.needs_route(*routes.ROUTES)
     reader = Reader(run)
     for what, config in _appearances(run):
-        fault = _lost_between(run, reader, {}, config, route)
-        if not fault:
-            continue
-        if same := _lost_between(run, reader, {}, {}, route):
-            raise Untestable(f"with nothing changed {same} as well")
-        run.violated(
-            "what was stored for a user_id, recalled for the same user_id on the same home",
-            f"with {what}, {fault}; with the same values on both sides it does",
-        )
+        lost = functools.partial(_lost_under, run, reader, config, route)
+        if fault := repeating.seen_again(lost):
+            run.violated(
+                "what was stored for a user_id, recalled for the same user_id on the same home",
+                f"with {what}, {fault}; with the same values on both sides it does",
+            )
+
+
+def _lost_under(run: Run, reader: Reader, config: dict[str, str], route: str) -> str:
+    """What is lost between sessions with and without these values; "" for nothing."""
+    facts = run.facts.several(2)
+    fault = _lost_between(run, reader, facts, config, route)
+    alike = map(run.facts.like, facts)
+    if fault and (same := _lost_between(run, reader, alike, {}, route)):
+        raise Untestable(f"with nothing changed {same} as well")
+    return fault
 
 
 def _appearances(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
@@ -156,12 +164,11 @@ def _appearances(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _lost_between(
-    run: Run, reader: Reader, one: dict[str, str], other: dict[str, str], route: str
+    run: Run, reader: Reader, facts: Iterable[Fact], config: dict[str, str], route: str
 ) -> str:
-    """What a session with one of two configurations does not get back from the other; or ""."""
-    here, there = (Tenant("the user", "", None, config) for config in (one, other))
-    for writer, asker in ((here, there), (there, here)):
-        fact = run.facts.new()
+    """What a session with the values does not get back from one without, or the reverse; or ""."""
+    here, there = (Tenant("the user", "", None, values) for values in ({}, config))
+    for fact, (writer, asker) in zip(facts, ((here, there), (there, here)), strict=True):
         tenants.store(run, writer, [fact], route)
         if reader.lacks(asker, [fact]):
             side = "with" if writer is there else "without"
@@ -197,17 +204,25 @@ def _comes_back_without(
     run: Run, reader: Reader, tenant: Tenant, given: Tenant, absent: tuple[str, ...]
 ) -> None:
     for route in (route for route in routes.ROUTES if run.serves(route)):
-        fact, other = run.facts.several(2)
-        tenants.store(run, tenant, [fact], route)
-        if not reader.lacks(tenant, [fact]):
-            continue
-        tenants.store(run, given, [other], route)
-        if reader.lacks(given, [other]):
-            raise Untestable(f"nothing stored through {route} comes back with all keys either")
-        run.violated(
-            f"what was stored without {_listed(absent)}, recalled without {_listed(absent)}",
-            f"{fact.text!r} did not come back; what was stored and asked for with all keys did",
-        )
+        lost = functools.partial(_lost_without, run, reader, tenant, given, route)
+        if text := repeating.seen_again(lost):
+            run.violated(
+                f"what was stored without {_listed(absent)}, recalled without {_listed(absent)}",
+                f"{text!r} did not come back; what was stored and asked for with all keys did",
+            )
+
+
+def _lost_without(run: Run, reader: Reader, tenant: Tenant, given: Tenant, route: str) -> str:
+    """What the tenant does not get back while another does; "" for nothing."""
+    fact = run.facts.new()
+    other = run.facts.like(fact)
+    tenants.store(run, tenant, [fact], route)
+    if not reader.lacks(tenant, [fact]):
+        return ""
+    tenants.store(run, given, [other], route)
+    if reader.lacks(given, [other]):
+        raise Untestable(f"nothing stored through {route} comes back with all keys either")
+    return fact.text
 
 
 def _listed(keys: tuple[str, ...]) -> str:
