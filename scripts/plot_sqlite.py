@@ -47,7 +47,7 @@ PANELS = (
 )
 
 #: Of one panel, in pixels: what it takes, and where its plot begins and ends.
-WIDTH, HEIGHT = 300, 300
+WIDTH, HEIGHT = 300, 316
 LEFT, RIGHT, TOP, BOTTOM = 58, 286, 44, 226
 
 STYLE = """
@@ -89,11 +89,12 @@ def _panel(figures: dict[str, Any], title: str, lines: tuple[Any, ...]) -> Itera
         yield f'<path class="grid" d="M{LEFT} {y}H{RIGHT}"/>'
         yield f'<text x="{LEFT - 6}" y="{y + 4}" text-anchor="end">{10**power:,g}</text>'
     for size in sizes:
-        x = _place(size, across, LEFT + 8, RIGHT - 14)
+        x = _place(size, across, LEFT + 8, RIGHT - 26)
         yield f'<text x="{x}" y="{BOTTOM + 18}" text-anchor="middle">{size:,}</text>'
+    yield f'<text x="{(LEFT + RIGHT) / 2:g}" y="{BOTTOM + 36}" text-anchor="middle">messages</text>'
     for (_, _, kind, _), line in zip(lines, values, strict=True):
         places = [
-            f"{_place(size, across, LEFT + 8, RIGHT - 14)} {_place(value, up, BOTTOM, TOP)}"
+            f"{_place(size, across, LEFT + 8, RIGHT - 26)} {_place(value, up, BOTTOM, TOP)}"
             for size, value in zip(sizes, line, strict=True)
         ]
         yield f'<path class="line {kind}" d="M{" L".join(places)}"/>'
@@ -109,7 +110,7 @@ def _dots(kind: str, places: list[str]) -> Iterator[str]:
 
 def _legend(lines: tuple[Any, ...]) -> Iterator[str]:
     for number, (_, _, kind, name) in enumerate(lines):
-        x, y = LEFT + 116 * (number // 2), BOTTOM + 42 + 18 * (number % 2)
+        x, y = LEFT + 116 * (number // 2), BOTTOM + 58 + 18 * (number % 2)
         yield f'<path class="line {kind}" d="M{x} {y}h26"/>'
         yield f'<text x="{x + 32}" y="{y + 4}">{name}</text>'
 
@@ -147,7 +148,7 @@ def _row(size: dict[str, Any]) -> str:
 
 
 def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{float(f'{value:.3g}'):,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _ratio(pair: list[float]) -> str:
