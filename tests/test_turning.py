@@ -1,11 +1,11 @@
 """Which turns a provider that is told of turns hears of, before the kit records them."""
 
-import threading
 from typing import Any
 
 import pytest
 
 from memproto.testing.subject import Subject, Watch
+from memproto.testing.together import together
 from memproto.testing.turning import TurnCount
 from memproto.testing.wire import Wire
 from tests.good.journal import Journal
@@ -93,13 +93,15 @@ def test_a_turn_that_the_check_began_is_not_begun_again(watch):
     assert told.notes == [(7, "seven"), "seven", (8, "eight"), "eight"]
 
 
-def test_beside_what_the_session_does_on_its_own_thread_no_turn_begins(watch):
+def test_a_turn_that_is_recorded_on_another_thread_begins_too_or_began_before(watch):
     told = Told()
     subject = opened(told, watch)
-    thread = threading.Thread(target=subject.record, args=("beside",))
-    thread.start()
-    thread.join()
-    assert told.notes == ["beside"]
+    for before in (False, True):
+        if before:
+            subject.begin("beside")
+            told.notes.append("began")
+        assert together(lambda: subject.record("beside")) == [None]
+    assert told.notes == [(1, "beside"), "beside", (2, "beside"), "began", "beside"]
 
 
 def test_a_turn_is_recorded_where_its_beginning_raised(watch):
@@ -123,7 +125,7 @@ def test_a_provider_that_does_not_serve_the_extension_is_told_nothing(watch):
 
 
 def test_turns_that_are_told_apart_by_their_number_come_back(tmp_path):
-    ids = ("MP-TURN-001", "MP-TURN-003", "MP-TURN-004")
+    ids = ("MP-TURN-001", "MP-TURN-003", "MP-TURN-004", "MP-THR-001", "MP-THR-005")
     clauses = [f"--memproto-clause={name}" for name in ids]
     target = "--memproto=tests.test_turning:Numbered"
     found = outcomes(reported(tmp_path, target, *clauses, "--memproto-profile=quick")["reports"][0])

@@ -170,6 +170,9 @@ def _both(question: str, run: Run, subject: Subject, fact: Fact, route: str) -> 
         _STORES[route]: lambda: routes.plant(subject, fact, route),
         "recall": lambda: routes.recalled(subject, question),
     }
+    if route == "turns":
+        # Beside a recall no turn begins: a host says so before.
+        subject.begin(fact.text)
     errors = together(*calls.values())
     for (operation, call), error in zip(calls.items(), errors, strict=True):
         if error is not None:

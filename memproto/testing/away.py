@@ -1,6 +1,15 @@
-"""Whether an error says that a backend is away."""
+"""Which operations may fail with their backend, and whether an error says that it is away."""
 
 import socket
+
+#: Operations that may fail with their backend. To start, to answer whether it is available and to
+#: end, a provider needs none.
+MAY_NEED_A_BACKEND = frozenset(
+    {
+        *("recall", "record", "mirror", "compress", "call_tool", "prewarm", "end", "switch"),
+        *("delegation", "compress_notes", "record_turn", "items", "export", "forget"),
+    }
+)
 
 #: How many causes of an error are looked at.
 _CAUSES = 10

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from memproto.errors import ProviderError
 from memproto.operations import Binding, hook_name
 from memproto.testing import incidents, noise, spread
-from memproto.testing.away import is_unreachable
+from memproto.testing.away import MAY_NEED_A_BACKEND, is_unreachable
 from memproto.testing.calls import Calls, Said
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.extended import ExtensionHooks
@@ -24,17 +24,8 @@ from memproto.testing.sandbox import naming_home
 from memproto.testing.turning import TurnCount, Turning
 from memproto.testing.wire import Wire, honest, show
 
-#: Operations that may fail with their backend. To start, to answer whether it is available and to
-#: end, a provider needs none.
-_MAY_NEED_A_BACKEND = frozenset(
-    {
-        *("recall", "record", "mirror", "compress", "call_tool", "prewarm", "end", "switch"),
-        *("delegation", "compress_notes", "record_turn", "items", "export", "forget"),
-    }
-)
-
 #: Operations that the setting `max_hook_calls` counts: a backend may ask money for each.
-_METERED = _MAY_NEED_A_BACKEND
+_METERED = MAY_NEED_A_BACKEND
 
 #: A recall that is so many times as long as was asked for is met as such, in every check.
 _TIMES = 16
@@ -267,7 +258,7 @@ class Subject(ExtensionHooks):
             try:
                 return honest(function())
             except BaseException as error:
-                away = operation in _MAY_NEED_A_BACKEND and is_unreachable(error)
+                away = operation in MAY_NEED_A_BACKEND and is_unreachable(error)
                 failure = (BackendAway if away else HookRaised)(operation, error)
         raise failure
 
@@ -325,12 +316,15 @@ class Subject(ExtensionHooks):
 
     def record(self, user: str, assistant: str = "Noted.") -> None:
         """Record one finished turn, after it began."""
-        self.turning.ends(lambda number: self._begin(number, user))
+        self.begin(user)
+        self.turning.ends()
         self._use("record", user, assistant)
 
-    def _begin(self, number: int, user: str) -> None:
-        """What that raises, or that it hung before, is for its own rules: a host goes on."""
-        if not self._watch.deaths.get("turn_start"):
+    def begin(self, user: str) -> None:
+        """Say that a turn begins where the provider is told so; `record` does it by itself."""
+        number = self.turning.begins()
+        # What it raises, or that it hung before, is for its own rules: a host goes on.
+        if number is not None and not self._watch.deaths.get("turn_start"):
             with contextlib.suppress(HookRaised):
                 self._use("turn_start", number, user)
 

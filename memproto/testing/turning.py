@@ -5,9 +5,6 @@ A provider may tell turns apart by what it was told: without it, the turns of a 
 one turn that is recorded again and again.
 """
 
-import threading
-from collections.abc import Callable
-
 
 class TurnCount:
     """The numbers of the turns of each session key: one that is opened again counts on."""
@@ -26,17 +23,11 @@ class TurnCount:
 
 
 class Turning:
-    """
-    Where one session is between two turns.
-
-    Turns begin on the thread that opened the session: those that a check records from other
-    threads overlap with its recalls, and beside a recall a turn does not begin.
-    """
+    """Where one session is between two turns."""
 
     def __init__(self, count: TurnCount | None = None, session_key: str = "") -> None:
         self._count = count
         self._session_key = session_key
-        self._thread = threading.get_ident()
         self._has_begun = False
 
     def began(self, number: int) -> None:
@@ -45,10 +36,13 @@ class Turning:
         if self._count is not None:
             self._count.told(self._session_key, number)
 
-    def ends(self, begin: Callable[[int], object]) -> None:
-        """Have the turn that is recorded now begin first, where nobody said that it began."""
-        if self._count is None or threading.get_ident() != self._thread:
-            return
-        if not self._has_begun:
-            begin(self._count.next(self._session_key))
+    def begins(self) -> int | None:
+        """The number of the turn that begins; None where it did, or nobody is told of turns."""
+        if self._count is None or self._has_begun:
+            return None
+        self._has_begun = True
+        return self._count.next(self._session_key)
+
+    def ends(self) -> None:
+        """Note that the turn is recorded now."""
         self._has_begun = False
