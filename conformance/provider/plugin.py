@@ -11,6 +11,7 @@ from memproto.testing.needed import settings
 from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.watchers import tree
+from memproto.testing.wire import show
 
 #: Lists of names in a manifest: what each is called to a reader, and whether they are tools.
 _NAMES = {"hooks": "hook", "provides_hooks": "hook", "provides_tools": "tool"}
@@ -137,7 +138,7 @@ def the_home_that_is_handed_over_counts(run: Run) -> None:
     subject = run.provider()
     subject.variable = str(variable)
     variable.mkdir(parents=True, exist_ok=True)
-    subject.open(run.session_key(), run.config(named))
+    _opened_in(run, subject, named)
     fact = run.facts.new()
     for call in routes.core_calls(subject, fact.text, fact.query).values():
         routes.in_passing(call)
@@ -153,3 +154,14 @@ def the_home_that_is_handed_over_counts(run: Run) -> None:
         )
     if not below:
         raise NotApplicable("no file is written below either directory")
+
+
+def _opened_in(run: Run, subject: Subject, home: Path) -> None:
+    """A home that was never set up may be refused; one that it starts in has a rule of its own."""
+    try:
+        subject.open(run.session_key(), run.config(home))
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        reason = f"it does not start in a home that nobody set up: {show(failure.error)}"
+        raise NotApplicable(reason) from None
