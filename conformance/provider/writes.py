@@ -233,7 +233,7 @@ def _unusual_ones(run: Run, target: str) -> None:
     with run.session(home) as subject:
         accepted = [_accepts(subject, target, text) for _, _, text in unusual]
     for (what, fact, _), kept in zip(unusual, accepted, strict=True):
-        if kept and not run.reopened_brings_back(fact, home):
+        if kept and not _comes_back(run, fact, home):
             _expect_a_plain_one(run, target, home)
             _say_lost(run, fact, f"a text {what}")
 
@@ -277,8 +277,16 @@ def _accepted(run: Run, target: str, facts: list[Fact], chars: int) -> list[Fact
 
 
 def _must_come_back(run: Run, fact: Fact, what: str, home: Path | None = None) -> None:
-    if not run.reopened_brings_back(fact, home):
+    if not _comes_back(run, fact, home):
         _say_lost(run, fact, what)
+
+
+def _comes_back(run: Run, fact: Fact, home: Path | None) -> bool:
+    """By its question, or by its own words: a weak ranking prefers others to what is stored."""
+    if run.reopened_brings_back(fact, home):
+        return True
+    with run.session(home) as subject:
+        return fact.is_in(routes.recalled(subject, fact.text))
 
 
 def _say_lost(run: Run, fact: Fact, what: str) -> NoReturn:
