@@ -175,6 +175,8 @@ def _unknown(entry: Entry) -> Fault:
     near = difflib.get_close_matches(entry.id.upper(), spec.requirements(), n=1, cutoff=0.6)
     line = entry.line() or f"[{entry.id}]"
     fix = f"write {line.replace(entry.id, near[0])}" if near else "memproto list shows all ids"
+    if entry.id in ("waivers", "tool"):
+        fix = "in a file of waivers nothing stands before an id: write [MP-TURN-002]"
     return _fault(entry, "unknown", "is no requirement", fix)
 
 
