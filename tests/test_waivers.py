@@ -98,7 +98,7 @@ WRONG = {
     "an unknown id": ("MP-TURN-002", "MP-TRUN-002", "unknown", "is no requirement", "-002]"),
     "an id in small letters": ("MP-TURN-002", "mp-turn-002", "unknown", ":2: mp", "[MP-TURN-002]"),
     "a whole area": ("MP-TURN-002", "MP-TURN", "unknown", "MP-TURN: is no", "[MP-TURN-00"),
-    "a table above": ("[MP-", "[waivers.MP-", "unknown", ":2: waivers: is", "nothing stands before"),
+    "a table above": ("[MP-", "[waivers.MP-", "unknown", ":2: waivers: is", "nothing stands"),
     "no id at all": ("MP-TURN-002", "zzz", "unknown", "zzz: is no", "memproto list"),
     "no reason": ("reason =", "# ", "incomplete", "has no reason", "reason = "),
     "an empty reason": ('"the index loses half surrogates until version 3"', '" "', "incomplete",
