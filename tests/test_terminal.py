@@ -132,7 +132,7 @@ def test_chapters_that_say_nothing_share_a_line_unless_all_are_asked_for(show):
         for i in spec.select(["MP-PREWARM", "MP-BACKUP"], "provider")
     ]
     assert "  not applicable: prewarm, backup\n" in show(built(away))
-    assert "  62-prewarm        0 passed, 0 failed, 4 not applicable\n" in show(
+    assert "  62-prewarm        0 passed, 0 failed, 5 not applicable\n" in show(
         built(away), verbosity=1
     )
 
