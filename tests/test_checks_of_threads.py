@@ -82,7 +82,7 @@ def test_a_hook_that_comes_back_in_time_is_red_where_it_held_the_interpreter(
     tmp_path: Path,
 ) -> None:
     with (tmp_path / "wire").open("wb") as file:
-        watch = Watch(Wire(file.fileno()), scale=0.2)
+        watch = Watch(Wire(file.fileno()), scale=2.0)
         run = Run(Burns, "native", tmp_path / "home", watch, Context(scale=0.2))
         with pytest.raises(Violation, match="on_turn_complete held the interpreter for"):
             threads.hooks_let_other_threads_run(run)
