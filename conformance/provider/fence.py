@@ -7,6 +7,7 @@ from memproto.fence import build_memory_context_block, parse_memory_context, san
 from memproto.testing import routes
 from memproto.testing.clauses import Inconclusive, Untestable, check
 from memproto.testing.facts import Fact
+from memproto.testing.repeating import BETTER_RECALL
 from memproto.testing.run import Run
 from memproto.testing.subject import Subject
 from memproto.types import is_label
@@ -66,9 +67,18 @@ def _keeps_all(run: Run, route: str, place: str, hostile: tuple[tuple[str, ...],
     same = [fact for fact, *both in zip([*plain, *facts], lost, again, strict=True) if all(both)]
     if not same:
         raise Inconclusive(f"{sum(lost)} entries were lost, and others or none when repeated")
+    _expect_more_than_a_ranking(run, home, same)
     observed = f"{len(same)} of {len(lost)} did not come back: {same[0].text!r}"
     operation = {"turns": "record", "writes": "mirror", "tools": "call_tool"}[route]
     run.violated("every ordinary entry among hostile ones", observed, operation=operation)
+
+
+def _expect_more_than_a_ranking(run: Run, home: Path, lost: list[Fact]) -> None:
+    """A recall that brings few of many passes over some that are stored; their own words tell."""
+    with run.session(home) as subject:
+        if all(routes.brings_its_words(subject, fact) for fact in lost):
+            count = f"{len(lost)} entries come back for their own words, and not for a question"
+            raise Untestable(f"{count}; {BETTER_RECALL}")
 
 
 def _harmless(groups: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:

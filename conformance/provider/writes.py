@@ -286,7 +286,7 @@ def _comes_back(run: Run, fact: Fact, home: Path | None) -> bool:
     if run.reopened_brings_back(fact, home):
         return True
     with run.session(home) as subject:
-        return fact.is_in(routes.recalled(subject, fact.text))
+        return routes.brings_its_words(subject, fact)
 
 
 def _say_lost(run: Run, fact: Fact, what: str) -> NoReturn:

@@ -215,6 +215,11 @@ def recalled(subject: Subject, query: str) -> Any:
     return answer
 
 
+def brings_its_words(subject: Subject, fact: Fact) -> bool:
+    """Whether recall brings a fact for its own words: it is stored, whatever a ranking prefers."""
+    return fact.is_in(recalled(subject, fact.text))
+
+
 def survey(
     opened: Callable[[str], contextlib.AbstractContextManager[Subject]],
     fact: Fact,
