@@ -147,7 +147,7 @@ def test_a_job_has_no_command_but_those_of_the_kit(ran):
     assert "MP-TURN-002 (MUST) is violated" not in "\n".join(lines[resume:])
     assert not any(line.startswith("::") for line in lines[:stop])
     given = [line.partition("::")[2].split(" ")[0] for line in lines[resume + 1 :] if line]
-    assert given == ["error", "warning", "error"]
+    assert given == ["error", "error", "warning"]
     assert any("file=mine.py,line=" in line for line in lines[resume + 1 :])
     assert "NON-CONFORMANT" in (directory / "summary.md").read_text("utf-8")
 

@@ -144,7 +144,7 @@ def test_the_command_says_that_it_proves_nothing_against_forgery(tmp_path, capsy
     assert cli.main(["verify", str(path)]) == 0
     said = capsys.readouterr().out
     number = len(spec.select([], "provider"))
-    assert f"r.json: 1 reports, {number} results: agrees with its schema, catalogue" in said
+    assert f"r.json: 1 report, {number} results: agrees with its schema, catalogue" in said
     assert "it is no proof against forgery" in said
 
 
