@@ -271,33 +271,6 @@ def test_what_was_accepted_is_delivered_when_the_process_ends_with_the_loop():
     """) == (7, ["turn 0", "turn 1", "turn 2", "shutdown"], [])
 
 
-def test_in_a_forked_child_every_method_does_nothing():
-    assert run("""
-        import asyncio
-        from memproto import AsyncMemoryProviderRegistry
-        registry = AsyncMemoryProviderRegistry()
-        provider = FakeProvider(enrich_turn=lambda *_: "known", shutdown=lambda: say("shutdown"))
-        async def open():
-            await registry.register(provider)
-            await registry.initialize_all("session", {})
-            await registry.on_compress([], 1)
-            return await registry.enrich_turn("hello", [])
-        asyncio.run(open())
-        async def child_does():
-            say("child", await registry.enrich_turn("hello", []), await registry.flush())
-            await registry.on_turn_complete("a", "b")
-            await registry.on_compress([], 1)
-            await registry.shutdown_all()
-        child = os.fork()
-        if child == 0:
-            asyncio.run(child_does())
-            sys.exit(0)
-        os.waitpid(child, 0)
-        say("parent", asyncio.run(registry.enrich_turn("hello", [])))
-        asyncio.run(registry.shutdown_all())
-    """) == (0, ["child [] True", "parent [('fake', 'known')]", "shutdown"], [])
-
-
 def test_ctrl_c_in_a_recall_ends_the_program_with_everything_stored():
     code, lines, _ = run("""
         import asyncio, signal

@@ -70,6 +70,8 @@ class Crew:
 
     def close(self) -> None:
         """Let the idle threads end now, and each other one after what it runs."""
+        if self._is_elsewhere():
+            return
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
@@ -79,6 +81,8 @@ class Crew:
 
     async def ended(self, others: Callable[[], bool]) -> None:
         """Wait for the end of the threads that run nothing any more, and until `others` is True."""
+        if self._is_elsewhere():
+            return
         for _ in range(_STEPS):
             with self._lock:
                 self._drop_ended()
@@ -86,8 +90,12 @@ class Crew:
                 return
             await asyncio.sleep(_STEP_S)
 
+    def _is_elsewhere(self) -> bool:
+        """Whether this is a copy in a forked process: a lock may have been held at that moment."""
+        return self._process != os.getpid()
+
     def _ready(self) -> Worker | None:
-        if self._process != os.getpid():
+        if self._is_elsewhere():
             return None
         with self._lock:
             if self._idle:
