@@ -50,3 +50,18 @@ def test_a_module_of_the_working_directory_comes_before_an_installed_one(install
 )
 def test_where_nothing_stands_beside_there_are_no_settings(installed, tmp_path, target):
     assert package_files.beside(target, tmp_path) is None
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_settings_below_folders_that_are_no_packages_are_found(tmp_path, monkeypatch, is_whole):
+    inner = tmp_path / "site" / "vendor" / "agents" / "memory"
+    inner.mkdir(parents=True)
+    (inner / "store.py").write_text("raise SystemExit('imported')")
+    (inner / "memproto.toml").write_text("")
+    if is_whole:
+        (inner.parents[1] / "__init__.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    target = "vendor.agents.memory.store:Store"
+    assert package_files.beside(target, tmp_path) == inner / "memproto.toml"
+    assert package_files.beside("vendor.agents.missing", tmp_path) is None
+    assert "vendor" not in sys.modules

@@ -3,6 +3,7 @@
 import importlib.machinery
 import sys
 from collections.abc import Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from memproto.loading import packages
@@ -50,7 +51,12 @@ def _installed(module: str) -> Path | None:
 
 def _spec(name: str, path: Sequence[str] | None) -> importlib.machinery.ModuleSpec | None:
     for finder in sys.meta_path:
-        spec = finder.find_spec(name, path)
+        try:
+            spec = finder.find_spec(name, path)
+        except KeyError:
+            # A folder without `__init__.py` below another package asks for the one above, which
+            # is not imported here; by its last part alone it is found as well.
+            spec = PathFinder.find_spec(name.rpartition(".")[2], path)
         if spec is not None:
             return spec
     return None
