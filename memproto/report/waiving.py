@@ -10,7 +10,7 @@ from memproto import spec
 from memproto.errors import InvalidSettings, KitUsageError
 from memproto.report import verdicts
 from memproto.report.reading import read_text
-from memproto.testing import settings, toml_files, waiver_entries
+from memproto.testing import settings, user_files, waiver_entries
 from memproto.testing.waiver_entries import Entry
 
 #: Where waivers go if nothing else is said.
@@ -80,8 +80,8 @@ def _reason(row: dict[str, Any]) -> str:
 def _known(path: Path, text: str) -> dict[str, Any]:
     """The entries of the file."""
     try:
-        found: Any = toml_files.tables(text)
-    except toml_files.BrokenFile as broken:
+        found: Any = user_files.tables(text)
+    except user_files.BrokenFile as broken:
         raise InvalidSettings(f"{path}:{broken.line}", broken.fault, broken.fix) from None
     for key in _head(path, found):
         found = found.get(key, {}) if isinstance(found, dict) else {}

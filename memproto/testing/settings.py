@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.errors import InvalidSettings
-from memproto.testing import package_files, settings_keys, toml_files, vitals, waiver_entries
+from memproto.testing import package_files, settings_keys, user_files, vitals, waiver_entries
 from memproto.testing.settings_lines import line_of
 from memproto.testing.waiver_entries import Entry
 
@@ -170,8 +170,8 @@ def _layers(path: Path, target: str) -> list[_Layer]:
 
 def _table(path: Path) -> dict[str, Any]:
     try:
-        data: Any = toml_files.tables(_text(path))
-    except toml_files.BrokenFile as broken:
+        data: Any = user_files.tables(_text(path))
+    except user_files.BrokenFile as broken:
         place = f"{_shown(path)}:{broken.line}"
         raise InvalidSettings(place, broken.fault, broken.fix) from None
     if path.name == "pyproject.toml" or "tool" in data:
@@ -183,7 +183,7 @@ def _table(path: Path) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    return toml_files.decoded(path.read_bytes())
+    return user_files.decoded(path.read_bytes())
 
 
 def _layer(path: Path, above: tuple[str, ...], table: dict[str, Any]) -> _Layer:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto import spec
-from memproto.testing import toml_files
+from memproto.testing import user_files
 from memproto.testing.context import EXAMPLES
 from memproto.testing.settings_lines import line_of
 
@@ -119,9 +119,9 @@ def from_file(path: Path, shown: str) -> dict[str, Entry]:
     """
     data = path.read_bytes()
     try:
-        text = toml_files.decoded(data)
-        table = toml_files.tables(text)
-    except toml_files.BrokenFile as broken:
+        text = user_files.decoded(data)
+        table = user_files.tables(text)
+    except user_files.BrokenFile as broken:
         return {f"file {shown}": Entry("", broken, f"{shown}:{broken.line}", "")}
     return from_table(table, shown, text)
 
@@ -136,7 +136,7 @@ def from_table(
 def judged(entry: Entry, today: dt.date) -> tuple[Waiver | None, list[Fault]]:
     """The waiver that the entry is, or all that is wrong with it."""
     if not entry.id:
-        broken: toml_files.BrokenFile = entry.value
+        broken: user_files.BrokenFile = entry.value
         return None, [Fault("", "malformed", f"{entry.file}: {broken.fault}", broken.fix)]
     known = spec.requirements()
     if entry.id not in known:
