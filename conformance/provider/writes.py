@@ -292,7 +292,7 @@ def _comes_back(run: Run, fact: Fact, home: Path | None) -> bool:
 def _say_lost(run: Run, fact: Fact, what: str) -> NoReturn:
     run.violated(
         f"{run.hook('mirror')} raises where it does not store",
-        f"it returned for {what} and {fact.query!r} does not bring the text back, "
+        f"it returned for {what} and neither {fact.query!r} nor its own words bring it back, "
         "while a single short text does come back",
     )
 
