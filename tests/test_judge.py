@@ -11,7 +11,7 @@ from memproto.testing.contact import Contact, Order
 from memproto.testing.hostprobes import raising
 from memproto.testing.judge import Judge, judge
 from memproto.testing.outcomes import Outcome
-from memproto.testing.process import Answer, ChildDidNotStart
+from memproto.testing.replies import Answer, ChildDidNotStart
 from memproto.testing.subject import HookLate
 from tests.kit_runs import ROOT, write
 

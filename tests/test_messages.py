@@ -12,7 +12,7 @@ from memproto.report import message
 from memproto.testing import findings, wire
 from memproto.testing.contact import Order
 from memproto.testing.outcomes import Outcome, Result
-from memproto.testing.process import Answer
+from memproto.testing.replies import Answer
 
 #: Of what `plain` gives: no value of a provider can make an answer longer than a line may be.
 BOUND = 5_000

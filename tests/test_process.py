@@ -7,7 +7,8 @@ import psutil
 import pytest
 
 from memproto.testing import process, sandbox, vitals
-from memproto.testing.process import ChildDidNotStart, ChildProcess
+from memproto.testing.process import ChildProcess
+from memproto.testing.replies import ChildDidNotStart
 
 #: Budgets of 20 s become 2 s, and the 20 s of silence 2 s too.
 SCALE = 0.1

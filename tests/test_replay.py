@@ -11,7 +11,7 @@ from memproto.testing import calls, replay_text, replays, story, withheld
 from memproto.testing.contact import Contact, Order
 from memproto.testing.facts import Fact
 from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
-from memproto.testing.process import Answer
+from memproto.testing.replies import Answer
 from memproto.testing.settings import Settings
 from memproto.testing.story import Call, Look, Sight
 from tests.kit_runs import ROOT

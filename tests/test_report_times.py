@@ -8,7 +8,7 @@ from memproto.report import times
 from memproto.testing import findings, spread
 from memproto.testing.contact import Order
 from memproto.testing.outcomes import Outcome, Result
-from memproto.testing.process import Answer
+from memproto.testing.replies import Answer
 
 
 def passed(requirement_id, operation, *took_s):

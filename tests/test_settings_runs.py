@@ -11,7 +11,7 @@ from memproto.testing.caches import Caches
 from memproto.testing.contact import Contact, Order
 from memproto.testing.judge import Judge, judge
 from memproto.testing.outcomes import Outcome
-from memproto.testing.process import Answer
+from memproto.testing.replies import Answer
 from memproto.testing.settings import Settings
 from tests.kit_runs import ROOT, kit, write
 

@@ -3,7 +3,8 @@
 import dataclasses
 import time
 
-from memproto.testing.process import Answer, ChildProcess
+from memproto.testing.process import ChildProcess
+from memproto.testing.replies import Answer
 
 #: A process in which a check left threads is watched for so long after that check.
 LINGER_S = 3.0

@@ -14,7 +14,8 @@ from memproto.testing import findings, functions, incidents, sandbox, vitals
 from memproto.testing.caches import Caches
 from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import Outcome, Result
-from memproto.testing.process import Answer, ChildDidNotStart, ChildProcess
+from memproto.testing.process import ChildProcess
+from memproto.testing.replies import Answer, ChildDidNotStart
 
 #: How long a child may take for anything but a check.
 OTHER_COMMANDS_S = 90.0

@@ -165,7 +165,7 @@ def close(*descriptors: int) -> None:
 
 
 def ending(code: int) -> str:
-    """How a process ended, by its exit code as `Copy.poll` tells it."""
+    """How a kit child ended: by `Copy.poll`, or `wire.CUT_OFF` for one that still runs."""
     if code == wire.CUT_OFF:
         return "it closed file descriptors that it had not opened"
     if code == UNSEEN:

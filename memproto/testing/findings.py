@@ -7,7 +7,7 @@ from memproto.operations import Binding, hook_name
 from memproto.testing import incidents, spread
 from memproto.testing.booking import failing
 from memproto.testing.outcomes import Outcome, Result
-from memproto.testing.process import Answer
+from memproto.testing.replies import Answer
 
 
 def results(answer: Answer, requirement_id: str) -> list[Result]:

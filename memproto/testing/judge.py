@@ -27,7 +27,7 @@ from memproto.testing import (
 from memproto.testing.children import OTHER_COMMANDS_S, CannotServe, Children
 from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import Outcome, Result
-from memproto.testing.process import Answer
+from memproto.testing.replies import Answer
 
 #: How long threads of a check may take to end by themselves; less, once some did not.
 _GRACE_S, _GRACE_AGAIN_S = 0.2, 0.05

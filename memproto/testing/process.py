@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from memproto import spec
 from memproto.testing import (
@@ -23,6 +23,7 @@ from memproto.testing import (
     vitals,
     wire,
 )
+from memproto.testing.replies import Answer, ChildDidNotStart, Fate
 
 _CHILD = "memproto.testing.child"
 
@@ -37,45 +38,6 @@ _TICK_S = 0.05
 
 #: So much of what a child prints is kept.
 _KEPT_OUTPUT = 4_000
-
-Fate = Literal["answered", "died", "late", "froze", "grew", "overdue"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Answer:
-    """
-    What came of one command.
-
-    Attributes:
-        fate: answered; died (the process is gone); late (a hook passed its budget); froze (the
-            interpreter stood still); grew (it held too much memory); overdue (the command took
-            too long, and no hook did).
-        data: The child's answer, for `answered`.
-        operation: The hook that was running, else "".
-        budget_s: That hook's budget.
-        took_s: How long the command, or the hook, had been running.
-        stack: The author's frames at that moment, innermost first.
-        ending: How the process ended: "exit code 3", "signal SIGSEGV"; what it held, for `grew`.
-        opened: The configs of the instances that were opened, where they are to be cleaned up.
-        spent: How many hook calls were made, where there is a limit to them.
-        told: The calls that were made, where they are told; see `memproto.testing.story`.
-
-    """
-
-    fate: Fate
-    data: dict[str, Any] = dataclasses.field(default_factory=dict)
-    operation: str = ""
-    budget_s: float = 0.0
-    took_s: float = 0.0
-    stack: tuple[str, ...] = ()
-    ending: str = ""
-    opened: tuple[dict[str, Any], ...] = ()
-    spent: int = 0
-    told: tuple[dict[str, Any], ...] = ()
-
-
-class ChildDidNotStart(Exception):
-    """The child ended, or could not be run, before any code of the target: a fault of the kit."""
 
 
 @dataclasses.dataclass
@@ -127,8 +89,10 @@ class ChildProcess:
         self._excused_s = 0.0
         self._pending = bytearray()
         self._printed = bytearray()
-        self._active, self._stuck_s = 0.0, _STUCK_S
-        self._has_started = self._is_cut_off = False
+        self._active = 0.0
+        self._stuck_s = _STUCK_S
+        self._has_started = False
+        self._is_cut_off = False
         self._process, *ends = self._start(root, environment, side)
         self._commands, self._results, self._output = ends
         self._listened = [self._results, self._output]
@@ -185,8 +149,9 @@ class ChildProcess:
         # Imports take their time on any scale; on a slower machine a check waits for longer.
         scale = 1.0 if command.get("do") == "load" else self._scale
         self._stuck_s = _STUCK_S * scale * command.get("context", {}).get("slowdown", 1.0)
-        answer, opened = self._follow(command, budget_s), tuple(self._opened)
-        return dataclasses.replace(answer, opened=opened, told=(*self._told,), spent=self._spent)
+        answer = self._follow(command, budget_s)
+        opened, told = tuple(self._opened), tuple(self._told)
+        return dataclasses.replace(answer, opened=opened, told=told, spent=self._spent)
 
     def _follow(self, command: dict[str, Any], budget_s: float) -> Answer:
         self._pulse.beat()

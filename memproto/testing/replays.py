@@ -10,7 +10,7 @@ from memproto import spec
 from memproto.testing import replay_text, sandbox, story, withheld
 from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
-from memproto.testing.process import Answer
+from memproto.testing.replies import Answer
 from memproto.testing.story import Call, Sight, Story
 
 #: How long a script is made shorter.

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from memproto import spec
 from memproto.operations import Binding, hook_name
 from memproto.testing.outcomes import Result
-from memproto.testing.process import Answer
+from memproto.testing.replies import Answer
 from memproto.testing.subject import HookLate
 
 #: Values that many calls return: one of them says nothing unless it is all that was observed.
