@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from memproto.testing import routes
+from memproto.testing import losses, routes
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.extended import needs_extension
 from memproto.testing.facts import Fact
@@ -74,12 +74,12 @@ def a_copy_of_what_is_listed_is_enough(run: Run) -> None:
             run.plant(subject, fact, route)
     # The process that makes the backup runs no session.
     kept = _paths(_listed(run))
-    back = {route: fact for route, fact in facts.items() if run.reopened_brings_back(fact)}
+    back = {route: fact for route, fact in facts.items() if losses.is_stored(run, fact)}
     if not back:
         raise Untestable("nothing of what was planted came back before the backup was made")
     home = _restored(run, [*kept, *_of_the_operator(run)])
     for route, fact in back.items():
-        if not run.reopened_brings_back(fact, home):
+        if not losses.is_stored(run, fact, home):
             run.violated(
                 "everything that was stored, recalled from a copy of the home and of what "
                 f"{run.hook('backup')} lists",
@@ -127,7 +127,7 @@ def _at_the_old_place(run: Run, home: Path, fact: Fact) -> str:
     if home == run.home:
         return ""
     shutil.copytree(home, run.home, symlinks=True, dirs_exist_ok=True)
-    is_back = run.reopened_brings_back(fact)
+    is_back = losses.is_stored(run, fact)
     return "; copied to the directory where the home was, it did" if is_back else ""
 
 

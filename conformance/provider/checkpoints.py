@@ -2,7 +2,7 @@
 
 import copy
 
-from memproto.testing import snapshots
+from memproto.testing import losses, snapshots
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.extended import needs_extension
 from memproto.testing.facts import Fact
@@ -50,7 +50,7 @@ def _stored(subject: Subject, messages: Messages, count: int) -> bool:
 
 
 def _all_come_back(run: Run, facts: list[Fact], which: str) -> None:
-    if lost := run.lost(facts):
+    if lost := losses.lost(run, facts):
         if run.binding == "hermes" and "checkpoint" not in run.context.declares.get(
             "extensions", []
         ):
@@ -95,6 +95,6 @@ def a_refusal_is_not_for_ever(run: Run) -> None:
                 "an ordinary conversation stored after a compression that was refused",
                 f"{run.hook('compress')} refused it too",
             )
-    if run.lost(before):
+    if losses.lost(run, before):
         raise Untestable("what was compressed before the refusal did not come back either")
     _all_come_back(run, after, "after a compression that was refused")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from memproto.testing import routes
+from memproto.testing import losses, routes
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -177,7 +177,7 @@ def _store(run: Run, subject: Subject, fact: Fact, route: str) -> None:
 
 
 def _all_come_back(run: Run, home: Path | None, facts: dict[Fact, str], asked: str) -> None:
-    for fact in run.lost(list(facts), home):
+    for fact in losses.lost(run, list(facts), home):
         raise _Lost(f"{fact.text!r}, stored {facts[fact]}, did not come back {asked}")
 
 

@@ -3,7 +3,7 @@
 import copy
 
 from memproto.errors import Unavailable
-from memproto.testing import routes, snapshots
+from memproto.testing import losses, routes, snapshots
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -63,7 +63,7 @@ def compression_leaves_what_was_stored(run: Run) -> None:
     for fact in (before, between):
         with run.session() as subject:
             run.plant(subject, fact, route)
-    if not all(run.reopened_brings_back(fact) for fact in (before, between)):
+    if not all(losses.is_stored(run, fact) for fact in (before, between)):
         raise Untestable("two stored facts did not come back without a compression either")
     with run.session() as subject:
         run.plant(subject, during, route)
@@ -72,7 +72,7 @@ def compression_leaves_what_was_stored(run: Run) -> None:
         _compress(subject, told, 2)
     stored = {"an earlier session": before, "the compressed session": during}
     for when, fact in {**stored, "it after its first compression": since}.items():
-        if not run.reopened_brings_back(fact):
+        if not losses.is_stored(run, fact):
             run.violated(
                 f"what was stored before {run.hook('compress')}, recalled after a new start",
                 f"{fact.text!r}, stored in {when}, did not come back after a compression",

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memproto.testing import routes
+from memproto.testing import losses, routes
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -33,7 +33,7 @@ def hooks_work_where_a_loop_runs(run: Run) -> None:
     for operation, failure in raised.items():
         _judge_raised_in_a_loop(run, operation, failure)
     for route, fact in planted.items():
-        if _STORES[route] not in raised and not run.reopened_brings_back(fact):
+        if _STORES[route] not in raised and not losses.is_stored(run, fact):
             _judge_lost_in_a_loop(run, route)
 
 
@@ -114,7 +114,7 @@ def _judge_lost_in_a_loop(run: Run, route: str) -> None:
     fact = run.facts.new()
     with run.session() as subject:
         run.plant(subject, fact, route)
-    if not run.reopened_brings_back(fact):
+    if not losses.is_stored(run, fact):
         raise Untestable(f"nothing stored through {route} comes back, with a loop or without")
     operation = _STORES[route]
     run.violated(
@@ -201,10 +201,10 @@ def _judge_raised_beside(
 
 
 def _all_come_back(run: Run, route: str, accepted: list[Fact]) -> None:
-    lost = run.lost(accepted)
+    lost = losses.lost(run, accepted)
     if not lost:
         return
-    if run.lost(_written(run, route, _alone)):
+    if losses.lost(run, _written(run, route, _alone)):
         hook = run.hook(_STORES[route])
         raise Untestable(f"what {hook} accepts on another thread is lost without a recall as well")
     run.violated(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memproto.errors import WriteRefused
-from memproto.testing import mirrored, routes
+from memproto.testing import losses, mirrored, routes
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -103,7 +103,7 @@ def _parts_lost(run: Run, route: str, home: Path, patterns: dict[str, str]) -> d
             what: fact
             for what, (_, facts) in owed.items()
             for fact in facts
-            if not run.brings_back(again, fact)
+            if not losses.is_shown(run, again, fact)
         }
 
 
@@ -225,5 +225,5 @@ def _after(run: Run, route: str, home: Path, burdens: list[str]) -> tuple[str, F
         # The last turn of a session has a rule of its own, MP-TURN-003.
         routes.accepts(subject, route, run.facts.new().text)
     with run.session(home, limits=_WIDE) as again:
-        lost = owed and not run.brings_back(again, fact)
+        lost = owed and not losses.is_shown(run, again, fact)
     return "accepted" if all(taken) else "refused", fact if lost else None

@@ -3,7 +3,7 @@
 import functools
 from typing import Any
 
-from memproto.testing import routes, tenants, texts
+from memproto.testing import losses, routes, tenants, texts
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.extended import needs_extension
 from memproto.testing.facts import Fact
@@ -55,7 +55,7 @@ def a_delegation_leaves_the_session(run: Run) -> None:
         _tell(subject, "Berths 4 and 7 are free.", f"{session}-child")
         run.plant(subject, after, route)
     for fact, when in ((before, "before"), (after, "after")):
-        if not run.reopened_brings_back(fact):
+        if not losses.is_stored(run, fact):
             _is_kept_without(run, route)
             run.violated(
                 f"what was stored {when} {run.hook('delegation')}, recalled after a new start",
@@ -69,7 +69,7 @@ def _is_kept_without(run: Run, route: str) -> None:
         facts = run.facts.several(2)
         for fact in facts:
             run.plant(subject, fact, route)
-    if run.lost(facts):
+    if losses.lost(run, facts):
         raise Untestable("two stored facts do not come back without a delegation either")
 
 

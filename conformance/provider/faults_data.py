@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable
 from typing import NoReturn
 
-from memproto.testing import routes, tally
+from memproto.testing import losses, routes, tally
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.faults import modes
@@ -76,10 +76,12 @@ def _comes_back(run: Run) -> None:
         subject = bench.open()
         accepted = _written(bench, subject, route, modes.forward)
         run.close(subject)
-        lost = run.lost(list(accepted.values()))
+        lost = losses.lost(run, list(accepted.values()))
         if lost:
-            _given_time(run, lambda session: all(run.brings_back(session, fact) for fact in lost))
-            lost = run.lost(lost)
+            _given_time(
+                run, lambda session: all(losses.is_shown(run, session, fact) for fact in lost)
+            )
+            lost = losses.lost(run, lost)
         if lost:
             ways = ", ".join(said for said, fact in accepted.items() if fact in lost)
             run.violated(
@@ -228,7 +230,7 @@ def a_backend_that_works_again_is_used_again(run: Run) -> None:
         fact = run.facts.new()
         _is_so_again(run, routes.OPERATIONS[route], lambda: accepts(subject, fact, route))
         run.close(subject)
-        if not run.reopened_brings_back(fact):
+        if not losses.is_stored(run, fact):
             _is_not(run, routes.OPERATIONS[route], "what it accepted then did not come back")
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memproto.testing import repeating, routes, tenants, watchers
+from memproto.testing import losses, repeating, routes, tenants, watchers
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -135,7 +135,7 @@ def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> str:
         with run.session(tenant.home, tenant.session, **tenant.config) as subject:
             routes.plant(subject, fact, route)
         with run.session(tenant.home, tenant.session, **tenant.config) as again:
-            came_back = run.brings_back(again, fact)
+            came_back = losses.is_shown(run, again, fact)
     except HookRaised as failure:
         if failure.ends_process or isinstance(failure, Untestable):
             raise

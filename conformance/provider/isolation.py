@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from memproto.testing import routes, watchers
+from memproto.testing import losses, routes, watchers
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -218,7 +218,7 @@ def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
         observed = f"{run.hook(failure.operation)} raised {show(failure.error)}"
         _violated(run, observed, which)
     run.close(subject)
-    kept = [run.reopened_brings_back(fact) for fact in (first, second)]
+    kept = [losses.is_stored(run, fact) for fact in (first, second)]
     if kept[0] and not kept[1]:
         _violated(run, "what was stored after it is not recalled, what was stored before is", which)
     if not kept[0]:

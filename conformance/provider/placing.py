@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from memproto.testing import routes, sandbox
+from memproto.testing import losses, routes, sandbox
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -41,7 +41,7 @@ def what_is_stored_lies_below_the_home(run: Run) -> None:
         if not any(path.is_relative_to(place) for place in allowed) and _holds(path, facts):
             run.violated("stored text only below the given home", f"it is in {_shown(run, path)}")
     run.needs_route("turns", "writes", "tools")
-    if not any(run.reopened_brings_back(fact) for fact in facts):
+    if not any(losses.is_stored(run, fact) for fact in facts):
         raise Untestable("nothing of what was planted comes back")
 
 

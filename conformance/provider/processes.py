@@ -3,7 +3,7 @@
 import signal
 from typing import Any
 
-from memproto.testing import tally
+from memproto.testing import losses, tally
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.ending import EXIT_S, Ended, HostProcess
 from memproto.testing.ending_process import EXIT_CODE, TERMINATED
@@ -121,7 +121,7 @@ def shutdown_may_come_when_the_interpreter_ends(run: Run) -> None:
         run.violated(f"shutdown returns, {how}", ended.ending, operation="close")
     fact = run.facts.new()
     _host(run, "at_exit", [fact], route=_route(run)).end()
-    if not run.reopened_brings_back(fact):
+    if not losses.is_stored(run, fact):
         _needs_return(run)
         run.violated(f"what was accepted is stored, {how}", f"{fact.text!r} did not come back")
 
@@ -136,7 +136,7 @@ def _needs_return(run: Run, count: int = 1) -> None:
     """
     facts = run.facts.several(count)
     ended = _host(run, "plain", facts, route=_route(run)).end()
-    if ended.code != 0 or run.lost(facts):
+    if ended.code != 0 or losses.lost(run, facts):
         reason = "what a process stores that is shut down before it ends does not come back either"
         raise Untestable(f"{reason}; see MP-TURN-001 and MP-PROC-001")
 
@@ -158,7 +158,7 @@ def an_interrupt_loses_nothing_that_was_accepted(run: Run) -> None:
         _lived(_host(run, "interrupted", facts, route=_route(run), points=[_NEVER]).end(), "closed")
         expected = f"the hooks work and shutdown returns, {how}"
         run.violated(expected, ended.trouble or ended.ending, operation="close")
-    lost = run.lost(facts)
+    lost = losses.lost(run, facts)
     if lost:
         _needs_return(run, len(facts))
         observed = f"{lost[0].text!r} did not come back"
@@ -170,11 +170,11 @@ def what_was_stored_survives_a_kill(run: Run) -> None:
     facts, others = run.facts.several(3), run.facts.several(2)
     route = _route(run)
     _lived(_host(run, "plain", facts, route=route).end(), "closed")
-    if run.lost(facts):
+    if losses.lost(run, facts):
         raise Untestable("what another process stored did not come back")
     for part in _PARTS[run.context.profile]:
         _lived(_host(run, "killed", others, route=route, part=part).end(), "opened")
-        if lost := run.lost(facts):
+        if lost := losses.lost(run, facts):
             run.violated(
                 "what an earlier session had stored is recalled after a process was killed"
                 " in the middle of a write",
@@ -203,7 +203,7 @@ def two_processes_lose_none_of_each_others_writes(run: Run) -> None:
         for number, fact in enumerate(part)
         if f"stored {number}" in end.marks
     ]
-    lost = run.lost(accepted)
+    lost = losses.lost(run, accepted)
     if lost:
         _needs_return(run, len(accepted))
         run.violated(
@@ -260,7 +260,7 @@ def a_fork_costs_the_session_nothing(run: Run) -> None:
 def _keeps_both(run: Run, facts: list[Fact], how: str) -> None:
     """What was stored before the fork and after it is stored, and neither of them twice."""
     run.needs_route("turns", "writes")
-    if lost := run.lost(facts):
+    if lost := losses.lost(run, facts):
         _needs_return(run, len(facts))
         run.violated(f"what was accepted is recalled, {how}", f"{lost[0].text!r} did not come back")
     before, after = (tally.times(run, fact) for fact in facts)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from memproto.testing import entries, routes, texts
+from memproto.testing import entries, losses, routes, texts
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.extended import needs_extension
 from memproto.testing.facts import Fact
@@ -36,7 +36,7 @@ def a_turn_with_an_id_comes_back(run: Run) -> None:
         with run.session(session=key) as subject:
             for fact in facts:
                 entries.record(subject, entries.turn(key, fact.text))
-        if lost := run.lost(facts):
+        if lost := losses.lost(run, facts):
             run.violated(
                 f"each of {count} turns that record() accepted, recalled after a new start",
                 f"{len(lost)} did not come back: {lost[0].text!r}",

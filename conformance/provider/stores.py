@@ -1,6 +1,6 @@
 """Chapter 83: stores in files that are locked, full, read-only or damaged."""
 
-from memproto.testing import storedamage, storefaults, storefiles
+from memproto.testing import losses, storedamage, storefaults, storefiles
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -37,7 +37,7 @@ def what_a_locked_store_accepts_is_not_lost(run: Run) -> None:
 
 def _is_kept(run: Run, facts: list[Fact], expected: str) -> None:
     """What is owed is recalled in a later session, once the store is well."""
-    if lost := run.lost(facts):
+    if lost := losses.lost(run, facts):
         storefiles.needs_return(run, len(facts))
         observed = f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}"
         run.violated(expected, observed, operation=storefiles.storing(run))

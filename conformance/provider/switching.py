@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memproto.testing import routes, snapshots, switches, tenants
+from memproto.testing import losses, routes, snapshots, switches, tenants
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.extended import needs_extension
 from memproto.testing.facts import Fact
@@ -76,7 +76,7 @@ def an_end_costs_nothing(run: Run) -> None:
             for fact in late:
                 run.plant(subject, fact, route)
             _ended(subject, late if told != "no messages" else [])
-        if lost := run.lost(facts):
+        if lost := losses.lost(run, facts):
             _comes_back_without(run, route)
             run.violated(
                 f"all of {len(facts)} facts recalled after a session was ended with {told}",
@@ -99,7 +99,7 @@ def _comes_back_without(run: Run, route: str) -> None:
     """See that facts stored in a plain session come back: else another rule is at stake."""
     facts = run.facts.several(_TURNS)
     _stored(run, facts, route)
-    if lost := run.lost(facts):
+    if lost := losses.lost(run, facts):
         raise Untestable(f"{lost[0].text!r}, stored in a plain session, did not come back either")
 
 
@@ -155,8 +155,8 @@ def an_end_writes_what_was_accepted(run: Run) -> None:
         for fact in facts:
             run.plant(subject, fact, route)
         _ended(subject, facts)
-        lost = run.lost(facts)
-    if lost and run.lost(lost):
+        lost = losses.lost(run, facts)
+    if lost and losses.lost(run, lost):
         raise Untestable(f"{lost[0].text!r} did not come back after shutdown either")
     if lost:
         run.violated(

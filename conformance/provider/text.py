@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.fence import build_memory_context_block
-from memproto.testing import histories, routes, scripts
+from memproto.testing import histories, losses, routes, scripts
 from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -102,7 +102,7 @@ def _keeps_scripts(run: Run, route: str) -> None:
     try:
         with run.session(home) as subject:
             accepted = [fact for fact in owed if _is_taken(subject, fact, route)]
-        lost = run.lost(accepted, home)
+        lost = losses.lost(run, accepted, home)
     except HookRaised as failure:
         _judge_raised(run, failure)
     if lost:
@@ -183,7 +183,7 @@ def _keeps_characters(run: Run, route: str) -> bool:
     owed = {_lettered(run.facts.new(), text): kind for kind, text in kinds.items()}
     with run.session(home) as subject:
         accepted: list[Fact] = [fact for fact in owed if _is_taken(subject, fact, route)]
-    lost = run.lost(accepted, home)
+    lost = losses.lost(run, accepted, home)
     if lost:
         _plain_ones_come_back(run, route, len(owed))
     for fact, kind in owed.items():
@@ -240,7 +240,7 @@ def _plain_ones_come_back(run: Run, route: str, count: int) -> None:
     facts = run.facts.several(count)
     with run.session(home) as subject:
         accepted = [fact for fact in facts if _is_taken(subject, fact, route)]
-    if not accepted or run.lost(accepted, home):
+    if not accepted or losses.lost(run, accepted, home):
         raise Untestable(f"of {count} plain facts stored through {route} not all came back either")
 
 
@@ -256,7 +256,7 @@ def _assert_lost_each_time(run: Run, route: str, make: Callable[[], Fact]) -> No
         before, odd, after = facts = [run.facts.new(), make(), run.facts.new()]
         with run.session(home) as subject:
             accepted = [fact for fact in facts if _is_taken(subject, fact, route)]
-        lost = run.lost(accepted, home)
+        lost = losses.lost(run, accepted, home)
         if before in lost or after in lost:
             raise Untestable(f"plain facts stored through {route} do not all come back either")
         if odd not in lost:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
-from memproto.testing import routes
+from memproto.testing import losses, routes
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -100,6 +100,9 @@ def _comes_back_elsewhere(run: Run, route: str, fact: Fact) -> None:
                 "what it brings on initialize's thread it does not bring on another",
                 operation="recall",
             )
+    if losses.is_stored(run, fact):
+        # A ranking passes over it, on every thread.
+        return
     _show_that_it_stores(run, route)
     hook = run.hook(_STORES[route])
     observed = "what was stored on initialize's thread comes back, and on another it was lost"

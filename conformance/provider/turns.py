@@ -1,6 +1,6 @@
 """Chapter 50: recorded turns."""
 
-from memproto.testing import routes, texts
+from memproto.testing import losses, routes, texts
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -37,7 +37,7 @@ def _all_of_a_session(run: Run) -> None:
             subject.record(fact.text, "Done.")
         # The last turn of a session has a rule of its own, MP-TURN-003.
         subject.record(*_GOODBYE)
-    lost = [fact for fact in facts if not run.reopened_brings_back(fact)]
+    lost = losses.lost(run, facts)
     if lost:
         run.violated(
             f"each of {_TURNS} turns recalled by a question about it, after a new start",
@@ -63,7 +63,7 @@ def _unusual_ones(run: Run) -> None:
         accepted = [_taken(subject, text) for _, _, text in unusual]
         subject.record(*_GOODBYE)
     owed = {fact: what for (what, fact, _), kept in zip(unusual, accepted, strict=True) if kept}
-    for fact in run.lost(list(owed)):
+    for fact in losses.lost(run, list(owed)):
         _plain_ones(run, len(unusual))
         run.violated(
             f"{run.hook('record')} stores a turn, or raises an error of memproto.errors",
@@ -118,7 +118,7 @@ def _of_sessions_side_by_side(run: Run) -> None:
 
 
 def _all_come_back(run: Run, facts: list[Fact], when: str) -> None:
-    if lost := run.lost(facts):
+    if lost := losses.lost(run, facts):
         run.violated(
             f"each of {len(facts)} turns recalled {when}",
             f"{len(lost)} of {len(facts)} did not come back: {_listed(facts, lost)}",
@@ -168,7 +168,7 @@ def the_last_turn_is_stored(run: Run) -> None:
         for fact in facts:
             run.plant(subject, fact, "turns")
         run.close(subject)
-        if not run.reopened_brings_back(last):
+        if not losses.is_stored(run, last):
             seen = _comes_back_from_the_middle(run, last)
             number = "the only turn" if count == 1 else f"the last of {count} turns"
             run.violated(
@@ -185,7 +185,7 @@ def _comes_back_from_the_middle(run: Run, fact: Fact) -> str:
         run.plant(subject, fact, "turns")
         routes.talk_on(subject)
         run.wait_until(lambda: False, _MOMENT_S)
-    if not run.reopened_brings_back(fact):
+    if not losses.is_stored(run, fact):
         raise Untestable("the last turn did not come back from the middle of a session either")
     return "; recorded again, with time and other turns before shutdown, it did"
 
@@ -196,11 +196,11 @@ def a_resumed_session_keeps_its_turns(run: Run) -> None:
     session = run.session_key()
     early, late = run.facts.several(2)
     _one_turn(run, session, early)
-    if not run.reopened_brings_back(early):
+    if not losses.is_stored(run, early):
         raise Untestable("the turn of the session's first part did not come back")
     _one_turn(run, session, late)
     for fact, part in ((early, "first"), (late, "second")):
-        if not run.reopened_brings_back(fact):
+        if not losses.is_stored(run, fact):
             run.violated(
                 "the turns of both parts of a session that was opened again",
                 f"the turn of the {part} part, {fact.text!r}, did not come back",

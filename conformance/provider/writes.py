@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from memproto.testing import mirrored, routes, texts
+from memproto.testing import losses, mirrored, routes, texts
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.repeating import BETTER_RECALL
@@ -45,7 +45,7 @@ def an_added_text_comes_back(run: Run) -> None:
         for target, fact in facts.items():
             mirrored.write(subject, "add", target, fact.text)
     for target, fact in facts.items():
-        if not run.reopened_brings_back(fact):
+        if not losses.is_stored(run, fact):
             run.violated(
                 f"what was added to {target}, recalled after a new start",
                 f"{fact.text!r} was accepted and did not come back",
@@ -61,7 +61,7 @@ def _side_by_side(run: Run, target: str) -> None:
     with run.session() as one, run.session() as other:
         pairs = zip(facts, (one, other, one, other), strict=True)
         accepted = [fact for fact, subject in pairs if _accepts(subject, target, fact.text)]
-    if lost := run.lost(accepted):
+    if lost := losses.lost(run, accepted):
         run.violated(
             "what was added by two sessions of one home while both were open, recalled later",
             f"{len(lost)} of {len(accepted)} did not come back: {lost[0].text!r}",
@@ -144,7 +144,7 @@ def _replaced(run: Run, target: str, old: Fact, old_text: str) -> None:
     with run.session() as subject:
         mirrored.write(subject, "replace", target, new.text, old_text)
     after = f"a replace in {target} with old_text={old_text!r}"
-    if not run.reopened_brings_back(new):
+    if not losses.is_stored(run, new):
         run.violated(
             f"the new text, {new.text!r}, after {after}", "it did not come back after a new start"
         )
@@ -176,7 +176,7 @@ def _added_beside(run: Run, target: str) -> Fact:
 
 
 def _stays(run: Run, near: Fact, after: str) -> None:
-    if not run.reopened_brings_back(near):
+    if not losses.is_stored(run, near):
         run.violated(
             f"{near.text!r}, which was added, recalled after {after}",
             "it did not come back",
@@ -233,7 +233,7 @@ def _unusual_ones(run: Run, target: str) -> None:
     with run.session(home) as subject:
         accepted = [_accepts(subject, target, text) for _, _, text in unusual]
     for (what, fact, _), kept in zip(unusual, accepted, strict=True):
-        if kept and not _comes_back(run, fact, home):
+        if kept and not losses.is_stored(run, fact, home):
             _expect_a_plain_one(run, target, home)
             _say_lost(run, fact, f"a text {what}")
 
@@ -277,16 +277,8 @@ def _accepted(run: Run, target: str, facts: list[Fact], chars: int) -> list[Fact
 
 
 def _must_come_back(run: Run, fact: Fact, what: str, home: Path | None = None) -> None:
-    if not _comes_back(run, fact, home):
+    if not losses.is_stored(run, fact, home):
         _say_lost(run, fact, what)
-
-
-def _comes_back(run: Run, fact: Fact, home: Path | None) -> bool:
-    """By its question, or by its own words: a weak ranking prefers others to what is stored."""
-    if run.reopened_brings_back(fact, home):
-        return True
-    with run.session(home) as subject:
-        return routes.brings_its_words(subject, fact)
 
 
 def _say_lost(run: Run, fact: Fact, what: str) -> NoReturn:
@@ -306,7 +298,7 @@ def what_a_tool_stored_comes_back(run: Run) -> None:
     fact = run.facts.new()
     with run.session() as subject:
         run.plant(subject, fact, "tools")
-    if not run.reopened_brings_back(fact):
+    if not losses.is_stored(run, fact):
         run.violated(
             "what a tool answered to have stored, recalled after a new start",
             f"{fact.text!r}, stored by a call that reported no error, did not come back",

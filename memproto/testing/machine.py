@@ -13,7 +13,7 @@ from typing import Any
 
 from memproto.lifecycle import life
 from memproto.operations import OPERATIONS
-from memproto.testing import mirrored, routes
+from memproto.testing import losses, mirrored, routes
 from memproto.testing.clauses import Untestable
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -141,7 +141,7 @@ class Machine:
             absent = [f for f in self._owed if not f.is_in(routes.recalled(again, f.query))]
         # Those by themselves, with all the time that is due to them: that an answer belongs to its
         # question, and comes at once, are other rules.
-        return next((f for f in absent if not self._run.reopened_brings_back(f, self._home)), None)
+        return next((f for f in absent if not losses.is_stored(self._run, f, self._home)), None)
 
     # -- the life ---------------------------------------------------------------------------------
 

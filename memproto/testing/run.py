@@ -213,6 +213,15 @@ class Run:
             self.observed["isolates"] = ["session"]
         return "observed" if back_in else "absent"
 
+    def answers_questions(self) -> bool:
+        """Whether something that is stored by a route that is served came back for a question."""
+        if "answers questions" not in self.shared:
+            served = [route for route in routes.ROUTES if self.serves(route)]
+            known = any(self._routes[route] == "observed" for route in served)
+            found = known or any(self.find_out(route) == "observed" for route in served)
+            self.shared["answers questions"] = found
+        return bool(self.shared["answers questions"])
+
     def needs_route(self, *any_of: str) -> str:
         """
         The first of the routes that the provider serves.
@@ -300,15 +309,6 @@ class Run:
         """Whether a new instance on the same home brings the fact back."""
         with self.session(home) as again:
             return self.brings_back(again, fact)
-
-    def lost(self, facts: list[Fact], home: Path | None = None) -> list[Fact]:
-        """
-        Those of the facts that a new instance on the home does not bring back.
-
-        What was stored before is waited for once, and not for each of the facts.
-        Each has an instance of its own: that an answer belongs to its question is another rule.
-        """
-        return [fact for fact in facts if not self.reopened_brings_back(fact, home)]
 
     def settle(self) -> None:
         """Wait by the user's `settle` for what was stored since the last time, if there is one."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from memproto.testing import routes
+from memproto.testing import losses, routes
 from memproto.testing.clauses import NotApplicable, Untestable
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -100,6 +100,6 @@ def needs_return(run: Run, count: int = 0) -> None:
     with run.session() as subject:
         for fact in facts:
             run.plant(subject, fact, route(run))
-    if run.lost(facts):
+    if losses.lost(run, facts):
         reason = "what is stored while the store is well does not come back either"
         raise Untestable(f"{reason}; see MP-TURN-001 and MP-WRITE-001")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memproto.errors import Misconfigured
-from memproto.testing import routes
+from memproto.testing import losses, routes
 from memproto.testing.clauses import NotApplicable, Untestable
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -147,7 +147,8 @@ class Reader:
         lost = []
         for fact in facts:
             with tenant.opened(self._run) as subject:
-                if not self.sees(subject, fact):
+                seen = self.sees(subject, fact) or losses.is_known(self._run, subject, fact)
+                if not seen:
                     lost.append(fact)
         return lost
 

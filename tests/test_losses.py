@@ -1,0 +1,119 @@
+"""A text is lost that recall brings neither for a question nor for its own words."""
+
+import pytest
+
+from memproto.conformance.provider import turns, writes
+from memproto.testing import losses
+from memproto.testing.clauses import Violation
+from memproto.testing.context import Context
+from memproto.testing.run import Run
+from memproto.testing.subject import Watch
+from memproto.testing.tenants import Reader, of
+from memproto.testing.wire import Wire
+from tests.good.hashed import Hashed
+from tests.good.journal import Journal
+
+CROWD = 12
+
+
+class BringsTheLatest(Journal):
+    """Questions bring the text that was stored last; only its own words bring another one."""
+
+    def enrich_turn(self, user_message, messages):
+        if user_message.endswith("?"):
+            return self._entries[-1]["text"] if self._entries else None
+        return super().enrich_turn(user_message, messages)
+
+
+class FindsWholeTextsOnly(Journal):
+    def enrich_turn(self, user_message, messages):
+        return next((e["text"] for e in self._entries if user_message in e["text"]), None)
+
+
+class RepeatsTheQuestion(Journal):
+    """Brings the text that was stored last, below what it was asked."""
+
+    def enrich_turn(self, user_message, messages):
+        found = [entry["text"] for entry in self._entries[-1:]]
+        return "\n".join([f"On {user_message}:", *found]) if found else None
+
+
+class KeepsTheLast(BringsTheLatest):
+    def _save(self):
+        self._entries = self._entries[-1:]
+        super()._save()
+
+
+@pytest.fixture
+def run_of(tmp_path):
+    with (tmp_path / "wire").open("wb") as file:
+        told = Context(
+            routes={"turns": "declared", "writes": "declared", "tools": "absent"},
+            capabilities=Journal().capabilities(),
+        )
+        watch = Watch(Wire(file.fileno()))
+        yield lambda factory: Run(
+            factory, "native", tmp_path / factory.__name__ / "home", watch, told
+        )
+
+
+def crowd(run):
+    """Facts of one session, among which a weak ranking does not find its way."""
+    facts = run.facts.several(CROWD)
+    with run.session() as subject:
+        for fact in facts:
+            run.plant(subject, fact, "turns")
+    return facts
+
+
+@pytest.mark.parametrize("factory", [Journal, Hashed, BringsTheLatest])
+def test_what_is_stored_is_not_lost_whatever_a_ranking_prefers(run_of, factory):
+    run = run_of(factory)
+    assert losses.lost(run, crowd(run)) == []
+
+
+def test_the_ranking_of_this_test_passes_over_some_that_are_stored(run_of):
+    run = run_of(BringsTheLatest)
+    assert sum(run.reopened_brings_back(fact) for fact in crowd(run)) == 1
+
+
+@pytest.mark.parametrize("factory", [RepeatsTheQuestion, KeepsTheLast])
+def test_what_is_lost_is_found_lost_also_where_the_question_is_repeated(run_of, factory):
+    run = run_of(factory)
+    facts = crowd(run)
+    assert losses.lost(run, facts) == facts[:-1]
+
+
+def test_recall_that_finds_whole_texts_only_brings_nothing_back(run_of):
+    run = run_of(FindsWholeTextsOnly)
+    facts = crowd(run)
+    assert losses.lost(run, facts) == facts
+
+
+def test_an_open_instance_tells_the_same_as_a_new_one(run_of):
+    run = run_of(BringsTheLatest)
+    first, *_ = crowd(run)
+    with run.session() as subject:
+        assert not run.brings_back(subject, first)
+        assert losses.is_shown(run, subject, first)
+        assert not losses.is_shown(run, subject, run.facts.new())
+
+
+def test_a_tenant_lacks_what_its_own_words_do_not_bring(run_of):
+    run = run_of(BringsTheLatest)
+    owner = of(run, "user", "ida")
+    first, *_ = crowd(run)
+    assert Reader(run).lacks(owner, [first]) == []
+    never = run.facts.new()
+    assert Reader(run).lacks(owner, [never]) == [never]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [turns.every_turn_comes_back, turns.the_last_turn_is_stored, writes.an_added_text_comes_back],
+)
+def test_a_weak_ranking_breaks_no_rule_on_storing(run_of, check):
+    check(run_of(Hashed))
+    check(run_of(BringsTheLatest))
+    with pytest.raises(Violation, match="did not come back"):
+        check(run_of(FindsWholeTextsOnly))
