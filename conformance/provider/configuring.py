@@ -111,7 +111,7 @@ def _difference(first: Any, second: Any) -> str:
     return f"{show(pair[0])}, then {show(pair[1])}: they differ"
 
 
-@check("MP-CONF-004")
+@check("MP-CONF-004", session=False)
 def every_choice_and_default_is_saved(run: Run) -> None:
     saving(run)
     # The first on the empty home, the others on what those before left.
@@ -128,7 +128,7 @@ def every_choice_and_default_is_saved(run: Run) -> None:
 _KEPT = "each answer that was saved, in a file from which the next session reads it"
 
 
-@check("MP-CONF-005")
+@check("MP-CONF-005", session=False)
 def what_was_saved_is_kept(run: Run) -> None:
     subject = saving(run)
     questions = read_questions(run)
@@ -182,7 +182,7 @@ def _makes_no_difference(
     return left[0] == left[1]
 
 
-@check("MP-CONF-006")
+@check("MP-CONF-006", session=False)
 def answers_are_saved_below_the_home(run: Run) -> None:
     subject = saving(run)
     values, words = worded(run, read_questions(run))

@@ -86,7 +86,7 @@ def _starts_on(run: Run, values: Answers, kind: str, query: str = "") -> None:
 _OF_OTHERS = {"config.yaml": "display:\n  skin: velorica\n", ".env": "VELORICA_KEY=marrowgate\n"}
 
 
-@check("MP-CONF-008")
+@check("MP-CONF-008", session="native")
 def saving_keeps_what_is_there(run: Run) -> None:
     saving(run)
     owed: Untestable | NotApplicable | None = None
@@ -101,6 +101,8 @@ def saving_keeps_what_is_there(run: Run) -> None:
 
 
 def _stored_is_kept(run: Run) -> None:
+    if run.context.no_session:
+        raise Untestable(run.context.no_session)
     route = run.needs_route("turns", "writes", "tools")
     fact = run.facts.new()
     with run.session() as subject:
@@ -149,7 +151,7 @@ def _written_beside(path: Path, text: str) -> None:
         path.write_text(f"{before}{joint}{text}", "utf-8")
 
 
-@check("MP-CONF-009")
+@check("MP-CONF-009", session=False)
 def saving_a_part_keeps_the_rest(run: Run) -> None:
     subject = saving(run)
     values, words = worded(run, read_questions(run))
@@ -170,7 +172,7 @@ def saving_a_part_keeps_the_rest(run: Run) -> None:
         )
 
 
-@check("MP-CONF-010")
+@check("MP-CONF-010", session=False)
 def a_secret_is_not_left_for_others_to_read(run: Run) -> None:
     saving(run)
     questions = read_questions(run)
@@ -207,7 +209,7 @@ _LOCALE_C = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE
 _LETTERS = "\u043c\u043e\u0440\u0435\u6e2f\u03b8"
 
 
-@check("MP-CONF-011", environment=_LOCALE_C)
+@check("MP-CONF-011", environment=_LOCALE_C, session=False)
 def answers_are_kept_in_every_locale(run: Run) -> None:
     subject = saving(run)
     encoding = locale.getpreferredencoding(False)

@@ -8,10 +8,10 @@ from typing import Any
 from memproto.adapters.hermes_base import RESERVED_TOOLS
 from memproto.adapters.hermes_hooks import bare_schemas
 from memproto.testing import toolcalls
-from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.extended import needs_extension
 from memproto.testing.run import Run
-from memproto.testing.subject import Subject
+from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.wire import show
 
 #: What each model API takes as a name.
@@ -35,17 +35,43 @@ _MOVES = frozenset({"import", "export", "migrate", "sync"})
 
 
 def _schemas(run: Run) -> list[Any]:
-    """What `get_tool_schemas` gives in a session, each item without a wrapping."""
-    if run.binding == "native":
-        needs_extension(run, "tools")
-    run.needs_hook("tools")
-    with run.session() as subject:
-        schemas = bare_schemas(subject.tools())
+    """What `get_tool_schemas` gives, each item without a wrapping."""
+    schemas = bare_schemas(_read(run, Subject.tools))
     if not isinstance(schemas, list | tuple):
         _wrong(run, f"{run.hook('tools')}() gave {show(schemas, 120)}")
     if not schemas:
         raise NotApplicable("the provider offers no tools")
     return list(schemas)
+
+
+def _read(run: Run, read: Callable[[Subject], Any]) -> Any:
+    """What `read` gives in a session; before one where none can be opened."""
+    if run.binding == "native":
+        needs_extension(run, "tools")
+    run.needs_hook("tools")
+    if run.context.no_session:
+        return _before_a_session(run, read)
+    with run.session() as subject:
+        return read(subject)
+
+
+def _before_a_session(run: Run, read: Callable[[Subject], Any]) -> list[Any]:
+    """
+    What a Hermes provider lists already, as its host reads it before the start.
+
+    Raises:
+        Untestable: It lists nothing, or not without its configuration.
+
+    """
+    try:
+        listed = read(run.provider())
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        listed = None
+    if isinstance(listed, list | tuple) and listed:
+        return list(listed)
+    raise Untestable(run.context.no_session)
 
 
 def _wrong(run: Run, told: str) -> None:
@@ -71,7 +97,7 @@ def _name(item: Any) -> Any:
 # -- the shape -------------------------------------------------------------------------------------
 
 
-@check("MP-TOOL-002")
+@check("MP-TOOL-002", session="native")
 def each_schema_has_the_shape_of_a_function(run: Run) -> None:
     for number, item in enumerate(_schemas(run), 1):
         if fault := _misshapen(item):
@@ -91,7 +117,7 @@ def _misshapen(item: Any) -> str:
     return "" if kind == "object" else f"has parameters of type {kind!r}"
 
 
-@check("MP-TOOL-003")
+@check("MP-TOOL-003", session="native")
 def each_schema_is_in_the_portable_subset(run: Run) -> None:
     _report(run, _unportable, "a schema that every model API takes")
 
@@ -161,7 +187,7 @@ def _inner(where: str, schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield from ((where, one) for one in (options if isinstance(options, list) else ()))
 
 
-@check("MP-TOOL-004")
+@check("MP-TOOL-004", session="native")
 def each_schema_avoids_what_some_apis_refuse(run: Run) -> None:
     _report(run, _narrow, "a schema as in tool-schema.schema.json, with one type for an argument")
 
@@ -192,7 +218,7 @@ def _narrow_at(where: str, schema: Any) -> Iterator[str]:
 # -- names -----------------------------------------------------------------------------------------
 
 
-@check("MP-TOOL-005")
+@check("MP-TOOL-005", session="native")
 def no_two_tools_have_one_name(run: Run) -> None:
     names = [item["name"] for item in _sound(run)]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -200,7 +226,7 @@ def no_two_tools_have_one_name(run: Run) -> None:
         run.violated("a name of its own for each tool", told)
 
 
-@check("MP-TOOL-006")
+@check("MP-TOOL-006", session="native")
 def no_tool_has_a_name_of_the_host(run: Run) -> None:
     if taken := sorted(RESERVED_TOOLS.intersection(item["name"] for item in _sound(run))):
         told = f"{', '.join(taken)}: the host leaves it out and calls its own"
@@ -242,7 +268,7 @@ def _names(subject: Subject) -> set[str]:
 # -- whose memory, and the wrapping ----------------------------------------------------------------
 
 
-@check("MP-TOOL-012")
+@check("MP-TOOL-012", session="native")
 def no_tool_lets_the_model_choose_whose_memory(run: Run) -> None:
     found = [f"{item['name']} has {name!r}" for item in _sound(run) for name in _whose(item)]
     if found:
@@ -260,12 +286,14 @@ def _whose(item: dict[str, Any]) -> Iterator[str]:
             yield name
 
 
-@check("MP-TOOL-015")
+def _as_given(subject: Subject) -> Any:
+    raw = getattr(subject.provider, "wrapped", subject.provider)
+    return subject.call("tools", raw.get_tool_schemas)
+
+
+@check("MP-TOOL-015", session="native")
 def a_schema_is_not_wrapped(run: Run) -> None:
-    run.needs_hook("tools")
-    with run.session() as subject:
-        raw = getattr(subject.provider, "wrapped", subject.provider)
-        schemas = subject.call("tools", raw.get_tool_schemas)
+    schemas = _read(run, _as_given)
     items = list(schemas) if isinstance(schemas, list | tuple) else []
     if not items:
         raise NotApplicable("the provider offers no tools")

@@ -245,6 +245,7 @@ class Children:
                 "configured": order.settings.configures,
                 "caches": self._caches.directories,
                 "backend": order.settings.backend,
+                "no_session": contact.blocked if contact.sessionless else "",
                 "calls_left": self._calls_left(),
             },
         }

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from memproto import spec
+from memproto.operations import Binding
 
 CheckFunction = Callable[[Any], None]
 F = TypeVar("F", bound=CheckFunction)
@@ -65,7 +66,8 @@ class Check:
         environment: Variables that its process is started with; one that has some is its own.
         apart: Which process of its chapter it runs in, for one that looks at what a process does
             only once; "" for the one that the others share.
-        session: Whether it opens one; without, it is decided for an unavailable provider too.
+        session: Whether it opens one, of every provider or of those of one binding; without, it is
+            decided also where none begins.
 
     """
 
@@ -74,8 +76,12 @@ class Check:
     budget_s: float
     linger_s: float
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    session: bool = True
+    session: bool | Binding = True
     apart: str = ""
+
+    def needs_session(self, binding: Binding | None) -> bool:
+        """Whether it opens a session with a provider of the binding."""
+        return self.session in (True, binding)
 
 
 _CHECKS: dict[str, Check] = {}
@@ -87,7 +93,7 @@ def check(
     budget_s: float = 60.0,
     linger_s: float = 0.0,
     environment: Mapping[str, str] | None = None,
-    session: bool = True,
+    session: bool | Binding = True,
     apart: str = "",
 ) -> Callable[[F], F]:
     """

@@ -57,7 +57,7 @@ class Contact:
         origin: Where the target was found.
         results: Those of the gates, and of what was met on the way.
         blocked: Why nothing else can be tested, or "".
-        unavailable: Whether that is because the provider is not available, and for no fault.
+        sessionless: Whether that is because no session begins, while instances can be built.
         capabilities: What the provider declared.
         routes: Route to declared, observed or absent; a missing one is not known.
         deaths: Operation to the number of its hangs and deaths; "" stands for between two hooks.
@@ -70,7 +70,7 @@ class Contact:
     origin: str = ""
     results: list[Result] = dataclasses.field(default_factory=list)
     blocked: str = ""
-    unavailable: bool = False
+    sessionless: bool = False
     capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
     routes: dict[str, str] = dataclasses.field(default_factory=dict)
     deaths: dict[str, int] = dataclasses.field(default_factory=dict)

@@ -27,6 +27,7 @@ class Context:
         backend: Where the address of the backend stands: ["env", variable] or ["config", path of
             keys]; None where the settings do not say.
         configured: Whether the settings give the provider anything that it may need.
+        no_session: Why none can be opened, where checks run that need none; else "".
         calls_left: How many hook calls the settings still allow, or None for any number.
 
     """
@@ -43,4 +44,5 @@ class Context:
     caches: list[str] = dataclasses.field(default_factory=list)
     backend: Sequence[str] | None = None
     configured: bool = False
+    no_session: str = ""
     calls_left: int | None = None

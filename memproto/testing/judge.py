@@ -35,6 +35,9 @@ _GRACE_S, _GRACE_AGAIN_S = 0.2, 0.05
 #: What a gate is for a provider that says that it is not available.
 _LACKING = Outcome.UNTESTABLE
 
+#: Where these fail instances can be built, and no session begins.
+_STARTS = ("MP-INIT-001", "MP-CAP-001")
+
 #: First contact has a process of its own, as each chapter has.
 _FIRST = "first contact"
 
@@ -109,11 +112,11 @@ class Judge:
                 open_result = Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
                 self.contact.results.append(open_result)
             else:
-                self._book_gate(self._decide(requirement, _FIRST))
-        if not self.contact.blocked or self.contact.unavailable:
+                self._book_gate(self._decide(requirement, _FIRST), requirement.id)
+        if not self.contact.blocked or self.contact.sessionless:
             self._survey()
 
-    def _book_gate(self, results: list[Result]) -> None:
+    def _book_gate(self, results: list[Result], gate: str = "") -> None:
         self.contact.results += results
         for result in results:
             if result.outcome not in (Outcome.PASS, Outcome.NOT_APPLICABLE):
@@ -121,13 +124,14 @@ class Judge:
                 name = result.outcome.replace("_", " ")
                 self.contact.blocked = f"needs {result.id} ({name}): {said}"
                 # Where a fault is what stands in the way, the fault is among the results.
-                self.contact.unavailable = results == [result] and result.outcome is _LACKING
+                is_lacking = results == [result] and result.outcome is _LACKING
+                self.contact.sessionless = is_lacking or gate in _STARTS
                 return
 
     def _survey(self) -> None:
         self._children.serve(_FIRST)
         place = self._children.place("survey")
-        command = {"do": "survey", "session": not self.contact.unavailable, **place}
+        command = {"do": "survey", "session": not self.contact.sessionless, **place}
         answer = self._children.ask(command, OTHER_COMMANDS_S)
         self._children.clean()
         found = answer.data.get("survey")
@@ -168,9 +172,11 @@ class Judge:
         return None
 
     def _needs_no_session(self, requirement: spec.Requirement) -> bool:
-        """Whether it is decided although the provider is not available."""
+        """Whether it is decided although no session of the provider begins."""
         check = clauses.checks(requirement.side).get(requirement.id)
-        return self.contact.unavailable and bool(check and not check.session)
+        return self.contact.sessionless and not (
+            check is None or check.needs_session(self.contact.binding)
+        )
 
     def _foreseen(self, requirement: spec.Requirement) -> Result | None:
         check = clauses.checks(requirement.side).get(requirement.id)

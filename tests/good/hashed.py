@@ -19,6 +19,11 @@ class Hashed(Journal):
     name = "hashed"
     most = 3
 
+    def capabilities(self) -> dict[str, Any]:
+        """No basis of recall: there is always a nearest text, for an unrelated question too."""
+        declared = super().capabilities()
+        return {key: value for key, value in declared.items() if key != "recall_basis"}
+
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         asked = _vector(user_message)
         with self._lock:

@@ -44,7 +44,9 @@ class Ledger:
 
     def _create(self) -> None:
         with self._opened(self.writing_s) as database:
-            database.execute("PRAGMA journal_mode = WAL")
+            with contextlib.suppress(sqlite3.OperationalError):
+                # For this SQLite waits for nobody: the process beside it is changing it just now.
+                database.execute("PRAGMA journal_mode = WAL")
             database.execute(_TABLE)
 
     def capabilities(self) -> dict[str, Any]:
