@@ -149,11 +149,18 @@ def _incident(failure: HookRaised | HookLate, run: Any, fallback: str) -> Result
         observed = f"it returned after {failure.took_s:.1f} s"
         return Result(broken.id, failing(broken), expected, observed, _where(run, operation))
     broken = spec.requirement(incidents.RAISED.get(operation, fallback))
+    if operation == "compress" and _has_checkpoint(run):
+        broken = spec.requirement(incidents.CHECKPOINT)
     if failure.ends_process:
         broken = spec.requirement(incidents.DIED)
     where = locate.raised(failure.error) or _where(run, operation)
     observed = f"{hook} raised {describe(failure.error)}"
     return Result(broken.id, failing(broken), f"{hook} returns", observed, where)
+
+
+def _has_checkpoint(run: Any) -> bool:
+    """Whether the rule of a checkpoint's own holds: it is one on native providers."""
+    return run.binding == "native" and "checkpoint" in run.declared("extensions", [])
 
 
 def describe(error: BaseException) -> str:

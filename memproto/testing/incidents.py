@@ -54,6 +54,10 @@ FAULTS: dict[str, frozenset[str]] = {
 #: While memory is counted the interpreter runs at a part of its pace, and no hook is late.
 COUNTS = "MP-RES-004"
 
+#: Compression that raises where raising is how the provider stops the compressor: instead of
+#: MP-COMP-001, from which a checkpoint is excepted.
+CHECKPOINT = "MP-CHECK-002"
+
 FROZE = "MP-THR-002"
 DIED = "MP-ISO-003"
 GREW = "MP-RES-007"
