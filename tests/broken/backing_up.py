@@ -18,7 +18,8 @@ class ThePathsAreKnownInASessionOnly(Configured):
 class ListingWritesAFile(Configured):
     def backup_paths(self) -> list[str]:
         found = super().backup_paths()
-        Path.home().joinpath("listed.txt").write_text("\n".join(found), "utf-8")
+        self._archive().mkdir(parents=True, exist_ok=True)
+        (self._archive() / "listed.txt").write_text("\n".join(found), "utf-8")
         return found
 
 
@@ -43,7 +44,10 @@ class TheStoreHoldsThePathOfTheHome(Configured):
     kills="MP-BACKUP-003",
     says="stored through turns, did not come back",
     report="hermes#50325",
-    also={"MP-ISO-005": "what lies outside of the home is not listed, which is what it asks for"},
+    also={
+        "MP-ISO-005": "what lies outside of the home is not listed, which is what it asks for",
+        "MP-TENANT-005": "so does what is stored for an id: a place that no list gives is a stray",
+    },
 )
 class NothingIsListed(Configured):
     def backup_paths(self) -> list[str]:

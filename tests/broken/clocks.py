@@ -13,11 +13,10 @@ from tests.good.journal import Journal
 @mutant(kills="MP-TIME-001", says="stored while the wall clock stood still", report="J4")
 class IdsAreMadeOfTheTime(Journal):
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
-        with self._lock:
-            stored = self._load()
+        with self._changing():
             number = str(int(time.time() * 1e6))
             text = f"{self._own_words(user_message)}\n{assistant_response}"
-            self._entries = [entry for entry in stored if entry.get("id") != number]
+            self._entries = [entry for entry in self._entries if entry.get("id") != number]
             self._entries.append({"id": number, "kind": "turn", "text": text})
             self._save()
 

@@ -67,7 +67,7 @@ class RecallSleepsAsLongAsTheServerAsks(Hasty):
         return super().enrich_turn(user_message, messages)
 
 
-@mutant(kills="MP-FAULT-006", says="did not come back", report="H4", scale=0.2)
+@mutant(kills="MP-FAULT-006", says="did not come back", report="H4", scale=0.3)
 class WhatIsRefusedIsDropped(Hasty):
     def _send(self, change: dict[str, Any]) -> None:
         try:
@@ -82,7 +82,7 @@ class TriesAgainUnderAnotherId(Hasty):
         return super()._ask(path, {**asked, "id": uuid.uuid4().hex}, within_s)
 
 
-@mutant(kills="MP-FAULT-008", says="it did not within", report="L2", scale=0.2)
+@mutant(kills="MP-FAULT-008", says="it did not within", report="L2", scale=0.3)
 class FailsOnceAndForEver(Hasty):
     _is_dead = False
 
