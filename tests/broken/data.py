@@ -31,9 +31,9 @@ class EachStartCommitsTheOrphanAgain(Journal):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
         super().initialize(session_key, config)
         with self._lock:
-            pending = self._entries[-1:]  # what the last session may not have committed
-            self._entries = [*self._entries, *pending]
-            self._save()
+            if pending := self._entries[-1:]:  # what the last session may not have committed
+                self._entries = [*self._entries, *pending]
+                self._save()
 
 
 @mutant(kills="MP-DATA-001", says="on_compress was given its messages", report="I3")

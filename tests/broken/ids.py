@@ -71,10 +71,8 @@ class ASessionReplacesItsNamesake(Journal):
         super().initialize(session_key, config)
         self._row = {"row": session_key[:100], "of": session_key}
 
-    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
-        super().on_turn_complete(user_message, assistant_response)
-        with self._lock:
-            self._entries[-1] |= self._row
-            row, key = self._row["row"], self._row["of"]
-            self._entries = [e for e in self._entries if e.get("row") != row or e["of"] == key]
-            self._save()
+    def _save(self) -> None:
+        row, key = self._row["row"], self._row["of"]
+        stored = [{**self._row, **entry} for entry in self._entries]
+        self._entries = [e for e in stored if e["row"] != row or e["of"] == key]
+        super()._save()

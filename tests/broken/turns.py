@@ -84,7 +84,7 @@ class ResumeOverwritesTheSession(Journal):
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         self._said += f"{self._own_words(user_message)}\n{assistant_response}\n"
         document = {"kind": f"session {self._key}", "text": self._said}
-        with self._lock:
-            rest = [entry for entry in self._load() if entry["kind"] != document["kind"]]
+        with self._changing():
+            rest = [entry for entry in self._entries if entry["kind"] != document["kind"]]
             self._entries = [*rest, document]
             self._save()
