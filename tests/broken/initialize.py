@@ -49,13 +49,14 @@ class DeclaresNothingAtAll(Journal):
         return None
 
 
-@mutant(kills="MP-CAP-002", says="no callable on_session_switch", report="A3")
-class DeclaresSessionsWithOneHook(Journal):
+@mutant(kills="MP-CAP-002", says="no callable save_config", report="A3")
+class DeclaresSetUpWithOneHook(Journal):
     def capabilities(self) -> dict[str, Any]:
-        return {**super().capabilities(), "extensions": ["sessions"]}
+        return {**super().capabilities(), "extensions": ["config"]}
 
-    def on_session_end(self, messages: list[dict[str, Any]]) -> None:
-        """Every turn is stored already."""
+    def get_config_schema(self) -> list[dict[str, Any]]:
+        """Nothing is asked."""
+        return []
 
 
 @mutant(kills="MP-CAP-003", says="on_turn_complete: accepted, then recall gave None", report="D5")
