@@ -14,6 +14,7 @@ from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import Context
 from memproto.testing.run import Run
 from memproto.testing.subject import Watch
+from memproto.testing.turning import TurnCount
 from tests.audit import AUDIT
 from tests.good.journal import Journal
 from tests.good.remote import Remote
@@ -142,6 +143,22 @@ def test_what_is_accepted_and_not_sent_again_is_lost_whatever_stands_behind(run_
     monkeypatch.setattr(faults_data, "_AGAIN_S", 5.0)
     with pytest.raises(Violation, match="texts were not, accepted under 429, 500, 503, a reset"):
         judged_by_requests(run_of, DropsWithoutAWord)
+
+
+class AsksAsTheTurnBegins(DropsWithoutAWord):
+    """Sends the user's words as a question first, which stores nothing."""
+
+    def on_turn_start(self, turn_number, message, **kwargs):
+        self.enrich_turn(message, [])
+
+
+def test_a_question_about_a_text_is_not_the_text_that_is_sent_again(run_of, monkeypatch):
+    monkeypatch.setattr(faults_data, "_AGAIN_S", 5.0)
+    config = {"remote_url": "https://api.example.com/v1"}
+    run = run_of(AsksAsTheTurnBegins, ("config", "remote_url"), config=config)
+    run.watch.turns = TurnCount()
+    with pytest.raises(Violation, match="texts were not, accepted under 429, 500, 503, a reset"):
+        CHECKS[_BY_REQUESTS](run)
 
 
 class SendsLater(Lenient):

@@ -5,6 +5,8 @@ import pytest
 from tests.kit_runs import outcomes, reported, write
 
 BASE = """
+import os, threading
+
 TOOL = {"name": "pier_keep", "description": "Keeps a text.", "parameters": {
     "type": "object", "properties": {"texts": {"type": "array"}}}}
 
@@ -33,6 +35,12 @@ class Shy(Pier):
     def get_tool_schemas(self): raise RuntimeError("not configured")
 
 
+class DiesAfterTurns(Pier):
+    def initialize(self, session_id, **kwargs): pass
+    def sync_turn(self, user_content, assistant_content, *, session_id=""):
+        threading.Timer(0.01, os.abort).start()
+
+
 class ListsLater(Pier):
     def get_tool_schemas(self): return []
 """
@@ -52,9 +60,9 @@ class Failing(Tooled):
 CLAUSES = [f"--memproto-clause=MP-{area}" for area in ("TOOL", "CONF", "INIT-001", "CAP-001")]
 
 
-def judged(tmp_path, target, source=BASE):
+def judged(tmp_path, target, source=BASE, *more):
     write(tmp_path, mine__py=source)
-    found = reported(tmp_path, f"--memproto=mine:{target}", *CLAUSES)
+    found = reported(tmp_path, f"--memproto=mine:{target}", *CLAUSES, *more)
     return found, outcomes(found["reports"][0])
 
 
@@ -80,6 +88,13 @@ def test_a_failed_start_is_one_red_line_and_named_by_all_that_needs_a_session(tm
     assert "needs MP-INIT-001 (fail)" in row(found, "MP-TOOL-008")["reason"]
     red = {requirement for requirement, outcome in told.items() if outcome == "fail"}
     assert red == {"MP-INIT-001", "MP-TOOL-003", "MP-CONF-005"}
+
+
+def test_what_needs_no_session_is_judged_where_the_process_was_lost_too_often(tmp_path):
+    found, told = judged(tmp_path, "DiesAfterTurns", BASE, "--memproto-clause=MP-TURN")
+    assert told["MP-CONF-005"] == told["MP-TOOL-003"] == "fail"
+    assert told["MP-TOOL-008"] == "untestable"
+    assert "lost between two hooks too often" in row(found, "MP-TOOL-008")["reason"]
 
 
 @pytest.mark.parametrize("target", ["Shy", "ListsLater"])

@@ -45,6 +45,13 @@ _PAUSE_S = 0.5
 #: A hook that waits for its backend takes longer.
 _AT_ONCE_S = 0.3
 
+#: With what a turn begins whose text is looked for in requests: a question about that is none. A
+#: host may record other words than those with which the turn began, as for a command.
+_BEGINNING = "There is something to note."
+
+#: For the request of one that recalls behind the beginning of a turn.
+_BEGUN_S = 0.5
+
 
 def _stores(run: Run) -> str:
     return run.needs_route("turns", "writes", "tools")
@@ -78,9 +85,7 @@ def _comes_back(run: Run) -> None:
         run.close(subject)
         lost = losses.lost(run, list(accepted.values()))
         if lost:
-            _given_time(
-                run, lambda session: all(losses.is_shown(run, session, fact) for fact in lost)
-            )
+            _given_time(run, lambda session: all(run.brings_back(session, fact) for fact in lost))
             lost = losses.lost(run, lost)
         if lost:
             ways = ", ".join(said for said, fact in accepted.items() if fact in lost)
@@ -139,6 +144,7 @@ def _is_taken(bench: Bench, taking: Taking, route: str) -> bool:
         return False
     try:
         with run.session() as subject:
+            _begin(bench, subject, route)
             accepted = accepts(subject, fact, route)
             # One that stores in the background, or when the session ends.
             run.wait_until(lambda: taking.times(fact) > 0, _BEHIND_S)
@@ -162,6 +168,7 @@ def _written(bench: Bench, subject: Subject, route: str, working: Mode) -> dict[
     accepted: dict[str, Fact] = {}
     for said, mode in _REFUSING.items():
         fact = bench.run.facts.new()
+        _begin(bench, subject, route)
         bench.turn(mode)
         seen = bench.server.pieces
         if accepts(subject, fact, route):
@@ -169,6 +176,14 @@ def _written(bench: Bench, subject: Subject, route: str, working: Mode) -> dict[
             bench.server.wait_for(lambda: bench.server.pieces > seen, _BEHIND_S)  # noqa: B023 - called at once
         bench.turn(working)
     return accepted
+
+
+def _begin(bench: Bench, subject: Subject, route: str) -> None:
+    """Begin a turn while the backend works, and let what is asked for it pass."""
+    if route == "turns" and bench.run.watch.turns is not None:
+        seen = bench.server.pieces
+        subject.begin(_BEGINNING)
+        bench.server.wait_for(lambda: bench.server.pieces > seen, _BEGUN_S)
 
 
 @check("MP-FAULT-007", budget_s=_BUDGET_S)

@@ -129,18 +129,27 @@ class Judge:
                 return
 
     def _survey(self) -> None:
-        self._children.serve(_FIRST)
-        place = self._children.place("survey")
-        command = {"do": "survey", "session": not self.contact.sessionless, **place}
-        answer = self._children.ask(command, OTHER_COMMANDS_S)
-        self._children.clean()
-        found = answer.data.get("survey")
-        if found is not None:
-            self.contact.capabilities = found["capabilities"]
-            self.contact.routes = found["routes"]
+        answer = self._look(session=not self.contact.sessionless)
+        if self._has_found(answer):
             return
         met = self._to_results(answer, "MP-CAP-003")
         self.contact.results += [item for item in met if item.outcome in SCORED_AT_CONTACT]
+        if self.contact.binding == "hermes":
+            # Its hooks show its extensions, whatever became of a session.
+            with contextlib.suppress(CannotServe):
+                self._has_found(self._look(session=False))
+
+    def _look(self, *, session: bool) -> Answer:
+        self._children.serve(_FIRST)
+        command = {"do": "survey", "session": session, **self._children.place("survey")}
+        answer = self._children.ask(command, OTHER_COMMANDS_S)
+        self._children.clean()
+        return answer
+
+    def _has_found(self, answer: Answer) -> bool:
+        if (found := answer.data.get("survey")) is not None:
+            self.contact.capabilities, self.contact.routes = found["capabilities"], found["routes"]
+        return found is not None
 
     # -- one requirement --------------------------------------------------------------------------
 
@@ -164,19 +173,22 @@ class Judge:
         if binding and requirement.side == "provider" and not requirement.applies_to(binding):
             reason = f"speaks about {requirement.binding} providers; this one is {binding}"
             return Result(requirement.id, Outcome.NOT_APPLICABLE, reason=reason)
-        if self.contact.blocked and not self._needs_no_session(requirement):
+        if self.contact.blocked and (
+            not self.contact.sessionless or self._needs_session(requirement)
+        ):
             return Result(requirement.id, Outcome.UNTESTABLE, reason=self.contact.blocked)
-        if self.deaths.get("", 0) >= incidents.MOST_DEATHS:
+        if self._is_lost_often() and self._needs_session(requirement):
             reason = "the process was lost between two hooks too often, and is not started any more"
             return Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
         return None
 
-    def _needs_no_session(self, requirement: spec.Requirement) -> bool:
-        """Whether it is decided although no session of the provider begins."""
+    def _is_lost_often(self) -> bool:
+        return self.deaths.get("", 0) >= incidents.MOST_DEATHS
+
+    def _needs_session(self, requirement: spec.Requirement) -> bool:
+        """Whether it cannot be decided where no session of the provider begins, or ends well."""
         check = clauses.checks(requirement.side).get(requirement.id)
-        return self.contact.sessionless and not (
-            check is None or check.needs_session(self.contact.binding)
-        )
+        return check is None or check.needs_session(self.contact.binding)
 
     def _foreseen(self, requirement: spec.Requirement) -> Result | None:
         check = clauses.checks(requirement.side).get(requirement.id)
