@@ -16,6 +16,7 @@ if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
 from tests import places  # noqa: E402 - needs the path above
+from tests.scripted import scripted  # noqa: E402, F401 - needs the path above; is a fixture
 
 collect_ignore = places.left_out(os.environ.get("MEMPROTO_PART", ""), Path(__file__).parent)
 

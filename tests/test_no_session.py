@@ -2,11 +2,15 @@
 
 import pytest
 
+from memproto import spec
+from memproto.testing import incidents
+from memproto.testing.contact import Contact, Order
+from memproto.testing.judge import Judge
+from memproto.testing.outcomes import Outcome
+from memproto.testing.replies import Answer
 from tests.kit_runs import outcomes, reported, write
 
 BASE = """
-import os, threading
-
 TOOL = {"name": "pier_keep", "description": "Keeps a text.", "parameters": {
     "type": "object", "properties": {"texts": {"type": "array"}}}}
 
@@ -35,12 +39,6 @@ class Shy(Pier):
     def get_tool_schemas(self): raise RuntimeError("not configured")
 
 
-class DiesAfterTurns(Pier):
-    def initialize(self, session_id, **kwargs): pass
-    def sync_turn(self, user_content, assistant_content, *, session_id=""):
-        threading.Timer(0.01, os.abort).start()
-
-
 class ListsLater(Pier):
     def get_tool_schemas(self): return []
 """
@@ -60,9 +58,9 @@ class Failing(Tooled):
 CLAUSES = [f"--memproto-clause=MP-{area}" for area in ("TOOL", "CONF", "INIT-001", "CAP-001")]
 
 
-def judged(tmp_path, target, source=BASE, *more):
+def judged(tmp_path, target, source=BASE):
     write(tmp_path, mine__py=source)
-    found = reported(tmp_path, f"--memproto=mine:{target}", *CLAUSES, *more)
+    found = reported(tmp_path, f"--memproto=mine:{target}", *CLAUSES)
     return found, outcomes(found["reports"][0])
 
 
@@ -90,11 +88,28 @@ def test_a_failed_start_is_one_red_line_and_named_by_all_that_needs_a_session(tm
     assert red == {"MP-INIT-001", "MP-TOOL-003", "MP-CONF-005"}
 
 
-def test_what_needs_no_session_is_judged_where_the_process_was_lost_too_often(tmp_path):
-    found, told = judged(tmp_path, "DiesAfterTurns", BASE, "--memproto-clause=MP-TURN")
-    assert told["MP-CONF-005"] == told["MP-TOOL-003"] == "fail"
-    assert told["MP-TOOL-008"] == "untestable"
-    assert "lost between two hooks too often" in row(found, "MP-TOOL-008")["reason"]
+LOST = Answer("died", {}, ending="signal SIGSEGV")
+STUCK = Answer("overdue", {}, took_s=60.0)
+
+
+def lost(scripted, tmp_path, answer, times):
+    """A judge of whose provider the process was lost so often, in one and the same check."""
+    scripted(MP_SHUT_001=[answer] * times)
+    mine = Judge(Order("mine", directory=tmp_path), tmp_path, Contact(binding="native"))
+    mine.deaths[""] = 0
+    while mine.deaths[""] < times * incidents.cost("", answer.fate):
+        mine.run(spec.requirement("MP-SHUT-001"))
+    return mine
+
+
+@pytest.mark.parametrize(("answer", "times"), [(LOST, 12), (STUCK, 3)])
+def test_what_needs_a_session_is_open_where_the_process_was_lost_too_often(
+    scripted, tmp_path, answer, times
+):
+    for count, outcome in ((times - 1, Outcome.PASS), (times, Outcome.UNTESTABLE)):
+        mine = lost(scripted, tmp_path, answer, count)
+        assert mine.run(spec.requirement("MP-SHUT-002"))[0].outcome is outcome
+        assert mine.run(spec.requirement("MP-NAME-002"))[0].outcome is Outcome.PASS
 
 
 @pytest.mark.parametrize("target", ["Shy", "ListsLater"])

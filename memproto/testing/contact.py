@@ -60,7 +60,8 @@ class Contact:
         sessionless: Whether that is because no session begins, while instances can be built.
         capabilities: What the provider declared.
         routes: Route to declared, observed or absent; a missing one is not known.
-        deaths: Operation to the number of its hangs and deaths; "" stands for between two hooks.
+        deaths: Operation to the number of its hangs and deaths; "" stands for between two hooks,
+            where one that is stuck counts for several; see `incidents.cost`.
         spent: How many hook calls were made, where the settings set a limit.
         service: What the setting `service` yielded: env and config, and its pid; {} for none.
 

@@ -72,6 +72,15 @@ AGAIN_S = 1.0
 #: After so many deaths or hangs of one hook it is not called any more.
 MOST_DEATHS = 3
 
+#: A process that ends between two hooks costs a moment, one that has to be waited for the time of
+#: a check: after so many of the first kind, or a quarter of that of the second, none is started.
+MOST_LOST, STUCK = 12, 4
+
+
+def cost(operation: str, fate: str) -> int:
+    """What the loss of a process counts for its operation; "" stands for between two hooks."""
+    return 1 if operation or fate == "died" else STUCK
+
 
 def makes_fail(requirement_id: str) -> bool:
     """Whether the check of a requirement makes the backend fail."""

@@ -183,7 +183,7 @@ class Judge:
         return None
 
     def _is_lost_often(self) -> bool:
-        return self.deaths.get("", 0) >= incidents.MOST_DEATHS
+        return self.deaths.get("", 0) >= incidents.MOST_LOST
 
     def _needs_session(self, requirement: spec.Requirement) -> bool:
         """Whether it cannot be decided where no session of the provider begins, or ends well."""
@@ -232,7 +232,7 @@ class Judge:
 
     def _to_results(self, answer: Answer, requirement_id: str) -> list[Result]:
         if answer.fate == "overdue":
-            self._count_death("")
+            self._count_death("", incidents.STUCK)
         if answer.fate in ("answered", "overdue"):
             return findings.results(answer, requirement_id)
         return self._met(answer, requirement_id)
@@ -241,7 +241,7 @@ class Judge:
         """The open result of a check whose process was lost, and the rule that was broken."""
         operation = answer.operation
         hung_before = bool(operation) and self.deaths.get(operation, 0) > 0
-        self._count_death(operation)
+        self._count_death(operation, incidents.cost(operation, answer.fate))
         if hung_before and answer.fate in ("late", "froze"):
             hook = findings.hook_of(operation, self.contact.binding)
             reason = f"{hook} hung before in this run, and did again"
@@ -262,8 +262,8 @@ class Judge:
     def _finding(self, answer: Answer, rule: str, seen_in: str) -> Result:
         return findings.finding(answer, self.contact.binding, rule, seen_in)
 
-    def _count_death(self, operation: str) -> None:
-        self.deaths[operation] = self.deaths.get(operation, 0) + 1
+    def _count_death(self, operation: str, count: int = 1) -> None:
+        self.deaths[operation] = self.deaths.get(operation, 0) + count
 
     def _find_owner(self, check: clauses.Check, answer: Answer) -> list[Result]:
         """Whose doing a death is: this check's, or something that an earlier one left behind."""

@@ -1,0 +1,69 @@
+"""Children that answer as a test says, for the tests of the judge."""
+
+from typing import ClassVar
+
+import pytest
+
+from memproto.testing import aftermath, children
+from memproto.testing.contact import Contact, Order
+from memproto.testing.judge import Judge
+from memproto.testing.replies import Answer
+
+PASSED = {"threads": 0, "changed": [], "late": []}
+
+
+class Scripted:
+    """A child that answers as a test says: commands to answers, by the id of the check."""
+
+    started: ClassVar[list["Scripted"]] = []
+    answers: ClassVar[dict[str, list[Answer | Exception | None]]] = {}
+
+    def __init__(self, root, environment, *, side, scale, **told):
+        self.alive = True
+        self.frozen_s = told["frozen_s"]
+        self.root = root
+        type(self).started.append(self)
+
+    def ask(self, command, budget_s):
+        if command["do"] == "load":
+            return self._said("load", {"binding": "native", "origin": "here"})
+        return self._said(command.get("id", command["do"]), PASSED)
+
+    def _said(self, key, default):
+        script = type(self).answers.get(key)
+        answer = script.pop(0) if script else None
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is None:
+            passed = [{"id": key, "outcome": "pass"}]
+            answer = Answer("answered", {"results": passed, **default})
+        self.alive = answer.fate == "answered"
+        return answer
+
+    def kill(self):
+        self.alive = False
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """A function that takes the script of every child to come."""
+
+    class Mine(Scripted):
+        started: ClassVar[list[Scripted]] = []
+
+    monkeypatch.setattr(children, "ChildProcess", Mine)
+    monkeypatch.setattr(aftermath, "LINGER_S", 0.0)
+
+    def take(**answers):
+        Mine.answers = {key.replace("_", "-"): list(value) for key, value in answers.items()}
+        return Mine.started
+
+    return take
+
+
+def judging(tmp_path, **contact):
+    return Judge(Order("mine", directory=tmp_path), tmp_path, Contact(**contact))
+
+
+def outcomes(results):
+    return [(result.id, result.outcome) for result in results]
