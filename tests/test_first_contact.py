@@ -1,12 +1,14 @@
 """What the kit finds out about providers that cannot say it themselves."""
 
+import logging
 import os
 import threading
 
 import pytest
 
 from memproto import loading
-from memproto.testing import routes
+from memproto.testing import routes, survey
+from memproto.testing.clauses import Untestable
 from memproto.testing.context import Context
 from memproto.testing.facts import Facts
 from memproto.testing.run import Run
@@ -62,6 +64,14 @@ class Batching(Shared):
             self.batch = []
 
 
+class Unreached(Shared):
+    """It has no backend, which only its log says."""
+
+    def prefetch(self, query, *, session_id=""):
+        logging.getLogger("unreached.client").error("search:\n  %s", "connection refused")
+        return ""
+
+
 def register(ctx):
     ctx.register_memory_provider(Scoped())
 
@@ -107,6 +117,21 @@ def test_a_route_that_first_contact_did_not_get_to_is_tried_when_it_is_needed(wi
     assert run_of(Shared, wire, tmp_path).needs_route("turns") == "turns"
     known = run_of(Shared, wire, tmp_path, routes={"turns": "absent"})
     assert not known.serves("turns")
+
+
+def test_what_was_logged_is_said_where_nothing_came_back(wire, tmp_path, monkeypatch):
+    # As in a child of the kit, where nobody listens.
+    monkeypatch.setattr(logging.root, "handlers", [])
+    found = survey.survey(run_of(Unreached, wire, tmp_path))
+    assert found["routes"]["turns"] == "absent"
+    told = run_of(Unreached, wire, tmp_path, routes=found["routes"], logged=found["logged"])
+    said = r"came back at first contact, and it logged 'search: connection refused'; needs: "
+    with pytest.raises(Untestable, match=said):
+        told.needs_route("turns")
+
+
+def test_nothing_is_said_of_a_log_in_which_nothing_stands(wire, tmp_path):
+    assert survey.survey(run_of(Shared, wire, tmp_path))["logged"] == ""
 
 
 def test_a_hook_that_hung_too_often_is_left_out_of_a_session_that_is_not_about_it(wire):

@@ -243,7 +243,7 @@ class Run:
         wanted = " or ".join(any_of)
         if "stores" in self.context.capabilities:
             raise NotApplicable(f"the provider does not declare that it stores {wanted}")
-        reason = f"nothing stored through {wanted} came back at first contact"
+        reason = f"nothing stored through {wanted} came back at first contact{self.context.logged}"
         key = "`declares.stores`" if self.binding == "hermes" else "`stores` in capabilities()"
         needs = "`service` or `env` where its backend is missing, `settle` where it is fresh later"
         raise Untestable(f"{reason}; needs: {needs}, or {key}")

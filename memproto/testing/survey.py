@@ -6,17 +6,22 @@ from typing import Any
 from memproto.adapters.hermes import extensions_shown
 from memproto.operations import CORE_HOOKS, EXTENSION_HOOKS
 from memproto.testing import routes
+from memproto.testing.logged import Records
 from memproto.testing.run import Run
 from memproto.testing.settings_keys import as_capabilities
 from memproto.testing.subject import Subject
-from memproto.testing.wire import plain
+from memproto.testing.wire import plain, shorten
+
+#: What a provider logged where nothing came back is often why; so much of it is shown.
+_LOGGED_CHARS = 200
 
 
 def survey(run: Run) -> dict[str, Any]:
     """
     The provider's declarations, and for each route whether it is declared, observed or absent.
 
-    Where `stores` is declared the declaration counts; else every route is tried.
+    Where `stores` is declared the declaration counts; else every route is tried, and what was
+    logged last as a warning or worse is told as well.
     """
     shown, told = _capabilities(run), as_capabilities(run.context.declares)
     capabilities = {**shown, **told}
@@ -28,9 +33,17 @@ def survey(run: Run) -> dict[str, Any]:
     if "stores" in capabilities:
         stores = capabilities["stores"]
         found = {route: "declared" if route in stores else "absent" for route in routes.ROUTES}
-    else:
+        return {"capabilities": {**capabilities, **run.observed}, "routes": found}
+    heard = Records()
+    with heard.as_last_resort():
         found = {route: run.find_out(route) for route in routes.ROUTES}
-    return {"capabilities": {**capabilities, **run.observed}, "routes": found}
+    declared = {**capabilities, **run.observed}
+    return {"capabilities": declared, "routes": found, "logged": _logged(heard)}
+
+
+def _logged(heard: Records) -> str:
+    said = " ".join(heard.said[-1].split()) if heard.said else ""
+    return f", and it logged {shorten(said, _LOGGED_CHARS)!r}" if said else ""
 
 
 def without_session(run: Run) -> dict[str, Any]:
