@@ -161,8 +161,27 @@ def an_interrupt_loses_nothing_that_was_accepted(run: Run) -> None:
     lost = losses.lost(run, facts)
     if lost:
         _needs_return(run, len(facts))
+        _needs_peace(run, len(points))
         observed = f"{lost[0].text!r} did not come back"
         run.violated(f"what was accepted before and after is recalled, {how}", observed)
+
+
+def _needs_peace(run: Run, rounds: int) -> None:
+    """
+    Go on only where the same hooks cost nothing while nobody presses Ctrl+C.
+
+    An interrupted turn may be stored or not: any number of turns up to that one is tried.
+
+    Raises:
+        Untestable: They do: a batch that is not full, or a compression, loses it as well.
+
+    """
+    for count in range(rounds + 1):
+        facts, quiet = run.facts.several(2), [_NEVER] * count
+        _host(run, "interrupted", facts, route=_route(run), points=quiet).end()
+        if losses.lost(run, facts):
+            reason = f"{facts[0].text!r} or what followed it is lost without Ctrl+C too"
+            raise Untestable(f"{reason}; see MP-TURN-001, MP-TURN-003 and MP-COMP-003")
 
 
 @check("MP-PROC-006", budget_s=_BUDGET_S)

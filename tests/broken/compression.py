@@ -20,12 +20,7 @@ class CompressionDrainsTheMessages(Journal):
             messages.pop(0)
 
 
-@mutant(
-    kills="MP-COMP-003",
-    says="did not come back after a compression",
-    report="A5",
-    also={"MP-PROC-005": "compression is one of the hooks in which the user presses Ctrl+C"},
-)
+@mutant(kills="MP-COMP-003", says="did not come back after a compression", report="A5")
 class CompressionResetsTheJournal(Journal):
     def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
         with self._lock:
