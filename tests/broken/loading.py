@@ -61,7 +61,8 @@ class BuildingSetsUpLogging(Journal):
 class BuildingTakesASignal(Journal):
     def __init__(self) -> None:
         super().__init__()
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 
 
 @mutant(kills="MP-LOAD-007", says="1 still run: journal-worker", report="K3")
