@@ -43,7 +43,8 @@ class ForgetNamesWhatItRemoved(Private):
 class MirroredWritesAreNotExported(Private):
     def export(self, scope: dict[str, Any]) -> dict[str, Any]:
         answer = super().export(scope)
-        return {"items": [item for item in answer["items"] if item["source"] == "turns"]}
+        is_whole = "session_id" in scope
+        return {"items": [i for i in answer["items"] if is_whole or i["source"] == "turns"]}
 
 
 @mutant(kills="MP-PRIV-003", says="in the export of the user", report="G8")
