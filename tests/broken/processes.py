@@ -88,6 +88,8 @@ class WritesItsFileInPlace(Journal):
     def _save(self) -> None:
         assert self._path is not None
         super()._save()
+        if not self._is_kept:
+            return
         with self._path.open("w", encoding="ascii") as file:
             for entry in reversed(self._entries):
                 file.write(json.dumps(entry) + "\n")
