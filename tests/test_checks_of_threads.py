@@ -1,5 +1,7 @@
 """What the checks of threads take for a fault, and what they leave alone."""
 
+import asyncio
+import contextlib
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -7,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memproto.conformance.provider import shutdown, threads
-from memproto.testing.clauses import Violation
+from memproto.conformance.provider import concurrency, shutdown, threads
+from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.context import Context
 from memproto.testing.run import Run
 from memproto.testing.subject import Watch
@@ -86,3 +88,37 @@ def test_a_hook_that_comes_back_in_time_is_red_where_it_held_the_interpreter(
         run = Run(Burns, "native", tmp_path / "home", watch, Context(scale=0.2))
         with pytest.raises(Violation, match="on_turn_complete held the interpreter for"):
             threads.hooks_let_other_threads_run(run)
+
+
+class OnItsOwnThreadOnly(Journal):
+    """It works on the main thread only, with a loop or without."""
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            raise ValueError("signal only works in main thread")
+        super().on_turn_complete(user_message, assistant_response)
+
+
+class NotBesideALoop(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        with contextlib.closing(asyncio.sleep(0)) as waiting:
+            asyncio.run(waiting)
+        super().on_turn_complete(user_message, assistant_response)
+
+
+def a_run(tmp_path: Path, wire: Wire, factory: type[Journal]) -> Run:
+    told = Context(
+        routes={"turns": "declared", "writes": "declared", "tools": "absent"},
+        capabilities=Journal().capabilities(),
+    )
+    return Run(factory, "native", tmp_path / "home", Watch(wire), told)
+
+
+def test_a_loop_is_blamed_for_what_works_on_such_a_thread_without_one(tmp_path: Path) -> None:
+    with (tmp_path / "wire").open("wb") as file:
+        wire = Wire(file.fileno())
+        concurrency.hooks_work_where_a_loop_runs(a_run(tmp_path / "good", wire, Journal))
+        with pytest.raises(Untestable, match="raises on that thread without a loop as well"):
+            concurrency.hooks_work_where_a_loop_runs(a_run(tmp_path, wire, OnItsOwnThreadOnly))
+        with pytest.raises(Violation, match="on a thread without a loop it works"):
+            concurrency.hooks_work_where_a_loop_runs(a_run(tmp_path, wire, NotBesideALoop))

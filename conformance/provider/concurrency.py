@@ -1,6 +1,7 @@
 """Chapter 45: hooks beside a running event loop, and beside one another."""
 
 import functools
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -94,10 +95,11 @@ def _calls(run: Run, subject: Subject) -> Iterator[tuple[str, Callable[[], Any]]
 
 
 def _judge_raised_in_a_loop(run: Run, operation: str, failure: Exception) -> None:
-    """The same session without a loop tells whether the loop is to blame."""
+    """The same session without a loop, on such a thread, tells whether the loop is to blame."""
     alike: dict[str, Exception] = {}
-    for _ in _session(run, _facts(run), alike):
-        pass
+    error = together(lambda: deque(_session(run, _facts(run), alike), maxlen=0))[0]
+    if error is not None:
+        raise error
     same = alike.get(operation)
     if same is None:
         told = show(failure.error) if isinstance(failure, HookRaised) else str(failure)
@@ -107,7 +109,8 @@ def _judge_raised_in_a_loop(run: Run, operation: str, failure: Exception) -> Non
             operation=operation,
         )
     if isinstance(same, HookRaised) and not same.is_report:
-        raise same
+        hook = run.hook(operation)
+        raise Untestable(f"{hook} raises on that thread without a loop as well: {show(same.error)}")
 
 
 def _judge_lost_in_a_loop(run: Run, route: str) -> None:
