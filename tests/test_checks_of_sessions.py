@@ -12,6 +12,7 @@ from memproto.testing.context import Context
 from memproto.testing.run import Run
 from memproto.testing.subject import Watch
 from tests.good.journal import Journal
+from tests.good.private import Private
 from tests.good.switching import Switching
 
 ISOLATING = {
@@ -139,6 +140,25 @@ def test_a_hermes_provider_may_keep_mirrored_writes_for_all_sessions(run_of):
     run = run_of(hermes(WritesForAll), "hermes", {"extensions": []})
     switching_apart.what_came_before_stays_in_the_old_session(run)
     switching_apart.what_comes_after_is_in_the_new_session(run)
+
+
+def test_a_native_provider_may_export_mirrored_writes_with_no_session(run_of):
+    class WritesForAll(Private):
+        def on_memory_write(self, action, target, content, old_text=None):
+            told, self._session = self._session, "of no session"
+            super().on_memory_write(action, target, content, old_text)
+            self._session = told
+
+    class TurnsStay(WritesForAll):
+        def on_session_switch(self, new_session_id, **kwargs):
+            pass
+
+    told = {**ISOLATING, "isolates": ["profile", "user"], "extensions": ["privacy", "sessions"]}
+    run = run_of(WritesForAll, capabilities=told)
+    switching_apart.what_came_before_stays_in_the_old_session(run)
+    switching_apart.what_comes_after_is_in_the_new_session(run)
+    with pytest.raises(Violation, match="on_turn_complete after a switch"):
+        switching_apart.what_comes_after_is_in_the_new_session(run_of(TurnsStay, capabilities=told))
 
 
 def test_a_rewind_may_take_back_all_of_the_session(run_of):

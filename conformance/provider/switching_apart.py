@@ -27,6 +27,11 @@ class _Sight:
         pair = tenants.pair(self._run, "session", f"-{mark}-plain")
         return tenants.keeps(self._run, "session", pair, route)
 
+    def is_apart(self, mark: str, route: str) -> bool:
+        """Whether they are by one more route, which may store for all sessions."""
+        pair = tenants.pair(self._run, "session", f"-{mark}-{route}")
+        return tenants.are_apart(self._run, pair, route)
+
     def has(self, tenant: Tenant, fact: Fact) -> bool:
         """Whether the fact is in the session."""
         return not Reader(self._run).lacks(tenant, [fact])
@@ -44,6 +49,10 @@ class _Exported(_Sight):
         for tenant, fact in zip(pair, facts, strict=True):
             tenants.store(self._run, tenant, [fact], route)
         return [self.has(t, f) for t in pair for f in facts] == [True, False, False, True]
+
+    def is_apart(self, mark: str, route: str) -> bool:
+        """As above."""
+        return self.tells_apart(f"{mark}-{route}", route)
 
     def has(self, tenant: Tenant, fact: Fact) -> bool:
         """As above; recall is asked first, which waits until the fact is to be seen at all."""
@@ -70,15 +79,12 @@ def _sight(run: Run, mark: str) -> _Sight:
     return seen
 
 
-def _routes_apart(run: Run, mark: str) -> list[str]:
-    """The routes that are served; one that was not declared is seen to keep sessions apart."""
+def _routes_apart(run: Run, mark: str, sight: _Sight) -> list[str]:
+    """The routes that are served; where none are declared to keep sessions apart, those seen to."""
     known, served = run.needs_route(*routes.ROUTES), filter(run.serves, routes.ROUTES)
-    return [r for r in served if run.binding == "native" or r == known or _is_apart(run, mark, r)]
-
-
-def _is_apart(run: Run, mark: str, route: str) -> bool:
-    """In the Hermes binding what a tool or a mirrored write stores may be for all sessions."""
-    return tenants.are_apart(run, tenants.pair(run, "session", f"-{mark}-{route}"), route)
+    if run.binding == "native" and "session" in run.declared("isolates", []):
+        return list(served)
+    return [route for route in served if route == known or sight.is_apart(mark, route)]
 
 
 # -- what came before ------------------------------------------------------------------------------
@@ -87,7 +93,7 @@ def _is_apart(run: Run, mark: str, route: str) -> bool:
 @check("MP-SESS-008", budget_s=240.0)
 def what_came_before_stays_in_the_old_session(run: Run) -> None:
     sight, (one, other) = _sight(run, "before"), tenants.pair(run, "session", "-before")
-    for route in _routes_apart(run, "before"):
+    for route in _routes_apart(run, "before", sight):
         facts = run.facts.several(_TURNS)
         with one.opened(run) as subject:
             for fact in facts:
@@ -123,7 +129,7 @@ def _nor_what_the_end_told(run: Run, sight: _Sight) -> None:
 @check("MP-SESS-009", budget_s=240.0)
 def what_comes_after_is_in_the_new_session(run: Run) -> None:
     sight, (one, other) = _sight(run, "after"), tenants.pair(run, "session", "-after")
-    for route in _routes_apart(run, "after"):
+    for route in _routes_apart(run, "after", sight):
         fact = run.facts.new()
         with one.opened(run) as subject:
             switches.go(run, subject, one, other)
