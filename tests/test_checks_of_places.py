@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memproto.conformance.provider import placing
+from memproto.conformance.provider import ids_outside, placing
 from memproto.testing import sandbox
 from memproto.testing.clauses import Violation
 from memproto.testing.context import Context
@@ -116,3 +116,27 @@ def test_a_hook_that_raises_is_left_to_the_rule_on_it(run_of):
             raise LookupError(user_message)
 
     placing.a_session_leaves_no_file_elsewhere(run_of(Raises))
+
+
+class APlaceForEachUser(Journal):
+    """Keeps each user's journal in a directory of his own, none of them below the home."""
+
+    @staticmethod
+    def _named(user):
+        return "".join(letter if letter.isalnum() else "-" for letter in user)
+
+    def initialize(self, session_key, config):
+        place = Path("~/.quayside", self._named(config["user_id"])).expanduser()
+        super().initialize(session_key, {**config, "home": str(place)})
+
+
+class APlaceNamedByTheUser(APlaceForEachUser):
+    @staticmethod
+    def _named(user):
+        return user
+
+
+def test_a_place_for_each_id_is_no_stray_wherever_all_of_them_are(run_of):
+    ids_outside.no_id_leads_out_of_the_home(run_of(APlaceForEachUser))
+    with pytest.raises(Violation, match=r"with the user_id '\.\./stray' it is in"):
+        ids_outside.no_id_leads_out_of_the_home(run_of(APlaceNamedByTheUser))

@@ -98,6 +98,14 @@ def pair(run: Run, boundary: Boundary, mark: str = "", home: Path | None = None)
     return [of(run, boundary, name, home) for name in names]
 
 
+def named(run: Run, name: str, ids: Mapping[str, str]) -> Tenant:
+    """A tenant with these ids, and where it can be in a home of its own: there may be one user."""
+    config = {key: value for key, value in ids.items() if key != "session key"}
+    place = "".join(letter if letter.isalnum() else "-" for letter in name)
+    home = run.place(f"for-{place}") if run.binding == "native" else None
+    return Tenant(name, ids.get("session key") or run.session_key(), home, config)
+
+
 def boundaries(run: Run) -> list[Boundary]:
     """
     Those that the provider is to keep: what `isolates` names, and the home in any case.

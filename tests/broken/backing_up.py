@@ -46,7 +46,6 @@ class TheStoreHoldsThePathOfTheHome(Configured):
     report="hermes#50325",
     also={
         "MP-ISO-005": "what lies outside of the home is not listed, which is what it asks for",
-        "MP-TENANT-005": "so does what is stored for an id: a place that no list gives is a stray",
     },
 )
 class NothingIsListed(Configured):
