@@ -36,6 +36,8 @@ ONCE = (
     "test_keeping.py",
     "test_kill_matrix.py",
     "test_lifecycle.py",
+    "test_losses.py",
+    "test_no_session.py",
     "test_noise.py",
     "test_oracle.py",
     "test_plugin_runs.py",

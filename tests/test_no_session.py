@@ -55,7 +55,9 @@ class Failing(Tooled):
     def initialize(self, session_key, config): raise OSError("no service at 127.0.0.1")
 """
 
-CLAUSES = [f"--memproto-clause=MP-{area}" for area in ("TOOL", "CONF", "INIT-001", "CAP-001")]
+TOLD = [f"TOOL-{number}" for number in ("002", "003", "005", "006", "008", "015")]
+TOLD += ["CONF-001", "CONF-005", "CONF-007", "INIT-001", "CAP-001"]
+CLAUSES = [f"--memproto-clause=MP-{number}" for number in TOLD]
 
 
 def judged(tmp_path, target, source=BASE):
