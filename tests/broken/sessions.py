@@ -32,6 +32,8 @@ class AMirroredWriteDropsWhatToolsQueued(BuiltinMemoryProvider):
         self._queued: list[tuple[str, dict[str, Any]]] = []
 
     def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        if tool_name != "memory":
+            return super().handle_tool_call(tool_name, args, **kwargs)
         self._queued.append((tool_name, args))
         return json.dumps({"success": True, "note": "Queued."})
 

@@ -71,15 +71,11 @@ class ShutdownRetriesForEver(Journal):
 
 @mutant(kills="MP-SHUT-006", says="'journal-writer'", report="B6")
 class WriterIsNeverStopped(Journal):
-    _writer: threading.Thread | None = None
+    _wake = threading.Event()
+    _writer: threading.Thread | None = None  # one for the summaries of all sessions
 
-    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
-        super().on_turn_complete(user_message, assistant_response)
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        super().on_compress(messages, compression_count)
         if self._writer is None:
-            self._wake = threading.Event()
-            self._writer = threading.Thread(target=self._write, name="journal-writer")
+            type(self)._writer = threading.Thread(target=self._wake.wait, name="journal-writer")
             self._writer.start()
-
-    def _write(self) -> None:
-        while self._wake.wait():
-            self._wake.clear()
