@@ -29,7 +29,7 @@ class OnePromptBlockForAllUsers(Tenants):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
         super().initialize(session_key, config)
         files = sorted(self._home.glob(f"*/{self._session}/journal.jsonl"))
-        self._block = "".join(file.read_text("ascii") for file in files)
+        self._block = "".join(file.read_text("ascii") for file in files)[-20_000:]
 
     def system_prompt_block(self) -> str:
         return self._block
