@@ -236,3 +236,12 @@ def test_all_workers_have_one_service(tmp_path):
     done = kit(tmp_path, "--memproto=mine", "--memproto-clause=MP-NAME", "-n", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "log").read_text() == "started left "
+
+
+def test_settings_that_stand_in_a_folder_above_are_named_where_the_run_begins(tmp_path):
+    write(tmp_path, memproto__toml='config = {any = "thing"}\n')
+    below = tmp_path / "below"
+    below.mkdir()
+    words = ("--memproto=builtin", "--memproto-clause=MP-NAME-001")
+    assert ", settings in ../memproto.toml\n" in kit(below, *words).stdout
+    assert "settings in" not in kit(tmp_path, *words).stdout

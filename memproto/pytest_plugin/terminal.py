@@ -1,10 +1,12 @@
 """What the user sees at the terminal while a run goes on: header, letters, failures that fit."""
 
 import dataclasses
+import os
 import re
 import shutil
 import sys
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,8 +47,15 @@ def header(targets: list[Any], noise: Noise) -> list[str]:
     for target in targets:
         contact = target.judge.contact
         found = f" ({contact.binding}, {contact.origin})" if contact.binding else ""
-        lines.append(f"{target.order.side}: {target.order.target}{found}, seed {target.order.seed}")
+        told = f"{found}, seed {target.order.seed}{_from_above(target.order.settings.source)}"
+        lines.append(f"{target.order.side}: {target.order.target}{told}")
     return [writable(line) for line in lines]
+
+
+def _from_above(sources: tuple[str, ...]) -> str:
+    """The settings that are not in this directory, which a user may not know of."""
+    away = [os.path.relpath(file) for file in sources if Path(file).parent != Path.cwd()]
+    return f", settings in {' and '.join(away)}" if away else ""
 
 
 def status(rows: list[dict[str, Any]], *, is_red: bool, is_quiet: bool) -> Status:
