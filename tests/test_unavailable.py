@@ -1,4 +1,4 @@
-"""What is judged of a provider that answers False: all that needs no session, and nothing else."""
+"""What is judged where no session begins: all that needs none, and nothing else."""
 
 from memproto import spec
 from memproto.testing.judge import Order, judge
@@ -78,7 +78,9 @@ def test_a_native_provider_that_is_not_available_is_judged_by_the_hooks_that_it_
     }
 
 
-def test_behind_an_initialize_that_raises_nothing_is_decided(tmp_path):
+def test_behind_an_initialize_that_raises_the_same_is_judged(tmp_path):
     found = judged(tmp_path, FAULTY)
     assert found.pop("MP-INIT-001") == "fail"
-    assert set(found.values()) == {"untestable"}
+    assert found.pop("MP-TURN-001") == "untestable"
+    # What it does not serve is not applicable.
+    assert set(found.values()) == {"pass", "not_applicable"}
