@@ -4,8 +4,9 @@ import contextlib
 
 import pytest
 
+from memproto.conformance.provider import ids
 from memproto.testing import tenants
-from memproto.testing.clauses import Untestable
+from memproto.testing.clauses import Inconclusive, Untestable, Violation
 from memproto.testing.context import Context
 from memproto.testing.run import Run
 from memproto.testing.subject import Watch
@@ -88,3 +89,28 @@ def test_who_shows_a_fact_to_its_owner_after_a_while_is_given_that_while_by_othe
     assert reader.lacks(ida, [fact]) == []
     with otto.opened(run) as subject:
         assert reader.finds(subject, fact)
+
+
+class LosesOneTurn(Journal):
+    """As one whose thread nobody waits for: the fourth turn comes too late."""
+
+    recorded = 0
+
+    def on_turn_complete(self, user_message, assistant_response):
+        LosesOneTurn.recorded += 1
+        if LosesOneTurn.recorded != 4:
+            super().on_turn_complete(user_message, assistant_response)
+
+
+class RefusesDots(Journal):
+    def initialize(self, session_key, config):
+        if ".." in config["user_id"]:
+            raise ValueError("no dots")
+        super().initialize(session_key, config)
+
+
+def test_an_id_that_failed_once_and_not_again_is_not_to_blame(run_of):
+    with pytest.raises(Inconclusive, match="1 of 16 ids failed once and not again"):
+        ids.any_id_is_accepted(run_of(LosesOneTurn))
+    with pytest.raises(Violation, match=r"any text as user_id is accepted.*no dots"):
+        ids.any_id_is_accepted(run_of(RefusesDots))
