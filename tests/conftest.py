@@ -15,6 +15,10 @@ ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
+from memproto.testing.context import Context  # noqa: E402 - as below
+from memproto.testing.run import Run  # noqa: E402 - as below
+from memproto.testing.subject import Watch  # noqa: E402 - as below
+from memproto.testing.wire import Wire  # noqa: E402 - as below
 from tests import places  # noqa: E402 - needs the path above
 from tests.scripted import scripted  # noqa: E402, F401 - needs the path above; is a fixture
 
@@ -59,3 +63,20 @@ def drained():
     os.close(write)
     drain.join()
     os.close(read)
+
+
+@pytest.fixture
+def journal_run(tmp_path):
+    """A function that gives a check's run of a kind of journal, each in a home of its own."""
+    from tests.good.journal import Journal
+
+    with (tmp_path / "wire").open("wb") as file:
+        watch = Watch(Wire(file.fileno()))
+
+        def build(factory, *stores):
+            routes = dict.fromkeys(("turns", "writes", "tools"), "absent")
+            routes |= dict.fromkeys(stores or ("turns", "writes"), "declared")
+            told = Context(routes=routes, capabilities=Journal().capabilities())
+            return Run(factory, "native", tmp_path / factory.__name__ / "home", watch, told)
+
+        yield build

@@ -4,10 +4,6 @@ import pytest
 
 from memproto.conformance.provider import fence
 from memproto.testing.clauses import Untestable, Violation
-from memproto.testing.context import Context
-from memproto.testing.run import Run
-from memproto.testing.subject import Watch
-from memproto.testing.wire import Wire
 from tests.broken.fence import AnOpenFenceHidesTheRest, StripsAcrossEntries
 from tests.good.journal import Journal
 
@@ -22,27 +18,16 @@ class RanksMarkedTextsFirst(Journal):
         return super().enrich_turn(user_message, messages)
 
 
-@pytest.fixture
-def run_of(tmp_path):
-    with (tmp_path / "wire").open("wb") as file:
-        told = Context(
-            routes={"turns": "declared", "writes": "absent", "tools": "absent"},
-            capabilities=Journal().capabilities(),
-        )
-        watch = Watch(Wire(file.fileno()))
-        yield lambda factory: Run(factory, "native", tmp_path / "home", watch, told)
-
-
-def test_an_entry_that_comes_back_for_its_own_words_is_no_cost_of_a_delimiter(run_of):
+def test_an_entry_that_comes_back_for_its_own_words_is_no_cost_of_a_delimiter(journal_run):
     with pytest.raises(Untestable, match=r"come back for their own words.*needs: a `config`"):
-        fence.a_delimiter_costs_no_other_entry(run_of(RanksMarkedTextsFirst))
+        fence.a_delimiter_costs_no_other_entry(journal_run(RanksMarkedTextsFirst, "turns"))
 
 
 @pytest.mark.parametrize("factory", [AnOpenFenceHidesTheRest, StripsAcrossEntries])
-def test_an_entry_that_its_own_words_do_not_bring_either_was_lost(run_of, factory):
+def test_an_entry_that_its_own_words_do_not_bring_either_was_lost(journal_run, factory):
     with pytest.raises(Violation, match="did not come back"):
-        fence.a_delimiter_costs_no_other_entry(run_of(factory))
+        fence.a_delimiter_costs_no_other_entry(journal_run(factory, "turns"))
 
 
-def test_a_good_provider_passes(run_of):
-    fence.a_delimiter_costs_no_other_entry(run_of(Journal))
+def test_a_good_provider_passes(journal_run):
+    fence.a_delimiter_costs_no_other_entry(journal_run(Journal, "turns"))

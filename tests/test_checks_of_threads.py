@@ -106,19 +106,9 @@ class NotBesideALoop(Journal):
         super().on_turn_complete(user_message, assistant_response)
 
 
-def a_run(tmp_path: Path, wire: Wire, factory: type[Journal]) -> Run:
-    told = Context(
-        routes={"turns": "declared", "writes": "declared", "tools": "absent"},
-        capabilities=Journal().capabilities(),
-    )
-    return Run(factory, "native", tmp_path / "home", Watch(wire), told)
-
-
-def test_a_loop_is_blamed_for_what_works_on_such_a_thread_without_one(tmp_path: Path) -> None:
-    with (tmp_path / "wire").open("wb") as file:
-        wire = Wire(file.fileno())
-        concurrency.hooks_work_where_a_loop_runs(a_run(tmp_path / "good", wire, Journal))
-        with pytest.raises(Untestable, match="raises on that thread without a loop as well"):
-            concurrency.hooks_work_where_a_loop_runs(a_run(tmp_path, wire, OnItsOwnThreadOnly))
-        with pytest.raises(Violation, match="on a thread without a loop it works"):
-            concurrency.hooks_work_where_a_loop_runs(a_run(tmp_path, wire, NotBesideALoop))
+def test_a_loop_is_blamed_for_what_works_on_such_a_thread_without_one(journal_run) -> None:
+    concurrency.hooks_work_where_a_loop_runs(journal_run(Journal))
+    with pytest.raises(Untestable, match="raises on that thread without a loop as well"):
+        concurrency.hooks_work_where_a_loop_runs(journal_run(OnItsOwnThreadOnly))
+    with pytest.raises(Violation, match="on a thread without a loop it works"):
+        concurrency.hooks_work_where_a_loop_runs(journal_run(NotBesideALoop))

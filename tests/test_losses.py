@@ -5,11 +5,7 @@ import pytest
 from memproto.conformance.provider import turns, writes
 from memproto.testing import losses
 from memproto.testing.clauses import Violation
-from memproto.testing.context import Context
-from memproto.testing.run import Run
-from memproto.testing.subject import Watch
 from memproto.testing.tenants import Reader, of
-from memproto.testing.wire import Wire
 from tests.good.hashed import Hashed
 from tests.good.journal import Journal
 
@@ -44,19 +40,6 @@ class KeepsTheLast(BringsTheLatest):
         super()._save()
 
 
-@pytest.fixture
-def run_of(tmp_path):
-    with (tmp_path / "wire").open("wb") as file:
-        told = Context(
-            routes={"turns": "declared", "writes": "declared", "tools": "absent"},
-            capabilities=Journal().capabilities(),
-        )
-        watch = Watch(Wire(file.fileno()))
-        yield lambda factory: Run(
-            factory, "native", tmp_path / factory.__name__ / "home", watch, told
-        )
-
-
 def crowd(run):
     """Facts of one session, among which a weak ranking does not find its way."""
     facts = run.facts.several(CROWD)
@@ -67,31 +50,31 @@ def crowd(run):
 
 
 @pytest.mark.parametrize("factory", [Journal, Hashed, BringsTheLatest])
-def test_what_is_stored_is_not_lost_whatever_a_ranking_prefers(run_of, factory):
-    run = run_of(factory)
+def test_what_is_stored_is_not_lost_whatever_a_ranking_prefers(journal_run, factory):
+    run = journal_run(factory)
     assert losses.lost(run, crowd(run)) == []
 
 
-def test_the_ranking_of_this_test_passes_over_some_that_are_stored(run_of):
-    run = run_of(BringsTheLatest)
+def test_the_ranking_of_this_test_passes_over_some_that_are_stored(journal_run):
+    run = journal_run(BringsTheLatest)
     assert sum(run.reopened_brings_back(fact) for fact in crowd(run)) == 1
 
 
 @pytest.mark.parametrize("factory", [RepeatsTheQuestion, KeepsTheLast])
-def test_what_is_lost_is_found_lost_also_where_the_question_is_repeated(run_of, factory):
-    run = run_of(factory)
+def test_what_is_lost_is_found_lost_also_where_the_question_is_repeated(journal_run, factory):
+    run = journal_run(factory)
     facts = crowd(run)
     assert losses.lost(run, facts) == facts[:-1]
 
 
-def test_recall_that_finds_whole_texts_only_brings_nothing_back(run_of):
-    run = run_of(FindsWholeTextsOnly)
+def test_recall_that_finds_whole_texts_only_brings_nothing_back(journal_run):
+    run = journal_run(FindsWholeTextsOnly)
     facts = crowd(run)
     assert losses.lost(run, facts) == facts
 
 
-def test_an_open_instance_tells_the_same_as_a_new_one(run_of):
-    run = run_of(BringsTheLatest)
+def test_an_open_instance_tells_the_same_as_a_new_one(journal_run):
+    run = journal_run(BringsTheLatest)
     first, *_ = crowd(run)
     with run.session() as subject:
         assert not run.brings_back(subject, first)
@@ -99,8 +82,8 @@ def test_an_open_instance_tells_the_same_as_a_new_one(run_of):
         assert not losses.is_shown(run, subject, run.facts.new())
 
 
-def test_a_tenant_lacks_what_its_own_words_do_not_bring(run_of):
-    run = run_of(BringsTheLatest)
+def test_a_tenant_lacks_what_its_own_words_do_not_bring(journal_run):
+    run = journal_run(BringsTheLatest)
     owner = of(run, "user", "ida")
     first, *_ = crowd(run)
     assert Reader(run).lacks(owner, [first]) == []
@@ -112,8 +95,8 @@ def test_a_tenant_lacks_what_its_own_words_do_not_bring(run_of):
     "check",
     [turns.every_turn_comes_back, turns.the_last_turn_is_stored, writes.an_added_text_comes_back],
 )
-def test_a_weak_ranking_breaks_no_rule_on_storing(run_of, check):
-    check(run_of(Hashed))
-    check(run_of(BringsTheLatest))
+def test_a_weak_ranking_breaks_no_rule_on_storing(journal_run, check):
+    check(journal_run(Hashed))
+    check(journal_run(BringsTheLatest))
     with pytest.raises(Violation, match="did not come back"):
-        check(run_of(FindsWholeTextsOnly))
+        check(journal_run(FindsWholeTextsOnly))

@@ -6,16 +6,13 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memproto.testing import routes, tenants, watchers
+from memproto.testing import routes, storefiles, tenants, watchers
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised
 from memproto.testing.tenants import Tenant
 from memproto.testing.wire import show
-
-#: Of a larger file only so many bytes are searched.
-_SEARCHED_BYTES = 50_000_000
 
 
 @check("MP-TENANT-005", budget_s=120.0)
@@ -86,9 +83,8 @@ def _outside(run: Run, tenant: Tenant) -> list[Path]:
     places = [(tenant.home or run.home).resolve(), *listed]
     after = watchers.tree(run.root)
     written = [Path(name).resolve() for name, state in after.items() if before.get(name) != state]
-    words = [word.lower().encode() for fact in facts.values() for word in fact.name.split()]
     strays = [path for path in written if not any(map(path.is_relative_to, places))]
-    return [path for path in strays if _holds(path, words)]
+    return [path for path in strays if storefiles.holds(path, [*facts.values()])]
 
 
 def _live(run: Run, tenant: Tenant, facts: Mapping[str, Fact]) -> list[Path]:
@@ -103,12 +99,3 @@ def _live(run: Run, tenant: Tenant, facts: Mapping[str, Fact]) -> list[Path]:
     texts = named if isinstance(named, list) else []
     listed = [text for text in texts if isinstance(text, str) and "\0" not in text]
     return [Path(text).expanduser().resolve() for text in listed]
-
-
-def _holds(path: Path, words: list[bytes]) -> bool:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_SEARCHED_BYTES).lower()
-    except OSError:
-        return False
-    return any(word in data for word in words)

@@ -12,13 +12,9 @@ from memproto.testing import losses, routes, sandbox
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
+from memproto.testing.storefiles import holds
 from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.watchers import tree
-
-#: Of a larger file only so many bytes are searched.
-_SEARCHED_BYTES = 50_000_000
-
-_ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 
 #: Directories and endings of what may be lost, and of what only people read.
 _PASSING = {".cache", "cache", "caches", "__pycache__", "log", "logs"}
@@ -38,7 +34,7 @@ def what_is_stored_lies_below_the_home(run: Run) -> None:
     with run.audit.recording() as events:
         facts, allowed = _stored(run)
     for path in _files(run, events):
-        if not any(path.is_relative_to(place) for place in allowed) and _holds(path, facts):
+        if not any(path.is_relative_to(place) for place in allowed) and holds(path, facts):
             run.violated("stored text only below the given home", f"it is in {_shown(run, path)}")
     run.needs_route("turns", "writes", "tools")
     if not any(losses.is_stored(run, fact) for fact in facts):
@@ -134,16 +130,6 @@ def _shown(run: Run, path: Path) -> str:
     return str(path)
 
 
-def _holds(path: Path, facts: list[Fact]) -> bool:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_SEARCHED_BYTES).lower()
-    except OSError:
-        return False
-    words = [word.lower() for fact in facts for word in fact.name.split()]
-    return any(word.encode(encoding) in data for word in words for encoding in _ENCODINGS)
-
-
 @check("MP-ISO-009")
 def a_session_leaves_no_file_elsewhere(run: Run) -> None:
     # What building and is_available leave has rules of its own.
@@ -153,7 +139,7 @@ def a_session_leaves_no_file_elsewhere(run: Run) -> None:
     facts, allowed = _stored(run)
     now = _elsewhere(run)
     # A journal beside a database is the database's affair.
-    allowed += {path.parent for path in now if _holds(path, facts)}
+    allowed += {path.parent for path in now if holds(path, facts)}
     left = sorted(
         path for path in now - before if not any(path.is_relative_to(place) for place in allowed)
     )

@@ -70,12 +70,26 @@ def all_files(run: Run) -> list[Path]:
 
 def found_in(path: Path, facts: list[Fact]) -> list[Fact]:
     """Those of the facts whose name stands in a file."""
+    data = _searched(path)
+    return [fact for fact in facts if _stands_in(data, fact.name)]
+
+
+def holds(path: Path, facts: list[Fact]) -> bool:
+    """Whether a word of a name of the facts stands in a file: a part of a text is enough."""
+    data = _searched(path)
+    return any(_stands_in(data, word) for fact in facts for word in fact.name.split())
+
+
+def _searched(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            data = file.read(_SEARCHED_BYTES).lower()
+            return file.read(_SEARCHED_BYTES).lower()
     except OSError:
-        return []
-    return [f for f in facts if any(f.name.lower().encode(e) in data for e in _ENCODINGS)]
+        return b""
+
+
+def _stands_in(data: bytes, word: str) -> bool:
+    return any(word.lower().encode(encoding) in data for encoding in _ENCODINGS)
 
 
 def left(run: Run, facts: list[Fact]) -> list[Fact]:
