@@ -25,6 +25,7 @@ from memproto import spec
 from memproto.errors import InvalidSettings, KitUsageError
 from memproto.testing import (
     clauses,
+    confinement,
     facts,
     locate,
     sandbox,
@@ -63,8 +64,9 @@ class Child:
         Commands come one at a time.
     """
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: Wire, unconfined: str) -> None:
         self._wire = wire
+        self._unconfined = unconfined
         self._audit = watchers.AuditLog()
         self._target: Any = None
         self._step = LoadStep(audit=self._audit)
@@ -127,7 +129,12 @@ class Child:
         # Threads that importing started belong to the process from here on, not to a check.
         self._threads = watchers.thread_ids()
         origin = "; ".join((self._target.origin, *getattr(self._target, "notes", ())))
-        return {"binding": self._target.binding, "origin": origin, "forks": self._audit.forks}
+        return {
+            "binding": self._target.binding,
+            "origin": origin,
+            "forks": self._audit.forks,
+            "unconfined": self._unconfined,
+        }
 
     def _take(self, loader: Any, command: dict[str, Any]) -> Any:
         """Load the target; a provider under guard, with what its host has imported before it."""
@@ -260,10 +267,15 @@ def main() -> None:
     """
     Serve commands from the first of three descriptors on the command line until it closes.
 
-    With one descriptor be a template, and in each of its copies do the same with its three.
+    With one descriptor be a template, and in each of its copies do the same with its three. A
+    fourth word, of one that a template started, says why it is not confined, or nothing.
     """
-    given = tuple(int(word) for word in sys.argv[1:])
-    commands, results, dumps = given if given[1:] else template_process.serve(*given)
+    words = sys.argv[1:]
+    if len(words) == 1:
+        (commands, results, dumps), unconfined = template_process.serve(int(words[0]))
+    else:
+        commands, results, dumps = map(int, words[:3])
+        unconfined = words[3] if len(words) > 3 else confinement.confine()  # noqa: PLR2004
     for descriptor in (commands, results, dumps):
         os.set_inheritable(descriptor, False)
     pid = getpid()
@@ -274,7 +286,7 @@ def main() -> None:
     with os.fdopen(dumps, "a", encoding="utf-8", errors="replace") as file:
         faulthandler.enable(file=file)
         stacks.write_on_demand(file)
-        child = Child(Wire(results))
+        child = Child(Wire(results), unconfined)
         with os.fdopen(commands, encoding="utf-8") as source:
             for line in source:
                 child.obey(_decode(line))

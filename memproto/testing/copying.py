@@ -31,8 +31,14 @@ class Copier:
     """
 
     def __init__(
-        self, parent: socket.socket, count: int, prepare: Callable[[dict[str, Any]], None]
+        self,
+        parent: socket.socket,
+        count: int,
+        prepare: Callable[[dict[str, Any]], None],
+        answer: Callable[[socket.socket, dict[str, Any]], None] | None = None,
     ) -> None:
+        """`answer` is given each message without descriptors: one that asks for no copy."""
+        self._answer = answer
         self._parent = parent
         self._count = count
         self._prepare = prepare
@@ -55,6 +61,9 @@ class Copier:
                 message, descriptors, _, _ = socket.recv_fds(self._parent, _LONGEST, self._count)
                 if not message:
                     os._exit(0)
+                if not descriptors and self._answer is not None:
+                    self._answer(self._parent, json.loads(message))
+                    continue
                 is_whole = len(descriptors) == self._count
                 if is_whole:
                     wanted = json.loads(message)
@@ -99,11 +108,14 @@ class Copier:
 
 
 def from_descriptor(
-    descriptor: int, count: int, prepare: Callable[[dict[str, Any]], None]
+    descriptor: int,
+    count: int,
+    prepare: Callable[[dict[str, Any]], None],
+    answer: Callable[[socket.socket, dict[str, Any]], None] | None = None,
 ) -> Copier:
     """What copies this process, asked on a socket with so many descriptors in each message."""
     os.set_inheritable(descriptor, False)
-    return Copier(socket.socket(fileno=descriptor), count, prepare)
+    return Copier(socket.socket(fileno=descriptor), count, prepare, answer)
 
 
 def tell(status: int) -> None:

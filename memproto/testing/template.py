@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 
 from memproto import spec
-from memproto.testing import copied, sandbox
+from memproto.testing import copied, relay, sandbox
 from memproto.testing.copied import Copy, close
 
 #: Variables that are a copy's own: to it they are what they are to a program that begins.
@@ -69,6 +69,7 @@ class Template:
         self._owner = os.getpid()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(copied.START_S)
+        self._relays = relay.Relays(self._listen)
         # A pipe, as a child has one, and not one that anybody reads.
         unread, output = os.pipe()
         try:
@@ -111,6 +112,11 @@ class Template:
 
         None where the template does not answer; it is ended then.
         """
+        try:
+            self._relays.refresh()
+        except OSError:
+            self.end()
+            return None
         told: dict[str, Any] = {
             "environment": wanted.environment,
             "cwd": wanted.cwd,
@@ -149,6 +155,13 @@ class Template:
         finally:
             close(write)
         return read
+
+    def _listen(self, addresses: list[relay.Address]) -> list[tuple[relay.Address, socket.socket]]:
+        """Have it listen on its own loopback; the sockets that it could make."""
+        self._socket.send(json.dumps({"listen": addresses}).encode("ascii"))
+        told, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 16, relay.MOST)
+        made = [socket.socket(fileno=descriptor) for descriptor in descriptors]
+        return [((host, port), end) for (host, port), end in zip(json.loads(told), made)]
 
     def end(self) -> None:
         """End it; its copies run on."""

@@ -10,14 +10,16 @@ import contextlib
 import functools
 import gc
 import importlib
+import json
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
 from memproto import spec
-from memproto.testing import clauses, copying
+from memproto.testing import clauses, confinement, copying, relay
 
 #: What each side loads a target with, and what many of its checks import when they run.
 _MODULES = {
@@ -29,19 +31,21 @@ _MODULES = {
 _DESCRIPTORS = 5
 
 
-def _become(wanted: dict[str, Any], descriptors: list[int]) -> tuple[int, ...]:
-    """Be the child that was asked for; gives its descriptors."""
+def _become(
+    wanted: dict[str, Any], descriptors: list[int], unconfined: str
+) -> tuple[tuple[int, ...], str]:
+    """Be the child that was asked for; gives its descriptors, and why it is not confined."""
     os.setsid()
     output, *given, status = descriptors
     copying.replace_output((output, 1), (output, 2))
     os.chdir(wanted["cwd"])
     os.sched_setaffinity(0, wanted["processors"])
-    words = [str(descriptor) for descriptor in given]
+    words = [*map(str, given), unconfined]
     if "words" in wanted:
         _replace(status, [*wanted["words"], *words], wanted["environment"], given)
     _look_like(words, wanted["environment"])
     copying.tell(status)
-    return tuple(given)
+    return tuple(given), unconfined
 
 
 def _replace(
@@ -112,17 +116,28 @@ def _hypothesis_home(directory: Path) -> None:
     importlib.import_module("hypothesis.configuration").set_hypothesis_home_dir(directory)
 
 
-def serve(descriptor: int) -> tuple[int, ...]:
+def serve(descriptor: int) -> tuple[tuple[int, ...], str]:
     """
     Be the template on a socket to the parent; returns in each copy, with its descriptors.
 
-    The template ends when the parent closes the socket, or where an import starts a thread.
+    All copies are confined together, and are told why if they are not. The template ends when the
+    parent closes the socket, or if an import starts a thread.
     """
+    unconfined = confinement.confine()
+
+    def answer(parent: socket.socket, asked: dict[str, Any]) -> None:
+        """Listen for the parent at the addresses that it names, as far as that is confined."""
+        made = [] if unconfined else relay.listening(map(tuple, asked["listen"]))
+        told = json.dumps([address for address, _ in made]).encode("ascii")
+        socket.send_fds(parent, [told], [listener.fileno() for _, listener in made])
+        for _, listener in made:
+            listener.close()
+
     copier = copying.from_descriptor(
-        descriptor, _DESCRIPTORS, lambda asked: _prepare(asked["side"])
+        descriptor, _DESCRIPTORS, lambda asked: _prepare(asked["side"]), answer
     )
     wanted, descriptors = copier.serve()
     try:
-        return _become(wanted, descriptors)
+        return _become(wanted, descriptors, unconfined)
     except BaseException:
         os._exit(1)
