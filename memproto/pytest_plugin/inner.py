@@ -7,6 +7,7 @@ from the first contact that the controller made.
 
 import datetime as dt
 import json
+import os
 import signal
 from pathlib import Path
 from types import FrameType
@@ -20,7 +21,16 @@ from memproto.pytest_plugin import files, jobs, junit, summary, terminal
 from memproto.pytest_plugin.items import PROPERTY, USAGE, ClauseItem, SuiteDirectory, Target, rows
 from memproto.pytest_plugin.options import check_options, narrowed, time_scale
 from memproto.report import document
-from memproto.testing import noise, roots, settings, vitals, waivers, withheld
+from memproto.testing import (
+    confinement,
+    credentials,
+    noise,
+    roots,
+    settings,
+    vitals,
+    waivers,
+    withheld,
+)
 from memproto.testing.contact import Contact, Order
 from memproto.testing.judge import SCORED_AT_CONTACT, Judge
 from memproto.testing.noise import Noise
@@ -36,8 +46,11 @@ def configure(config: pytest.Config) -> None:
 
     """
     _end_as_interrupted()
+    confinement.conceal()
+    credentials.receive()
     try:
         suite = Suite(config)
+        credentials.take()
         if not (suite.is_worker or config.option.collectonly):
             suite.meet_all()
     except KitUsageError as error:
@@ -67,6 +80,7 @@ class Suite:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
+        os.environ.update((self.worker_input or {}).get("memproto_credentials", {}))
         self.document: dict[str, Any] | None = None
         self.usage = ""
         self._is_interrupted = self._is_closed = False
@@ -166,6 +180,7 @@ class Suite:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Give a worker what first contact found."""
+        node.workerinput["memproto_credentials"] = credentials.lend()
         node.workerinput["memproto_root"] = str(self.root)
         node.workerinput["memproto_today"] = str(self.today)
         node.workerinput["memproto_noise"] = self.noise.as_dict()
@@ -180,6 +195,11 @@ class Suite:
         output = getattr(node, "workeroutput", None) or {}
         self.usage = self.usage or output.get("memproto_usage", "")
         self._take(json.loads(output.get("memproto_late", "[]")), is_shown=False)
+        for target in self.targets:
+            found = output.get("memproto_outward", {}).get(
+                f"{target.order.side} {target.order.target}"
+            )
+            target.judge.contact.outward.update(found or {})
 
     # -- collection -------------------------------------------------------------------------------
 
@@ -284,6 +304,11 @@ class Suite:
             elif late:
                 known = json.loads(self.config.workeroutput.get("memproto_late", "[]"))  # type: ignore[attr-defined]
                 self.config.workeroutput["memproto_late"] = json.dumps(known + late)  # type: ignore[attr-defined]
+        if self.is_worker:
+            self.config.workeroutput["memproto_outward"] = {  # type: ignore[attr-defined]
+                f"{target.order.side} {target.order.target}": target.judge.contact.outward
+                for target in self.targets
+            }
 
     def _decide(self, session: pytest.Session, exitstatus: int) -> None:
         option = self.config.option

@@ -37,7 +37,15 @@ def run(early_config: pytest.Config) -> int:
         sys.stderr.write(f"ERROR: {fault}\n")
         return int(pytest.ExitCode.USAGE_ERROR)
     command = _command(early_config, [*typed, *_from_settings(early_config, typed)])
-    process = subprocess.Popen(command, env=_environment())
+    from memproto.testing import confinement, credentials
+
+    confinement.conceal()
+    plain, rest = credentials.split(_environment())
+    read, write = os.pipe()
+    plain[credentials.DESCRIPTOR] = str(read)
+    process = subprocess.Popen(command, env=plain, pass_fds=[read])
+    os.close(read)
+    credentials.send(write, rest)
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: process.send_signal(signal.SIGHUP))

@@ -9,6 +9,7 @@ from memproto.operations import OPERATIONS, hook_name
 from memproto.pytest_plugin import terminal
 from memproto.pytest_plugin.next_steps import next_steps
 from memproto.report.verdict_line import verdict_line
+from memproto.report.view import one_line
 from memproto.report.waiver_lines import waiver_lines
 from memproto.testing.needs import wanted
 from memproto.testing.outcomes import OPEN, Outcome
@@ -84,6 +85,7 @@ class Block:
             self._chapters()
             self._reasons()
             self._totals()
+            self._outward()
             self._next()
         for said, is_red in waiver_lines(self._report):
             self._line(f"  {said}", **{"red" if is_red else "yellow": True})
@@ -172,6 +174,15 @@ class Block:
         if operation not in OPERATIONS:
             return operation
         return hook_name(operation, self._report["binding"] or "native")
+
+    def _outward(self) -> None:
+        """Where the target tried to send beyond loopback, which no run lets it."""
+        tried = self._report["network"]["outward"]
+        shown = [f"{one['address']} ({one['where'] or 'unknown'})" for one in tried[:_MOST_HOOKS]]
+        more = [f"{len(tried) - len(shown)} more"] if len(tried) > len(shown) else []
+        if shown:
+            said = ", ".join([*map(one_line, shown), *more])
+            self._prose(f"refused, since a run sends to loopback only: {said}")
 
     def _next(self) -> None:
         steps = next_steps(self._report)

@@ -46,10 +46,17 @@ def header(targets: list[Any], noise: Noise) -> list[str]:
     lines = [f"memproto {__version__}, specification {release}", f"machine: {noise}"]
     for target in targets:
         contact = target.judge.contact
+        if contact.unconfined and f"network: {_open(contact)}" not in lines:
+            lines.append(f"network: {_open(contact)}")
         found = f" ({contact.binding}, {contact.origin})" if contact.binding else ""
         told = f"{found}, seed {target.order.seed}{_from_above(target.order.settings.source)}"
         lines.append(f"{target.order.side}: {target.order.target}{told}")
     return [writable(line) for line in lines]
+
+
+def _open(contact: Any) -> str:
+    """Why native code and programs of a target are not kept on loopback."""
+    return f"not confined to loopback, the kernel allows no namespace ({contact.unconfined})"
 
 
 def _from_above(sources: tuple[str, ...]) -> str:

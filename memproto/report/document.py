@@ -97,6 +97,7 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
         "cost": _cost(results.values()),
         "operations": times.of_run(judged.results, order, judged.contact.binding),
         "environment": _environment(order),
+        "network": _network(judged.contact),
         "settings": order.settings.for_report(),
     }
     return {**report, "fingerprint": fingerprint(report)}
@@ -182,6 +183,15 @@ def _rounded(hooks: dict[str, list[float]]) -> dict[str, list[float]]:
     return {
         name: [int(calls), round(longest_s, 4), round(total_s, 4)]
         for name, (calls, longest_s, total_s) in sorted(hooks.items())
+    }
+
+
+def _network(contact: Contact) -> dict[str, Any]:
+    """Whether the target was confined to loopback, and where else it tried to send."""
+    return {
+        "confined": not contact.unconfined,
+        "reason": contact.unconfined or None,
+        "outward": [{"address": to, "where": who} for to, who in contact.outward.items()],
     }
 
 

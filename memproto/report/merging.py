@@ -103,11 +103,24 @@ def _together(shards: list[dict[str, Any]]) -> dict[str, Any]:
         # What no shard ran is missing now: it was not left out on purpose.
         "selected": False,
         "environment": _environment(shards),
+        **_network(shards),
         "merged": [item["fingerprint"] for item in shards],
         **_waivers(shards, rows),
         **_costs(shards),
     }
     return {**report, "fingerprint": fingerprint(report)}
+
+
+def _network(shards: list[dict[str, Any]]) -> dict[str, Any]:
+    """Confined if each shard was; each address of any. Reports of an older kit say nothing."""
+    told = [item["network"] for item in shards if "network" in item]
+    if not told:
+        return {}
+    outward = {one["address"]: one for network in told for one in reversed(network["outward"])}
+    reason = next((network["reason"] for network in told if not network["confined"]), None)
+    confined = all(network["confined"] for network in told)
+    network = {"confined": confined, "reason": reason, "outward": list(outward.values())}
+    return {"network": network}
 
 
 def _declared(shards: list[dict[str, Any]]) -> dict[str, Any]:

@@ -48,6 +48,9 @@ from memproto.testing.wire import Wire, plain
 #: How often the parent is told that this interpreter still runs Python code.
 _BEAT_S = 0.2
 
+#: An address that only the kernel has seen.
+UNNAMED = "an address outside of the machine"
+
 _LOADERS = {"provider": "memproto.loading", "host": "memproto.testing.hosts"}
 
 
@@ -68,6 +71,7 @@ class Child:
         self._wire = wire
         self._unconfined = unconfined
         self._audit = watchers.AuditLog()
+        self._unrouted = confinement.unrouted()
         self._target: Any = None
         self._step = LoadStep(audit=self._audit)
         self._side: spec.Side = "provider"
@@ -96,8 +100,19 @@ class Child:
         except Exception:
             replaced = watchers.replaced()
             answer = {"kit_error": traceback.format_exc()[-1500:], "replaced": replaced}
+        answer["outward"] = self._outward()
         self._busy.clear()
         self._wire.send("done", **plain(answer))
+
+    def _outward(self) -> list[list[str]]:
+        """What tried to leave the machine since the last command: addresses, and who asked."""
+        named, self._audit.refused = self._audit.refused, {}
+        found = [list(pair) for pair in named.items()]
+        if self._unconfined or (unrouted := confinement.unrouted()) == self._unrouted:
+            return found
+        self._unrouted = unrouted
+        started = ", ".join(dict.fromkeys(self._audit.programs))
+        return [*found, [UNNAMED, f"a program ({started})" if started else "native code"]]
 
     def _beat(self) -> None:
         while True:
@@ -275,7 +290,7 @@ def main() -> None:
         (commands, results, dumps), unconfined = template_process.serve(int(words[0]))
     else:
         commands, results, dumps = map(int, words[:3])
-        unconfined = words[3] if len(words) > 3 else confinement.confine()  # noqa: PLR2004
+        unconfined = words[3] if len(words) > 3 else confinement.confine()
     for descriptor in (commands, results, dumps):
         os.set_inheritable(descriptor, False)
     pid = getpid()

@@ -104,6 +104,7 @@ class Children:
             raise CannotServe(findings.results(answer, self._load_rule())[0])
         self._contact.binding = answer.data["binding"]
         self._contact.origin = answer.data["origin"]
+        self._contact.unconfined = answer.data["unconfined"]
         self.clean()
         return answer
 
@@ -190,6 +191,8 @@ class Children:
         answer = self.process.ask(command, budget_s)
         self.spent += answer.spent
         self._opened += answer.opened
+        for address, who in answer.data.get("outward", ()):
+            self._contact.outward.setdefault(str(address), str(who))
         if answer.fate != "answered":
             self.process = None
         self._has_frozen |= answer.fate == "froze"

@@ -95,7 +95,7 @@ def _tried(flags: int) -> str:
             os.write(write, b"+" + said.encode())
         os._exit(0)
     os.close(write)
-    with open(read, "rb") as answer:
+    with os.fdopen(read, "rb") as answer:
         heard = answer.read()
     os.waitpid(pid, 0)
     return heard[1:].decode() if heard else "the try was ended by the kernel"

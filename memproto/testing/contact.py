@@ -64,6 +64,8 @@ class Contact:
         deaths: Operation to the number of its hangs and deaths; "" stands for between two hooks,
             where one that is stuck counts for several; see `incidents.cost`.
         spent: How many hook calls were made, where the settings set a limit.
+        unconfined: Why children are not confined, or "".
+        outward: Each address outside of the machine that the target asked for, and who asked.
         service: What the setting `service` yielded: env and config, and its pid; {} for none.
 
     """
@@ -78,6 +80,8 @@ class Contact:
     logged: str = ""
     deaths: dict[str, int] = dataclasses.field(default_factory=dict)
     spent: int = 0
+    unconfined: str = ""
+    outward: dict[str, str] = dataclasses.field(default_factory=dict)
     service: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 import sys
 import sysconfig
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 import memproto
@@ -85,6 +85,17 @@ def raised(error: BaseException) -> str:
             found = f"{short(code.co_filename)}:{place.tb_lineno} in {code.co_name}"
         place = place.tb_next
     return found
+
+
+def calling() -> str:
+    """The innermost frame of the author's code in the call that runs; "" for none."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the public way reads each source
+    while frame is not None:
+        code = frame.f_code
+        if is_authors(code.co_filename):
+            return f"{short(code.co_filename)}:{frame.f_lineno} in {code.co_name}"
+        frame = frame.f_back
+    return ""
 
 
 def frames(dump: str) -> list[str]:

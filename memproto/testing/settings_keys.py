@@ -1,13 +1,13 @@
 """The keys of the settings: which values each takes, and what is wrong with another one."""
 
 import difflib
-import os
 import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
 from memproto import spec
+from memproto.testing import credentials
 
 #: Keys that name a function of the user's.
 FUNCTIONS = ("factory", "service", "warm", "read_back", "settle", "cleanup")
@@ -100,10 +100,11 @@ def _env(value: Any) -> dict[str, str]:
         if not isinstance(source, str):
             fault = f'must be text or {{from_env = "KEY"}}, not {given!r}'
             raise Wrong(fault, "quote the value", name)
-        if source not in os.environ:
+        value = credentials.asked(source)
+        if value is None:
             fault = f"takes {source} from the environment, where it is not set"
             raise Wrong(fault, f"export {source}=... first", name)
-        found[name] = os.environ[source]
+        found[name] = value
     return found
 
 

@@ -161,7 +161,9 @@ class Template:
         self._socket.send(json.dumps({"listen": addresses}).encode("ascii"))
         told, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 16, relay.MOST)
         made = [socket.socket(fileno=descriptor) for descriptor in descriptors]
-        return [((host, port), end) for (host, port), end in zip(json.loads(told), made)]
+        return [
+            ((host, port), end) for (host, port), end in zip(json.loads(told), made, strict=True)
+        ]
 
     def end(self) -> None:
         """End it; its copies run on."""

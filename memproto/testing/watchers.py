@@ -13,11 +13,13 @@ import sys
 import threading
 import time
 import types
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import memproto
+from memproto.testing import locate
 from memproto.testing.wire import show
 
 _PROGRAMS = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.fork")
@@ -31,6 +33,9 @@ _SOCKETS = (
 )
 #: What leaves the machine, where its address is not on it.
 _REACHING = ("socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo")
+#: So many addresses, and programs, are named.
+_MOST_NAMED = 8
+
 _WRITING = (
     "os.mkdir",
     "os.rename",
@@ -54,6 +59,9 @@ class AuditLog:
         connections: How often it looked a host up or began to connect to one.
         connects: Whether a session of the target does; None before one was watched for it.
         guard: Hears every event first, and may raise; None for none.
+        refused: Each address outside of the machine that was asked for, and the author's line that
+            asked first; the first so many.
+        programs: The names of the programs that were started, the last ones.
 
     """
 
@@ -62,6 +70,8 @@ class AuditLog:
         self.connections = 0
         self.connects: bool | None = None
         self.guard: Callable[[str, tuple[Any, ...]], None] | None = None
+        self.refused: dict[str, str] = {}
+        self.programs: deque[str] = deque(maxlen=_MOST_NAMED)
         self._recording: list[str] | None = None
         sys.addaudithook(self._hear)
 
@@ -82,6 +92,8 @@ class AuditLog:
             self.connections += _is_network(event, args)
             self._refuse_outside(event, args)
         self.forks += event == "os.fork"
+        if event in _PROGRAMS and args and event != "os.fork":
+            self.programs.append(_program(args[0]))
         if self._recording is None:
             return
         described = "" if _changes_nothing(event, args) else _describe(event, args)
@@ -91,9 +103,32 @@ class AuditLog:
     def _refuse_outside(self, event: str, args: tuple[Any, ...]) -> None:
         address = args[0] if event == "socket.getaddrinfo" else args[-1]
         if not is_loopback(address):
+            if len(self.refused) < _MOST_NAMED:
+                self.refused.setdefault(_named(event, address, args), locate.calling())
             if self._recording is not None:
                 self._recording.append(f"{event} {address!r}")
             raise ConnectionRefusedError(f"memproto sends nothing to {address!r}: loopback only")
+
+
+def _named(event: str, address: object, args: tuple[Any, ...]) -> str:
+    """An address as `host:port`, or a host as it was looked up."""
+    if event == "socket.getaddrinfo":
+        host, port = args[0], args[1]
+    elif isinstance(address, tuple) and len(address) > 1:
+        host, port = address[0], address[1]
+    else:
+        host, port = address, None
+    if isinstance(host, bytes):
+        host = host.decode("latin-1")
+    return show(host)[1:-1] + (f":{port}" if port else "")
+
+
+def _program(name: object) -> str:
+    """The name of a started program, of a command line as well."""
+    if isinstance(name, bytes):
+        name = os.fsdecode(name)
+    words = str(name).split() or ["?"]
+    return show(os.path.basename(words[0]))[1:-1]  # noqa: PTH119 - any text
 
 
 def _is_network(event: str, args: tuple[Any, ...]) -> bool:

@@ -7,24 +7,16 @@ to look for them again.
 
 import base64
 import dataclasses
-import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from memproto.testing import outcomes
+from memproto.testing import credentials, outcomes
 from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import Result
 from memproto.testing.settings import Settings
-
-#: Names of variables and keys whose values are credentials.
-_CREDENTIAL = re.compile(
-    r"(api|access|auth|secret|private)[_-]?key|token|secret|passw(or)?d|passphrase|credential"
-    r"|_key$|^key$|[_-]?pat$|[_-]?dsn$",
-    re.IGNORECASE,
-)
 
 #: Values that are shorter stand for too much else.
 SHORTEST = 6
@@ -128,11 +120,15 @@ def _in_a_check(parts: tuple[str, ...]) -> str:
 
 def _secrets(settings: Settings, contact: Contact) -> dict[str, str]:
     """Values that nobody may read, and the names by which they are known."""
-    found = {value: name for name, value in os.environ.items() if _CREDENTIAL.search(name)}
+    found = {
+        value: name
+        for name, value in credentials.environment().items()
+        if credentials.NAME.search(name)
+    }
     for table in (settings.config, contact.service.get("config", {})):
         found |= {value: name for name, value in _named(table)}
     for variables in (settings.env, contact.service.get("env", {})):
-        found |= {value: name for name, value in variables.items() if _CREDENTIAL.search(name)}
+        found |= {value: name for name, value in variables.items() if credentials.NAME.search(name)}
     found |= {settings.env[name]: name for name in settings.from_env if name in settings.env}
     return {value: name for value, name in found.items() if len(value.strip()) >= SHORTEST}
 
@@ -144,7 +140,7 @@ def _named(table: Any, above: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(table, list):
         for value in table:
             yield from _named(value, above)
-    elif isinstance(table, str) and _CREDENTIAL.search(above):
+    elif isinstance(table, str) and credentials.NAME.search(above):
         yield above, table
 
 
