@@ -132,6 +132,13 @@ def a_session_replaces_no_functions(run: Run) -> None:
             run.violated(expected, observed, operation=operation)
 
 
+@check("MP-ISO-010")
+def a_session_leaves_the_code_of_its_host_alone(run: Run) -> None:
+    # The main loop of the process compares after each check; here a whole session gives cause.
+    for _ in _session(run):
+        pass
+
+
 @check("MP-ISO-008")
 def a_session_prints_nothing(run: Run) -> None:
     # What building prints has a rule of its own.

@@ -24,6 +24,8 @@ from memproto.report import document
 from memproto.testing import (
     confinement,
     credentials,
+    findings,
+    installation,
     noise,
     roots,
     settings,
@@ -52,6 +54,7 @@ def configure(config: pytest.Config) -> None:
         suite = Suite(config)
         credentials.take()
         if not (suite.is_worker or config.option.collectonly):
+            installation.assert_published()
             suite.meet_all()
     except KitUsageError as error:
         raise pytest.UsageError(withheld.without_credentials(str(error))) from None
@@ -83,6 +86,7 @@ class Suite:
         os.environ.update((self.worker_input or {}).get("memproto_credentials", {}))
         self.document: dict[str, Any] | None = None
         self.usage = ""
+        self.installed: dict[str, installation.Stamp] = {}
         self._is_interrupted = self._is_closed = False
         self.targets: list[Target] = []
         self.today = self._today()
@@ -152,6 +156,7 @@ class Suite:
 
     def meet_all(self) -> None:
         """Make first contact with every target before anything else runs."""
+        self.installed = installation.stamps()
         for target in self.targets:
             target.judge.meet()
             # What was met before the checks counts as well, whatever is selected afterwards.
@@ -291,10 +296,21 @@ class Suite:
     def _finish_all(self) -> None:
         try:
             self._finish_each()
+            if not self.is_worker:
+                self._see_installation()
         except KitUsageError as error:
             self.usage = self.usage or str(error)
             if self.is_worker:
                 self.config.workeroutput["memproto_usage"] = self.usage  # type: ignore[attr-defined]
+
+    def _see_installation(self) -> None:
+        """Book a change of the kit's own files on the target that made it, if that is known."""
+        changed = installation.changed(self.installed)
+        if not changed:
+            return
+        for target in self.targets:
+            found = findings.rewriting(changed, target.order.side, is_alone=len(self.targets) == 1)
+            target.met.append(found)
 
     def _finish_each(self) -> None:
         for target in self.targets:

@@ -27,6 +27,7 @@ from memproto.testing import (
     clauses,
     confinement,
     facts,
+    integrity,
     locate,
     sandbox,
     stacks,
@@ -62,7 +63,7 @@ class Child:
     The state of one child: its wire, its target, its watchers.
 
     Guarantees:
-        Every command is answered by exactly one `done`, unless the process ends first.
+        Every command has exactly one answer, unless the process ends first.
     Assumes:
         Commands come one at a time.
     """
@@ -83,8 +84,8 @@ class Child:
         self._threads = watchers.thread_ids()
         wire.send("ready")
 
-    def obey(self, command: dict[str, Any]) -> None:
-        """Carry out one command and answer it."""
+    def obey(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Carry out one command; gives the answer to it."""
         actions: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "load": self._load,
             "check": self._check,
@@ -102,7 +103,7 @@ class Child:
             answer = {"kit_error": traceback.format_exc()[-1500:], "replaced": replaced}
         answer["outward"] = self._outward()
         self._busy.clear()
-        self._wire.send("done", **plain(answer))
+        return dict(plain(answer))
 
     def _outward(self) -> list[list[str]]:
         """What tried to leave the machine since the last command: addresses, and who asked."""
@@ -301,10 +302,15 @@ def main() -> None:
     with os.fdopen(dumps, "a", encoding="utf-8", errors="replace") as file:
         faulthandler.enable(file=file)
         stacks.write_on_demand(file)
-        child = Child(Wire(results), unconfined)
         with os.fdopen(commands, encoding="utf-8") as source:
+            seal, last_seal = (integrity.sealer(bytes.fromhex(key)) for key in next(source).split())
+            wire = Wire(results, seal)
+            # This frame runs already: what it holds in variables no replaced name changes.
+            report, changed, decode = wire.reporter(last_seal), template_process.watcher(), _decode
+            child = Child(wire, unconfined)
             for line in source:
-                child.obey(_decode(line))
+                answer = child.obey(decode(line))
+                report({**answer, "changed_kit": changed()})
                 if getpid() != pid:
                     # A copy that a provider forked ends here: it must not take the next command.
                     break

@@ -6,8 +6,12 @@ from memproto import spec
 from memproto.operations import Binding, hook_name
 from memproto.testing import incidents, spread
 from memproto.testing.booking import failing
+from memproto.testing.incidents import MEDDLED
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.replies import Answer
+
+#: A message on the wire of a kit child that the kit did not write.
+_FORGED = "it wrote a message of its own on the descriptor by which its host reports"
 
 
 def results(answer: Answer, requirement_id: str) -> list[Result]:
@@ -28,6 +32,31 @@ def _no_result(answer: Answer, requirement_id: str) -> Result:
         reason = f"the provider changed {', '.join(replaced[:4])}: {text.splitlines()[-1]}"
         return Result(requirement_id, Outcome.UNTESTABLE, reason=reason)
     return Result(requirement_id, Outcome.KIT_ERROR, observed=text)
+
+
+def meddling(answer: Answer, seen_in: str) -> Result | None:
+    """The violation of a target that changed the kit, or wrote in its name; None for none."""
+    changed = answer.data.get("changed_kit") or ()
+    if not (changed or answer.data.get("forged")):
+        return None
+    broken = MEDDLED if spec.requirement(seen_in).side == "provider" else seen_in
+    expected = "the code of the host, and what it reports, as they were before the load"
+    more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+    observed = f"replaced: {', '.join(changed[:3])}{more}" if changed else _FORGED
+    met_in = "" if seen_in == broken else seen_in
+    return Result(broken, Outcome.FAIL, expected, observed, seen_in=met_in)
+
+
+def rewriting(changed: list[str], side: spec.Side, *, is_alone: bool) -> Result:
+    """The result of a run in which installed files of the kit became others."""
+    rule_id = MEDDLED if side == "provider" else spec.select([], side)[0].id
+    more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+    observed = f"written during the run: {', '.join(changed[:3])}{more}"
+    if is_alone:
+        expected = "the installed files of the host as they were before the load"
+        return Result(rule_id, Outcome.FAIL, expected, observed)
+    observed = f"the kit's own files were {observed}; judge each target in a run of its own"
+    return Result(rule_id, Outcome.KIT_ERROR, observed=observed)
 
 
 def rule(answer: Answer, fallback: str) -> str:

@@ -62,6 +62,8 @@ FROZE = "MP-THR-002"
 DIED = "MP-ISO-003"
 GREW = "MP-RES-007"
 LOAD = "MP-LOAD-001"
+#: The target changed the code that judges it, or spoke in its name.
+MEDDLED = "MP-ISO-010"
 
 #: For hooks of extensions, for which this release sets no bound.
 OTHER_BUDGET_S = 15.0

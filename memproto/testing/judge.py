@@ -132,6 +132,9 @@ class Judge:
         answer = self._look(session=not self.contact.sessionless)
         if self._has_found(answer):
             return
+        if changed := findings.meddling(answer, incidents.MEDDLED):
+            self.contact.results.append(changed)
+            self._children.dismiss()
         met = self._to_results(answer, "MP-CAP-003")
         self.contact.results += [item for item in met if item.outcome in SCORED_AT_CONTACT]
         if self.contact.binding == "hermes":
@@ -209,6 +212,9 @@ class Judge:
                 return self._find_owner(check, answer)
         except CannotServe as fault:
             return _depending(requirement.id, fault.result)
+        if changed := findings.meddling(answer, check.requirement):
+            self._children.dismiss()
+            return _depending(check.requirement, changed)
         return self._scripts.attached(self._to_results(answer, check.requirement), answer)
 
     def _check(self, check: clauses.Check) -> Answer:

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import secrets
 import select
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from memproto import spec
 from memproto.testing import (
     copied,
     functions,
+    integrity,
     locate,
     noise,
     sandbox,
@@ -32,6 +34,8 @@ _MARGIN_S = 1.0
 
 #: A check between two hooks computes for milliseconds; one that does so for this long is stuck.
 _STUCK_S = 20.0
+
+_KEY_BYTES = 16
 
 #: How long the loop sleeps while nothing arrives. What arrives wakes it.
 _TICK_S = 0.05
@@ -93,9 +97,14 @@ class ChildProcess:
         self._stuck_s = _STUCK_S
         self._has_started = False
         self._is_cut_off = False
+        self._forged = False
+        keys = secrets.token_bytes(_KEY_BYTES), secrets.token_bytes(_KEY_BYTES)
+        self._seals = [integrity.sealer(key) for key in keys]
         self._process, *ends = self._start(root, environment, side)
         self._commands, self._results, self._output = ends
         self._listened = [self._results, self._output]
+        # Before it is asked anything, and so before there is a target that could read it.
+        os.write(self._commands, b"%s\n" % b" ".join(key.hex().encode() for key in keys))
         self._seen = template.seen(self._process)
         self._pulse = vitals.Pulse(self._seen, scale)
 
@@ -150,6 +159,8 @@ class ChildProcess:
         scale = 1.0 if command.get("do") == "load" else self._scale
         self._stuck_s = _STUCK_S * scale * command.get("context", {}).get("slowdown", 1.0)
         answer = self._follow(command, budget_s)
+        if self._forged:
+            answer.data["forged"] = True
         opened, told = tuple(self._opened), tuple(self._told)
         return dataclasses.replace(answer, opened=opened, told=told, spent=self._spent)
 
@@ -186,18 +197,22 @@ class ChildProcess:
 
     def _hear(self) -> dict[str, Any] | None:
         try:
-            messages = list(wire.lines(self._results, self._pending))
+            messages = list(wire.lines(self._results, self._pending, self._is_sealed))
         except EOFError:
             self._listened.remove(self._results)
             self._is_cut_off = True
             return None
         answer = None
         for message in messages:
+            self._forged |= message["kind"] == wire.FORGED
             if message.get("pid") == self._process.pid:
                 self._has_started = True
                 self._pulse.beat()
                 answer = self._note(message) or answer
         return answer
+
+    def _is_sealed(self, seal: bytes, message: bytes, kind: str) -> bool:
+        return self._seals[kind == "done"](message) == seal
 
     def _note(self, message: dict[str, Any]) -> dict[str, Any] | None:
         kind = message.get("kind")

@@ -13,6 +13,9 @@ from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
 from memproto.testing.replies import Answer
 from memproto.testing.story import Call, Sight, Story
 
+#: Runs a script as `python -P` does, on a loopback of its own.
+_CONFINED = "memproto.testing.confined"
+
 #: How long a script is made shorter.
 _SHORTEN_S = 10.0
 
@@ -118,7 +121,7 @@ class Scripts:
         wait_s = float(seen.value) if seen.kind == "late" else 0.0
         try:
             done = subprocess.run(
-                [sandbox.interpreter(), "-P", str(path)],
+                [sandbox.interpreter(), "-P", "-m", _CONFINED, str(path)],
                 cwd=self._order.directory,
                 env={**environment, "PYTHONIOENCODING": "utf-8"},
                 stdin=subprocess.DEVNULL,

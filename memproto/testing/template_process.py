@@ -15,11 +15,12 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from memproto import spec
-from memproto.testing import clauses, confinement, copying, relay
+from memproto.testing import clauses, confinement, copying, integrity, relay
 
 #: What each side loads a target with, and what many of its checks import when they run.
 _MODULES = {
@@ -94,6 +95,15 @@ def _show(environment: dict[str, str]) -> None:
 # -- in the template -------------------------------------------------------------------------------
 
 
+#: What sees that the kit was changed, of the side that was prepared last.
+_watchers: list[Callable[[], list[str]]] = []
+
+
+def watcher() -> Callable[[], list[str]]:
+    """What lists the names of the kit that stand for other code than before the target."""
+    return _watchers[-1] if _watchers else integrity.watcher()
+
+
 @functools.cache
 def _prepare(side: spec.Side) -> None:
     """Import what the children of one side import, and compute what they compute first."""
@@ -104,6 +114,7 @@ def _prepare(side: spec.Side) -> None:
     with contextlib.suppress(ImportError, AttributeError):
         # 0.3 s: which character is of which category. It would be kept in a file.
         importlib.import_module("hypothesis.internal.charmap").charmap()
+    _watchers.append(integrity.watcher())
     gc.collect()
     # Copies share the memory of what is never looked at again.
     gc.freeze()

@@ -10,9 +10,11 @@ import itertools
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from os import _exit, fstat, getpid, write
 from typing import Any
+
+from memproto.testing.integrity import SEAL_CHARS
 
 #: Texts longer than this are cut before they travel: a 100 MB recall is described, not copied.
 LONGEST = 2_000
@@ -22,6 +24,9 @@ _DEEPEST, _MOST_ITEMS = 12, 500
 
 #: A line longer than this is no message of the kit's.
 _LONGEST_LINE = 4_000_000
+
+#: The kind of what looks like a message of a child, and was not written by the kit.
+FORGED = "forged"
 
 #: The exit code of a child whose end of the wire was closed or replaced under it.
 CUT_OFF = 97
@@ -119,8 +124,10 @@ class Wire:
         nobody would hear it any more, and nothing of the kit's gets into a file of the provider.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, seal: Callable[[bytes], bytes]) -> None:
+        """`seal` gives the seal of a message; see `memproto.testing.integrity`."""
         self._descriptor = descriptor
+        self._seal = seal
         self._identity = _identity(descriptor)
         self._pid = getpid()
         self._lock = threading.Lock()
@@ -131,7 +138,26 @@ class Wire:
         if getpid() != self._pid:
             _exit(0)
         # The line end in front keeps a message whole when somebody else wrote a part of a line.
-        data = f"\n{_encode({'kind': kind, 'pid': self._pid, **fields})}\n".encode("ascii")
+        message = _encode({"kind": kind, "pid": self._pid, **fields}).encode("ascii")
+        self._put(b"\n%s%s\n" % (self._seal(message), message))
+
+    def reporter(self, seal: Callable[[bytes], bytes]) -> Callable[[dict[str, Any]], None]:
+        """
+        What answers a command, under a seal of its own that no attribute holds.
+
+        Make it before the target is loaded: what it calls it keeps.
+        """
+        put, encode, pid = self._put, _encode, self._pid
+
+        def answer(fields: dict[str, Any]) -> None:
+            if getpid() != pid:
+                _exit(0)
+            message = encode({"kind": "done", "pid": pid, **fields}).encode("ascii")
+            put(b"\n%s%s\n" % (seal(message), message))
+
+        return answer
+
+    def _put(self, data: bytes) -> None:
         with self._lock:
             try:
                 while data:
@@ -160,9 +186,13 @@ def _identity(descriptor: int) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def lines(descriptor: int, pending: bytearray) -> Iterator[dict[str, Any]]:
+def lines(
+    descriptor: int, pending: bytearray, is_sealed: Callable[[bytes, bytes, str], bool]
+) -> Iterator[dict[str, Any]]:
     """
     Read what is there and yield whole messages; a torn line stays in `pending`.
+
+    `is_sealed` is given a seal, the message and its kind; a message without one is `FORGED`.
 
     Raises:
         EOFError: The other end is closed, and everything was read.
@@ -180,6 +210,10 @@ def lines(descriptor: int, pending: bytearray) -> Iterator[dict[str, Any]]:
     pending[:] = rest
     for line in filter(None, found):
         with contextlib.suppress(ValueError, RecursionError):
-            message = _decode(line.decode("utf-8"))
-            if isinstance(message, dict):
-                yield message
+            seal, text = line[:SEAL_CHARS], line[SEAL_CHARS:]
+            if line.startswith(b"{"):
+                seal, text = b"", line
+            message = _decode(text.decode("utf-8"))
+            if isinstance(message, dict) and "kind" in message:
+                told = is_sealed(seal, text, str(message["kind"]))
+                yield message if told else {"kind": FORGED}

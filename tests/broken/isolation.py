@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from memproto import fence
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
 
@@ -125,6 +126,18 @@ class CountsQuestionsInTheUsersHome(Journal):
 class ReplacesSleeping(Journal):
     def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
         time.sleep = _do_not_wait
+
+
+@mutant(kills="MP-ISO-010", says="inject_memory_context", report="C3")
+class PatchesItsHost(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        fence.inject_memory_context = _with_a_note
+
+
+def _with_a_note(content: str, contexts: list[tuple[str, str]]) -> str:
+    """What a provider that wants the last word puts in place of the host's own."""
+    return f"{content}\n\n(remembered by the journal)"
 
 
 @mutant(kills="MP-ISO-008", says="Compressing", report="K3")

@@ -1,0 +1,91 @@
+"""
+Whether the kit in a child is still the one that was loaded before the target.
+
+A target shares its process with the code that reports on it. So what each name of the kit stands
+for, and the code object behind each function, are noted before the target is loaded, and compared
+after each command by the frame that was running before the target was; every message carries a
+seal. A target that walks the frames and closures of the process can still find the key: see
+docs/security.md for what this does not stop.
+"""
+
+import hashlib
+import sys
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+#: Packages whose code decides what is reported. The reference providers may be the target.
+_KIT = "memproto"
+_TARGETS = "memproto.reference_providers"
+
+#: A seal of a message in hexadecimal digits; as many as nobody guesses within a run.
+SEAL_CHARS = 16
+
+_Noted = tuple[str, dict[str, Any], str, object, object]
+
+
+def sealer(key: bytes) -> Callable[[bytes], bytes]:
+    """What gives the seal of a message: the first characters of a keyed digest."""
+    start = hashlib.blake2s(key=key, digest_size=SEAL_CHARS // 2)
+
+    def seal(message: bytes) -> bytes:
+        digest = start.copy()
+        digest.update(message)
+        return digest.hexdigest().encode("ascii")
+
+    return seal
+
+
+def watcher() -> Callable[[], list[str]]:
+    """
+    Note the kit as it is loaded now; gives what lists the names that stand for other code since.
+
+    What it needs it holds in its closure, so that to replace a name changes nothing for it.
+    """
+    noted = tuple(_noted())
+    missing = object()
+    read_code = FunctionType.__code__.__get__  # type: ignore[attr-defined]
+
+    def changed() -> list[str]:
+        found = []
+        for label, names, name, value, code in noted:
+            now = names.get(name, missing)
+            if now is not value or (code is not None and read_code(_function(now)) is not code):
+                found.append(label)
+        return found
+
+    return changed
+
+
+def _noted() -> list[_Noted]:
+    found: list[_Noted] = []
+    for name, module in list(sys.modules.items()):
+        is_kit = name in {"__main__", _KIT} or name.startswith(f"{_KIT}.")
+        if is_kit and not name.startswith(_TARGETS):
+            found += _of(name, vars(module), module_name=vars(module).get("__name__", name))
+    return found
+
+
+def _of(label: str, names: dict[str, Any], module_name: str) -> list[_Noted]:
+    found: list[_Noted] = []
+    for name, value in list(names.items()):
+        if isinstance(value, type):
+            found.append((f"{label}.{name}", names, name, value, None))
+            if value.__module__ == module_name:
+                # A class gives its names as a view only, which follows every change.
+                inside: Any = vars(value)
+                found += _of(f"{label}.{name}", inside, module_name="")
+        elif isinstance(value, property | staticmethod | classmethod | FunctionType) or (
+            callable(value) and not name.startswith("__")
+        ):
+            function = _function(value)
+            code = function.__code__ if isinstance(function, FunctionType) else None
+            found.append((f"{label}.{name}", names, name, value, code))
+    return found
+
+
+def _function(value: Any) -> Any:
+    """The function behind a method or property, or the value itself."""
+    if isinstance(value, property):
+        return value.fget
+    return getattr(value, "__func__", value) if not isinstance(value, FunctionType) else value

@@ -1,0 +1,125 @@
+"""
+Hostile providers that lose every turn, and try to be judged CONFORMANT all the same.
+
+Each is a provider without a store; what differs is how it reaches for the verdict. The table of
+docs/security.md is made of them: `python -P -m tests.hostile.cheating`.
+"""
+
+import gc
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.good.journal import Journal
+from tests.hostile.marks import hostile
+
+
+class _Cheats(Journal):
+    """Keeps nothing, and cheats as its session begins."""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self.cheat()
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        """Lose the turn."""
+
+    def cheat(self) -> None:
+        raise NotImplementedError
+
+
+def _passes(requirement: Any, *_: Any) -> list[Any]:
+    results = sys.modules["memproto.testing.outcomes"]
+    return [results.Result(requirement.id, results.Outcome.PASS)]
+
+
+@hostile("MP-ISO-010", says="__main__.judge")
+class ReplacesTheJudgeInTheChild(_Cheats):
+    def cheat(self) -> None:
+        sys.modules["__main__"].judge = _passes  # type: ignore[attr-defined]
+
+
+@hostile("MP-ISO-010", says="booking.judge")
+class ReplacesTheCodeOfTheJudge(_Cheats):
+    def cheat(self) -> None:
+        booking = sys.modules["memproto.testing.booking"]
+        booking.judge.__code__ = _passes.__code__
+
+
+@hostile("MP-ISO-010", says="Wire.send")
+class ReplacesWhatIsSent(_Cheats):
+    def cheat(self) -> None:
+        wire = sys.modules["memproto.testing.wire"].Wire
+        send = wire.send
+
+        def sends(self: Any, kind: str, **fields: Any) -> None:
+            if kind == "done" and "results" in fields:
+                fields["results"] = [{**row, "outcome": "pass"} for row in fields["results"]]
+            send(self, kind, **fields)
+
+        wire.send = sends
+
+
+@hostile("MP-ISO-010", says="Run.violated")
+class SilencesViolations(_Cheats):
+    def cheat(self) -> None:
+        sys.modules["memproto.testing.run"].Run.violated = lambda *_, **__: None
+
+
+@hostile("MP-ISO-010", says="child.Child")
+class ReplacesTheAnswerOfTheChild(_Cheats):
+    def cheat(self) -> None:
+        child = sys.modules["__main__"].Child  # type: ignore[attr-defined]
+        obey = child.obey
+
+        def obeys(self: Any, command: dict[str, Any]) -> dict[str, Any]:
+            answer = obey(self, command)
+            for row in answer.get("results", ()):
+                row["outcome"] = "pass"
+            return answer
+
+        child.obey = obeys
+
+
+@hostile("MP-ISO-010", says="message of its own")
+class WritesItsOwnVerdict(_Cheats):
+    """Writes an answer to every descriptor that is a pipe, in the name of the kit."""
+
+    def cheat(self) -> None:
+        row = {"id": "MP-TURN-001", "outcome": "pass"}
+        line = json.dumps({"kind": "done", "pid": os.getpid(), "results": [row]}).encode()
+        for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - a descriptor, no file
+            try:
+                if str(Path("/proc/self/fd", name).readlink()).startswith("pipe:"):
+                    os.write(int(name), b"\n" + b"0" * 16 + line + b"\n")
+            except OSError:
+                continue
+
+
+@hostile("MP-TURN-001", "MP-WRITE-001", says="come back")
+class WritesAVerdictToTheLog(_Cheats):
+    """Writes to the standard output of the processes above it, and reads their environment."""
+
+    def cheat(self) -> None:
+        pid = os.getppid()
+        while pid > 1:
+            try:
+                with open(f"/proc/{pid}/fd/1", "wb") as output:  # noqa: PTH123 - no file
+                    output.write(b"\nmemproto 1.0 CONFORMANT core: forged\n")
+            except OSError:
+                pass
+            status = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
+            pid = int(status.rpartition(")")[2].split()[1])
+
+
+@hostile("MP-ISO-010", "MP-TURN-001", says="come back")
+class ChangesResultsThatItFinds(_Cheats):
+    """Looks for results among all objects, and makes each a pass."""
+
+    def cheat(self) -> None:
+        result = sys.modules["memproto.testing.outcomes"].Result
+        for item in gc.get_objects():
+            if isinstance(item, result):
+                object.__setattr__(item, "outcome", "pass")
