@@ -6,14 +6,19 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
-from memproto.testing import losses, routes, watchers
+from memproto.testing import losses, plain_host, routes, watchers
 from memproto.testing.clauses import Untestable, check
+from memproto.testing.ending import HostProcess
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.wire import show
+
+#: A life in a process of its own, and one more if the text of the first is lost.
+_PLAIN_LIFE_S = 200.0
 
 #: What the requirement names, of all that the watchers see.
 _NAMED = (
@@ -137,6 +142,39 @@ def a_session_leaves_the_code_of_its_host_alone(run: Run) -> None:
     # The main loop of the process compares after each check; here a whole session gives cause.
     for _ in _session(run):
         pass
+
+
+@check("MP-ISO-011", budget_s=_PLAIN_LIFE_S)
+def a_host_without_the_kit_is_served_alike(run: Run) -> None:
+    route = run.needs_route("turns", "writes")
+    asked, told, control = run.facts.several(3)
+    with run.session() as subject:
+        run.plant(subject, asked, route)
+    if not run.reopened_brings_back(asked):
+        raise Untestable("a text that was just stored does not come back in a new session")
+    found = plain_host.answers(run, route, asked, told)
+    run.watch.stored_at = monotonic()
+    if _answers_plainly(run) and not any(map(asked.is_in, found)):
+        observed = f"a host that has nothing of the kit asked for {asked.text!r} and got it not"
+        run.violated("recall as in the process of the kit", observed, operation="recall")
+    if run.reopened_brings_back(told):
+        return
+    HostProcess(run, "plain", [control.text], route=route).end()
+    if not run.reopened_brings_back(control):
+        raise Untestable("a text that a host in a process of its own stored does not come back")
+    observed = (
+        f"{told.text!r}, which a host stored that has nothing of the kit, did not come back, and a "
+        "text did that a host of the kit stored in the same way"
+    )
+    operation = "record" if route == "turns" else "mirror"
+    run.violated("storage as in the process of the kit", observed, operation=operation)
+
+
+def _answers_plainly(run: Run) -> bool:
+    """Whether one question in a new session is enough to be answered, as far as is declared."""
+    prepares = "prewarm" in run.declared("extensions", ())
+    is_fresh = run.declared("consistency", "immediate") == "immediate"
+    return is_fresh and not prepares and run.declared("recall_basis", "query") == "query"
 
 
 @check("MP-ISO-008")

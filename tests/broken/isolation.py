@@ -140,6 +140,13 @@ def _with_a_note(content: str, contexts: list[tuple[str, str]]) -> str:
     return f"{content}\n\n(remembered by the journal)"
 
 
+@mutant(kills="MP-ISO-011", says="nothing of the kit", report="K3")
+class StoresOnlyWhileItIsJudged(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if "memproto.testing" in sys.modules:
+            super().on_turn_complete(user_message, assistant_response)
+
+
 @mutant(kills="MP-ISO-008", says="Compressing", report="K3")
 class PrintsItsProgress(Journal):
     def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
