@@ -25,7 +25,12 @@ _FAILED, _USAGE = 1, 4
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; gives the exit code, 4 for bad usage."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, rest = parser.parse_known_args(arguments)
+    if options.command == "judge":
+        options.rest = rest
+    elif rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         return int(options.run(options))
     except (NoSuchRequirement, KitUsageError, SetupError, UnusableSchema) as error:
@@ -57,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"memproto {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     explain.add_command(commands.add_parser("explain", help="show a requirement, or an area"))
+    _add_judge(commands.add_parser("judge", help="judge targets, whatever the directory holds"))
     listed = commands.add_parser("list", help="list the requirements")
     listed.add_argument("--side", choices=("provider", "host"), default="provider")
     listed.set_defaults(run=lambda options: _printed(_listed(options.side)))
@@ -71,6 +77,30 @@ def _parser() -> argparse.ArgumentParser:
     check_trace.add(checked)
     checked.set_defaults(run=_check_trace)
     return parser
+
+
+def _add_judge(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Judge targets as `pytest --memproto=TARGET` does, without a pytest run of the directory: "
+        "nothing in it is imported or read as settings of pytest. Options of pytest and the kit "
+        "are passed on; write their values behind `=`."
+    )
+    parser.add_argument("targets", nargs="*", metavar="TARGET")
+    parser.add_argument("--host", action="store_true", help="the targets are hosts")
+    parser.add_argument("-n", dest="workers", metavar="N", help="processes, as of pytest-xdist")
+    parser.set_defaults(run=_judge)
+
+
+def _judge(options: argparse.Namespace) -> int:
+    from memproto.pytest_plugin import outer
+
+    flag = "--memproto-host" if options.host else "--memproto"
+    words = [f"{flag}={target}" for target in options.targets]
+    if not any(word.startswith("--memproto") for word in [*words, *options.rest]):
+        sys.stderr.write("memproto judge: no target: give one, as `memproto judge builtin`\n")
+        return _USAGE
+    workers = ["-n", options.workers] if options.workers else []
+    return outer.judge([*options.rest, *workers, *words])
 
 
 def _add_setup(parser: argparse.ArgumentParser) -> None:

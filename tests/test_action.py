@@ -27,7 +27,7 @@ PYTHON = """\
 #!{python}
 import json, os, sys
 words = sys.argv[1:]
-if words == ["-P", "-"] or words[:3] == ["-P", "-m", "memproto.cli"]:
+if words == ["-P", "-"] or words[:4] == ["-P", "-m", "memproto.cli", "diff"]:
     os.execv(sys.executable, [sys.executable, *words])
 texts = [open(word).read() if word.startswith("/dev/fd/") else word for word in words]
 with open({log!r}, "a") as log:
@@ -153,8 +153,8 @@ def test_pip_gets_the_kit_and_what_is_asked_for(runner):
     done = runner.run("install", kit="memproto[kit]==0.1.0", install="-e .\nnumpy>=2")
     assert done.returncode == 0, done.stderr
     (call,) = runner.calls
-    assert call[:4] == ["-m", "pip", "install", "--disable-pip-version-check"]
-    assert call[4:] == ["-r", "-e .\nnumpy>=2\n", "-r", "memproto[kit]==0.1.0\n"]
+    assert call[:5] == ["-P", "-m", "pip", "install", "--disable-pip-version-check"]
+    assert call[5:] == ["-r", "-e .\nnumpy>=2\n", "-r", "memproto[kit]==0.1.0\n"]
 
 
 def test_the_kit_is_called_as_the_inputs_say(runner):
@@ -163,7 +163,8 @@ def test_the_kit_is_called_as_the_inputs_say(runner):
     assert done.returncode == 0, done.stderr
     assert runner.calls == [
         [
-            *("-m", "pytest", "--memproto-spec=1.0", "--memproto-profile=ci"),
+            *("-P", "-m", "memproto.cli", "judge"),
+            *("--memproto-spec=1.0", "--memproto-profile=ci"),
             *("--memproto-report=report.json", "--memproto=a", "--memproto=b"),
             *("--memproto-clause=MP-TURN", "--memproto-clause=MP-TOOL", "-n", "2"),
             "--memproto-strict",

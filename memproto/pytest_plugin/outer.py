@@ -36,13 +36,34 @@ def run(early_config: pytest.Config) -> int:
     if fault:
         sys.stderr.write(f"ERROR: {fault}\n")
         return int(pytest.ExitCode.USAGE_ERROR)
-    command = _command(early_config, [*typed, *_from_settings(early_config, typed)])
+    words = [*typed, *_from_settings(early_config, typed)]
+    return _run(_command(words, caches=early_config.pluginmanager.hasplugin("cacheprovider")))
+
+
+def judge(words: list[str]) -> int:
+    """
+    Run the kit without a pytest run of the caller's around it; blocks, and gives its exit code.
+
+    Nothing in the working directory is imported or read as settings of pytest before the kit has
+    the word: no `pytest.py`, no ini file with `addopts`, no conftest, no plugin of a package that
+    is installed. `words` are options of pytest and the kit.
+    """
+    fault = _missing_modules()
+    if fault:
+        sys.stderr.write(f"ERROR: {fault}\n")
+        return int(pytest.ExitCode.USAGE_ERROR)
+    return _run(_command(words, caches=False))
+
+
+def _run(command: list[str]) -> int:
     from memproto.testing import confinement, credentials
 
     confinement.conceal()
     plain, rest = credentials.split(_environment())
     read, write = os.pipe()
     plain[credentials.DESCRIPTOR] = str(read)
+    # Workers of pytest-xdist are started without -P, in the directory of the call.
+    plain["PYTHONSAFEPATH"] = "1"
     process = subprocess.Popen(command, env=plain, pass_fds=[read])
     os.close(read)
     credentials.send(write, rest)
@@ -105,12 +126,14 @@ def _was_typed(flag: str, value: str, typed: list[str]) -> bool:
     return f"{flag}={value}" in typed or (flag in typed and value in typed)
 
 
-def _command(early_config: pytest.Config, words: list[str]) -> list[str]:
+def _command(words: list[str], *, caches: bool) -> list[str]:
     suite = _suite()
     here = str(Path.cwd())
     own = ["-c", str(_ini()), "--rootdir", here, "--confcutdir", suite, "--noconftest"]
-    if early_config.pluginmanager.hasplugin("cacheprovider"):
+    if caches:
         own += ["-o", f"cache_dir={here}/.pytest_cache"]
+    else:
+        own += ["-p", "no:cacheprovider"]
     own += ["-p", "memproto.pytest_plugin", "-p", "xdist.plugin"]
     # The interpreter must not take modules from the working directory: -P.
     return [sys.executable, "-P", "-m", "pytest", *own, *words, suite]

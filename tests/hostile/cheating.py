@@ -8,7 +8,9 @@ docs/security.md is made of them: `python -P -m tests.hostile.cheating`.
 import gc
 import json
 import os
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +39,16 @@ def _passes(requirement: Any, *_: Any) -> list[Any]:
 
 @hostile("MP-ISO-010", says="__main__.judge")
 class ReplacesTheJudgeInTheChild(_Cheats):
+    """Replaces the function that makes results of a check."""
+
     def cheat(self) -> None:
         sys.modules["__main__"].judge = _passes  # type: ignore[attr-defined]
 
 
 @hostile("MP-ISO-010", says="booking.judge")
 class ReplacesTheCodeOfTheJudge(_Cheats):
+    """Replaces the code object of that function and no name."""
+
     def cheat(self) -> None:
         booking = sys.modules["memproto.testing.booking"]
         booking.judge.__code__ = _passes.__code__
@@ -50,6 +56,8 @@ class ReplacesTheCodeOfTheJudge(_Cheats):
 
 @hostile("MP-ISO-010", says="Wire.send")
 class ReplacesWhatIsSent(_Cheats):
+    """Replaces the method that sends results to the parent."""
+
     def cheat(self) -> None:
         wire = sys.modules["memproto.testing.wire"].Wire
         send = wire.send
@@ -64,12 +72,16 @@ class ReplacesWhatIsSent(_Cheats):
 
 @hostile("MP-ISO-010", says="Run.violated")
 class SilencesViolations(_Cheats):
+    """Replaces the method by which a check reports a violation."""
+
     def cheat(self) -> None:
         sys.modules["memproto.testing.run"].Run.violated = lambda *_, **__: None
 
 
 @hostile("MP-ISO-010", says="child.Child")
 class ReplacesTheAnswerOfTheChild(_Cheats):
+    """Replaces the method that carries out commands."""
+
     def cheat(self) -> None:
         child = sys.modules["__main__"].Child  # type: ignore[attr-defined]
         obey = child.obey
@@ -140,9 +152,52 @@ class StoresWhileTheKitIsLoaded(Journal):
             super().on_memory_write(action, target, content, old_text)
 
 
-@hostile("MP-TURN-001", "MP-WRITE-001", says="come back")
 class WritesToTheInstalledKit(_Cheats):
     """Writes to a file of the kit: here it changes nothing but the file's times."""
 
     def cheat(self) -> None:
         os.utime(str(sys.modules["memproto"].__file__))
+
+
+#: In a run with others it would be told of all of them; so it is not in the gallery.
+ALONE = (WritesToTheInstalledKit,)
+
+
+def _cheats() -> list[type[Journal]]:
+    found = [item for item in globals().values() if isinstance(item, type)]
+    return [item for item in found if item.__module__ == __name__ and item.__name__[0] != "_"]
+
+
+def _row(cheat: type[Journal]) -> str:
+    """Judge one cheat by every requirement, in a run of its own, and tell what came of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.json")
+        words = ["--memproto", f"tests.hostile.cheating:{cheat.__name__}", "-p", "no:cacheprovider"]
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", *words, f"--memproto-report={report}"],
+            stdout=subprocess.DEVNULL,
+            check=False,
+        )
+        (told,) = json.loads(report.read_text("utf-8"))["reports"]
+    red = [row for row in told["results"] if row["outcome"] == "fail"]
+    first = next((row for row in red if row["id"] in _OWN), red[0] if red else None)
+    seen = f"{first['id']}: {' '.join(first['observed'].split())[:80]}" if first else "nothing"
+    does = (cheat.__doc__ or "").strip().splitlines()
+    said = does[0].rstrip(".") if does and cheat.__doc__ != _Cheats.__doc__ else cheat.__name__
+    return f"| {said} | {told['verdict']} | {seen} |"
+
+
+#: The rules that name a cheat as one.
+_OWN = ("MP-ISO-010", "MP-ISO-011")
+
+
+def main() -> None:
+    """Print the table."""
+    rows = ["| a provider that | verdict | told by |", "| --- | --- | --- |"]
+    for line in [*rows, *map(_row, _cheats())]:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
