@@ -209,7 +209,7 @@ def test_an_option_and_a_command_that_do_not_exist_are_found():
     assert "--memproto-strict: ignored explicit argument" in refused_by_pytest(
         ["--memproto-strict=1"]
     )
-    assert "bad usage" in refused_by_memproto(["judge", "mypkg"])
+    assert "bad usage" in refused_by_memproto(["convict", "mypkg"])
     assert "no ['--nowhere']" in refused_by_memproto(["setup", "[--nowhere]"])
     assert "no module" in refused_by_python(["-m", "memproto_nowhere"])
     assert "there is no examples/none.py" in refused_by_python(["examples/none.py"])
