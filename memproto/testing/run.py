@@ -38,6 +38,7 @@ class Run:
 
     Attributes:
         binding: The binding that the provider was written for.
+        build: Gives a new instance, unguarded.
         home: The directory that instances get unless another one is asked for.
         facts: A source of facts that no other check of this run plants.
         context: See `Context`.
@@ -73,7 +74,7 @@ class Run:
         self.shared: dict[str, Any] = {}
         self.observed: dict[str, Any] = {}
         self._routes = dict(context.routes)
-        self._factory = factory
+        self.build = factory
         self._latest: Any = None
         self.numbers = itertools.count(1)
         self.tag = f"{salt:04x}{context.seed % 65536:04x}"
@@ -90,7 +91,7 @@ class Run:
         guard = self.load_step.guarding() if self.load_step else contextlib.nullcontext()
         with self.watch.hook("load"), guard:
             try:
-                self._latest = self._factory()
+                self._latest = self.build()
                 return self._latest
             except BaseException as error:
                 failure = HookRaised("load", error)
