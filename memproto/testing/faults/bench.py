@@ -24,7 +24,7 @@ _NEEDS = "needs: the setting `backend`"
 #: How long a worker is waited for that may connect in the background.
 _WORKER_S = 2.0
 
-_CONNECTS = "the provider connects to a backend"
+_CONNECTS = f"connects to a backend; {_NEEDS}"
 
 #: Turns of a session that is watched, where a process that it started may connect unseen in one.
 _ROUNDS = 3
@@ -113,8 +113,8 @@ def _peers(run: Run) -> Peers:
 
 
 def _connecting(run: Run) -> str:
-    backends = ", ".join(_peers(run).backends)
-    return f"{_CONNECTS}{f' ({backends})' if backends else ''}; {_NEEDS}"
+    backends = " and ".join(_peers(run).backends)
+    return f"the provider{f' reached {backends}, and so' if backends else ''} {_CONNECTS}"
 
 
 @dataclasses.dataclass(frozen=True)

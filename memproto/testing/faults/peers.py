@@ -98,7 +98,7 @@ class Look:
         backends = [_said(address) for address in self._reached if not self._is_own(address)]
         for (here, there), process in list(self._linked.items()):
             if not (self._is_own(there) or self._is_at_own_end(here, there)):
-                backends.append(f"{_said(there)}, to which {process} connects, which it started")
+                backends.append(f"{_said(there)} by {process}, which it started")
         parts = [
             f"{_said(address)} in {who}"
             for address, who in self._listening.items()
