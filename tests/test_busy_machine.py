@@ -2,16 +2,20 @@
 
 import contextlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from memproto import spec
-from memproto.testing import incidents, noise, process, roots, settings
+from memproto.testing import ending, incidents, noise, process, roots, settings
 from memproto.testing.contact import Contact, Order
+from memproto.testing.context import Context
 from memproto.testing.judge import Judge
 from memproto.testing.outcomes import Outcome
 from memproto.testing.replies import Answer
+from memproto.testing.run import Run
 from memproto.testing.subject import HookLate, Watch
+from tests.good.journal import Journal
 from tests.kit_runs import ROOT
 from tests.scripted import PASSED, judging, outcomes
 
@@ -135,6 +139,21 @@ def test_a_hook_that_got_no_processor_is_waited_for_so_much_longer(monkeypatch):
     child._scale, child._process = 1.0, type("Running", (), {"pid": 1})
     hook = process._OpenHook("recall", 5.0, since=0.0, thread=1, starved_s=4.0)
     assert [child._is_late(hook, now) for now in (6.5, 8.9, 9.5)] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("patient", "slowdown", "waits_s"), [(False, 1.0, 5.0), (True, 1.0, 15.0), (True, 3.0, 45.0)]
+)
+def test_who_has_patience_waits_for_the_whole_end_of_a_host_too(
+    monkeypatch, tmp_path, patient, slowdown, waits_s
+):
+    monkeypatch.setattr(noise, "slowdown", lambda: slowdown)
+    started = SimpleNamespace(process=None, stdin=None)
+    monkeypatch.setattr(ending.hostcopies, "start", lambda *_: started)
+    watch = Watch(Wire(), deaths={ending.EXIT: 1}, patient=patient)
+    run = Run(Journal, "native", tmp_path / "memory", watch, Context())
+    host = ending.HostProcess(run, "", [])
+    assert host._exit_s == waits_s
 
 
 def judged(target, deaths):
