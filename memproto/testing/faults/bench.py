@@ -26,8 +26,9 @@ _WORKER_S = 2.0
 
 _CONNECTS = f"connects to a backend; {_NEEDS}"
 
-#: Turns of a session that is watched, where a process that it started may connect unseen in one.
-_ROUNDS = 3
+#: Further turns of a session that is watched, where a process that it started may have connected
+#: unseen in the first.
+_MORE_ROUNDS = 4
 
 #: Under which name those are kept whom a session was seen to talk to.
 _PEERS = "peers"
@@ -97,8 +98,9 @@ def _watched(run: Run, audit: AuditLog) -> Peers:
     with look.watching(), contextlib.suppress(HookRaised):
         before, threads = audit.connections, set(enumerate_threads())
         with run.session() as subject:
-            for number in range(_ROUNDS):
-                if number == 0 or look.has_helpers:
+            routes.live(subject, run.facts.new())
+            for _ in range(_MORE_ROUNDS if run.watch.calls_left is None else 0):
+                if look.has_helpers and not look.found().backends:
                     routes.live(subject, run.facts.new())
             if set(enumerate_threads()) - threads:
                 # A worker of its own may come to it later.
