@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from memproto import spec
-from memproto.testing import ending, incidents, noise, process, roots, settings
+from memproto.testing import ending, incidents, noise, patience, process, roots, settings
 from memproto.testing.contact import Contact, Order
 from memproto.testing.context import Context
 from memproto.testing.judge import Judge
@@ -178,3 +178,19 @@ def test_each_hook_has_its_whole_time_before_a_backend_that_fails_though_it_hung
     deaths = dict.fromkeys(("open", "recall", "record", "mirror", "close"), 1)
     results = judged("tests.good.remote:Remote", deaths)
     assert {item.id: item.reason for item in results.values() if item.outcome != "pass"} == {}
+
+
+@pytest.mark.parametrize(
+    ("within_s", "slowdown", "waits_s"),
+    [(5.0, 1.0, [5.0]), (5.0, 2.0, [5.0, 5.0]), (5.0, 8.0, [5.0, 10.0]), (60.0, 8.0, [60.0])],
+)
+def test_a_wait_is_longer_on_a_machine_that_became_busy_and_shorter_than_a_stuck_check(
+    monkeypatch, tmp_path, within_s, slowdown, waits_s
+):
+    waited_s = []
+    monkeypatch.setattr(noise, "slowdown", lambda: slowdown)
+    monkeypatch.setattr(patience, "happens", lambda _, for_s: waited_s.append(for_s))
+    run = Run(Journal, "native", tmp_path / "memory", Watch(Wire()), Context())
+    assert not run.wait_until(lambda: False, within_s)
+    assert waited_s == waits_s
+    assert sum(waited_s) <= max(within_s, process._STUCK_S)

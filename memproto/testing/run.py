@@ -28,6 +28,9 @@ _EXTENSION_HOOKS = tuple(
 #: More than a check stores in one session: what a narrow limit does is for MP-RECALL-007.
 _RECALL_CHARS = 1_000_000
 
+#: A wait that is made longer stays below the time after which a check that does nothing is stuck.
+_LONGEST_S = 15.0
+
 #: Route to the operation that stores by it.
 _ROUTE_OPERATIONS = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
 
@@ -348,7 +351,9 @@ class Run:
         if patience.happens(condition, paced_s):
             return True
         # The machine may be busier now than at the start.
-        more_s = within_s * self.context.scale * noise.slowdown() - paced_s
+        busier_s = within_s * self.context.scale * noise.slowdown()
+        most_s = _LONGEST_S * self.context.scale * self.context.slowdown
+        more_s = min(busier_s, most_s) - paced_s
         return more_s > 0 and patience.happens(condition, more_s)
 
     def stays_silent(self, condition: Callable[[], bool], for_s: float = patience.SILENT_S) -> bool:
