@@ -95,7 +95,7 @@ def _connects(run: Run) -> bool:
 def _watched(run: Run, audit: AuditLog) -> Peers:
     """Whom an ordinary session talks to."""
     look = Look(run, audit)
-    with look.watching(), contextlib.suppress(HookRaised):
+    with look.watching(), contextlib.suppress(HookRaised, HookLate):
         before, threads = audit.connections, set(enumerate_threads())
         with run.session() as subject:
             routes.live(subject, run.facts.new())

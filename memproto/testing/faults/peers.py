@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from os import getpid
 from pathlib import Path
 from threading import Event, Thread
+from time import monotonic
 from typing import Any
 
 import psutil
@@ -40,7 +41,7 @@ class Peers:
 
     Attributes:
         backends: Those that it does not run itself, each in words.
-        parts: Addresses at which it was reached by itself, each with the process that listens.
+        parts: Servers of its own at which it was reached, each with the process that listens.
 
     """
 
@@ -103,7 +104,7 @@ class Look:
             if not (is_refused or self._is_own(there) or self._is_at_own_end(here, there)):
                 backends.append(f"{_said(there)} by {process}, which it started")
         parts = [
-            f"{_said(address)} in {who}"
+            f"a server at {address[0]} in {who}"
             for address, who in self._listening.items()
             if address not in self._lent
             and any(_is_at(address, reached) for reached in self._reached)
@@ -167,10 +168,15 @@ class Look:
             self._look(searches=True)
 
     def _keep_looking(self) -> None:
-        looks = 0
-        while not self._over.wait(_LOOK_S):
-            self._look(searches=looks % round(_SEARCH_S / _LOOK_S) == 0)
-            looks += 1
+        took_s = searched = 0.0
+        # The provider has the interpreter for half of the time at least.
+        while not self._over.wait(max(_LOOK_S, took_s)):
+            began = monotonic()
+            searches = began - searched >= _SEARCH_S
+            self._look(searches=searches)
+            took_s = monotonic() - began
+            if searches:
+                searched = began
 
     def _look(self, *, searches: bool) -> None:
         for process in (self._own, *self._started(searches=searches)):
@@ -241,9 +247,9 @@ def _name(process: psutil.Process, own: psutil.Process) -> str:
     if process is own:
         return "its own process"
     with contextlib.suppress(psutil.Error):
-        words = process.cmdline()
-        return f"process {process.pid} ({' '.join(words)[:80].strip() or process.name()})"
-    return f"process {process.pid}"
+        # No number, which is another one in each run, and no words, which may hold a key.
+        return f"the process {process.name()!r}"
+    return "a process"
 
 
 def _distinct(found: list[str]) -> tuple[str, ...]:
