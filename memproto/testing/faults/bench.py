@@ -28,7 +28,7 @@ _CONNECTS = f"connects to a backend; {_NEEDS}"
 
 #: Further turns of a session that is watched, where a process that it started may have connected
 #: unseen in the first.
-_MORE_ROUNDS = 4
+_MORE_ROUNDS = 15
 
 #: Under which name those are kept whom a session was seen to talk to.
 _PEERS = "peers"
