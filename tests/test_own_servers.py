@@ -30,7 +30,6 @@ def judged(name, **settings):
         "InProcess",
         "OnFixedPort",
         "Disowned",
-        "Nameless",
     ],
 )
 def test_a_server_that_the_provider_runs_is_a_part_of_it_and_no_backend(name):

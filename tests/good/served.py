@@ -283,13 +283,6 @@ class Disowned(InProcess):
     how = "disowned"
 
 
-class Nameless(Disowned):
-    """As `Disowned`, and nothing but its place in the system told whose the process was."""
-
-    def _variables(self) -> dict[str, str]:
-        return {}
-
-
 class OverPipes(InProcess):
     """Talks to its process by the standard streams."""
 

@@ -168,13 +168,11 @@ class Look:
             self._look(searches=True)
 
     def _keep_looking(self) -> None:
-        took_s = searched = 0.0
-        # The provider has the interpreter for half of the time at least.
-        while not self._over.wait(max(_LOOK_S, took_s)):
+        searched = 0.0
+        while not self._over.wait(_LOOK_S):
             began = monotonic()
             searches = began - searched >= _SEARCH_S
             self._look(searches=searches)
-            took_s = monotonic() - began
             if searches:
                 searched = began
 
