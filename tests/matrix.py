@@ -46,6 +46,7 @@ GOOD = (
     "tests.good.telling:Telling",
     "tests.good.private:Private",
     "tests.good.remote:Remote",
+    "tests.good.served:InThread",
     "tests.good.ledger:Ledger",
 )
 

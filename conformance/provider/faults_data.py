@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable
 from typing import NoReturn
 
-from memproto.testing import losses, routes, tally
+from memproto.testing import losses, noise, routes, tally
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.faults import modes
@@ -213,7 +213,7 @@ def _frozen(bench: Bench, subject: Subject, fact: Fact, route: str) -> None:
     seen = bench.server.pieces
     bench.server.freeze()
     took_s, _ = elapsed(lambda: _stored(subject, fact, route))
-    if took_s < _AT_ONCE_S:
+    if took_s < _AT_ONCE_S * noise.slowdown():
         # It did not wait for the answer; a worker of its own may, and try again.
         bench.server.wait_for(lambda: bench.server.pieces > seen + 1, 2 * _BEHIND_S)
     bench.server.thaw()

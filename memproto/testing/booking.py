@@ -109,7 +109,7 @@ def _met(requirement: spec.Requirement, failure: HookRaised | HookLate, run: Any
         return [Result(requirement.id, Outcome.INCONCLUSIVE, reason=reason)]
     if isinstance(failure, HookLate) and run.watch.deaths.get(failure.operation):
         hook = _hook(run, failure.operation)
-        reason = f"{hook} was late before in this run, and is waited for 1 s only"
+        reason = f"{hook} was late before in this run, and was again"
         return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
     if isinstance(failure, HookRaised) and isinstance(failure.error, ProviderError):
         hook = _hook(run, failure.operation)

@@ -200,6 +200,7 @@ class Child:
             "threads": self._leftover(command["grace_s"]),
             "changed": changed,
             "late": run.watch.late,
+            "excused": run.watch.excused,
         }
 
     def _survey(self, command: dict[str, Any]) -> dict[str, Any]:
@@ -216,6 +217,7 @@ class Child:
         sandbox.enter(root, command["env"])
         context = Context(**command["context"])
         watch = self._watch(context.deaths, context.scale)
+        watch.patient = context.patient
         watch.calls_left = context.calls_left
         watch.announces = "cleanup" in self._functions
         watch.turns = TurnCount() if "turns" in context.capabilities.get("extensions", ()) else None

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -225,7 +225,9 @@ class Children:
             self.start()
         self.clean()
 
-    def place(self, name: str) -> dict[str, Any]:
+    def place(
+        self, name: str, *, patient: bool = False, stuck: Collection[str] = ()
+    ) -> dict[str, Any]:
         """What a command about the target goes with: a fresh root, and the context of the run."""
         root = self._new_place(name.lower())
         self._caches.enter(root / "user")
@@ -245,6 +247,8 @@ class Children:
                 "routes": contact.routes,
                 "logged": contact.logged,
                 "deaths": self._deaths,
+                "stuck": sorted(stuck),
+                "patient": patient,
                 "declares": order.settings.declares,
                 "configured": order.settings.configures,
                 "caches": self._caches.directories,

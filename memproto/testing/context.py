@@ -23,6 +23,8 @@ class Context:
         routes: Route to "declared", "observed", "absent" or "unknown".
         logged: To be said where nothing came back: what was logged last by then, or "".
         deaths: Operation to the number of hangs and deaths so far.
+        stuck: Operations whose hook hung in this run while the kit made the backend fail.
+        patient: Whether a hook that hung before gets its whole time again.
         declares: What the settings declare for a provider that cannot.
         caches: Directories that all checks share, by the settings.
         backend: Where the address of the backend stands: ["env", variable] or ["config", path of
@@ -42,6 +44,8 @@ class Context:
     routes: dict[str, str] = dataclasses.field(default_factory=dict)
     logged: str = ""
     deaths: dict[str, int] = dataclasses.field(default_factory=dict)
+    stuck: Sequence[str] = ()
+    patient: bool = False
     declares: dict[str, Any] = dataclasses.field(default_factory=dict)
     caches: list[str] = dataclasses.field(default_factory=list)
     backend: Sequence[str] | None = None

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from memproto.testing import hostcopies, incidents, locate, stacks, vitals
+from memproto.testing import hostcopies, incidents, locate, noise, stacks, vitals
 from memproto.testing.clauses import Untestable
 from memproto.testing.run import Run
 from memproto.testing.subject import HookWithdrawn
@@ -137,9 +137,11 @@ class HostProcess:
         self._marks_read, marks = os.pipe()
         dumps = os.open(self._stacks, os.O_CREAT | os.O_RDWR, 0o600)
         self._errors = self._stacks.with_suffix(".errors")
-        scale = run.context.scale * run.context.slowdown
-        self._hung = next((name for name in _CALLED if run.watch.deaths.get(name)), "")
-        self._stays = bool(run.watch.deaths.get(EXIT))
+        scale = run.context.scale * max(run.context.slowdown, noise.slowdown())
+        self._hung, self._stays = "", False
+        if not run.watch.patient:
+            self._hung = next((name for name in _CALLED if run.watch.deaths.get(name)), "")
+            self._stays = bool(run.watch.deaths.get(EXIT))
         self._life_s = (_LIFE_AGAIN_S if self._hung else _LIFE_S) * scale
         self._exit_s = (_EXIT_AGAIN_S if self._hung or self._stays else EXIT_S) * scale
         key, config = run.session_key(), run.config()

@@ -68,7 +68,8 @@ MEDDLED = "MP-ISO-010"
 #: For hooks of extensions, for which this release sets no bound.
 OTHER_BUDGET_S = 15.0
 
-#: A hook that overran once is waited for this long afterwards.
+#: A hook that overran once is waited for this long afterwards, where nothing says otherwise: a
+#: dead provider is to cost seconds. It is no bound: what returns within the whole time is in time.
 AGAIN_S = 1.0
 
 #: After so many deaths or hangs of one hook it is not called any more.
@@ -87,6 +88,11 @@ def cost(operation: str, fate: str) -> int:
 def makes_fail(requirement_id: str) -> bool:
     """Whether the check of a requirement makes the backend fail."""
     return requirement_id.startswith("MP-FAULT-")
+
+
+def is_cut(operation: str, waited_s: float, scale: float) -> bool:
+    """Whether a hook was waited for less than its whole time."""
+    return waited_s < budget_s(operation, scale=scale, deaths=0)
 
 
 def books_late(requirement_id: str, operation: str) -> bool:

@@ -32,6 +32,12 @@ from memproto.testing.replies import Answer
 #: How long threads of a check may take to end by themselves; less, once some did not.
 _GRACE_S, _GRACE_AGAIN_S = 0.2, 0.05
 
+#: How often a check is run again of which the machine let nothing be decided.
+_TIMES_AGAIN = 2
+
+#: The outcomes by which a check says that it did not decide.
+_UNDECIDED = (Outcome.INCONCLUSIVE, Outcome.UNTESTABLE)
+
 #: What a gate is for a provider that says that it is not available.
 _LACKING = Outcome.UNTESTABLE
 
@@ -65,6 +71,7 @@ class Judge:
         self._service = service.Service(order.settings, order.directory, self._root, order.scale)
         self._outlet = withheld.Outlet(order, self.contact, self._root)
         self._scripts = replays.Scripts(order, self.contact, self._root, self._outlet.text)
+        self._stuck: set[str] = set()
         self._grace_s = _GRACE_S
         self._aftermath = aftermath.Aftermath(order.scale)
 
@@ -206,8 +213,12 @@ class Judge:
             said = "the kit has no check for it"
             return [Result(requirement.id, Outcome.KIT_ERROR, observed=said)]
         try:
-            self._children.serve(f"{chapter}{check.apart}", check.environment)
-            answer = self._check(check)
+            for again in range(_TIMES_AGAIN + 1):
+                self._children.serve(f"{chapter}{check.apart}", check.environment)
+                answer = self._check(check, patient=again > 0)
+                if again == _TIMES_AGAIN or not self._is_for_the_machine(check, answer, again):
+                    break
+            self._count_late(answer, check.requirement)
             if answer.fate == "died":
                 return self._find_owner(check, answer)
         except CannotServe as fault:
@@ -217,15 +228,42 @@ class Judge:
             return _depending(check.requirement, changed)
         return self._scripts.attached(self._to_results(answer, check.requirement), answer)
 
-    def _check(self, check: clauses.Check) -> Answer:
+    def _is_for_the_machine(self, check: clauses.Check, answer: Answer, again: int) -> bool:
+        """
+        Whether what a check met is undecided because the machine was busy, so that it is run again.
+
+        A hook that the machine made late, or that was not waited for its whole time, proves nothing
+        about the provider, and neither does a check that did not come to its end. Each is tried
+        again with the whole time; where the machine is quiet it was no reason. One that did not
+        return at all is tried again once: it may hang, and each time costs its whole time.
+        """
+        if self.order.settings.max_hook_calls is not None:
+            # Each call costs money, whatever it shows.
+            return False
+        if answer.fate == "answered":
+            # What was found beside it stands, and would be lost.
+            found = [item.outcome for item in findings.results(answer, check.requirement)]
+            is_open = len(found) == 1 and found[0] in _UNDECIDED
+            return is_open and bool(answer.data.get("excused"))
+        if answer.fate not in ("late", "overdue") or again:
+            return False
+        is_first = not self.deaths.get(answer.operation)
+        is_cut = incidents.is_cut(answer.operation, answer.budget_s, self.order.scale)
+        return (is_first or is_cut) and bool(answer.excuse)
+
+    def _count_late(self, answer: Answer, requirement_id: str) -> None:
+        for operation in answer.data.get("late", ()):
+            self._count_death(operation, seen_in=requirement_id)
+
+    def _check(self, check: clauses.Check, *, patient: bool = False) -> Answer:
         service.assert_runs(self.contact.service, self.order.settings)
         self._children.served.append(check.requirement)
-        place = self._children.place(check.requirement)
+        # A backend that fails may use all of the time that a hook has.
+        patient = patient or incidents.makes_fail(check.requirement)
+        place = self._children.place(check.requirement, patient=patient, stuck=self._stuck)
         command = {"do": "check", "id": check.requirement, "grace_s": self._grace_s, **place}
         answer = self._children.ask(command, check.budget_s)
         service.assert_runs(self.contact.service, self.order.settings)
-        for operation in answer.data.get("late", ()):
-            self._count_death(operation)
         if answer.data.get("threads") and (process := self._children.take()) is not None:
             self._aftermath.add(process, check.requirement)
             self._grace_s = _GRACE_AGAIN_S
@@ -248,7 +286,8 @@ class Judge:
         """The open result of a check whose process was lost, and the rule that was broken."""
         operation = answer.operation
         hung_before = bool(operation) and self.deaths.get(operation, 0) > 0
-        self._count_death(operation, incidents.cost(operation, answer.fate))
+        cost = incidents.cost(operation, answer.fate)
+        self._count_death(operation, cost, seen_in=requirement_id)
         if hung_before and answer.fate in ("late", "froze"):
             hook = findings.hook_of(operation, self.contact.binding)
             reason = f"{hook} hung before in this run, and did again"
@@ -269,8 +308,10 @@ class Judge:
     def _finding(self, answer: Answer, rule: str, seen_in: str) -> Result:
         return findings.finding(answer, self.contact.binding, rule, seen_in)
 
-    def _count_death(self, operation: str, count: int = 1) -> None:
+    def _count_death(self, operation: str, count: int = 1, seen_in: str = "") -> None:
         self.deaths[operation] = self.deaths.get(operation, 0) + count
+        if incidents.makes_fail(seen_in):
+            self._stuck.add(operation)
 
     def _find_owner(self, check: clauses.Check, answer: Answer) -> list[Result]:
         """Whose doing a death is: this check's, or something that an earlier one left behind."""
@@ -281,6 +322,7 @@ class Judge:
         self._children.shares = False
         self._children.start()
         again = self._check(check)
+        self._count_late(again, check.requirement)
         if again.fate == "died":
             return self._met(again, check.requirement)
         results = self._to_results(again, check.requirement)
@@ -295,6 +337,7 @@ class Judge:
         self._children.start()
         process = self._children.process
         answer = self._check(clauses.checks(self.order.side)[requirement_id])
+        self._count_late(answer, requirement_id)
         if answer.fate == "died" or process is None:
             return answer.fate == "died"
         linger_s = aftermath.LINGER_S * self.order.scale

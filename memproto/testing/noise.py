@@ -92,14 +92,15 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def starved_s() -> float:
+def starved_s(thread: int = 0, process: int = 0) -> float:
     """
-    How long the calling thread stood ready and got no processor, since it began.
+    How long a thread, the calling one unless it is named, stood ready and got no processor.
 
-    Linux counts it; elsewhere it is 0, and the slowdown has to do.
+    Linux counts it since the thread began; elsewhere it is 0, and the slowdown has to do.
     """
+    place = f"{process or 'self'}/task/{thread or threading.get_native_id()}"
     try:
-        descriptor = open_file(f"/proc/self/task/{threading.get_native_id()}/schedstat", O_RDONLY)
+        descriptor = open_file(f"/proc/{place}/schedstat", O_RDONLY)
     except OSError:
         return 0.0
     try:
@@ -120,5 +121,15 @@ def excuse(took_s: float, budget_s: float, starved: float) -> str:
     if took_s <= budget_s + starved:
         return f"the thread stood ready for {starved:.1f} s of it and got no processor"
     if took_s <= budget_s * factor:
-        return f"this machine computes {factor:.1f} times slower now than alone"
+        return _slower(factor)
     return ""
+
+
+def busy() -> str:
+    """In words that the machine is busy with other work just now, or ""."""
+    factor = slowdown()
+    return _slower(factor) if factor > 1 else ""
+
+
+def _slower(factor: float) -> str:
+    return f"this machine computes {factor:.1f} times slower now than alone"

@@ -50,6 +50,8 @@ class _OpenHook:
     budget_s: float
     since: float
     patience_s: float = 0.0
+    thread: int = 0
+    starved_s: float = 0.0
 
     @property
     def is_setting(self) -> bool:
@@ -219,8 +221,13 @@ class ChildProcess:
         if kind in ("enter", "leave"):
             self._active = time.monotonic()
         if kind == "enter":
-            hook = _OpenHook(message["operation"], message["budget_s"], self._active)
-            self._hooks[message["call"]] = hook
+            self._hooks[message["call"]] = _OpenHook(
+                message["operation"],
+                message["budget_s"],
+                self._active,
+                thread=message["thread"],
+                starved_s=message["starved_s"],
+            )
         elif kind == "leave":
             self._leave(self._hooks.pop(message["call"], None))
         elif kind == "opened":
@@ -248,7 +255,9 @@ class ChildProcess:
         if hook is not None and late:
             # Silence beyond the budget, of an interpreter that computes, is a freeze as well.
             still = self._pulse.stands_still(now, _MARGIN_S)
-            return self._ended("froze" if still else "late", hook, now)
+            if still:
+                return self._ended("froze", hook, now)
+            return dataclasses.replace(self._ended("late", hook, now), excuse=noise.busy())
         if hook is None or hook.since > end:
             return self._stuck(now, began, end)
         return None
@@ -269,13 +278,17 @@ class ChildProcess:
         if not hook.patience_s:
             # On a busy machine a hook is let run on for longer; that it was late stays known.
             hook.patience_s = hook.budget_s * noise.slowdown()
-        return took_s > hook.patience_s
+        if took_s <= hook.patience_s:
+            return False
+        starved_s = noise.starved_s(hook.thread, self._process.pid) - hook.starved_s
+        return took_s > hook.budget_s + starved_s
 
     def _stuck(self, now: float, began: float, end: float) -> Answer | None:
         idle_s = now - self._active
         if now <= end and (self._hooks or idle_s < self._stuck_s):
             return None
-        return Answer("overdue", took_s=now - began, stack=self._frames())
+        frames, excuse = self._frames(), noise.busy()
+        return Answer("overdue", took_s=now - began, stack=frames, excuse=excuse)
 
     def _ended(self, fate: Fate, hook: _OpenHook, now: float) -> Answer:
         return Answer(

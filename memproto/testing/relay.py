@@ -13,7 +13,8 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterable
-from pathlib import Path
+
+from memproto.testing.faults import sockets
 
 #: A server's address: host and port.
 Address = tuple[str, int]
@@ -24,7 +25,6 @@ Listen = Callable[[list[Address]], list[tuple[Address, socket.socket]]]
 #: A machine with more servers on its loopback than this is served as far as this.
 MOST = 200
 
-_LISTENING = "0A"
 _PIECE_BYTES = 1 << 16
 
 #: Loopback addresses that stand for an address at which every interface is served.
@@ -67,26 +67,12 @@ class Relays:
 def servers() -> list[Address]:
     """The loopback addresses at which something listens in this process's network namespace."""
     found: dict[Address, None] = {}
-    for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
-        with contextlib.suppress(OSError):
-            rows = Path("/proc/self/net", name).read_text("ascii").splitlines()[1:]
-            for host, port in _listening(rows, family):
-                for loopback in _EVERYWHERE.get(host, (host,)):
-                    if loopback == "::1" or loopback.startswith("127."):
-                        found[loopback, port] = None
+    with contextlib.suppress(OSError, struct.error):
+        for host, port in sockets.listening():
+            for loopback in _EVERYWHERE.get(host, (host,)):
+                if loopback == "::1" or loopback.startswith("127."):
+                    found[loopback, port] = None
     return list(found)
-
-
-def _listening(rows: Iterable[str], family: socket.AddressFamily) -> Iterable[Address]:
-    for row in rows:
-        _, local, _, state, *_ = row.split()
-        if state == _LISTENING:
-            host, _, port = local.partition(":")
-            # The kernel prints an address as words in the order of the machine's bytes.
-            words = [int(host[start : start + 8], 16) for start in range(0, len(host), 8)]
-            packed = struct.pack(f"={len(words)}I", *words)
-            shown = socket.inet_ntop(family, packed)
-            yield shown.removeprefix("::ffff:") if "." in shown else shown, int(port, 16)
 
 
 def listening(addresses: Iterable[Address]) -> list[tuple[Address, socket.socket]]:

@@ -21,6 +21,7 @@ class Answer:
         took_s: How long the command, or the hook, had been running.
         stack: The author's frames at that moment, innermost first.
         ending: How the process ended: "exit code 3", "signal SIGSEGV"; what it held, for `grew`.
+        excuse: What the machine had to do with a hook that was late, or with a command; else "".
         opened: The configs of the instances that were opened, where they are to be cleaned up.
         spent: How many hook calls were made, where there is a limit to them.
         told: The calls that were made, where they are told; see `memproto.testing.story`.
@@ -34,6 +35,7 @@ class Answer:
     took_s: float = 0.0
     stack: tuple[str, ...] = ()
     ending: str = ""
+    excuse: str = ""
     opened: tuple[dict[str, Any], ...] = ()
     spent: int = 0
     told: tuple[dict[str, Any], ...] = ()

@@ -41,7 +41,8 @@ PLACES = frozenset(
 )
 
 #: Nothing listens there: a request that respects proxies fails at once instead of leaving.
-_DEAD_PROXY = "http://127.0.0.1:9"
+NOWHERE = ("127.0.0.1", 9)
+_DEAD_PROXY = f"http://{NOWHERE[0]}:{NOWHERE[1]}"
 
 
 def places(root: Path) -> dict[str, Path]:

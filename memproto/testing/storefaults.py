@@ -257,7 +257,7 @@ def host_of(run: Run, script: str, facts: list[Fact], **told: str) -> StoreHost:
         [fact.text for fact in facts],
         query=facts[0].query,
         route=route(run),
-        again_s=AGAIN_S * run.context.scale * run.context.slowdown,
+        again_s=AGAIN_S * _pace(run),
         **told,
     )
 

@@ -57,7 +57,10 @@ class AuditLog:
     Attributes:
         forks: How often the process was forked.
         connections: How often it looked a host up or began to connect to one.
-        connects: Whether a session of the target does; None before one was watched for it.
+        connects: Whether a session of the target connects to what it does not run itself; None
+            before one was watched for it.
+        reaching: Hears host and port of each such connection and look-up before it begins; None
+            for nobody.
         guard: Hears every event first, and may raise; None for none.
         refused: Each address outside of the machine that was asked for, and the author's line that
             asked first; the first so many.
@@ -69,6 +72,7 @@ class AuditLog:
         self.forks = 0
         self.connections = 0
         self.connects: bool | None = None
+        self.reaching: Callable[[str, int], None] | None = None
         self.guard: Callable[[str, tuple[Any, ...]], None] | None = None
         self.refused: dict[str, str] = {}
         self.programs: deque[str] = deque(maxlen=_MOST_NAMED)
@@ -89,7 +93,10 @@ class AuditLog:
         if self.guard is not None:
             self.guard(event, args)
         if event in _REACHING:
-            self.connections += _is_network(event, args)
+            if _is_network(event, args):
+                self.connections += 1
+                if self.reaching is not None:
+                    self.reaching(*_host_and_port(event, args))
             self._refuse_outside(event, args)
         self.forks += event == "os.fork"
         if event in _PROGRAMS and args and event != "os.fork":
@@ -135,6 +142,14 @@ def _is_network(event: str, args: tuple[Any, ...]) -> bool:
     """Whether a socket event is about a host: not a socket file, nor a port of this process."""
     host = args[0] if event == "socket.getaddrinfo" else args[-1]
     return isinstance(host, tuple) or (isinstance(host, str | bytes) and not _is_path(host))
+
+
+def _host_and_port(event: str, args: tuple[Any, ...]) -> tuple[str, int]:
+    """Whom a socket event is about; 0 stands for a port that is not said as a number."""
+    address = args[:2] if event == "socket.getaddrinfo" else args[-1]
+    host, port = (*address, 0, 0)[:2] if isinstance(address, tuple) else (address, 0)
+    name = host.decode("latin-1") if isinstance(host, bytes) else str(host)
+    return name, port if isinstance(port, int) else 0
 
 
 def _is_path(address: str | bytes) -> bool:

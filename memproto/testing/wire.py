@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from os import _exit, fstat, getpid, write
 from typing import Any
 
+from memproto.testing import noise
 from memproto.testing.integrity import SEAL_CHARS
 
 #: Texts longer than this are cut before they travel: a 100 MB recall is described, not copied.
@@ -174,7 +175,8 @@ class Wire:
     def hook(self, operation: str, budget_s: float) -> Iterator[None]:
         """Tell the parent that a hook is running, and until when it may."""
         call = next(self._calls)
-        self.send("enter", call=call, operation=operation, budget_s=budget_s)
+        told = {"thread": threading.get_native_id(), "starved_s": noise.starved_s()}
+        self.send("enter", call=call, operation=operation, budget_s=budget_s, **told)
         try:
             yield
         finally:

@@ -12,17 +12,26 @@ from memproto.testing.clauses import NotApplicable, Untestable
 from memproto.testing.facts import Fact
 from memproto.testing.faults import modes
 from memproto.testing.faults.address import Place
+from memproto.testing.faults.peers import Look, Peers
 from memproto.testing.faults.server import FaultServer, Mode
 from memproto.testing.faults.standin import StandIn
 from memproto.testing.run import Run
 from memproto.testing.subject import HookLate, HookRaised, HookWithdrawn, Subject
+from memproto.testing.watchers import AuditLog
 
 _NEEDS = "needs: the setting `backend`"
 
 #: How long a worker is waited for that may connect in the background.
 _WORKER_S = 2.0
 
-_CONNECTS = f"the provider connects to a backend; {_NEEDS}"
+_CONNECTS = f"connects to a backend; {_NEEDS}"
+
+#: Further turns of a session that is watched, where a process that it started may have connected
+#: unseen in the first.
+_MORE_ROUNDS = 15
+
+#: Under which name those are kept whom a session was seen to talk to.
+_PEERS = "peers"
 
 #: So that a provider which does not look at the setting is told from one that waits to connect.
 _UNREACHED = (
@@ -44,14 +53,19 @@ def needs_backend(run: Run) -> Place:
     The place of the backend's address.
 
     Raises:
-        NotApplicable: It is not set, and a session of the provider connects to nothing.
+        NotApplicable: It is not set, and a session of the provider connects to nothing, or only to
+            what the provider runs itself.
         Untestable: It is not set, and one does.
 
     """
     if run.context.backend is not None:
         return Place(run.context.backend, run.context.config)
     if _connects(run):
-        raise Untestable(_CONNECTS)
+        raise Untestable(_connecting(run))
+    parts = ", ".join(_peers(run).parts)
+    if parts:
+        reason = f"the provider connects to nothing but what it runs itself: {parts}"
+        raise NotApplicable(f"{reason}; that is a part of it and no backend")
     raise NotApplicable("the provider opens no connection, and no `backend` is set")
 
 
@@ -63,19 +77,46 @@ def _place(run: Run, *, stands_in: bool) -> Place | StandIn:
 
 
 def _connects(run: Run) -> bool:
-    """Whether an ordinary session looks a host up or connects to one."""
+    """
+    Whether an ordinary session looks a host up or connects to one, as its backend.
+
+    What the provider runs itself, in a thread of its process or in a process that it started, is
+    none; what that connects to is one.
+    """
     audit = run.audit
     if audit is None:
         return False
     if audit.connects is None:
+        run.shared[_PEERS] = _watched(run, audit)
+        audit.connects = bool(_peers(run).backends)
+    return audit.connects
+
+
+def _watched(run: Run, audit: AuditLog) -> Peers:
+    """Whom an ordinary session talks to."""
+    look = Look(run, audit)
+    with look.watching(), contextlib.suppress(HookRaised, HookLate):
         before, threads = audit.connections, set(enumerate_threads())
-        with contextlib.suppress(HookRaised), run.session() as subject:
+        with run.session() as subject:
             routes.live(subject, run.facts.new())
+            for _ in range(_MORE_ROUNDS if run.watch.calls_left is None else 0):
+                if look.has_helpers and not look.found().backends:
+                    routes.live(subject, run.facts.new())
             if set(enumerate_threads()) - threads:
                 # A worker of its own may come to it later.
                 run.wait_until(lambda: audit.connections > before, _WORKER_S)
-        audit.connects = audit.connections > before
-    return audit.connects
+    return look.found()
+
+
+def _peers(run: Run) -> Peers:
+    """What another check of this process saw, where one did."""
+    found: Peers = run.shared.get(_PEERS, Peers())
+    return found
+
+
+def _connecting(run: Run) -> str:
+    backends = " and ".join(_peers(run).backends)
+    return f"the provider{f' reached {backends}, and so' if backends else ''} {_CONNECTS}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +157,7 @@ class Bench:
             with contextlib.suppress(HookRaised, HookLate), self.run.session() as subject:
                 routes.live(subject, self.run.facts.new())
         if not self.server.connections:
-            raise Unreached(_UNREACHED if self.is_set else _CONNECTS)
+            raise Unreached(_UNREACHED if self.is_set else _connecting(self.run))
 
 
 @contextlib.contextmanager

@@ -1,0 +1,75 @@
+"""A server that a provider runs itself is a part of it; one of somebody else's is a backend."""
+
+import pytest
+
+from memproto import spec
+from memproto.testing.contact import Order
+from memproto.testing.judge import judge
+from memproto.testing.outcomes import Outcome
+from memproto.testing.settings import Settings
+from tests.kit_runs import ROOT
+
+RULES = spec.select(["MP-FAULT"], "provider")
+
+
+def judged(name, **settings):
+    """The outcome of each rule on backends that fail, and the reasons."""
+    order = Order(f"tests.good.served:{name}", settings=Settings(**settings), directory=ROOT)
+    results = {item.id: item for item in judge(order, RULES)}
+    asked = [results[rule.id] for rule in RULES]
+    return {item.outcome for item in asked}, " | ".join(item.reason for item in asked)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "InThread",
+        "AtFirstCall",
+        "OnSix",
+        "Shared",
+        "InProcess",
+        "OnFixedPort",
+        "Disowned",
+    ],
+)
+def test_a_server_that_the_provider_runs_is_a_part_of_it_and_no_backend(name):
+    outcomes, said = judged(name)
+    assert outcomes == {Outcome.NOT_APPLICABLE}, said
+    assert "nothing but what it runs itself" in said
+
+
+@pytest.mark.parametrize("name", ["OnFile", "OverPipes"])
+def test_one_that_is_reached_by_no_network_is_none_either(name):
+    outcomes, said = judged(name)
+    assert outcomes == {Outcome.NOT_APPLICABLE}, said
+    assert "opens no connection" in said
+
+
+@pytest.mark.parametrize(
+    "name", ["Relayed", "RelayedOnFile", "RelayedInThread", "Beside", "Elsewhere"]
+)
+def test_what_somebody_else_runs_is_a_backend_whatever_stands_before_it(name):
+    outcomes, said = judged(name, service="tests.good.served:running")
+    assert outcomes == {Outcome.UNTESTABLE}, said
+    assert "needs: the setting `backend`" in said
+    assert "127.0.0.1:" in said
+
+
+def test_a_stand_in_that_a_factory_of_the_settings_starts_is_a_backend():
+    outcomes, said = judged("InThread", factory="tests.test_own_servers:beside_its_backend")
+    assert outcomes == {Outcome.UNTESTABLE}, said
+
+
+def beside_its_backend():
+    from tests.good.served import Elsewhere, running
+
+    with_server = running()
+    upstream = with_server.__enter__()["config"]["upstream"]
+
+    class Made(Elsewhere):
+        _kept = with_server
+
+        def initialize(self, session_key, config):
+            super().initialize(session_key, {**config, "upstream": upstream})
+
+    return Made()
