@@ -70,7 +70,7 @@ class Replay:
             loading.import_ahead(target)
             self._loaded = loading.load(target, self._factory)
         except KitUsageError as error:
-            self._leave(_CANNOT, str(error))
+            self._leave(_CANNOT, f"{error.what}: {error.fault}; fix: {error.fix}")
         return self
 
     def __exit__(
@@ -153,7 +153,8 @@ class Replay:
 
     def _leave(self, code: int, why: str = "") -> NoReturn:
         if why:
-            sys.stderr.write(f"replay of {self._target}: {why}\n")
+            said = "".join(c if c.isprintable() else repr(c)[1:-1] for c in why)
+            sys.stderr.write(f"replay of {self._target}: {said}\n")
         os.chdir(self._root.parent)
         shutil.rmtree(self._root, ignore_errors=True)
         raise SystemExit(code)

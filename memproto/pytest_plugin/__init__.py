@@ -13,6 +13,9 @@ import pytest
 #: Set in the environment of the clean inner run.
 INNER = "MEMPROTO_INNER_RUN"
 
+#: Set there in a job of GitHub Actions: the descriptor that takes commands for the runner.
+COMMANDS = "MEMPROTO_COMMANDS"
+
 PROFILES = ("quick", "ci", "deep")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from memproto import spec
 from memproto.operations import OPERATIONS, hook_name
-from memproto.pytest_plugin import terminal
+from memproto.pytest_plugin import guard, terminal
 from memproto.pytest_plugin.next_steps import next_steps
 from memproto.report.verdict_line import verdict_line
 from memproto.report.waiver_lines import waiver_lines
@@ -88,7 +88,9 @@ class Block:
         for said, is_red in waiver_lines(self._report):
             self._line(f"  {said}", **{"red" if is_red else "yellow": True})
         verdict = self._report["verdict"] or "KIT ERROR"
-        self._line(verdict_line(self._report), bold=True, **{_COLOURS.get(verdict, "red"): True})
+        with guard.of(self._reporter.config).own():
+            line = verdict_line(self._report)
+            self._line(line, bold=True, **{_COLOURS.get(verdict, "red"): True})
 
     def _line(self, text: str, **markup: bool) -> None:
         self._reporter.write_line(terminal.writable(text), **markup)

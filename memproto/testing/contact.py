@@ -65,6 +65,7 @@ class Contact:
             where one that is stuck counts for several; see `incidents.cost`.
         spent: How many hook calls were made, where the settings set a limit.
         service: What the setting `service` yielded: env and config, and its pid; {} for none.
+        secrets: Variables and keys of the config that the provider's config schema calls secret.
 
     """
 
@@ -79,6 +80,7 @@ class Contact:
     deaths: dict[str, int] = dataclasses.field(default_factory=dict)
     spent: int = 0
     service: dict[str, Any] = dataclasses.field(default_factory=dict)
+    secrets: list[str] = dataclasses.field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
