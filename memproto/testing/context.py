@@ -19,7 +19,7 @@ class Context:
         scale: Factor on every budget.
         slowdown: Further factor on the waits for what is to happen; the machine's, at the start.
         config: The settings' `config`, merged into what initialize gets.
-        secrets: Variables and keys of the config whose values are credentials, whatever their names.
+        secrets: Variables and keys of the config that are credentials, whatever their names.
         capabilities: What the provider declared at first contact.
         routes: Route to "declared", "observed", "absent" or "unknown".
         logged: To be said where nothing came back: what was logged last by then, or "".

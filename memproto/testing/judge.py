@@ -105,7 +105,7 @@ class Judge:
             raise settings.fault("declares", fault, "return it from capabilities()")
 
     def _learn_secrets(self) -> None:
-        """Ask which of the values that the provider is given are credentials, whatever their names."""
+        """Ask which values are credentials by the provider's schema, whatever their names."""
         settings, yielded = self.order.settings, self.contact.service
         if not (settings.env or settings.config or any(map(yielded.get, ("env", "config")))):
             return

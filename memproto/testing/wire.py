@@ -64,7 +64,8 @@ def show(value: object, limit: int = 160) -> str:
             return f"{cut(str.__str__(value), limit, _Hidden.by)[0]!r}... ({len(value)} long)"
         if isinstance(value, bytes | bytearray) and len(value) > limit:
             text = bytes(value).decode("latin-1")
-            return f"{cut(text, limit, _Hidden.by)[0].encode('latin-1', 'replace')!r}... ({len(value)} long)"
+            head = cut(text, limit, _Hidden.by)[0].encode("latin-1", "replace")
+            return f"{head!r}... ({len(value)} long)"
         return shorten(repr(value), limit)
     except BaseException as error:
         return f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
