@@ -85,6 +85,8 @@ class Block:
             self._reasons()
             self._totals()
             self._next()
+        for line in self._report["settings"].get("refused", ()):
+            self._line(f"  settings: {line}", yellow=True)
         for said, is_red in waiver_lines(self._report):
             self._line(f"  {said}", **{"red" if is_red else "yellow": True})
         verdict = self._report["verdict"] or "KIT ERROR"
@@ -144,6 +146,10 @@ class Block:
 
     def _totals(self) -> None:
         self._prose(_counted(self._report["counts"]))
+        files = self._report["settings"].get("files", {})
+        if files:
+            given = ", ".join(f"{name} ({', '.join(keys)})" for name, keys in files.items())
+            self._prose(f"settings: {given}")
         if self._report["cost"]["hooks"]:
             self._prose(self._cost())
         slowest = self._slowest()

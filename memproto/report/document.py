@@ -97,7 +97,7 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
         "cost": _cost(results.values()),
         "operations": times.of_run(judged.results, order, judged.contact.binding),
         "environment": _environment(order),
-        "settings": order.settings.for_report(),
+        "settings": {**order.settings.for_report(), **order.settings.origins()},
     }
     return {**report, "fingerprint": fingerprint(report)}
 

@@ -51,6 +51,8 @@ def _command(result: Result, order: Order) -> str:
     ]
     if order.profile != "quick":
         words.append(f"--memproto-profile={order.profile}")
+    if order.settings.trusts_package:
+        words.append("--memproto-trust-package")
     if order.seed:
         words.append(f"--memproto-seed={order.seed}")
     return shlex.join(words)
