@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from memproto import loading
+from memproto.adapters.homes import own_folder
 from memproto.errors import KitUsageError
 
 __all__ = ["Replay", "holds", "lacks", "shows"]
@@ -100,8 +101,7 @@ class Replay:
     def path(self, name: str) -> str:
         """A directory of this replay; it is made where there is none."""
         found = self._root / name
-        found.mkdir(parents=True, exist_ok=True)
-        return str(found)
+        return str(own_folder(found))
 
     def new(self, home: str = "memory") -> "Instance":
         """Build a new instance, for the home of that name."""

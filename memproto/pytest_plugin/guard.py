@@ -17,7 +17,7 @@ from memproto.testing import foreign
 #: How pytest colours its own words.
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
-#: A text that is shorter is no command and no credential: a letter for an item.
+#: A text that is shorter is no credential: a letter for an item.
 _SHORTEST = 5
 
 
@@ -27,11 +27,14 @@ class Guard:
     def __init__(self, hide: Callable[[str], str]) -> None:
         self._hide = hide
         self._is_own = False
+        self._rewrites = False
 
     def install(self, config: pytest.Config) -> None:
         """Have the writer of this run write nothing else than what is harmless."""
         writer: Any = config.get_terminal_writer()
         write = writer.write
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        self._rewrites = bool(getattr(reporter, "isatty", False))
 
         def guarded(text: str, **markup: Any) -> None:
             write(self.shown(text), **markup)
@@ -49,11 +52,12 @@ class Guard:
 
     def shown(self, text: str) -> str:
         """The text as it may be written."""
-        if self._is_own or len(text) < _SHORTEST:
+        if self._is_own:
             return text
-        # A line is rewritten from its beginning, by pytest alone.
-        start = "\r" if text.startswith("\r") else ""
-        parts = _COLOUR.split(self._hide(text[len(start) :]))
+        # On a terminal pytest writes a line anew, from its beginning.
+        start = "\r" if self._rewrites and text.startswith("\r") else ""
+        rest = text[len(start) :]
+        parts = _COLOUR.split(rest if len(rest) < _SHORTEST else self._hide(rest))
         return start + "".join(
             part if number % 2 else foreign.lines(part) for number, part in enumerate(parts)
         )

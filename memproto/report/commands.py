@@ -24,10 +24,11 @@ def add_board(parser: argparse.ArgumentParser) -> None:
 
 
 def _html(options: argparse.Namespace) -> int:
-    from memproto.report import html, pages, reading
+    from memproto.report import html, pages, reading, verifying
 
     pages.check_installed("memproto html")
-    page = html.render(reading.read(options.report))
+    document = reading.read(options.report)
+    page = html.render(document, doubts=verifying.faults(document))
     written(options.output, lambda: options.output.write_bytes(pages.encoded(page)))
     tell(str(options.output))
     return 0

@@ -1,5 +1,6 @@
 """A report as one page: readable from a mail, a CI artifact or a disk, without a network."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,18 @@ from memproto.report.verdict_line import verdict_line
 _MOST_NAMES = 3
 
 
-def render(document: dict[str, Any], *, reply: str = "", home: str = "") -> str:
+#: So many faults of a report are told on its page.
+_MOST_DOUBTS = 5
+
+
+def render(
+    document: dict[str, Any],
+    *,
+    reply: str = "",
+    home: str = "",
+    is_own: bool = False,
+    doubts: Sequence[str] = (),
+) -> str:
     """
     The page of a report's document, as `reading.read` or `document.build` gives it.
 
@@ -18,6 +30,9 @@ def render(document: dict[str, Any], *, reply: str = "", home: str = "") -> str:
         document: The report; it is not changed. Without `exit_code` none is shown.
         reply: What the target's author says to it, shown as plain text.
         home: Address of the page that links here, or "".
+        is_own: The run that makes the page has made the report. Of one that is read from a file
+            nobody knows who wrote it, and the page says so.
+        doubts: What does not agree in it, as `verifying.faults` tells.
 
     Raises:
         MissingPackage: Jinja2 is not installed.
@@ -36,6 +51,8 @@ def render(document: dict[str, Any], *, reply: str = "", home: str = "") -> str:
         targets=targets,
         exit_code=cleaned.get("exit_code"),
         title=_title(targets),
+        is_own=is_own,
+        doubts=view.clean(list(doubts[:_MOST_DOUBTS])),
         reply=view.clean(reply),
         home=home,
     )
@@ -49,7 +66,7 @@ def write(path: Path, document: dict[str, Any]) -> None:
         OSError: The file cannot be written.
 
     """
-    path.write_bytes(pages.encoded(render(document)))
+    path.write_bytes(pages.encoded(render(document, is_own=True)))
 
 
 def _title(targets: list[dict[str, Any]]) -> str:

@@ -23,8 +23,8 @@ def verdict_line(report: dict[str, Any]) -> str:
 
     `BINDING` is native, hermes or host. `isolates` and `retention` are there where the target
     declared them; then `settings=FILE(KEYS)` where a file of the package, or one above the working
-    directory, gave settings. PARTS are `core` and the extensions that the verdict is due to: what holds, what
-    is violated, or what stayed open. A narrowed run has none and says so.
+    directory, gave settings. PARTS are `core` and the extensions that the verdict is due to: what
+    holds, what is violated, or what stayed open. A narrowed run has none and says so.
     """
     binding = report["binding"] or report["side"]
     said = [f"{key}={_value(report[key])}" for key in DECLARED if report.get(key)]

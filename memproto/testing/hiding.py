@@ -216,7 +216,7 @@ def _coded_forms(value: str) -> set[str]:
 
 def _lines(value: str) -> Iterable[str]:
     """What of a value is long enough to be known by a part: no address, and no short line."""
-    for line in value.splitlines():
+    for line in re.split(r"[\r\n]+", value):
         secret = line
         if "://" in line:
             user = re.search(r"://[^/@]*:([^/@]+)@", line)

@@ -12,19 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from memproto.setup import variables
+
 #: Keys that are the operator's alone: a program beside the run, exceptions, and bounds.
 OPERATORS = ("service", "waivers", "caches", "max_hook_calls", "memory_mb")
 
 #: Keys that name a function, which has to be of the package itself.
 _FUNCTIONS = ("factory", "warm", "read_back", "settle", "cleanup")
-
-#: Variables that decide what code an interpreter, a loader or a shell runs.
-_INTERPRETERS = re.compile(
-    r"PYTHON.*|LD_.*|DYLD_.*|PATH|GCONV_PATH|GLIBC_TUNABLES|LOCPATH|VIRTUAL_ENV|CONDA_.*"
-    r"|BASH_ENV|ENV|IFS|SHELL|SHELLOPTS|PERL5.*|PERLLIB|RUBYOPT|RUBYLIB|NODE_OPTIONS|NODE_PATH"
-    r"|_?JAVA_.*|JDK_.*|CLASSPATH|GIT_.*|EDITOR|PAGER|LESSOPEN",
-    re.IGNORECASE,
-)
 
 #: Variables by which the kit keeps a provider in its places and away from the network.
 _PLACES = re.compile(
@@ -71,7 +65,7 @@ def from_above(table: Table) -> tuple[Table, list[str]]:
     return _sifted(
         table,
         _sets_no_interpreter,
-        {"env": lambda name, _: not _INTERPRETERS.fullmatch(name)},
+        {"env": lambda name, _: not variables.is_interpreters(name)},
     )
 
 
@@ -98,25 +92,27 @@ def _is_harmless(key: str, value: Any, is_own: Callable[[str], bool]) -> bool:
         return False
     if key in _FUNCTIONS and isinstance(value, str):
         return is_own(value)
-    return _names_no(key, value, _INTERPRETERS, _PLACES)
+    return _names_no(key, value, _is_kept_from_packages)
 
 
 def _is_harmless_env(name: str, value: Any) -> bool:
     # What is no text takes a variable of the operator's.
-    return isinstance(value, str) and not any(
-        pattern.fullmatch(name) for pattern in (_INTERPRETERS, _PLACES)
-    )
+    return isinstance(value, str) and not _is_kept_from_packages(name)
+
+
+def _is_kept_from_packages(name: str) -> bool:
+    return variables.is_interpreters(name) or _PLACES.fullmatch(name) is not None
 
 
 def _sets_no_interpreter(key: str, value: Any) -> bool:
     if key == "caches" and isinstance(value, list):
-        return not any(isinstance(item, str) and _INTERPRETERS.fullmatch(item) for item in value)
-    return _names_no(key, value, _INTERPRETERS)
+        return not any(isinstance(item, str) and variables.is_interpreters(item) for item in value)
+    return _names_no(key, value, variables.is_interpreters)
 
 
-def _names_no(key: str, value: Any, *patterns: re.Pattern[str]) -> bool:
-    """Whether `backend` names a variable that is none of those."""
+def _names_no(key: str, value: Any, is_kept: Callable[[str], bool]) -> bool:
+    """Whether `backend` names no variable that is kept from the file."""
     if key != "backend" or not isinstance(value, dict):
         return True
     name = value.get("env")
-    return not (isinstance(name, str) and any(found.fullmatch(name) for found in patterns))
+    return not (isinstance(name, str) and is_kept(name))
