@@ -113,8 +113,9 @@ def assert_nothing_is_told(directory, done):
     [(PRINTS, 0, 1), (RAISES, 1, 1), (LACKS, 6, 1), (AT_IMPORT, 4, 0)],
     ids=["prints", "raises", "lacks", "at import"],
 )
-@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
-def test_no_word_of_a_provider_is_a_command_or_a_verdict(tmp_path, source, code, verdicts, workers):
+def test_no_word_of_a_provider_is_a_command_or_a_verdict(tmp_path, source, code, verdicts):
+    # A worker of pytest-xdist has streams and words of its own.
+    workers = ("-n", "1") if source == RAISES else ()
     done = job(tmp_path, source, "--memproto-report=report.json", "-v", *workers)
     assert done.returncode == code, done.stdout + done.stderr
     assert_harmless(done, verdicts)
@@ -136,7 +137,7 @@ def test_a_function_of_the_settings_that_fails_lets_no_word_through(tmp_path, ke
     assert done.returncode == 4, done.stdout + done.stderr
     assert_harmless(done, 0)
     assert_nothing_is_told(tmp_path, done)
-    assert "mine:fails" in done.stdout + done.stderr
+    assert f"memproto.toml:1: {key}: " in done.stdout + done.stderr
 
 
 def test_a_target_and_a_path_with_hostile_names_are_told_in_one_line(tmp_path):

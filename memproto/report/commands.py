@@ -24,11 +24,10 @@ def add_board(parser: argparse.ArgumentParser) -> None:
 
 
 def _html(options: argparse.Namespace) -> int:
-    from memproto.report import html, pages, reading, verifying
+    from memproto.report import html, pages, reading
 
     pages.check_installed("memproto html")
-    document = reading.read(options.report)
-    page = html.render(document, doubts=verifying.faults(document))
+    page = html.render(reading.read(options.report))
     written(options.output, lambda: options.output.write_bytes(pages.encoded(page)))
     tell(str(options.output))
     return 0

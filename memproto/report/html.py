@@ -1,6 +1,5 @@
 """A report as one page: readable from a mail, a CI artifact or a disk, without a network."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +10,8 @@ from memproto.report.verdict_line import verdict_line
 _MOST_NAMES = 3
 
 
-#: So many faults of a report are told on its page.
-_MOST_DOUBTS = 5
-
-
 def render(
-    document: dict[str, Any],
-    *,
-    reply: str = "",
-    home: str = "",
-    is_own: bool = False,
-    doubts: Sequence[str] = (),
+    document: dict[str, Any], *, reply: str = "", home: str = "", is_own: bool = False
 ) -> str:
     """
     The page of a report's document, as `reading.read` or `document.build` gives it.
@@ -32,7 +22,6 @@ def render(
         home: Address of the page that links here, or "".
         is_own: The run that makes the page has made the report. Of one that is read from a file
             nobody knows who wrote it, and the page says so.
-        doubts: What does not agree in it, as `verifying.faults` tells.
 
     Raises:
         MissingPackage: Jinja2 is not installed.
@@ -52,7 +41,6 @@ def render(
         exit_code=cleaned.get("exit_code"),
         title=_title(targets),
         is_own=is_own,
-        doubts=view.clean(list(doubts[:_MOST_DOUBTS])),
         reply=view.clean(reply),
         home=home,
     )
