@@ -153,8 +153,8 @@ class Replay:
 
     def _leave(self, code: int, why: str = "") -> NoReturn:
         if why:
-            said = "".join(c if c.isprintable() else repr(c)[1:-1] for c in why)
-            sys.stderr.write(f"replay of {self._target}: {said}\n")
+            said = f"replay of {self._target}: {why}"
+            sys.stderr.write("".join(c if c.isprintable() else repr(c)[1:-1] for c in said) + "\n")
         os.chdir(self._root.parent)
         shutil.rmtree(self._root, ignore_errors=True)
         raise SystemExit(code)
@@ -239,6 +239,8 @@ def _naming(home: str) -> Iterator[None]:
         os.environ["HERMES_HOME"] = before
 
 
-def _say(line: str) -> None:
+def _say(text: str) -> None:
+    """Print one line: what a provider says ends none, and begins none."""
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")

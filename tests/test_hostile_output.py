@@ -122,6 +122,33 @@ def test_no_word_of_a_provider_is_a_command_or_a_verdict(tmp_path, source, code,
     assert_nothing_is_told(tmp_path, done)
 
 
+TELLS = """
+from tests.good.journal import Journal
+
+class Mine(Journal):
+    def get_config_schema(self):
+        return [{"key": "login", "description": "Who.", "secret": True, "env_var": "MINE_LOGIN"}]
+    def save_config(self, values, home):
+        pass
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        self.login = config["account"]["login"]
+    def enrich_turn(self, user_message, messages):
+        # The text is cut where about a half of the key stands, and the key is told in a part.
+        return [("x" * 140) + self.login + ("y" * 300), self.login[2:]]
+"""
+
+
+def test_what_a_schema_calls_secret_is_in_no_output_and_in_no_script(tmp_path):
+    settings = f'config = {{account = {{login = "{KEY}"}}}}\n'
+    words = ("--memproto-report=report.json", "--memproto-replay=replay")
+    done = job(tmp_path, TELLS, *words, settings=settings, clauses=("RECALL-001",))
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert_nothing_is_told(tmp_path, done)
+    assert "[login hidden]" in done.stdout
+    assert not [file for file in tmp_path.glob("replay/**/*.py") if KEY[4:14] in file.read_text()]
+
+
 def test_an_error_of_the_kit_lets_no_word_through(tmp_path):
     report = tmp_path / "report.json"
     source = f"REPORT = {str(report)!r}\n{TAKES_THE_REPORT}"
@@ -137,7 +164,8 @@ def test_a_function_of_the_settings_that_fails_lets_no_word_through(tmp_path, ke
     assert done.returncode == 4, done.stdout + done.stderr
     assert_harmless(done, 0)
     assert_nothing_is_told(tmp_path, done)
-    assert f"memproto.toml:1: {key}: " in done.stdout + done.stderr
+    said = "--memproto=mine:Mine: " if key == "factory" else f"memproto.toml:1: {key}: "
+    assert said in done.stdout + done.stderr
 
 
 def test_a_target_and_a_path_with_hostile_names_are_told_in_one_line(tmp_path):
