@@ -21,6 +21,7 @@ from google.adk.sessions import Session
 from google.genai import types
 
 from memproto.adapters.aio import from_async
+from memproto.adapters.homes import own_folder
 from memproto.deadlines import Deadlines
 from memproto.errors import Unavailable, WriteRefused
 from memproto.provider import AsyncMemoryProvider, MemoryProvider
@@ -135,7 +136,7 @@ class ProviderMemoryService(BaseMemoryService):  # type: ignore[misc] # Any wher
         registry = AsyncMemoryProviderRegistry(deadlines=self._deadlines)
         await registry.register(self._factory())
         home = self._home / _folder(app_name) / _folder(user_id)
-        home.mkdir(parents=True, exist_ok=True)
+        own_folder(home)
         config = {"platform": "adk", "agent_identity": app_name, "user_id": user_id}
         await registry.initialize_all("adk", {"home": str(home), **config})
         for provider, reason in registry.dropped.items():

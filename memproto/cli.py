@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from memproto import __version__, explain, export, loading, spec
-from memproto.errors import KitUsageError, NoSuchRequirement
-from memproto.report import ci_commands
+from memproto.errors import KitUsageError, MemprotoError, NoSuchRequirement
+from memproto.report import ci_commands, console
 from memproto.report import commands as pages
 from memproto.scaffold import command as scaffold
 from memproto.setup import dialogue, dotenv, status
 from memproto.setup.dialogue import SetupError
 from memproto.setup.hooks import ProviderFailed, attempt
 from memproto.setup.questions import UnusableSchema, shown
+from memproto.testing import foreign
 from memproto.tracing import command as check_trace
 
 #: Exit codes: what was asked for cannot be done as it stands, or was asked for wrongly.
@@ -34,15 +35,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.run(options))
     except (NoSuchRequirement, KitUsageError, SetupError, UnusableSchema) as error:
-        text = str(error).replace("--memproto=", "")
-        sys.stderr.write(f"memproto {options.command}: {text}\n")
+        console.complain(f"memproto {options.command}: {_said(error)}")
         return _USAGE
     except (ProviderFailed, OSError) as error:
-        sys.stderr.write(f"memproto {options.command}: {error}\n")
+        console.complain(f"memproto {options.command}: {foreign.one_line(str(error))}")
         return _FAILED
     except KeyboardInterrupt:
         sys.stderr.write(f"\nmemproto {options.command}: interrupted\n")
         return _FAILED
+
+
+def _said(error: MemprotoError) -> str:
+    """What is wrong, with the target as it was typed; each part in one line."""
+    if not isinstance(error, KitUsageError):
+        return foreign.one_line(str(error))
+    return foreign.told(error, str).replace("--memproto=", "")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -50,7 +57,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        self.exit(_USAGE, f"{self.prog}: {message}\n")
+        console.complain(f"{self.prog}: {foreign.one_line(message)}")
+        self.exit(_USAGE)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -141,7 +149,7 @@ def _listed(side: spec.Side) -> str:
 
 def _check_trace(options: argparse.Namespace) -> int:
     try:
-        return check_trace.run(options, sys.stdout.write)
+        return check_trace.run(options, lambda text: sys.stdout.write(foreign.lines(text)))
     except OSError as error:
         reason = error.strerror or type(error).__name__
         fix = "name files that a recording wrote, as in memproto check-trace trace.jsonl"
@@ -186,7 +194,7 @@ def _status(options: argparse.Namespace) -> int:
     loaded = _loaded(options)
     found = status.examine(_built(loaded), os.environ)
     head = f"{found.name} ({options.target}, {loaded.binding})"
-    _printed("\n  ".join([head, *found.lines()]))
+    _printed("\n  ".join(map(foreign.one_line, [head, *found.lines()])))
     return 0 if found.is_available else _FAILED
 
 
@@ -221,12 +229,13 @@ def _ask(prompt: dialogue.Prompt) -> str:
         _tell(f"  see {question.url}")
     choices = f" ({', '.join(map(shown, question.choices))})" if question.choices else ""
     default = "keep" if prompt.is_set else prompt.default
-    line = f"{question.description}{choices}{f' [{default}]' if default else ''}: "
+    line = f"{question.description}{choices}{f' [{default}]' if default else ''}"
+    line = f"{foreign.one_line(line)}: "
     return getpass.getpass(line) if question.secret and sys.stdin.isatty() else input(line)
 
 
 def _tell(line: str) -> None:
-    sys.stdout.write(line + "\n")
+    console.tell(foreign.one_line(line))
 
 
 if __name__ == "__main__":

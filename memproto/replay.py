@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from memproto import loading
+from memproto.adapters.homes import own_folder
 from memproto.errors import KitUsageError
 
 __all__ = ["Replay", "holds", "lacks", "shows"]
@@ -70,7 +71,7 @@ class Replay:
             loading.import_ahead(target)
             self._loaded = loading.load(target, self._factory)
         except KitUsageError as error:
-            self._leave(_CANNOT, str(error))
+            self._leave(_CANNOT, f"{error.what}: {error.fault}; fix: {error.fix}")
         return self
 
     def __exit__(
@@ -100,8 +101,7 @@ class Replay:
     def path(self, name: str) -> str:
         """A directory of this replay; it is made where there is none."""
         found = self._root / name
-        found.mkdir(parents=True, exist_ok=True)
-        return str(found)
+        return str(own_folder(found))
 
     def new(self, home: str = "memory") -> "Instance":
         """Build a new instance, for the home of that name."""
@@ -153,7 +153,8 @@ class Replay:
 
     def _leave(self, code: int, why: str = "") -> NoReturn:
         if why:
-            sys.stderr.write(f"replay of {self._target}: {why}\n")
+            said = f"replay of {self._target}: {why}"
+            sys.stderr.write("".join(c if c.isprintable() else repr(c)[1:-1] for c in said) + "\n")
         os.chdir(self._root.parent)
         shutil.rmtree(self._root, ignore_errors=True)
         raise SystemExit(code)
@@ -238,6 +239,8 @@ def _naming(home: str) -> Iterator[None]:
         os.environ["HERMES_HOME"] = before
 
 
-def _say(line: str) -> None:
+def _say(text: str) -> None:
+    """Print one line: what a provider says ends none, and begins none."""
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")

@@ -128,9 +128,17 @@ def _because(error: Exception, advice: str) -> str:
     return f" ({error}): {advice}" if advice else f": {error}"
 
 
+def own_folder(path: Path) -> None:
+    """Make a directory, and those that are missing above it, for their owner alone."""
+    if not path.is_dir():
+        if path.parent != path:
+            own_folder(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
 def save(content: Mapping[str, Any], path: Path) -> None:
     """Keep answers in a file that nobody else may read; it is whole, or as it was."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    own_folder(path.parent)
     with _fresh(path, json.dumps(content, indent=2)) as fresh:
         fresh.replace(path)
 

@@ -5,13 +5,16 @@ import os
 import subprocess
 import sys
 import threading
+import types
 
 import pytest
 
 from memproto.errors import Misconfigured, Rejected, Unavailable, WriteRefused
 from memproto.reference_providers.mcp import (
     McpMemoryProvider,
+    link,
     results,
+    sdk,
     settings,
     standin,
     templates,
@@ -343,3 +346,45 @@ def test_the_guard_passes_the_streams_on_and_says_what_cannot_be_started(tmp_pat
     )
     assert done.stderr == "/no/such/server cannot be started: No such file or directory\n"
     assert done.stdout == ""
+
+
+class Pages:
+    """A server whose tools stand on pages that lead to others, by what `next_of` says."""
+
+    def __init__(self, next_of, tools=1):
+        self.next_of, self.tools, self.asked = next_of, tools, 0
+
+    def page(self):
+        self.asked += 1
+        listed = [{"name": f"t{self.asked}-{at}"} for at in range(self.tools)]
+        found = {"tools": listed, "nextCursor": self.next_of(self.asked)}
+        return types.SimpleNamespace(model_dump=lambda **_: found)
+
+
+@pytest.fixture
+def listed(monkeypatch):
+    async def page(opened, cursor):
+        return opened.page()
+
+    monkeypatch.setattr(sdk, "_page", page)
+    return lambda server: asyncio.run(sdk.tools(server))
+
+
+@pytest.mark.parametrize(
+    ("server", "said", "most"),
+    [
+        (Pages(lambda at: f"c{at}", tools=0), "on more than 100 pages", 100),
+        (Pages(lambda at: "same"), "pages that lead to themselves", 2),
+        (Pages(lambda at: f"c{at}", tools=400), "more than 1,000 tools", 3),
+    ],
+)
+def test_a_server_that_lists_tools_without_an_end_is_stopped_at_a_bound(listed, server, said, most):
+    with pytest.raises(sdk.EndlessListError, match=said) as raised:
+        listed(server)
+    assert server.asked <= most
+    chosen = types.SimpleNamespace(url="http://127.0.0.1:1", start_s=1)
+    assert said in link.told(raised.value, "the server", chosen)
+
+
+def test_all_pages_of_a_server_are_read(listed):
+    assert len(listed(Pages(lambda at: f"c{at}" if at < 40 else None))) == 40

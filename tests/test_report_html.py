@@ -265,3 +265,17 @@ def test_without_the_template_engine_the_message_says_what_to_install(monkeypatc
 def test_the_chapter_of_a_clause_is_its_files_name_in_words():
     assert view.chapter_of("spec/v1/63-turn-start.md#x") == ("Turn start", "63-turn-start.md")
     assert view.chapter_of("elsewhere") == ("Elsewhere", "elsewhere")
+
+
+def test_a_page_of_a_file_says_that_its_origin_is_unknown(tmp_path):
+    file, page = tmp_path / "r.json", tmp_path / "r.html"
+    changed = reports.report(reports.failed(reproduce="curl example.org | sh"))
+    file.write_text(json.dumps(reports.whole(changed)), "utf-8")
+    assert cli.main(["html", str(file), "-o", str(page)]) == 0
+    text = page.read_text("utf-8")
+    assert "Of unknown origin." in text
+
+
+def test_the_page_of_a_run_is_of_known_origin(tmp_path):
+    html.write(tmp_path / "r.html", reports.whole(reports.report(reports.failed())))
+    assert "unknown origin" not in (tmp_path / "r.html").read_text("utf-8")

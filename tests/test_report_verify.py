@@ -202,3 +202,45 @@ def test_half_a_surrogate_does_not_change_the_fingerprint_on_its_way_through_a_f
     read = reading.read(path)
     assert document.fingerprint(read["reports"][0]) == read["reports"][0]["fingerprint"]
     assert verifying.faults(read) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl example.org | sh",
+        "pytest --memproto=mine --memproto-clause=MP-TURN-002; rm x",
+        "pytest --memproto=mine --memproto-clause=MP-TURN-002 -p evil",
+        "pytest --memproto=other --memproto-clause=MP-TURN-002",
+        "pytest --memproto=mine --memproto-clause=$(x)",
+        "python evil.py  # or: pytest --memproto=mine --memproto-clause=MP-TURN-002",
+        "python a/MP-TURN-002.py; x  # or: pytest --memproto=mine --memproto-clause=MP-TURN-002",
+        "pytest --memproto=mine --memproto-clause=MP-TURN-002  # or: sh\nrm x",
+        "'",
+    ],
+)
+def test_a_changed_command_is_found_whatever_the_fingerprint(command):
+    found = built(judged(MP_TURN_002="fail"))
+    row(found, "MP-TURN-002")["reproduce"] = command
+    assert "reports[0] (provider mine): MP-TURN-002: `reproduce` is no command of the kit's: " in (
+        "".join(faults(remade(found)))
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python out/mine/MP-TURN-002.py  # or: pytest --memproto=mine --memproto-clause=MP-TURN",
+        (
+            "pytest --memproto=mine --memproto-clause=MP-CAP-003 --memproto-profile=ci "
+            "--memproto-trust-package --memproto-seed=7"
+        ),
+        (
+            "pytest --memproto=mine --memproto-clause=MP-TURN-002  "
+            "# no script: calls alone do not show it"
+        ),
+    ],
+)
+def test_each_form_of_the_kits_own_commands_agrees(command):
+    found = built(judged(MP_TURN_002="fail"))
+    row(found, "MP-TURN-002")["reproduce"] = command
+    assert faults(remade(found)) == []

@@ -10,6 +10,7 @@ from typing import Any
 
 from memproto.adapters.hermes_base import NATIVE_CONFIG, RENAMED_CONFIG
 from memproto.adapters.hermes_lane import Asking, Lane
+from memproto.adapters.homes import own_folder
 from memproto.adapters.texts import plain_text
 from memproto.deadlines import Deadlines
 from memproto.errors import Unavailable
@@ -120,8 +121,7 @@ class Hosted:
     def home_in(self, hermes_home: str) -> Path:
         """The provider's own directory below the host's, which is made where it is missing."""
         home = Path(hermes_home, "memproto", str(self.provider.name)).absolute()
-        home.mkdir(parents=True, exist_ok=True)
-        return home
+        return own_folder(home)
 
     def close(self) -> None:
         """End the session: first what was accepted, then the provider, within one budget."""

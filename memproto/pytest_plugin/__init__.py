@@ -13,6 +13,9 @@ import pytest
 #: Set in the environment of the clean inner run.
 INNER = "MEMPROTO_INNER_RUN"
 
+#: Set there in a job of GitHub Actions: the descriptor that takes commands for the runner.
+COMMANDS = "MEMPROTO_COMMANDS"
+
 PROFILES = ("quick", "ci", "deep")
 
 
@@ -64,6 +67,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write a script for each failure that calls alone show, which needs no pytest",
     )
     add("--memproto-strict", action="store_true", help="a SHOULD that does not hold is red as well")
+    add(
+        "--memproto-trust-package",
+        action="store_true",
+        help="take all settings of a provider package's own memproto.toml: its service, variables "
+        "of yours, waivers, caches, bounds and functions of other packages",
+    )
     add("--memproto-allow-incomplete", action="store_true", help="exit 0 for INCOMPLETE")
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from memproto import spec
 from memproto.errors import KitUsageError
-from memproto.pytest_plugin import files, jobs, junit, summary, terminal
+from memproto.pytest_plugin import files, guard, jobs, junit, summary, terminal
 from memproto.pytest_plugin.items import PROPERTY, USAGE, ClauseItem, SuiteDirectory, Target, rows
 from memproto.pytest_plugin.options import check_options, narrowed, time_scale
 from memproto.report import document
@@ -25,6 +25,7 @@ from memproto.testing import (
     confinement,
     credentials,
     findings,
+    foreign,
     installation,
     noise,
     roots,
@@ -34,6 +35,7 @@ from memproto.testing import (
     withheld,
 )
 from memproto.testing.contact import Contact, Order
+from memproto.testing.hiding import Hiding
 from memproto.testing.judge import SCORED_AT_CONTACT, Judge
 from memproto.testing.noise import Noise
 from memproto.testing.outcomes import ExitCode, Outcome, Result
@@ -50,17 +52,22 @@ def configure(config: pytest.Config) -> None:
     _end_as_interrupted()
     confinement.conceal()
     credentials.receive()
+    suite = None
     try:
         suite = Suite(config)
         credentials.take()
+        guard.put(config, guard.Guard(suite.hide))
+        if not suite.is_worker:
+            job = jobs.Job(config, suite)
         if not (suite.is_worker or config.option.collectonly):
             installation.assert_published()
             suite.meet_all()
     except KitUsageError as error:
-        raise pytest.UsageError(withheld.without_credentials(str(error))) from None
+        hide = withheld.without_credentials if suite is None else suite.hide
+        raise pytest.UsageError(foreign.told(error, hide)) from None
     config.pluginmanager.register(suite, "memproto-suite")
     if not suite.is_worker:
-        config.pluginmanager.register(jobs.Job(config, suite), "memproto-job")
+        config.pluginmanager.register(job, "memproto-job")
 
 
 def _end_as_interrupted() -> None:
@@ -88,6 +95,7 @@ class Suite:
         self.usage = ""
         self.installed: dict[str, installation.Stamp] = {}
         self._is_interrupted = self._is_closed = False
+        self._hiding: Hiding | None = None
         self.targets: list[Target] = []
         self.today = self._today()
         self.root = self._root()
@@ -131,7 +139,8 @@ class Suite:
 
     def _target(self, name: str, side: spec.Side) -> Target:
         directory = Path(self.config.invocation_params.dir)
-        given = settings.read(name, directory)
+        trusts = self.config.option.memproto_trust_package
+        given = settings.read(name, directory, trusts_package=trusts)
         strict = self.config.option.memproto_strict
         profile = self.config.option.memproto_profile
         order = Order(
@@ -163,6 +172,22 @@ class Suite:
             gates = {item.id for item in target.wanted if item.gate}
             found = [item for item in target.judge.contact.results if item.id not in gates]
             target.met += [item for item in found if item.outcome in SCORED_AT_CONTACT]
+
+    def hide(self, text: str) -> str:
+        """A text without the credentials of any target of the run."""
+        if self._hiding is not None:
+            return self._hiding(text)
+        given = [(target.order.settings, target.judge.contact) for target in self.targets]
+        return withheld.without_credentials(text, *given)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """From now on all credentials are known, and all that is written passes the guard."""
+        found: dict[str, str] = {}
+        for target in self.targets:
+            found |= withheld.secrets(target.order.settings, target.judge.contact)
+        self._hiding = Hiding(found)
+        guard.of(self.config).install(self.config)
 
     def _close(self) -> None:
         if not self._is_closed:
@@ -227,7 +252,8 @@ class Suite:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the results that an item left in its report."""
-        report.longrepr = junit.placed(report.longrepr)
+        report.longrepr = self._harmless(junit.placed(report.longrepr))
+        report.sections = [(name, self._told(text)) for name, text in report.sections]
         faults = [str(value) for name, value in report.user_properties if name == USAGE]
         self.usage = self.usage or "".join(faults[:1])
         found = [value for name, value in report.user_properties if name == PROPERTY]
@@ -241,6 +267,18 @@ class Suite:
             # The file of --junitxml takes what is left then.
             report.user_properties = junit.readable(report.user_properties)
 
+    def _harmless(self, longrepr: Any) -> Any:
+        """What pytest and its file of JUnit say of an item, harmless to a reader."""
+        if longrepr is None:
+            return None
+        if isinstance(longrepr, tuple):
+            path, line, reason = longrepr
+            return (path, line, foreign.one_line(self.hide(reason)))
+        return self._told(str(longrepr))
+
+    def _told(self, text: str) -> str:
+        return foreign.lines(self.hide(text))
+
     @property
     def _is_shown(self) -> bool:
         """Whether somebody looks at a terminal, rather than at what was written to a file."""
@@ -252,7 +290,7 @@ class Suite:
         for target in self.targets:
             for requirement in target.wanted:
                 if target.node_id(requirement) == report.nodeid:
-                    said = report.longreprtext[-1500:]
+                    said = self.hide(report.longreprtext)[-1500:]
                     lost = Result(requirement.id, Outcome.KIT_ERROR, observed=said)
                     target.results.append(lost)
 
@@ -299,7 +337,7 @@ class Suite:
             if not self.is_worker:
                 self._see_installation()
         except KitUsageError as error:
-            self.usage = self.usage or str(error)
+            self.usage = self.usage or foreign.told(error, self.hide)
             if self.is_worker:
                 self.config.workeroutput["memproto_usage"] = self.usage  # type: ignore[attr-defined]
 

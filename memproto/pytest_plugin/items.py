@@ -12,6 +12,7 @@ from memproto import spec
 from memproto.errors import KitUsageError
 from memproto.pytest_plugin import junit
 from memproto.report import message
+from memproto.testing import foreign
 from memproto.testing.contact import Order
 from memproto.testing.judge import SCORED_AT_CONTACT, Judge
 from memproto.testing.outcomes import Outcome, Result
@@ -48,7 +49,8 @@ class Target:
     @property
     def label(self) -> str:
         """How the target is called in node ids."""
-        return f"host {self.order.target}" if self.order.side == "host" else self.order.target
+        name = foreign.one_line(self.order.target)
+        return f"host {name}" if self.order.side == "host" else name
 
     def messages(self) -> list[str]:
         """What no item shows and what is red, one message for each requirement."""
@@ -98,7 +100,7 @@ class ClauseItem(pytest.Item):
         try:
             results = self.target.judge.run(self.requirement)
         except KitUsageError as error:
-            self._stop(str(error))
+            self._stop(foreign.told(error, self.target.judge.hide))
         shown = self._to_be_shown(results)
         hidden = [item for item in results if item not in shown]
         found = rows(self.target.order, shown, hidden)
@@ -113,7 +115,9 @@ class ClauseItem(pytest.Item):
         if waivers.covers(results[0]):
             pytest.skip(f"waived: {waivers.reason(results[0].id)}")
         if results[0].outcome not in (Outcome.PASS, Outcome.WARN):
-            pytest.skip(f"{results[0].outcome.replace('_', ' ')}: {results[0].reason}")
+            pytest.skip(
+                f"{results[0].outcome.replace('_', ' ')}: {foreign.one_line(results[0].reason)}"
+            )
 
     def _to_be_shown(self, results: list[Result]) -> list[Result]:
         """Its own result, what earlier ones met of its rule, and of others only what none shows."""
@@ -138,7 +142,7 @@ class ClauseItem(pytest.Item):
         """Show the finding instead of the kit's own stack."""
         if isinstance(excinfo.value, Red):
             return str(excinfo.value)
-        return super().repr_failure(excinfo, style)
+        return self.target.judge.hide(str(super().repr_failure(excinfo, style)))
 
     def reportinfo(self) -> tuple[Path, None, str]:
         """Where the item stands, for pytest's own lines."""

@@ -10,7 +10,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -37,7 +39,7 @@ def run(early_config: pytest.Config) -> int:
         sys.stderr.write(f"ERROR: {fault}\n")
         return int(pytest.ExitCode.USAGE_ERROR)
     words = [*typed, *_from_settings(early_config, typed)]
-    return _run(_command(words, caches=early_config.pluginmanager.hasplugin("cacheprovider")))
+    return _started(_command(words, caches=early_config.pluginmanager.hasplugin("cacheprovider")))
 
 
 def judge(words: list[str]) -> int:
@@ -52,19 +54,55 @@ def judge(words: list[str]) -> int:
     if fault:
         sys.stderr.write(f"ERROR: {fault}\n")
         return int(pytest.ExitCode.USAGE_ERROR)
-    return _run(_command(words, caches=False))
+    return _started(_command(words, caches=False))
 
 
-def _run(command: list[str]) -> int:
+def _started(command: list[str]) -> int:
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return _run(command, _environment(), ())
+    return _run_as_job(command)
+
+
+def _run_as_job(command: list[str]) -> int:
+    """Run where what is printed is read by a runner, commands included."""
+    from memproto.report import github
+
+    commands = github.Commands(os.environ, Path.cwd())
+    with tempfile.TemporaryFile() as said:
+        _print_lines(commands.stop())
+        try:
+            told = {pytest_plugin.COMMANDS: str(said.fileno())}
+            return _run(command, {**_environment(), **told}, (said.fileno(),))
+        finally:
+            # Nobody else knows the word, and so whatever stands between is text.
+            _print_lines([*commands.resume(), *_commands(said)])
+
+
+def _print_lines(lines: list[str]) -> None:
+    """Print lines for the runner, whole and at once: the inner run writes to the same place."""
+    sys.stderr.flush()
+    text = "".join(f"{line}\n" for line in lines)
+    sys.stdout.flush()
+    os.write(1, text.encode("utf-8", "backslashreplace"))
+
+
+def _commands(said: IO[bytes]) -> list[str]:
+    """What the inner run has left for the runner: commands of the kit's own, one a line."""
+    said.seek(0)
+    lines = said.read().decode("utf-8", "replace").split("\n")
+    return [line for line in lines if line.startswith(("::error ", "::warning ", "::notice "))]
+
+
+def _run(command: list[str], environment: dict[str, str], descriptors: tuple[int, ...]) -> int:
     from memproto.testing import confinement, credentials
 
     confinement.conceal()
-    plain, rest = credentials.split(_environment())
+    plain, rest = credentials.split(environment)
     read, write = os.pipe()
     plain[credentials.DESCRIPTOR] = str(read)
     # Workers of pytest-xdist are started without -P, in the directory of the call.
     plain["PYTHONSAFEPATH"] = "1"
-    process = subprocess.Popen(command, env=plain, pass_fds=[read])
+    process = subprocess.Popen(command, env=plain, pass_fds=[read, *descriptors])
     os.close(read)
     credentials.send(write, rest)
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())

@@ -6,7 +6,7 @@ from typing import Any
 
 from memproto import spec
 from memproto.operations import OPERATIONS, hook_name
-from memproto.pytest_plugin import terminal
+from memproto.pytest_plugin import guard, terminal
 from memproto.pytest_plugin.next_steps import next_steps
 from memproto.report.verdict_line import verdict_line
 from memproto.report.view import one_line
@@ -87,10 +87,14 @@ class Block:
             self._totals()
             self._outward()
             self._next()
+        for line in self._report["settings"].get("refused", ()):
+            self._line(f"  settings: {line}", yellow=True)
         for said, is_red in waiver_lines(self._report):
             self._line(f"  {said}", **{"red" if is_red else "yellow": True})
         verdict = self._report["verdict"] or "KIT ERROR"
-        self._line(verdict_line(self._report), bold=True, **{_COLOURS.get(verdict, "red"): True})
+        with guard.of(self._reporter.config).own():
+            line = verdict_line(self._report)
+            self._line(line, bold=True, **{_COLOURS.get(verdict, "red"): True})
 
     def _line(self, text: str, **markup: bool) -> None:
         self._reporter.write_line(terminal.writable(text), **markup)
@@ -144,6 +148,10 @@ class Block:
 
     def _totals(self) -> None:
         self._prose(_counted(self._report["counts"]))
+        files = self._report["settings"].get("files", {})
+        if files:
+            given = ", ".join(f"{name} ({', '.join(keys)})" for name, keys in files.items())
+            self._prose(f"settings: {given}")
         if self._report["cost"]["hooks"]:
             self._prose(self._cost())
         slowest = self._slowest()

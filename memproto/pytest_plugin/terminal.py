@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from memproto import __version__
+from memproto.testing import foreign, withheld
 from memproto.testing.noise import Noise
 from memproto.testing.outcomes import Outcome, Result, worse
 from memproto.types import SPEC_VERSION
@@ -51,7 +52,9 @@ def header(targets: list[Any], noise: Noise) -> list[str]:
         found = f" ({contact.binding}, {contact.origin})" if contact.binding else ""
         told = f"{found}, seed {target.order.seed}{_from_above(target.order.settings.source)}"
         lines.append(f"{target.order.side}: {target.order.target}{told}")
-    return [writable(line) for line in lines]
+        lines += [f"  settings: {line}" for line in target.order.settings.refused]
+        lines += [f"  warning: {line}" for line in withheld.warnings(target.order.settings)]
+    return [writable(foreign.one_line(line)) for line in lines]
 
 
 def _open(contact: Any) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.errors import KitUsageError
-from memproto.report.console import tell, written
+from memproto.report.console import tell, tell_verdict, written
 
 #: Exit codes of `verify`, `diff` and `merge`: nothing to say, and something.
 _GOOD, _FOUND = 0, 1
@@ -49,7 +49,7 @@ def _verify(options: argparse.Namespace) -> int:
     tell(f"{options.report}: {counted}: {said}")
     # A verdict that its own results deny is not repeated.
     for report in () if faults else document["reports"]:
-        tell(verdict_line(report))
+        tell_verdict(verdict_line(report))
     tell(_PROOF)
     return _FOUND if faults else _GOOD
 
@@ -99,7 +99,9 @@ def _merge(options: argparse.Namespace) -> int:
     reports = found.document["reports"]
     for report in reports:
         left = report["counts"]["not_run"]
-        tell(verdict_line(report) + (f"\n  {left} not run" if left else ""))
+        tell_verdict(verdict_line(report))
+        if left:
+            tell(f"  {left} not run")
     tell(f"{options.output}: {len(reports)} reports of {len(read)} files")
     if options.gate:
         return int(found.document["exit_code"]) or (_FOUND if found.conflicts else _GOOD)

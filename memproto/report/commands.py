@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from memproto.report.console import tell, written
+from memproto.report.console import tell, tell_verdict, written
 
 
 def add_html(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +42,6 @@ def _board(options: argparse.Namespace) -> int:
         lambda: board.write(options.reports, options.output, spec_url=options.spec_url),
     )
     for entry in entries:
-        tell(entry.line)
+        tell_verdict(entry.line)
     tell(f"{options.output / 'index.html'}: {len(entries)} target{'s' * (len(entries) != 1)}")
     return 0

@@ -3,17 +3,33 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TextIO, TypeVar
 
 from memproto.errors import KitUsageError
+from memproto.testing import foreign, withheld
 
 _Made = TypeVar("_Made")
 
 
 def tell(text: str) -> None:
-    """Print a line; what the terminal's encoding lacks is escaped."""
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    """Print lines of the kit's, which may name what a stranger said."""
+    _write(sys.stdout, foreign.lines(text))
+
+
+def tell_verdict(line: str) -> None:
+    """Print a verdict line, which nothing else may look like."""
+    _write(sys.stdout, foreign.printable(line))
+
+
+def complain(text: str) -> None:
+    """Print what is wrong, to the other stream, without credentials of the environment."""
+    _write(sys.stderr, foreign.lines(withheld.without_credentials(text)))
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """What the terminal's encoding lacks is escaped."""
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
 def written(output: Path, write: Callable[[], _Made], option: str = "-o") -> _Made:

@@ -98,7 +98,7 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
         "operations": times.of_run(judged.results, order, judged.contact.binding),
         "environment": _environment(order),
         "network": _network(judged.contact),
-        "settings": order.settings.for_report(),
+        "settings": {**order.settings.for_report(), **order.settings.origins()},
     }
     return {**report, "fingerprint": fingerprint(report)}
 

@@ -2,7 +2,7 @@
 What GitHub Actions reads from the output of a run: annotations at the lines of failures.
 
 A line of a job's output that begins with two colons is a command to the runner, also behind spaces.
-A provider's texts are in that output; while they may be, commands are switched off.
+A provider's texts are in that output; while they may be, the outer run switches commands off.
 """
 
 import os
@@ -13,6 +13,7 @@ from typing import Any
 
 from memproto.report.markdown import MOST_BYTES, bounded
 from memproto.report.waiver_lines import waiver_lines
+from memproto.testing.foreign import printable
 from memproto.testing.outcomes import Outcome
 
 #: So many errors, and so many warnings, are shown of a step; the rest is in the summary.
@@ -104,7 +105,8 @@ def _command(level: str, properties: dict[str, str], message: str) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text)
 
 
 def _property(text: str) -> str:

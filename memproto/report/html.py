@@ -10,7 +10,9 @@ from memproto.report.verdict_line import verdict_line
 _MOST_NAMES = 3
 
 
-def render(document: dict[str, Any], *, reply: str = "", home: str = "") -> str:
+def render(
+    document: dict[str, Any], *, reply: str = "", home: str = "", is_own: bool = False
+) -> str:
     """
     The page of a report's document, as `reading.read` or `document.build` gives it.
 
@@ -18,6 +20,8 @@ def render(document: dict[str, Any], *, reply: str = "", home: str = "") -> str:
         document: The report; it is not changed. Without `exit_code` none is shown.
         reply: What the target's author says to it, shown as plain text.
         home: Address of the page that links here, or "".
+        is_own: The run that makes the page has made the report. Of one that is read from a file
+            nobody knows who wrote it, and the page says so.
 
     Raises:
         MissingPackage: Jinja2 is not installed.
@@ -36,6 +40,7 @@ def render(document: dict[str, Any], *, reply: str = "", home: str = "") -> str:
         targets=targets,
         exit_code=cleaned.get("exit_code"),
         title=_title(targets),
+        is_own=is_own,
         reply=view.clean(reply),
         home=home,
     )
@@ -49,7 +54,7 @@ def write(path: Path, document: dict[str, Any]) -> None:
         OSError: The file cannot be written.
 
     """
-    path.write_bytes(pages.encoded(render(document)))
+    path.write_bytes(pages.encoded(render(document, is_own=True)))
 
 
 def _title(targets: list[dict[str, Any]]) -> str:

@@ -3,6 +3,7 @@
 import shlex
 
 from memproto import spec
+from memproto.testing import foreign
 from memproto.testing.contact import Order
 from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
 
@@ -14,7 +15,8 @@ def render(result: Result, order: Order) -> str:
     Rule, level, fix and clause come from the catalogue; the check supplied the rest.
     """
     if result.outcome is Outcome.KIT_ERROR:
-        return f"{result.id}: the kit itself failed; please report this\n{result.observed}"
+        said = foreign.lines(result.observed).replace("\n", "\n  ")
+        return f"{result.id}: the kit itself failed; please report this\n  {said}"
     requirement = spec.requirement(result.id)
     lines = {
         "rule": requirement.text,
@@ -49,18 +51,20 @@ def _command(result: Result, order: Order) -> str:
     ]
     if order.profile != "quick":
         words.append(f"--memproto-profile={order.profile}")
+    if order.settings.trusts_package:
+        words.append("--memproto-trust-package")
     if order.seed:
         words.append(f"--memproto-seed={order.seed}")
     return shlex.join(words)
 
 
 def _indented(text: str) -> str:
-    return text.replace("\n", "\n" + " " * 12)
+    return foreign.lines(text).replace("\n", "\n" + " " * 12)
 
 
 def _stack(result: Result) -> str:
     if not result.stack:
         return ""
     return "\n  the provider's frames, innermost first:\n" + "\n".join(
-        f"    {line}" for line in result.stack.splitlines()
+        f"    {foreign.one_line(line)}" for line in result.stack.splitlines()
     )

@@ -22,13 +22,25 @@ def verdict_line(report: dict[str, Any]) -> str:
     `memproto SPEC · TARGET · BINDING · isolates=... · retention=... · kit KIT · VERDICT PARTS`.
 
     `BINDING` is native, hermes or host. `isolates` and `retention` are there where the target
-    declared them. PARTS are `core` and the extensions that the verdict is due to: what holds, what
-    is violated, or what stayed open. A narrowed run has none and says so.
+    declared them; then `settings=FILE(KEYS)` where a file of the package, or one above the working
+    directory, gave settings. PARTS are `core` and the extensions that the verdict is due to: what
+    holds, what is violated, or what stayed open. A narrowed run has none and says so.
     """
     binding = report["binding"] or report["side"]
     said = [f"{key}={_value(report[key])}" for key in DECLARED if report.get(key)]
+    if files := _foreign_files(report.get("settings") or {}):
+        said.append(f"settings={files}")
     parts = (f"memproto {report['spec']}", _one_part(report["target"]), binding, *said)
     return " · ".join((*parts, f"kit {_one_part(report['kit'])}", _verdict(report)))
+
+
+def _foreign_files(settings: dict[str, Any]) -> str:
+    """`acme/memproto.toml(config,env)`: what files gave that are not the working directory's."""
+    given, files = settings.get("files"), settings.get("foreign")
+    if not isinstance(given, dict) or not isinstance(files, list):
+        return ""
+    found = [f"{file}({','.join(map(str, given.get(file) or ()))})" for file in map(str, files)]
+    return _one_part(",".join(found)).replace(" ", "_")
 
 
 def _value(value: str | list[str]) -> str:

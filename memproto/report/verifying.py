@@ -5,14 +5,22 @@ It finds accidental change. It is no proof against forgery: who changes a report
 make its fingerprint anew.
 """
 
+import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Any
 
 from memproto import __version__, spec
 from memproto.report import verdicts
 from memproto.report.document import fingerprint
 from memproto.testing.outcomes import Outcome
+
+#: The options of a command that shows a finding again, and the name of a script that does.
+_OPTIONS = re.compile(r"--memproto-(clause=MP-[A-Z0-9-]+|profile=[a-z]+|seed=[0-9]+|trust-package)")
+_SCRIPT = re.compile(r"MP-[A-Z0-9-]+\.py")
+_NO_SCRIPT = "no script: calls alone do not show it"
 
 #: How many ids one line names.
 _MOST_IDS = 6
@@ -69,10 +77,42 @@ def _of_levels(report: dict[str, Any], mine: dict[str, spec.Requirement]) -> Ite
         known = mine.get(row["id"])
         if known is None:
             continue
+        if not _is_a_command(row, report):
+            yield f"{known.id}: `reproduce` is no command of the kit's: do not run it"
         if row["level"] != known.level:
             yield f"{known.id} is a {known.level}, and not a {row['level']}"
         if not known.is_in(report["spec"]) and row["outcome"] != Outcome.NOT_SCORED:
             yield f"{known.id} came with release {known.since}, and is scored all the same"
+
+
+def _is_a_command(row: dict[str, Any], report: dict[str, Any]) -> bool:
+    """Whether `reproduce` runs the kit on the target, or a script of it, and nothing else."""
+    command, _, note = row["reproduce"].partition("  # ")
+    if note.startswith("or: "):
+        script, command = command, note.removeprefix("or: ")
+        if not _is_a_script(script):
+            return False
+    elif note not in ("", _NO_SCRIPT):
+        return False
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    flag = "--memproto-host" if report["side"] == "host" else "--memproto"
+    return (
+        words[:2] == ["pytest", f"{flag}={report['target']}"]
+        and all(map(_OPTIONS.fullmatch, words[2:]))
+        and shlex.join(words) == command
+    )
+
+
+def _is_a_script(command: str) -> bool:
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    is_one = len(words) == 2 and words[0] == "python" and shlex.join(words) == command
+    return is_one and _SCRIPT.fullmatch(PurePath(words[1]).name) is not None
 
 
 def _of_waivers(report: dict[str, Any]) -> Iterator[str]:

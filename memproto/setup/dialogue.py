@@ -10,10 +10,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from memproto.adapters.homes import own_folder
 from memproto.errors import MemprotoError
-from memproto.setup import dotenv
+from memproto.setup import dotenv, variables
 from memproto.setup.hooks import hook_of, is_own
-from memproto.setup.questions import NotAnAnswer, Question, questions_of, shown, walk
+from memproto.setup.questions import (
+    NotAnAnswer,
+    Question,
+    UnusableSchema,
+    questions_of,
+    shown,
+    walk,
+)
 
 
 class SetupError(MemprotoError):
@@ -70,7 +78,7 @@ def schema_of(provider: Any) -> list[Question]:
 
     Raises:
         NoSchema: It has none.
-        UnusableSchema: They cannot be read.
+        UnusableSchema: They cannot be read, or an answer cannot be kept where they say.
         ProviderFailed: The hook raised.
 
     """
@@ -78,6 +86,10 @@ def schema_of(provider: Any) -> list[Question]:
     questions = questions_of(read() or []) if read else []
     if not questions:
         raise NoSchema("the provider has no config schema: there is nothing to set up")
+    for question in questions:
+        # Whoever writes the name into a file of variables would write what is in it as well.
+        if question.env_var and (fault := variables.unfit(question.env_var)):
+            raise UnusableSchema(f"the field {question.key!r} of the schema: {fault}")
     return questions
 
 
@@ -192,7 +204,7 @@ def save(provider: Any, answers: Answers, *, home: Path, env_file: Path, tell: T
         OSError: The home or the file cannot be written.
 
     """
-    home.mkdir(parents=True, exist_ok=True)
+    own_folder(home)
     if answers.variables:
         dotenv.write(env_file, answers.variables)
         tell(f"{', '.join(answers.variables)} saved in {env_file}")

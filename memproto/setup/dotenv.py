@@ -12,7 +12,9 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
+from memproto.adapters.homes import own_folder
 from memproto.errors import MemprotoError
+from memproto.setup.variables import is_name
 
 _ASSIGNMENT = re.compile(
     r"""^(?P<head>[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*)
@@ -30,7 +32,7 @@ _MEANT = {letter: char for char, letter in _ESCAPES.items()}
 
 
 class NotForAVariable(MemprotoError):
-    """A value that no environment variable can hold: it has a NUL, or half of a character."""
+    """A value that no variable can hold (a NUL, half of a character), or a name that is none."""
 
 
 def quoted(value: str) -> str:
@@ -87,7 +89,16 @@ def _meant(escape: re.Match[str]) -> str:
 
 
 def merged(text: str, values: Mapping[str, str]) -> str:
-    """The text with the variables set: in their old places, and new ones at the end."""
+    """
+    The text with the variables set: in their old places, and new ones at the end.
+
+    Raises:
+        NotForAVariable: A name is none, or a value cannot stand in the text.
+
+    """
+    for name in values:
+        if not is_name(name):
+            raise NotForAVariable(f"{name!r} is no name of a variable")
 
     def line(found: re.Match[str]) -> str:
         if found["name"] not in values:
@@ -121,7 +132,7 @@ def write(file: Path, values: Mapping[str, str]) -> None:
     """
     target = file.resolve()
     text = merged(read(target), values)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    own_folder(target.parent)
     fresh = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
     try:
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:

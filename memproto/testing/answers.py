@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from memproto.adapters.homes import own_folder
 from memproto.setup.hooks import is_own
 from memproto.setup.questions import Question, questions_of, walk
 from memproto.testing.clauses import NotApplicable
@@ -81,7 +82,7 @@ def is_of_a_codec(error: BaseException | None) -> bool:
 
 def as_the_host_leaves_it(run: Run) -> None:
     """A Hermes host writes its own file, with the provider's name, before it saves the answers."""
-    run.home.mkdir(parents=True, exist_ok=True)
+    own_folder(run.home)
     file = run.home / "config.yaml"
     if run.binding == "hermes" and not file.exists():
         file.write_text(f"memory:\n  provider: {run.provider().name()}\n", "utf-8")

@@ -8,9 +8,10 @@ from typing import Any
 from memproto import spec
 from memproto.errors import InvalidSettings, Misconfigured, ProviderError
 from memproto.testing import clauses, incidents, locate, watchers
+from memproto.testing.hiding import cut
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.subject import HookLate, HookRaised
-from memproto.testing.wire import show
+from memproto.testing.wire import hidden, show
 
 #: How checks say that a fact which they need was not recalled.
 _LOST = ("come back", "came back", "did not bring")
@@ -77,7 +78,7 @@ def _unexpected(requirement: spec.Requirement, error: BaseException) -> Result:
     if not isinstance(error, Exception):
         raise error
     text = "".join(traceback.format_exception(error))
-    return Result(requirement.id, Outcome.KIT_ERROR, observed=text[-1500:])
+    return Result(requirement.id, Outcome.KIT_ERROR, observed=hidden(text)[-1500:])
 
 
 def not_loaded(error: BaseException) -> Result:
@@ -169,7 +170,8 @@ def describe(error: BaseException) -> str:
         text = " ".join(str(error).split())
     except BaseException:
         text = "<its message raises>"
-    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
+    shown = cut(text, 300, hidden)[0]
+    return f"{type(error).__name__}: {shown}" if text else type(error).__name__
 
 
 def failing(requirement: spec.Requirement) -> Outcome:

@@ -27,6 +27,7 @@ from memproto.testing import (
     clauses,
     confinement,
     facts,
+    hiding,
     integrity,
     locate,
     sandbox,
@@ -39,12 +40,13 @@ from memproto.testing.booking import judge, not_loaded
 from memproto.testing.calls import Telling
 from memproto.testing.context import Context
 from memproto.testing.functions import Functions
+from memproto.testing.hiding import Hiding
 from memproto.testing.load_step import LoadStep
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.run import Run
 from memproto.testing.subject import UNPAID, Watch
 from memproto.testing.turning import TurnCount
-from memproto.testing.wire import Wire, plain
+from memproto.testing.wire import Wire, hidden, hide_by, plain
 
 #: How often the parent is told that this interpreter still runs Python code.
 _BEAT_S = 0.2
@@ -79,6 +81,7 @@ class Child:
         self._functions = Functions()
         self._loading: dict[str, Any] = {}
         self._shared: dict[str, Any] = {}
+        self._hidden: dict[str, str] = {}
         self._busy = threading.Event()
         threading.Thread(target=self._beat, name="kit-beat", daemon=True).start()
         self._threads = watchers.thread_ids()
@@ -90,6 +93,7 @@ class Child:
             "load": self._load,
             "check": self._check,
             "survey": self._survey,
+            "secrets": lambda command: {"secrets": survey.secrets(self._run(command))},
             "clean": self._clean,
             "nothing": lambda _: {},
         }
@@ -100,7 +104,7 @@ class Child:
             answer = {"usage": [type(error).__name__, error.what, error.fault, error.fix]}
         except Exception:
             replaced = watchers.replaced()
-            answer = {"kit_error": traceback.format_exc()[-1500:], "replaced": replaced}
+            answer = {"kit_error": hidden(traceback.format_exc())[-1500:], "replaced": replaced}
         answer["outward"] = self._outward()
         self._busy.clear()
         return dict(plain(answer))
@@ -125,6 +129,7 @@ class Child:
 
     def _load(self, command: dict[str, Any]) -> dict[str, Any]:
         sandbox.enter(Path(command["root"]), command["env"])
+        self._hide(command["env"], {}, command.get("secrets", []))
         locate.called_from(Path(command["directory"]))
         sys.path[:0] = command["path"]
         self._side = command["side"]
@@ -216,6 +221,7 @@ class Child:
         root = Path(command["root"])
         sandbox.enter(root, command["env"])
         context = Context(**command["context"])
+        self._hide(command["env"], context.config, context.secrets)
         watch = self._watch(context.deaths, context.scale)
         watch.patient = context.patient
         watch.calls_left = context.calls_left
@@ -236,6 +242,13 @@ class Child:
         run.loading = self._loading
         run.shared = self._shared
         return run
+
+    def _hide(self, variables: dict[str, str], config: dict[str, Any], also: list[str]) -> None:
+        """Have no text of this process tell a credential, of which a cut would leave a part."""
+        found = hiding.of_variables(variables, also) | hiding.of_config(config, also)
+        if found != self._hidden:
+            self._hidden = found
+            hide_by(Hiding(found))
 
     def _tell_calls(self, watch: Watch, root: Path, *, tells: bool) -> None:
         """Have the parent hear of each call, where it writes scripts that make them again."""

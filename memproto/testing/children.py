@@ -134,10 +134,16 @@ class Children:
             "scale": self._order.scale,
             "root": str(root / "load"),
             "env": self.variables,
+            "secrets": self._secrets,
             "directory": str(self._order.directory),
             "path": sandbox.search_path(self._order.directory),
         }
         return self.ask(command, OTHER_COMMANDS_S)
+
+    @property
+    def _secrets(self) -> list[str]:
+        """Names alone: the values are in the child's environment and config anyway."""
+        return sorted({*self._order.settings.from_env, *self._contact.secrets})
 
     @property
     def variables(self) -> dict[str, str]:
@@ -243,6 +249,7 @@ class Children:
                 "scale": order.scale,
                 "slowdown": order.slowdown,
                 "config": {**contact.service.get("config", {}), **order.settings.config},
+                "secrets": self._secrets,
                 "capabilities": contact.capabilities,
                 "routes": contact.routes,
                 "logged": contact.logged,

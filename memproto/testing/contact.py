@@ -67,6 +67,7 @@ class Contact:
         unconfined: Why children are not confined, or "".
         outward: Each address outside of the machine that the target asked for, and who asked.
         service: What the setting `service` yielded: env and config, and its pid; {} for none.
+        secrets: Variables and keys of the config that the provider's config schema calls secret.
 
     """
 
@@ -83,6 +84,7 @@ class Contact:
     unconfined: str = ""
     outward: dict[str, str] = dataclasses.field(default_factory=dict)
     service: dict[str, Any] = dataclasses.field(default_factory=dict)
+    secrets: list[str] = dataclasses.field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -19,6 +19,7 @@ class Context:
         scale: Factor on every budget.
         slowdown: Further factor on the waits for what is to happen; the machine's, at the start.
         config: The settings' `config`, merged into what initialize gets.
+        secrets: Variables and keys of the config that are credentials, whatever their names.
         capabilities: What the provider declared at first contact.
         routes: Route to "declared", "observed", "absent" or "unknown".
         logged: To be said where nothing came back: what was logged last by then, or "".
@@ -40,6 +41,7 @@ class Context:
     scale: float = 1.0
     slowdown: float = 1.0
     config: dict[str, Any] = dataclasses.field(default_factory=dict)
+    secrets: list[str] = dataclasses.field(default_factory=list)
     capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
     routes: dict[str, str] = dataclasses.field(default_factory=dict)
     logged: str = ""

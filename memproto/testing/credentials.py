@@ -12,12 +12,7 @@ import os
 import re
 from collections.abc import Mapping
 
-#: Names of variables and keys whose values are credentials.
-NAME = re.compile(
-    r"(api|access|auth|secret|private)[_-]?key|token|secret|passw(or)?d|passphrase|credential"
-    r"|_key$|^key$|[_-]?pat$|[_-]?dsn$",
-    re.IGNORECASE,
-)
+from memproto.testing import hiding
 
 #: Names the descriptor from which the inner run reads the rest of its environment.
 DESCRIPTOR = "MEMPROTO_ENVIRONMENT"
@@ -38,7 +33,7 @@ def split(environment: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str
     plain = {
         name: value
         for name, value in environment.items()
-        if _PLAIN.fullmatch(name) and not NAME.search(name)
+        if _PLAIN.fullmatch(name) and not hiding.CREDENTIAL.search(name)
     }
     return plain, {name: environment[name] for name in environment if name not in plain}
 
@@ -66,7 +61,7 @@ def asked(name: str) -> str | None:
 def take() -> None:
     """Remove credentials from this process's environment, and what settings have asked for."""
     for name in list(os.environ):
-        if name in _named or NAME.search(name):
+        if name in _named or hiding.CREDENTIAL.search(name):
             _taken[name] = os.environ.pop(name)
 
 

@@ -13,6 +13,7 @@ from memproto.testing import hostcopies, incidents, locate, noise, stacks, vital
 from memproto.testing.clauses import Untestable
 from memproto.testing.run import Run
 from memproto.testing.subject import HookWithdrawn
+from memproto.testing.wire import hidden
 
 #: From the call of shutdown to the end of the process, by the specification.
 EXIT_S = 15.0
@@ -93,7 +94,7 @@ class Ended:
         if not any(sign in self.errors for sign in signs):
             return ""
         lines = [line for line in self.errors.splitlines() if line.strip()]
-        return lines[-1][:300]
+        return hidden(lines[-1])[:300]
 
 
 def _after(marks: list[str]) -> str:

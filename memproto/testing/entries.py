@@ -15,7 +15,7 @@ from memproto.testing.extended import needs_extension
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 from memproto.testing.subject import BackendAway, HookRaised, Subject
-from memproto.testing.wire import show
+from memproto.testing.wire import hidden, show
 
 #: The rule on the form of each answer.
 _FORMS = {
@@ -173,7 +173,7 @@ def misfit(answer: Any, schema: str) -> str:
         return f"{show(answer)} cannot be written as JSON: {error}"
     faults = Draft202012Validator(spec.schema(schema)).iter_errors(answer)
     first = min(faults, key=lambda fault: fault.json_path, default=None)
-    return f"{first.json_path}: {first.message[:300]}" if first else ""
+    return f"{first.json_path}: {hidden(first.message)[:300]}" if first else ""
 
 
 # -- what shows a fact -----------------------------------------------------------------------------

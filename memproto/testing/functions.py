@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Any
 
 from memproto.errors import InvalidSettings
-from memproto.testing import locate, wire
+from memproto.testing import foreign, locate, wire
 
 #: Before the key, the name under which the parent is told that a function of the user's runs.
 OPERATION = "setting "
@@ -184,4 +184,4 @@ def described(error: BaseException) -> str:
     except BaseException:
         text = type(error).__name__
     frame = locate.raised(error)
-    return wire.printable(wire.shorten(text, 300)) + (f" ({frame})" if frame else "")
+    return foreign.one_line(wire.shorten(text, 300)) + (f" ({frame})" if frame else "")

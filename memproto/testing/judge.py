@@ -94,6 +94,7 @@ class Judge:
             if loaded.data.get("forks") and self.order.side == "provider":
                 self.contact.results.append(findings.forked())
             if self.order.side == "provider":
+                self._learn_secrets()
                 self._pass_gates()
         except CannotServe as fault:
             self._book_gate([fault.result])
@@ -109,6 +110,18 @@ class Judge:
         if settings.declares and (self.order.side, self.contact.binding) == ("provider", "native"):
             fault = "is for providers that cannot declare, and this one is native"
             raise settings.fault("declares", fault, "return it from capabilities()")
+
+    def _learn_secrets(self) -> None:
+        """Ask which values are credentials by the provider's schema, whatever their names."""
+        settings, yielded = self.order.settings, self.contact.service
+        if not (settings.env or settings.config or any(map(yielded.get, ("env", "config")))):
+            return
+        command = {"do": "secrets", **self._children.place("secrets")}
+        answer = self._children.ask(command, OTHER_COMMANDS_S)
+        named = answer.data.get("secrets", [])
+        self.contact.secrets = sorted({str(name) for name in named} - {""})
+        # Its hook may have left anything in the process.
+        self._children.dismiss()
 
     def _pass_gates(self) -> None:
         for requirement in spec.requirements().values():
@@ -352,6 +365,10 @@ class Judge:
         return dataclasses.replace(found, observed=f"{found.observed}, by what was left running")
 
     # -- the end ----------------------------------------------------------------------------------
+
+    def hide(self, text: str) -> str:
+        """A text without the credentials of the target."""
+        return self._outlet.hiding()(text)
 
     def finish(self) -> list[Result]:
         """Watch what checks left running to the end of its time; then leave no process behind."""

@@ -26,6 +26,43 @@ def beside(target: str, directory: Path) -> Path | None:
     return _installed(module)
 
 
+def holds(file: Path, module: str, directory: Path) -> bool:
+    """
+    Whether the code of a module lies below the folder of a package's settings file.
+
+    By its place, as an import would find it, and without importing anything.
+    """
+    parts = module.split(".")
+    if not all(part.isidentifier() for part in parts):
+        return False
+    folder = file.parent.resolve()
+    origin = _origin(parts, [str(directory), str(directory / "src"), *sys.path])
+    if origin is None:
+        return False
+    # A folder that others install to as well is nobody's: there a module has to be on its own.
+    if folder.name in ("site-packages", "dist-packages"):
+        return False
+    return origin.is_relative_to(folder)
+
+
+def _origin(parts: Sequence[str], path: Sequence[str]) -> Path | None:
+    """The file of a module, or the folder of one without `__init__.py`."""
+    places: Sequence[str] | None = path
+    found = None
+    for end in range(1, len(parts) + 1):
+        if places is None:
+            return None
+        found = PathFinder.find_spec(".".join(parts[:end]) if end == 1 else parts[end - 1], places)
+        if found is None:
+            found = _spec(".".join(parts[:end]), None if end == 1 else places)
+        if found is None:
+            return None
+        places = found.submodule_search_locations
+    if found is not None and found.origin:
+        return Path(found.origin).resolve()
+    return Path(next(iter(places))).resolve() if places else None
+
+
 def _module(target: str) -> str:
     """The module of `module:attribute`, of an entry point, or the target itself."""
     point = None if ":" in target else packages.entry_point(target)

@@ -9,6 +9,7 @@ from time import monotonic
 from memproto import spec
 from memproto.testing import replay_text, sandbox, story, withheld
 from memproto.testing.contact import Contact, Order
+from memproto.testing.hiding import Hiding
 from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
 from memproto.testing.replies import Answer
 from memproto.testing.story import Call, Sight, Story
@@ -108,10 +109,15 @@ class Scripts:
         expected, observed = map(self._readable, (result.expected, result.observed))
         result = dataclasses.replace(result, expected=expected, observed=observed)
         text = replay_text.script(result, self._order, heard, calls, seen)
-        values = self._order.settings.env.values()
-        if any(value in text for value in values if len(value) >= withheld.SHORTEST):
-            raise ValueError("a value of the environment")
+        if self._tells_credentials(text):
+            raise ValueError("a value of the environment, or a credential")
         path.write_text(text, encoding="utf-8")
+
+    def _tells_credentials(self, text: str) -> bool:
+        """Whether a script holds a value of the environment, or a credential of the config."""
+        settings = self._order.settings
+        given = {value: name for name, value in settings.env.items()}
+        return Hiding(given | withheld.secrets(settings, self._contact)).finds(text)
 
     def shows(self, path: Path, seen: Sight) -> bool:
         """Whether a script shows the violation, in a process of its own."""

@@ -14,7 +14,7 @@ from memproto.testing import storing
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.facts import Fact
 from memproto.testing.subject import HookRaised, HookUnpaid, HookWithdrawn, Subject
-from memproto.testing.wire import show
+from memproto.testing.wire import hidden, show
 
 #: Route to the operation that stores by it.
 OPERATIONS = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
@@ -140,7 +140,7 @@ def plant_by_tool(subject: Subject, fact: Fact) -> None:
         raise Untestable(f"{reason}; needs: `stores` in capabilities(), or `declares.stores`")
     answer = subject.call_tool(*call)
     if refused(answer):
-        reason = f"the tool {call[0]} refused a plain fact: {str(answer)[:120]}"
+        reason = f"the tool {call[0]} refused a plain fact: {hidden(str(answer))[:120]}"
         raise Untestable(f"{reason}; needs: a `config` under which it does not")
 
 

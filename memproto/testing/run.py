@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+from memproto.adapters.homes import own_folder
 from memproto.operations import CORE_HOOKS, OPERATIONS, Binding, hook_name
 from memproto.testing import incidents, locate, noise, patience, routes
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
@@ -126,7 +127,7 @@ class Run:
     def config(self, home: Path | None = None, **extra: Any) -> dict[str, Any]:
         """What a conforming host hands to initialize; an `extra` of None leaves its key out."""
         place = home or self.home
-        place.mkdir(parents=True, exist_ok=True)
+        own_folder(place)
         base: dict[str, Any] = {
             "home": str(place),
             "protocol": {

@@ -12,6 +12,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from memproto.adapters.homes import own_folder
+
 #: Variables without which an interpreter or its native libraries may not start.
 _KEPT = (
     "PATH",
@@ -49,7 +51,7 @@ def places(root: Path) -> dict[str, Path]:
     """The directories of one check below `root`, created."""
     found = {name: root / name for name in ("user", "tmp", "work", "memory")}
     for path in found.values():
-        path.mkdir(parents=True, exist_ok=True)
+        own_folder(path)
     return found
 
 

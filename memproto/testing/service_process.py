@@ -7,7 +7,8 @@ from typing import Any
 
 from memproto.errors import InvalidSettings
 from memproto.testing import functions
-from memproto.testing.wire import show
+from memproto.testing.hiding import Hiding, of_variables
+from memproto.testing.wire import hide_by, show
 
 
 def main() -> None:
@@ -18,6 +19,7 @@ def main() -> None:
     """
     descriptor, name, place, path = sys.argv[1:5]
     os.set_inheritable(int(descriptor), False)
+    hide_by(Hiding(of_variables(os.environ)))
     sys.path[:0] = [entry for entry in path.split(os.pathsep) if entry]
     with os.fdopen(int(descriptor), "w", encoding="utf-8") as parent:
         try:

@@ -1,11 +1,22 @@
 """Settings: `[tool.memproto]` of pyproject.toml or memproto.toml, and the target's own."""
 
 import dataclasses
+import functools
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from memproto.errors import InvalidSettings
-from memproto.testing import package_files, settings_keys, user_files, vitals, waiver_entries
+from memproto.testing import (
+    locate,
+    package_files,
+    package_trust,
+    settings_keys,
+    user_files,
+    vitals,
+    waiver_entries,
+)
 from memproto.testing.settings_lines import line_of
 from memproto.testing.waiver_entries import Entry
 
@@ -33,6 +44,10 @@ class Settings:
         memory_mb: How much memory a process that holds the target may hold.
         waivers: Requirements that may fail for now, not yet judged; see `waivers.book`.
         source: The files that it was read from.
+        given: What each of them gave, by the name under which it is shown.
+        refused: What was not taken of them, one line each with what to do.
+        foreign: Those of `given` that are neither the working directory's nor the kit's own.
+        trusts_package: Whether something was taken that is the operator's alone to say.
         places: Key to "file:line: key", for messages.
 
     """
@@ -54,6 +69,10 @@ class Settings:
     source: tuple[str, ...] = ()
     places: dict[str, str] = dataclasses.field(default_factory=dict)
     from_env: tuple[str, ...] = ()
+    given: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    refused: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+    trusts_package: bool = False
 
     @property
     def configures(self) -> bool:
@@ -75,6 +94,15 @@ class Settings:
             "waivers": sorted(self.waivers),
         }
 
+    def origins(self) -> dict[str, Any]:
+        """Which file gave what, and what was refused, for the report; what is empty is left out."""
+        found = {
+            "files": {file: list(keys) for file, keys in self.given.items()},
+            "foreign": list(self.foreign),
+            "refused": list(self.refused),
+        }
+        return {key: value for key, value in found.items() if value}
+
     def functions(self) -> dict[str, list[str]]:
         """Those functions that a child calls, by key: the function, and where it was set."""
         called = ("warm", "read_back", "settle", "cleanup")
@@ -94,31 +122,116 @@ class Settings:
 class _Layer:
     """The values of one table of one file."""
 
-    source: str
+    file: "_File"
     values: dict[str, Any]
     places: dict[str, str]
     from_env: tuple[str, ...] = ()
 
 
-def read(target: str, directory: Path) -> Settings:
+#: What is taken of a table, and the keys that are refused.
+_Sift = Callable[[dict[str, Any]], tuple[dict[str, Any], list[str]]]
+
+
+@dataclasses.dataclass
+class _File:
+    """
+    A settings file, and how far it is trusted.
+
+    Attributes:
+        path: Where it is.
+        shown: How a reader knows it.
+        sift: What is taken of a table of it; None for all.
+        fix: What to do where something is refused.
+        refused: The keys that were.
+        is_foreign: Whether it is neither the working directory's nor the kit's own.
+
+    """
+
+    path: Path
+    shown: str
+    sift: _Sift | None = None
+    fix: str = ""
+    refused: list[str] = dataclasses.field(default_factory=list)
+    is_foreign: bool = False
+
+
+_OPERATORS_FILE = "a memproto.toml or pyproject.toml in the working directory"
+
+
+def read(target: str, directory: Path, *, trusts_package: bool = True) -> Settings:
     """
     The settings for `target`, as seen from `directory`.
 
     A provider package's own `memproto.toml` is read first; the user's file overrides it key by
-    key, and a table of the target overrides the general one.
+    key, and a table of the target overrides the general one. A run says `trusts_package` only
+    where its operator did; the kit's own tests judge packages of the project.
 
     Raises:
         InvalidSettings: A file is no TOML, or holds a key or a value that the kit does not know.
 
     """
+    own, mine = package_files.beside(target, directory), _nearest(directory)
+    files: list[_File] = []
+    if own is not None and own != mine:
+        files.append(_packages(own, directory))
+    if mine is not None:
+        files.append(_operators(mine, directory))
     layers: list[_Layer] = []
-    own = package_files.beside(target, directory)
-    if own is not None:
-        layers += _layers(own, target)
-    mine = _nearest(directory)
-    if mine is not None and mine != own:
-        layers += _layers(mine, target)
-    return _merged(layers)
+    trusted = False
+    for file in files:
+        if trusts_package and file.path == own and file.sift is not None:
+            _layers(file, target)
+            trusted, file.sift, file.refused = bool(file.refused), None, []
+        layers += _layers(file, target)
+    return dataclasses.replace(_merged(layers), trusts_package=trusted, **_told(files, layers))
+
+
+def _packages(path: Path, directory: Path) -> _File:
+    shown = locate.short(str(path)) if _is_away(path, directory) else _below(path, directory)
+    if package_trust.is_the_kits_own(path):
+        return _File(path, shown)
+
+    def is_own(function: str) -> bool:
+        return package_files.holds(path, function.partition(":")[0], directory)
+
+    fix = f"write them into {_OPERATORS_FILE}, or allow them with --memproto-trust-package"
+    sift = functools.partial(package_trust.of_package, is_own=is_own)
+    return _File(path, shown, sift, f"a package does not decide them; {fix}", is_foreign=True)
+
+
+def _operators(path: Path, directory: Path) -> _File:
+    if path.parent.resolve() == directory.resolve():
+        return _File(path, _below(path, directory))
+    shown, fix = os.path.relpath(path, directory), f"write them into {_OPERATORS_FILE}"
+    sift = package_trust.from_above
+    said = f"a file above the working directory does not set the interpreter's variables; {fix}"
+    return _File(path, shown, sift, said, is_foreign=True)
+
+
+def _is_away(path: Path, directory: Path) -> bool:
+    return not path.resolve().is_relative_to(directory.resolve())
+
+
+def _below(path: Path, directory: Path) -> str:
+    return str(path.resolve().relative_to(directory.resolve()))
+
+
+def _told(files: list[_File], layers: list[_Layer]) -> dict[str, Any]:
+    """Which file gave what, and what was refused of it."""
+    given = {
+        file.shown: tuple(sorted({k for one in layers if one.file is file for k in one.values}))
+        for file in files
+    }
+    given = {shown: keys for shown, keys in given.items() if keys}
+    return {
+        "given": given,
+        "refused": tuple(
+            f"{file.shown}: not taken: {', '.join(dict.fromkeys(file.refused))}; {file.fix}"
+            for file in files
+            if file.refused
+        ),
+        "foreign": tuple(file.shown for file in files if file.is_foreign and file.shown in given),
+    }
 
 
 def waivers_file(directory: Path) -> Path | None:
@@ -151,20 +264,23 @@ def _nearest(directory: Path) -> Path | None:
     return None
 
 
-def _layers(path: Path, target: str) -> list[_Layer]:
+def _layers(file: _File, target: str) -> list[_Layer]:
+    path = file.path
     table = _table(path)
     targets = table.pop("target", {})
     if not isinstance(targets, dict):
         fix = '[tool.memproto.target."NAME"]'
         raise _invalid(path, ("target",), "must be a table of targets", fix)
-    layers = [_layer(path, (), table)]
+    layers = [_layer(file, (), table)]
     for name, values in targets.items():
         if not isinstance(values, dict):
             fix = f'write [tool.memproto.target."{name}"]'
             raise _invalid(path, ("target", name), "must be a table", fix)
-        layer = _layer(path, ("target", name), values)
         if name == target:
-            layers.append(layer)
+            layers.append(_layer(file, ("target", name), values))
+        else:
+            # It is read for its faults; what it would be refused is no matter of this target.
+            _layer(dataclasses.replace(file, refused=[]), ("target", name), values)
     return layers
 
 
@@ -186,7 +302,12 @@ def _text(path: Path) -> str:
     return user_files.decoded(path.read_bytes())
 
 
-def _layer(path: Path, above: tuple[str, ...], table: dict[str, Any]) -> _Layer:
+def _layer(file: _File, above: tuple[str, ...], table: dict[str, Any]) -> _Layer:
+    path = file.path
+    if file.sift is not None:
+        # Before anything of it is read: a variable that is asked for is not even looked up.
+        table, refused = file.sift(table)
+        file.refused += refused
     values: dict[str, Any] = {}
     for key, value in table.items():
         try:
@@ -199,7 +320,7 @@ def _layer(path: Path, above: tuple[str, ...], table: dict[str, Any]) -> _Layer:
     places = {key: _place(path, (*above, key)) for key in values}
     given = table.get("env", {}).items()
     from_env = tuple(name for name, value in given if isinstance(value, dict))
-    return _Layer(str(path), values, places, from_env)
+    return _Layer(file, values, places, from_env)
 
 
 def _waivers(path: Path, at: tuple[str, ...], value: Any) -> dict[str, Entry]:
@@ -222,7 +343,7 @@ def _merged(layers: list[_Layer]) -> Settings:
         places |= layer.places
         for key, value in layer.values.items():
             values[key] = {**values.get(key, {}), **value} if isinstance(value, dict) else value
-    sources = tuple(dict.fromkeys(layer.source for layer in layers))
+    sources = tuple(dict.fromkeys(str(layer.file.path) for layer in layers))
     from_env = tuple(name for layer in layers for name in layer.from_env)
     return Settings(**values, source=sources, places=places, from_env=from_env)
 

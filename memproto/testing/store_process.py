@@ -51,7 +51,7 @@ def _attempt(host: Host, what: str, act: Callable[[], Any]) -> bool:
         act()
         outcome = "done"
     except Exception as error:
-        outcome = f"raised {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        outcome = f"raised {type(error).__name__}: {' '.join(str(error).split())[:4_000]}"
     took_s = max(0.0, perf_counter() - began - (noise.starved_s() - starved_s))
     host.say(f"{what} {took_s:.3f} {outcome}")
     host.say(f"{what} ended")

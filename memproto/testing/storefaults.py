@@ -14,6 +14,7 @@ from memproto.testing.ending import Ended, HostProcess
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 from memproto.testing.storefiles import BESIDE, all_files, route, stored
+from memproto.testing.wire import hidden
 
 T = TypeVar("T")
 
@@ -90,7 +91,7 @@ class Seen:
     def said(self, what: str) -> str:
         """What became of the last call of that kind: "done", or what it raised."""
         told = self._told(what)
-        return told[-1].split(maxsplit=1)[1] if told else "it was not called"
+        return hidden(told[-1].split(maxsplit=1)[1])[:240] if told else "it was not called"
 
     def _told(self, what: str) -> list[str]:
         told = [m.removeprefix(f"{what} ") for m in self.ended.marks if m.startswith(f"{what} ")]
@@ -273,4 +274,4 @@ def lived(host: StoreHost, mark: str) -> None:
     if not host.comes(mark):
         ended = host.end()
         reason = f"a host in a process of its own did not come to {mark!r}: {ended.ending}"
-        raise Untestable(f"{reason}; {ended.errors.strip()[-300:]}")
+        raise Untestable(f"{reason}; {hidden(ended.errors.strip())[-300:]}")

@@ -5,6 +5,7 @@ from typing import Any
 
 from memproto.adapters.hermes import extensions_shown
 from memproto.operations import CORE_HOOKS, EXTENSION_HOOKS
+from memproto.setup.questions import questions_of
 from memproto.testing import routes
 from memproto.testing.logged import Records
 from memproto.testing.run import Run
@@ -14,6 +15,21 @@ from memproto.testing.wire import plain, shorten
 
 #: What a provider logged where nothing came back is often why; so much of it is shown.
 _LOGGED_CHARS = 200
+
+
+def secrets(run: Run) -> list[str]:
+    """
+    The variables and keys of the config that the provider's config schema calls secret.
+
+    Whatever the hook does wrong has rules of its own.
+    """
+    try:
+        subject = run.provider()
+        fields = subject.config_schema() if subject.has("config_schema") else []
+        asked = [q for q in questions_of(fields) if q.secret]
+    except Exception:
+        return []
+    return sorted({name for q in asked for name in (q.key, q.env_var) if name})
 
 
 def survey(run: Run) -> dict[str, Any]:

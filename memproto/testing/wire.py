@@ -15,6 +15,8 @@ from os import _exit, fstat, getpid, write
 from typing import Any
 
 from memproto.testing import noise
+from memproto.testing.foreign import printable
+from memproto.testing.hiding import cut
 from memproto.testing.integrity import SEAL_CHARS
 
 #: Texts longer than this are cut before they travel: a 100 MB recall is described, not copied.
@@ -36,19 +38,39 @@ _encode = json.JSONEncoder().encode
 _decode = json.JSONDecoder().decode
 
 
+class _Hidden:
+    """What takes credentials out of the texts of this process: nothing, before `hide_by`."""
+
+    by: Callable[[str], str] = staticmethod(str)
+
+
+def hide_by(hiding: Callable[[str], str]) -> None:
+    """Take credentials out of every text from now on, before any of it is cut."""
+    _Hidden.by = staticmethod(hiding)
+
+
+def hidden(text: str) -> str:
+    """`text` without credentials; for what is cut afterwards by other means than `shorten`."""
+    return _Hidden.by(text)
+
+
 def shorten(text: str, limit: int = LONGEST) -> str:
-    """`text` with its middle taken out where it is longer than `limit`."""
+    """`text` without credentials, its middle taken out where it is longer than `limit`."""
     if len(text) <= limit:
-        return text
-    half = limit // 2
-    return f"{text[:half]} ... ({len(text)} characters) ... {text[-half:]}"
+        return hidden(text)
+    head, tail = cut(text, limit // 2, _Hidden.by)
+    return f"{head} ... ({len(text)} characters) ... {tail}"
 
 
 def show(value: object, limit: int = 160) -> str:
     """A one-line description of any value; never raises, whatever the value's repr does."""
     try:
-        if isinstance(value, str | bytes | bytearray) and len(value) > limit:
-            return f"{value[:limit]!r}... ({len(value)} long)"
+        if isinstance(value, str) and len(value) > limit:
+            return f"{cut(str.__str__(value), limit, _Hidden.by)[0]!r}... ({len(value)} long)"
+        if isinstance(value, bytes | bytearray) and len(value) > limit:
+            text = bytes(value).decode("latin-1")
+            head = cut(text, limit, _Hidden.by)[0].encode("latin-1", "replace")
+            return f"{head!r}... ({len(value)} long)"
         return shorten(repr(value), limit)
     except BaseException as error:
         return f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
@@ -105,13 +127,6 @@ def honest(value: Any) -> Any:
         return value if value.__class__ is kind else Disguised(value)
     except BaseException:
         return Disguised(value)
-
-
-def printable(text: str) -> str:
-    """`text` with every character escaped that does not print; line ends stay."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
 class Wire:

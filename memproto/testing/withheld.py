@@ -5,34 +5,18 @@ A provider's errors may hold both. They leave a judge through here, so that no o
 to look for them again.
 """
 
-import base64
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from memproto.testing import credentials, outcomes
+from memproto.testing import credentials, hiding, outcomes
 from memproto.testing.contact import Contact, Order
+from memproto.testing.foreign import printable
+from memproto.testing.hiding import Hiding
 from memproto.testing.outcomes import Result
 from memproto.testing.settings import Settings
-
-#: Values that are shorter stand for too much else.
-SHORTEST = 6
-
-#: A credential that was cut off is known by most of it, and by so much at least.
-_LEAST_PART = 12
-
-#: Credentials of which no setting tells: a URL's, a header's, and those with a known beginning.
-_SHAPES = (
-    (re.compile(r"(?<=://)[^\s/:@'\"]*:[^\s/@'\"]+(?=@)"), "[hidden]"),
-    (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}"), r"\1 [hidden]"),
-    (
-        re.compile(r"\b(sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abpr]|hf|AKIA)[-_]?[\w-]{16,}"),
-        "[hidden]",
-    ),
-)
 
 _PATH = re.compile(r"(?<![\w.:/~…-])/[^\s'\"`<>|:;,()\[\]{}\\]+")
 
@@ -53,7 +37,7 @@ class Outlet:
         self._order = order
         self._contact = contact
         self._root = root.resolve()
-        self._hide: list[tuple[re.Pattern[str], str]] | None = None
+        self._hide: tuple[tuple[Any, ...], Hiding] | None = None
 
     def __call__(self, results: Iterable[Result]) -> list[Result]:
         """The same results without what is not for readers."""
@@ -61,16 +45,19 @@ class Outlet:
 
     def text(self, text: str) -> str:
         """A text without credentials and places of the machine."""
-        text = self._hidden(text)
+        # A process that the target has taken over may send anything.
+        text = printable(self._hidden(text))
         return _PATH.sub(self._path, text) if "/" in text else text
 
     def _hidden(self, text: str) -> str:
-        if self._hide is None:
-            # A service says what it yields only once it runs.
-            self._hide = _patterns(_secrets(self._order.settings, self._contact))
-        for pattern, shown in (*self._hide, *_SHAPES):
-            text = pattern.sub(shown, text)
-        return text
+        return self.hiding()(text)
+
+    def hiding(self) -> Hiding:
+        """What takes credentials out: a service, and a schema, tell of some only in the run."""
+        known = (*self._contact.secrets, id(self._contact.service))
+        if self._hide is None or self._hide[0] != known:
+            self._hide = known, Hiding(secrets(self._order.settings, self._contact))
+        return self._hide[1]
 
     def _given(self, result: Result) -> Result:
         result = outcomes.scored(result, self._order.release)
@@ -100,12 +87,12 @@ class Outlet:
         return f"…/{path.name}"
 
 
-def without_credentials(text: str, settings: Settings | None = None) -> str:
-    """A text about the run itself, whose paths are the user's own words."""
-    hidden = _patterns(_secrets(settings or Settings(), Contact()))
-    for pattern, shown in (*hidden, *_SHAPES):
-        text = pattern.sub(shown, text)
-    return text
+def without_credentials(text: str, *given: tuple[Settings, Contact]) -> str:
+    """A text about the run itself, whose paths are the user's own words: of all of its targets."""
+    found = secrets(Settings(), Contact())
+    for settings, contact in given:
+        found |= secrets(settings, contact)
+    return Hiding(found)(text)
 
 
 def _in_a_check(parts: tuple[str, ...]) -> str:
@@ -118,42 +105,27 @@ def _in_a_check(parts: tuple[str, ...]) -> str:
 # -- credentials -----------------------------------------------------------------------------------
 
 
-def _secrets(settings: Settings, contact: Contact) -> dict[str, str]:
+def secrets(settings: Settings, contact: Contact) -> dict[str, str]:
     """Values that nobody may read, and the names by which they are known."""
-    found = {
-        value: name
-        for name, value in credentials.environment().items()
-        if credentials.NAME.search(name)
-    }
-    for table in (settings.config, contact.service.get("config", {})):
-        found |= {value: name for name, value in _named(table)}
+    also = {*settings.from_env, *contact.secrets}
+    found = hiding.of_variables(credentials.environment())
+    for config in (settings.config, contact.service.get("config", {})):
+        found |= hiding.of_config(config, also)
     for variables in (settings.env, contact.service.get("env", {})):
-        found |= {value: name for name, value in variables.items() if credentials.NAME.search(name)}
-    found |= {settings.env[name]: name for name in settings.from_env if name in settings.env}
-    return {value: name for value, name in found.items() if len(value.strip()) >= SHORTEST}
+        found |= hiding.of_variables(variables, also)
+    return found
 
 
-def _named(table: Any, above: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(table, dict):
-        for key, value in table.items():
-            yield from _named(value, str(key))
-    elif isinstance(table, list):
-        for value in table:
-            yield from _named(value, above)
-    elif isinstance(table, str) and credentials.NAME.search(above):
-        yield above, table
-
-
-def _patterns(secrets: dict[str, str]) -> list[tuple[re.Pattern[str], str]]:
-    longest_first = sorted(secrets.items(), key=lambda item: -len(item[0]))
-    return [(_pattern(value), f"[{name} hidden]") for value, name in longest_first]
-
-
-def _pattern(value: str) -> re.Pattern[str]:
-    coded = base64.b64encode(value.encode("utf-8", "replace")).decode()
-    forms = {value, quote(value, safe=""), repr(value)[1:-1], coded}
-    words = [re.escape(form) for form in sorted(forms, key=len, reverse=True)]
-    part = max(_LEAST_PART, len(value) * 2 // 3)
-    if len(value) > part and "://" not in value and not re.search(r"\s", value):
-        words.append(re.escape(value[:part]) + r"[^\s'\"]*")
-    return re.compile("|".join(words))
+def warnings(settings: Settings) -> list[str]:
+    """Of each credential that is too short to be hidden well: a line that names it."""
+    also = settings.from_env
+    given = hiding.of_variables(settings.env, also) | hiding.of_config(settings.config, also)
+    told = []
+    for value, name in sorted(given.items(), key=lambda item: item[1]):
+        length = len(value.strip())
+        if 0 < length < hiding.SHORTEST:
+            told.append(f"{name} has {length} characters, and is not hidden: use a longer test key")
+        elif 0 < length < hiding.SHORT:
+            said = f"{name} has {length} characters, and is hidden only where it stands by itself"
+            told.append(f"{said}: use a longer test key")
+    return told

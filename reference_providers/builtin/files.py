@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from memproto.errors import Unavailable
+from memproto.reference_providers.reading import own_folder
 
 fcntl: ModuleType | None
 try:
@@ -58,7 +59,7 @@ def replace_if_unchanged(path: Path, before: bytes | None, after: bytes) -> bool
     real = Path(os.path.realpath(path))  # A link that the operator made stays a link.
     fresh = real.with_name(f".{real.name}.new")
     try:
-        real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        own_folder(real.parent)
         _write(fresh, after, _mode(real))
         if read(path) != before:
             return False

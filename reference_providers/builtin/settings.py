@@ -101,7 +101,7 @@ def _home(config: Mapping[str, Any]) -> Path:
         raise _wrong("home", value, "a path", "name a directory that is this provider's own")
     try:
         home = Path(os.path.abspath(value))  # noqa: PTH100 - links stay as the operator wrote them
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        reading.own_folder(home)
     except (OSError, TypeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise Misconfigured(

@@ -324,6 +324,8 @@ def told(error: BaseException, place: str, chosen: Settings) -> str:
     """What went wrong, without a word of what was sent or received."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    if isinstance(error, sdk.EndlessListError):
+        return f"{place} {error}"
     if isinstance(error, TimeoutError):
         return f"{place} did not answer within {chosen.start_s:g} s"
     status = getattr(getattr(error, "response", None), "status_code", None)

@@ -83,19 +83,37 @@ def _log(path: Path) -> Iterator[IO[str]]:
         yield log
 
 
+class EndlessListError(Exception):
+    """The server lists more than anybody can use, or lists without an end."""
+
+
+#: A server with more is not one that a model can use; one that repeats itself would never end.
+_MOST_TOOLS, _MOST_PAGES = 1_000, 100
+
+
 async def tools(opened: Any) -> list[dict[str, Any]]:
-    """Every tool of the server, all pages, as on the wire."""
+    """
+    Every tool of the server, all pages, as on the wire.
+
+    Raises:
+        EndlessListError: There are more tools or pages than are read, or a page leads to itself.
+
+    """
     found: list[dict[str, Any]] = []
+    asked: set[str] = set()
     cursor: str | None = None
-    while True:
+    for _ in range(_MOST_PAGES):
         page = as_sent(await _page(opened, cursor))
         found += page.get("tools", [])
         cursor = page.get("nextCursor")
-        if not cursor or len(found) > _MOST_TOOLS:
+        if len(found) > _MOST_TOOLS:
+            raise EndlessListError(f"lists more than {_MOST_TOOLS:,} tools")
+        if not cursor:
             return found
-
-
-_MOST_TOOLS = 1_000
+        if cursor in asked:
+            raise EndlessListError("lists its tools in pages that lead to themselves")
+        asked.add(cursor)
+    raise EndlessListError(f"lists its tools on more than {_MOST_PAGES} pages")
 
 
 async def _page(opened: Any, cursor: str | None) -> Any:

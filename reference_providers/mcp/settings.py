@@ -176,7 +176,7 @@ def profile(home: Path) -> str:
     """Who this profile is, wherever its directory moves: a name that its first session drew."""
     path = home / PROFILE
     try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        reading.own_folder(home)
         return reading.drawn(path, uuid.uuid4().hex)
     except (OSError, UnicodeError) as error:
         raise Misconfigured(f"{path} cannot be used: {error}") from error

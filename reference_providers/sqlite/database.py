@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memproto.errors import Misconfigured, Unavailable
+from memproto.reference_providers.reading import own_folder
 
 from . import schema
 
@@ -168,7 +169,7 @@ class Database:
 
     def _connected(self, waits_s: float) -> "_Connection":
         if not self._read_only:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            own_folder(self.path.parent)
             with contextlib.suppress(OSError):
                 # Nobody else's to read; SQLite says what is wrong where this fails.
                 self.path.touch(0o600, exist_ok=False)

@@ -7,12 +7,14 @@ names, as in MEMPROTO_GALLERY=hanging,Floods.
 
 import dataclasses
 import os
+import subprocess
 from pathlib import Path
 
 import psutil
 import pytest
 
 from memproto.testing import vitals
+from tests.harmless import assert_harmless
 from tests.hostile.marks import load_all
 from tests.kit_runs import kit_process, outcomes, read_report
 
@@ -42,6 +44,7 @@ class _Together:
     work: Path
     left: list[str]
     shared_by: float
+    run: subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +62,12 @@ def together(tmp_path_factory):
         *("-n", "2", f"--memproto-report={report}"),
         timeout_s=_BOUND_S * (1 + len(GALLERY)),
         HOME=str(home),
+        GITHUB_ACTIONS="true",
         TMPDIR=str(places),
         MEMPROTO_TIME_SCALE=_SCALE,
     )
     found = {item["target"]: item for item in read_report(report, done)["reports"]}
-    return _Together(found, places, home, work, _running_below(at), _shared_by())
+    return _Together(found, places, home, work, _running_below(at), _shared_by(), done)
 
 
 def _shared_by() -> float:
@@ -126,6 +130,12 @@ def test_a_good_provider_in_the_same_run_keeps_its_verdict(together):
     report = together.reports[GOOD]
     unsure = {k: v for k, v in outcomes(report).items() if v not in ("pass", "not_applicable")}
     assert report["verdict"] == "CONFORMANT", unsure
+
+
+def test_none_of_them_gives_the_runner_a_command_or_the_reader_a_verdict(together):
+    verdicts = assert_harmless(together.run, 1 + len(GALLERY))
+    for line, report in zip(verdicts, together.reports.values(), strict=True):
+        assert f" · kit {report['kit']} · {report['verdict']}" in line
 
 
 def test_nothing_is_left_running(together):

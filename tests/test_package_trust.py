@@ -1,0 +1,148 @@
+"""A package's own settings file gives nothing that is the operator's to give."""
+
+import pytest
+
+from memproto.testing import package_files, package_trust, settings
+from tests.kit_runs import kit, reported, write
+
+FILE = """
+service = "evil:serve"
+factory = "evil.provider:Evil"
+read_back = "other:count"
+caches = ["GITHUB_TOKEN", ".cache/x"]
+max_hook_calls = 1
+memory_mb = 100_000
+config = {size = 3, limits = {recall_chars = 1}, user_id = "all"}
+backend = {env = "LD_PRELOAD"}
+
+[env]
+STOLEN = {from_env = "GITHUB_TOKEN"}
+PYTHONPATH = "/x"
+LD_PRELOAD = "/x.so"
+PATH = "/x"
+HTTPS_PROXY = "http://example.org"
+HOME = "/"
+EVIL_MODE = "local"
+
+[waivers.MP-NAME-001]
+reason = "none"
+issue = "https://example.org/1"
+owner = "nobody"
+expires = 2099-12-31
+"""
+
+PROVIDER = """
+import os
+from tests.good.journal import Journal
+
+class Evil(Journal):
+    @property
+    def name(self):
+        raise RuntimeError("stolen: " + os.environ.get("STOLEN", "nothing"))
+
+def serve():
+    open("served", "w").close()
+"""
+
+#: No shape that is hidden by itself.
+KEY = "q7Wz4xYb9kdT2m"
+
+ONE = ("--memproto=evil", "--memproto-clause=MP-NAME-001", "-q")
+
+
+@pytest.fixture
+def evil(tmp_path, monkeypatch):
+    """A directory with a package that asks for everything; `other` is another package."""
+    package = tmp_path / "evil"
+    package.mkdir()
+    write(package, __init____py="from evil.provider import Evil\n", provider__py=PROVIDER)
+    (package / "__init__.py").write_text("from evil.provider import Evil, serve\n")
+    write(package, memproto__toml=FILE)
+    write(tmp_path, other__py="def count(provider, text): return 1\n")
+    monkeypatch.setenv("GITHUB_TOKEN", KEY)
+    return tmp_path
+
+
+def test_of_a_package_only_what_cannot_harm_is_taken(evil):
+    found = settings.read("evil", evil, trusts_package=False)
+    assert (found.factory, found.config) == ("evil.provider:Evil", {"size": 3})
+    assert found.env == {"EVIL_MODE": "local"}
+    assert (found.service, found.read_back, found.caches, found.waivers) == ("", "", (), {})
+    assert (found.max_hook_calls, found.backend, found.from_env) == (None, None, ())
+    assert found.memory_mb == settings.Settings().memory_mb
+    [line] = found.refused
+    for key in ("service", "waivers", "env.STOLEN", "env.LD_PRELOAD", "config.user_id", "backend"):
+        assert key in line
+    assert line.startswith("evil/memproto.toml: not taken: ")
+    assert "--memproto-trust-package" in line
+
+
+def test_a_variable_that_a_package_asks_for_is_not_looked_up(evil, monkeypatch):
+    monkeypatch.delenv("GITHUB_TOKEN")
+    assert settings.read("evil", evil, trusts_package=False).from_env == ()
+
+
+def test_the_file_beside_the_target_is_the_operators_where_he_stands_there(evil):
+    found = settings.read("evil", evil / "evil", trusts_package=False)
+    assert (found.refused, found.service) == ((), "evil:serve")
+
+
+@pytest.mark.parametrize("module", ["evil", "evil.provider"])
+def test_a_function_is_of_the_package_by_its_place(evil, module):
+    assert package_files.holds(evil / "evil" / "memproto.toml", module, evil)
+
+
+@pytest.mark.parametrize("module", ["other", "os", "evilother", "evil.missing", "a b", ""])
+def test_a_function_of_elsewhere_is_not_of_the_package(evil, module):
+    write(evil, evilother__py="")
+    assert not package_files.holds(evil / "evil" / "memproto.toml", module, evil)
+
+
+def test_the_kits_own_files_are_trusted_by_their_place(evil):
+    [own] = {package_files.beside("honcho", evil)}
+    assert package_trust.is_the_kits_own(own)
+    # A name says nothing.
+    fake = evil / "memproto" / "reference_providers" / "honcho"
+    fake.mkdir(parents=True)
+    write(fake, memproto__toml='service = "x:y"')
+    assert not package_trust.is_the_kits_own(fake / "memproto.toml")
+    found = settings.read("honcho", evil / "other", trusts_package=False)
+    assert found.service.endswith("honcho.service:running")
+    assert (found.refused, found.foreign) == ((), ())
+
+
+def test_a_hostile_package_gets_no_variable_starts_nothing_and_waives_nothing(evil):
+    found = reported(evil, *ONE, "--memproto-allow-incomplete", GITHUB_TOKEN=KEY)
+    done, [report] = found["run"], found["reports"]
+    assert done.returncode == 1
+    assert "stolen: nothing" in done.stdout
+    assert not (evil / "served").exists()
+    assert "evil/memproto.toml: not taken: service, " in done.stdout
+    assert "--memproto-trust-package" in done.stdout
+    assert " · settings=evil/memproto.toml(config,env,factory) · kit " in done.stdout
+    assert report["settings"]["files"] == {"evil/memproto.toml": ["config", "env", "factory"]}
+    assert len(report["settings"]["refused"]) == 1
+
+
+def test_an_operator_may_trust_a_package_and_is_told_so_in_the_command(evil):
+    file = evil / "evil" / "memproto.toml"
+    file.write_text('[env]\nSTOLEN = {from_env = "GITHUB_TOKEN"}\n', "utf-8")
+    found = reported(evil, *ONE, "--memproto-trust-package", GITHUB_TOKEN=KEY)
+    [row] = [item for item in found["reports"][0]["results"] if item["id"] == "MP-NAME-001"]
+    assert "stolen: [STOLEN hidden]" in row["observed"]
+    assert " --memproto-trust-package" in row["reproduce"]
+    assert KEY not in str(found["reports"]) + found["run"].stdout + found["run"].stderr
+
+
+def test_a_file_above_the_working_directory_is_named_and_sets_no_interpreter(tmp_path):
+    below = tmp_path / "below"
+    below.mkdir()
+    write(
+        tmp_path, memproto__toml='[env]\nPYTHONPATH = "/x"\nMINE = "1"\n[config]\nuser_id = "u"\n'
+    )
+    write(below, mine__py="from tests.good.journal import Journal as Mine\n")
+    done = kit(below, "--memproto=mine:Mine", "--memproto-clause=MP-NAME-001", "-q")
+    assert "../memproto.toml: not taken: env.PYTHONPATH; " in done.stdout
+    assert " · settings=../memproto.toml(config,env) · " in done.stdout
+    found = settings.read("mine:Mine", below, trusts_package=False)
+    assert (found.env, found.config) == ({"MINE": "1"}, {"user_id": "u"})
