@@ -47,6 +47,7 @@ GOOD = (
     "tests.good.private:Private",
     "tests.good.remote:Remote",
     "tests.good.ledger:Ledger",
+    "tests.good.wary:Wary",
 )
 
 #: Beside its own chapters each mutant meets these, in which most faults would show up by accident.
