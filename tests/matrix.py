@@ -48,6 +48,7 @@ GOOD = (
     "tests.good.remote:Remote",
     "tests.good.ledger:Ledger",
     "tests.good.wary:Wary",
+    "tests.good.targeted:Targeted",
 )
 
 #: Beside its own chapters each mutant meets these, in which most faults would show up by accident.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.testing import mirrored, routes
-from memproto.testing.clauses import Untestable, check
+from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.repeating import BETTER_RECALL
 from memproto.testing.run import Run
@@ -223,13 +223,17 @@ _ORDERS = (
 
 @check("MP-DATA-002", budget_s=120.0)
 def writes_take_effect_in_their_order(run: Run) -> None:
+    targets = [
+        target
+        for target in mirrored.needed_targets(run, "replace", "remove")
+        if target in mirrored.targets(run, "add")
+    ]
+    if not targets:
+        raise NotApplicable("`mirrors` names no target to which a text is added and then changed")
     owed: list[str] = []
-    for target in mirrored.needed_targets(run, "replace", "remove"):
-        for order in _ORDERS:
-            if target in mirrored.targets(run, "add") and target in mirrored.targets(
-                run, order.action
-            ):
-                owed += _in_order(run, target, order)
+    for target, order in itertools.product(targets, _ORDERS):
+        if target in mirrored.targets(run, order.action):
+            owed += _in_order(run, target, order)
     if owed:
         raise Untestable(owed[0])
 

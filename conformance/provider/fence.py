@@ -118,7 +118,7 @@ def _store(run: Run, subject: Subject, text: str, route: str) -> None:
     if route == "turns":
         routes.tolerant(lambda: subject.record(text, text))
     elif route == "writes":
-        routes.tolerant(lambda: subject.mirror("add", "memory", text))
+        routes.tolerant(lambda: subject.write(text))
     else:
         call = routes.storing_call(subject.tools(), text)
         if call is not None:

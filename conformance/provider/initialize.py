@@ -145,7 +145,11 @@ def _is_list_of_texts(answer: Any) -> bool:
 
 @check("MP-CAP-003")
 def something_comes_back(run: Run) -> None:
-    if run.declared("stores", None):
+    stores = run.declared("stores", None)
+    if stores == ["writes"] and not run.serves("writes"):
+        said = "stores is ['writes'], and `mirrors` names no action by which a text comes in"
+        raise Untestable(f"{said}: a memory that stores nothing cannot be shown to work")
+    if stores:
         raise NotApplicable("`stores` is declared; what it names has checks of its own")
     if "stores" in run.context.capabilities:
         raise Untestable("stores is []: a memory that stores nothing cannot be shown to work")

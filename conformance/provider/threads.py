@@ -227,5 +227,5 @@ def writes_are_accepted_in_time(run: Run) -> None:
         routes.live(subject, fact)
     long = "\n".join(fact.text for fact in run.facts.several(200))
     routes.tolerant(lambda: subject.record(long, long))
-    routes.tolerant(lambda: subject.mirror("add", "user", long))
+    routes.tolerant(lambda: subject.write(long))
     run.close(subject)

@@ -23,7 +23,7 @@ from typing import Any
 
 from memproto import loading
 from memproto.errors import ProviderError
-from memproto.testing import hosttemplate, locate, stacks, watchers
+from memproto.testing import hosttemplate, locate, stacks, watchers, writing
 
 #: Between two calls of a thread that makes them until the process ends: a host has pauses too, and
 #: a queue that is filled at full speed takes longer than any end.
@@ -93,7 +93,7 @@ class Host:
         if self.told["route"] == "turns":
             self.provider.on_turn_complete(text, "Noted.")
         else:
-            self.provider.on_memory_write("add", "memory", text)
+            self.provider.on_memory_write(*writing.arguments(tuple(self.told["write"]), text))
 
     def store_all(self) -> None:
         """Store every text, and say so after each."""
@@ -240,7 +240,9 @@ def _turn(host: Host) -> dict[str, Callable[[], Any]]:
     return {
         "recall": lambda: provider.enrich_turn("Where is the boat?", []),
         "record": lambda: provider.on_turn_complete("The lamps are lit.", "Good."),
-        "mirror": lambda: provider.on_memory_write("add", "memory", "The lamps are lit."),
+        "mirror": lambda: provider.on_memory_write(
+            *writing.arguments(tuple(host.told["write"]), "The lamps are lit.")
+        ),
         "compress": lambda: provider.on_compress(list(said), 1),
     }
 

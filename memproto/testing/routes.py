@@ -36,7 +36,7 @@ def plant(subject: Subject, fact: Fact, route: str) -> None:
     if route == "turns":
         subject.record(fact.text, reply_to(fact))
     elif route == "writes":
-        subject.mirror("add", "memory", fact.text)
+        subject.write(fact.text)
     else:
         plant_by_tool(subject, fact)
 
@@ -67,7 +67,7 @@ def _stores_text(subject: Subject, route: str, text: str, reply: str) -> bool:
     if route == "turns":
         subject.record(text, reply)
     else:
-        subject.mirror("add", "memory", text)
+        subject.write(text)
     return True
 
 
@@ -76,7 +76,7 @@ def core_calls(subject: Subject, text: str, query: str) -> dict[str, Callable[[]
     said = [{"role": "user", "content": text}, {"role": "assistant", "content": text}]
     return {
         "recall": lambda: subject.recall(query),
-        "mirror": lambda: subject.mirror("add", "memory", text),
+        "mirror": lambda: subject.write(text),
         "record": lambda: subject.record(text, text),
         "compress": lambda: subject.compress(said),
     }

@@ -17,6 +17,7 @@ from memproto.testing.sandbox import naming_home
 from memproto.testing.subject import HookRaised, Subject, Watch
 from memproto.testing.watchers import AuditLog
 from memproto.testing.wire import show
+from memproto.testing.writing import ADD_ONLY, Way, Writing
 from memproto.types import SPEC_VERSION
 
 #: Every hook of an extension is driven somewhere, but the prompt only in its own chapter: what
@@ -83,7 +84,9 @@ class Run:
 
     def provider(self) -> Subject:
         """A new instance from the same factory, not initialized."""
-        return Subject(self.watch_load(), self.binding, self.watch)
+        subject = Subject(self.watch_load(), self.binding, self.watch)
+        subject.writing = self.writing
+        return subject
 
     def watch_load(self) -> Any:
         """Build an instance under the load budget, without connections and programs."""
@@ -187,8 +190,32 @@ class Run:
         """What the provider declared under `key`, or the specification's default."""
         return {**self.context.capabilities, **self.observed}.get(key, default)
 
+    @property
+    def mirrors(self) -> dict[str, list[str]]:
+        """Target to the actions that take effect, as declared or observed."""
+        declared: dict[str, list[str]] = self.declared("mirrors", ADD_ONLY)
+        return declared
+
+    @property
+    def writing(self) -> Writing:
+        """How a text is mirrored so that it is stored; what is learned of it serves all checks."""
+        mirrors = self.mirrors
+        found: Writing = self.shared.setdefault(f"writing by {mirrors}", Writing(mirrors))
+        return found
+
+    def learn_writing(self) -> None:
+        """Find out which way of writing is not refused, for a process that does not try them."""
+        if len(self.writing.to_try()) > 1:
+            home = self.place("writing") if self.binding == "native" else self.home
+            with self.session(home) as subject, contextlib.suppress(HookRaised):
+                subject.write(self.facts.new().text)
+
     def serves(self, route: str) -> bool:
         """Whether the provider stores by `route`, as declared or as observed at first contact."""
+        if route == "writes" and self.writing.is_by_replace:
+            return self._replace_brings()
+        if route == "writes" and not self.writing.stores:
+            return False
         if route not in self._routes:
             # First contact ended before it was known, as where a race ends the process at times.
             self._routes[route] = self.find_out(route)
@@ -198,20 +225,50 @@ class Run:
         """
         Try whether what is stored by `route` comes back: "observed", else "absent".
 
-        A provider that cannot declare may keep each session to itself: that is seen here too.
+        A provider that cannot declare may keep each session to itself, or take one of the targets
+        of a write only: that is seen here too.
         """
+        if route != "writes" or self.writing.took:
+            return "observed" if self._comes_back(route, self.writing) else "absent"
+        taken = self._ways_taken() if self.writing.stores else []
+        if taken:
+            self.writing.prefer(taken[0])
+        if self.binding == "hermes" and taken and self.declared("mirrors", None) is None:
+            self.observed["mirrors"] = {target: [action] for action, target in taken}
+        return "observed" if taken else "absent"
+
+    def _ways_taken(self) -> list[Way]:
+        """The ways of writing that bring a text back; one is enough of who can declare."""
+        taken: list[Way] = []
+        for way in self.writing.to_try():
+            if self._comes_back("writes", Writing({way[1]: [way[0]]})):
+                taken.append(way)
+                if self.binding == "native":
+                    break
+        return taken
+
+    def _comes_back(self, route: str, writing: Writing) -> bool:
         native = self.binding == "native"
         home = self.place(f"survey-{route}") if native else self.home
         tag = f"session-{self.tag}-{next(self.numbers)}"
 
-        def opened(which: str) -> contextlib.AbstractContextManager[Subject]:
-            return self.session(home, session="" if native else f"{tag}-{which}")
+        @contextlib.contextmanager
+        def opened(which: str) -> Iterator[Subject]:
+            with self.session(home, session="" if native else f"{tag}-{which}") as subject:
+                subject.writing = writing
+                yield subject
 
         later = ("second",) if native else ("second", "first")
         back_in = routes.survey(opened, self.facts.new(), route, later, self.brings_back)
         if back_in == "first":
             self.observed["isolates"] = ["session"]
-        return "observed" if back_in else "absent"
+        return bool(back_in)
+
+    def _replace_brings(self) -> bool:
+        """Whether a replace that fits no entry brings a text, where nothing else is mirrored."""
+        if "replace brings" not in self.shared:
+            self.shared["replace brings"] = self._comes_back("writes", self.writing)
+        return bool(self.shared["replace brings"])
 
     def answers_questions(self) -> bool:
         """Whether something that is stored by a route that is served came back for a question."""
@@ -241,12 +298,21 @@ class Run:
         if all(self.lacks(_ROUTE_OPERATIONS[route]) for route in any_of):
             raise NotApplicable(f"the provider has no {' or '.join(self._hooks(any_of))}")
         wanted = " or ".join(any_of)
+        if "writes" in any_of and "writes" in self.declared("stores", ["writes"]):
+            self._needs_way_in()
         if "stores" in self.context.capabilities:
             raise NotApplicable(f"the provider does not declare that it stores {wanted}")
         reason = f"nothing stored through {wanted} came back at first contact{self.context.logged}"
         key = "`declares.stores`" if self.binding == "hermes" else "`stores` in capabilities()"
         needs = "`service` or `env` where its backend is missing, `settle` where it is fresh later"
         raise Untestable(f"{reason}; needs: {needs}, or {key}")
+
+    def _needs_way_in(self) -> None:
+        """Go on only where `mirrors` names an action by which a text comes in."""
+        if not self.writing.stores:
+            raise NotApplicable("`mirrors` names no action by which a text comes in")
+        if self.writing.is_by_replace:
+            raise NotApplicable("`mirrors` names replace alone, which brings no new text in")
 
     def _withdrawn(self, route: str) -> bool:
         return self.watch.deaths.get(_ROUTE_OPERATIONS[route], 0) >= incidents.MOST_DEATHS

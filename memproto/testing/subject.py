@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from time import monotonic, perf_counter
 from typing import Any, NoReturn
 
-from memproto.errors import ProviderError
+from memproto.errors import ProviderError, Rejected, WriteRefused
 from memproto.operations import Binding, hook_name
-from memproto.testing import incidents, noise, spread
+from memproto.testing import incidents, noise, spread, writing
 from memproto.testing.away import MAY_NEED_A_BACKEND, is_unreachable
 from memproto.testing.calls import Calls, Said
 from memproto.testing.clauses import Untestable, Violation
@@ -206,6 +206,7 @@ class Subject(ExtensionHooks):
         variable: What HERMES_HOME names while a hook runs, or "" for what it names anyway.
         number: Its own among the instances whose calls are told, or 0.
         turning: Where its session is between two turns.
+        writing: How a text is mirrored so that it is stored.
 
     """
 
@@ -218,6 +219,7 @@ class Subject(ExtensionHooks):
         self._watch = watch
         self._has_stored = False
         self.turning = Turning()
+        self.writing = writing.Writing(writing.ADD_ONLY)
 
     def hook(self, operation: str) -> str:
         """The hook's name in the author's binding."""
@@ -333,6 +335,23 @@ class Subject(ExtensionHooks):
     ) -> None:
         """Mirror one write of the memory tool."""
         self._use("mirror", action, target, content, old_text)
+
+    def write(self, text: str) -> None:
+        """
+        Mirror a write by which the text is stored, as far as one is.
+
+        As long as no write was accepted, a policy of the store may be against one target only.
+        """
+        ways = self.writing.to_try()
+        for way in ways:
+            try:
+                self.mirror(*writing.arguments(way, text))
+            except HookRaised as failure:
+                if way == ways[-1] or not isinstance(failure.error, Rejected | WriteRefused):
+                    raise
+            else:
+                self.writing.prefer(way)
+                return
 
     def compress(self, messages: list[dict[str, Any]], count: int = 1) -> None:
         """Offer messages that are about to be discarded."""

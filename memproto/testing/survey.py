@@ -33,6 +33,9 @@ def survey(run: Run) -> dict[str, Any]:
     if "stores" in capabilities:
         stores = capabilities["stores"]
         found = {route: "declared" if route in stores else "absent" for route in routes.ROUTES}
+        if run.binding == "hermes" and "writes" in stores and "mirrors" not in capabilities:
+            # Which targets it takes is said nowhere.
+            run.find_out("writes")
         return {"capabilities": {**capabilities, **run.observed}, "routes": found}
     heard = Records()
     with heard.as_last_resort():
