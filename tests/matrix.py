@@ -49,6 +49,11 @@ GOOD = (
     "tests.good.ledger:Ledger",
     "tests.good.wary:Wary",
     "tests.good.targeted:Targeted",
+    "tests.good.worded:Worded",
+    "tests.good.worded:Apart",
+    "tests.good.known:Known",
+    "tests.good.behind:Behind",
+    "tests.good.derived:Derived",
 )
 
 #: Beside its own chapters each mutant meets these, in which most faults would show up by accident.

@@ -107,7 +107,7 @@ def _grows_no_more(run: Run, route: str) -> None:
     """
     if (retention := run.declared("retention", "verbatim")) != "verbatim":
         said = f"retention is {retention}: recall does not show how often a text is stored"
-        raise Untestable(said + _READ_BACK)
+        raise NotApplicable(f"{said}; it is judged by `read_back`")
     fact, key, home = run.facts.new(), run.session_key(), _place(run, f"{route}-once")
     _planted(run, route, fact, key=key, closings=1, home=home)
     usual = _times(run, fact, home)
@@ -183,6 +183,7 @@ def _times(run: Run, fact: Fact, home: Path) -> int:
             again.record(fact.query, "Let me see.")
         run.settle()
         found = routes.answer(again, fact, run.freshness.wait_s(run.freshness_s)) or ""
+        run.note(found=bool(found))
     return " ".join(found.split()).count(fact.text)
 
 

@@ -132,6 +132,8 @@ def _parses_back(subject: Subject, fact: Fact) -> None:
         return
     label = name if is_label(name) else "provider"
     kept = sanitize_context(recalled).strip()
-    sections = [("before", "One."), *([(label, kept)] if kept else []), ("behind", "Two.")]
-    block = build_memory_context_block([("before", "One."), (label, recalled), ("behind", "Two.")])
+    # A provider may have any name, and no two sections have one label.
+    first, last = ("before", "behind") if label not in ("before", "behind") else ("first", "last")
+    sections = [(first, "One."), *([(label, kept)] if kept else []), (last, "Two.")]
+    block = build_memory_context_block([(first, "One."), (label, recalled), (last, "Two.")])
     assert parse_memory_context(block) == sections, block[:500]

@@ -50,6 +50,9 @@ _BEAT_S = 0.2
 _LOADERS = {"provider": "memproto.loading", "host": "memproto.testing.hosts"}
 
 
+#: What tells the facts of a second attempt at a check from those of the first.
+_ANEW = 0x5A5A
+
 _decode = json.JSONDecoder().decode
 
 
@@ -164,6 +167,9 @@ class Child:
         before = _globals()
         began = perf_counter()
         results = judge(requirement, lambda: check.function(run), run)
+        if self._side == "provider" and run.doubts and self._asks_otherwise(run, command):
+            run = self._anew(command, run, _ANEW)
+            results = judge(requirement, lambda: check.function(run), run)
         if run.watch.has_refused:
             # A verdict on calls that were not made would be none.
             results = [Result(requirement.id, Outcome.UNTESTABLE, reason=UNPAID)]
@@ -178,6 +184,31 @@ class Child:
             "changed": changed,
             "late": run.watch.late,
         }
+
+    def _asks_otherwise(self, done: Run, command: dict[str, Any]) -> bool:
+        """
+        Whether recall has to be asked in another way than by questions; found out once.
+
+        It is asked for behind a check in which something did not come back, not within it: there
+        the backend may be made to fail, or the clock be held.
+        """
+        if "asking" in self._shared or done.watch.has_refused:
+            return False
+        done.finish()
+        run = self._anew(command, done, _ANEW + 1)
+        try:
+            way = run.find_way()
+        except Exception:
+            # What a hook does there that it must not do is found by a check that calls it.
+            way = self._shared["asking"] = facts.QUESTION
+        run.finish()
+        return way != facts.QUESTION
+
+    def _anew(self, command: dict[str, Any], done: Run, mark: int) -> Run:
+        """A run for the same command with other facts, of which hook calls go on to be counted."""
+        run: Run = self._run({**command, "salt": int(command["salt"]) ^ mark})
+        run.watch.calls_left = done.watch.calls_left
+        return run
 
     def _survey(self, command: dict[str, Any]) -> dict[str, Any]:
         run = self._run(command)
@@ -210,6 +241,9 @@ class Child:
         run.root = root
         run.loading = self._loading
         run.shared = self._shared
+        if context.asking:
+            self._shared.setdefault("asking", context.asking)
+        run.facts.way = self._shared.get("asking", facts.QUESTION)
         return run
 
     def _tell_calls(self, watch: Watch, root: Path, *, tells: bool) -> None:

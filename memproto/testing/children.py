@@ -240,6 +240,7 @@ class Children:
                 "config": {**contact.service.get("config", {}), **order.settings.config},
                 "capabilities": contact.capabilities,
                 "routes": contact.routes,
+                "asking": contact.asking,
                 "logged": contact.logged,
                 "deaths": self._deaths,
                 "declares": order.settings.declares,

@@ -60,6 +60,7 @@ class Contact:
         sessionless: Whether that is because no session begins, while instances can be built.
         capabilities: What the provider declared.
         routes: Route to declared, observed or absent; a missing one is not known.
+        asking: In which of the ways of `facts.WAYS` recall is asked; "" while that is not known.
         logged: To be said where nothing came back: what was logged last by then, or "".
         deaths: Operation to the number of its hangs and deaths; "" stands for between two hooks,
             where one that is stuck counts for several; see `incidents.cost`.
@@ -75,6 +76,7 @@ class Contact:
     sessionless: bool = False
     capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
     routes: dict[str, str] = dataclasses.field(default_factory=dict)
+    asking: str = ""
     logged: str = ""
     deaths: dict[str, int] = dataclasses.field(default_factory=dict)
     spent: int = 0

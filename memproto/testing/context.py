@@ -21,6 +21,7 @@ class Context:
         config: The settings' `config`, merged into what initialize gets.
         capabilities: What the provider declared at first contact.
         routes: Route to "declared", "observed", "absent" or "unknown".
+        asking: In which of the ways of `facts.WAYS` recall is asked; "" while that is not known.
         logged: To be said where nothing came back: what was logged last by then, or "".
         deaths: Operation to the number of hangs and deaths so far.
         declares: What the settings declare for a provider that cannot.
@@ -40,6 +41,7 @@ class Context:
     config: dict[str, Any] = dataclasses.field(default_factory=dict)
     capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
     routes: dict[str, str] = dataclasses.field(default_factory=dict)
+    asking: str = ""
     logged: str = ""
     deaths: dict[str, int] = dataclasses.field(default_factory=dict)
     declares: dict[str, Any] = dataclasses.field(default_factory=dict)

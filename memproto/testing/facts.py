@@ -8,6 +8,7 @@ person's or a place's name is kept, by verbatim and by deriving stores alike.
 import dataclasses
 import itertools
 import random
+import re
 import unicodedata
 from collections.abc import Callable
 
@@ -31,6 +32,49 @@ _TEMPLATES = (
 )
 
 
+_CAPITALISED = re.compile(r"\b[A-Z]\w+")
+
+#: No word to look for; a search that knows no such words finds them in every text.
+_COMMON = frozenset({"the", "who", "does", "where", "which", "through", "works"})
+
+#: The way of asking that a host uses, and the one that is tried first.
+QUESTION = "question"
+
+#: The way that holds the very name which is looked for, so that an echo has to be ruled out.
+BY_NAME = "name"
+
+
+def _key_words(fact: "Fact") -> str:
+    """What the question and the text have in common, in the order of the text."""
+    asked = set(re.findall(r"\w{3,}", fact.query))
+    told = re.findall(r"\w{3,}", _before_the_name(fact))
+    return " ".join(word for word in told if word in asked and word.lower() not in _COMMON)
+
+
+def _before_the_name(fact: "Fact") -> str:
+    return fact.text.partition(fact.name)[0].strip()
+
+
+def _noun(fact: "Fact") -> str:
+    """The proper noun that the question is about."""
+    return " ".join(_CAPITALISED.findall(_before_the_name(fact), 1))
+
+
+#: How recall may be asked for a fact. A recall that compares words, or parts of a text, finds
+#: nothing for a whole question, and the fact for one of the others. But for the last of them, none
+#: holds the name that is looked for.
+WAYS: dict[str, Callable[["Fact"], str]] = {
+    QUESTION: lambda fact: fact.query,
+    "key words": _key_words,
+    "proper noun": _noun,
+    "one word": lambda fact: _noun(fact).partition(" ")[0],
+    "beginning": _before_the_name,
+    "small letters": lambda fact: _noun(fact).lower(),
+    "part of the name": lambda fact: fact.name.partition(" ")[0],
+    BY_NAME: lambda fact: fact.name,
+}
+
+
 #: Who is told in which text a fact was looked for, and whether it is there.
 listeners: list[Callable[..., None]] = []
 
@@ -52,7 +96,7 @@ class Fact:
 
     Attributes:
         text: The sentence that is stored.
-        query: A question that it answers.
+        query: What recall is asked for it: a question that it answers, or another of `WAYS`.
         name: The proper noun that occurs in no other fact of the run, nor in the question.
 
     """
@@ -75,6 +119,10 @@ class Fact:
     def _is_in(self, text: str) -> bool:
         return all(word in text for word in _folded(self.name).split())
 
+    def asked(self, way: str) -> "Fact":
+        """The same fact, of which the query is a question now, asked for in another way."""
+        return dataclasses.replace(self, query=WAYS[way](self) or self.query)
+
     def accented(self) -> "Fact":
         """The same fact about a name with letters beyond ASCII."""
         name = self.name.translate(_ACCENTS)
@@ -82,9 +130,16 @@ class Fact:
 
 
 class Facts:
-    """A source of facts; the same seed gives the same facts, no two of them share a name."""
+    """
+    A source of facts; the same seed gives the same facts, no two of them share a name.
+
+    Attributes:
+        way: Of `WAYS`: how recall is asked for them.
+
+    """
 
     def __init__(self, seed: int) -> None:
+        self.way = QUESTION
         self._random = random.Random(seed)
         self._used: set[str] = set()
         self._turn = itertools.cycle(_TEMPLATES)
@@ -106,13 +161,14 @@ class Facts:
 
     def like(self, fact: Fact) -> Fact:
         """A new fact in the same words but for the names: a ranking finds it as well as that."""
-        alike = (row for row in _TEMPLATES if fact.query.startswith(row[1].split("{about}")[0]))
+        alike = (row for row in _TEMPLATES if fact.text.startswith(row[0].split("{about}")[0]))
         return self._told(*next(alike))
 
     def _told(self, text: str, query: str) -> Fact:
         # Shorter than a name: recall that shows the first hundred characters shows the whole fact.
         about, name = self._words((_FIRST, _MIDDLE, _LAST)), self.name()
-        return Fact(text.format(about=about, name=name), query.format(about=about), name)
+        fact = Fact(text.format(about=about, name=name), query.format(about=about), name)
+        return fact if self.way == QUESTION else fact.asked(self.way)
 
     def several(self, count: int) -> list[Fact]:
         """`count` new facts."""

@@ -6,7 +6,7 @@ Used by the survey at first contact, which finds out what works, and by the chec
 
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import monotonic, sleep
 from typing import Any
 
@@ -197,6 +197,23 @@ def answer(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> str | None
     if not fact.is_in(found):
         found = recalled(subject, fact.query)
     return str(found) if fact.is_in(found) else None
+
+
+def bringing(subject: Subject, facts: Iterable[Fact]) -> list[Fact]:
+    """
+    Those of the facts that recall brings for their queries; all are waited for together.
+
+    What is stored is fresh by now; what has to be prepared in advance is prepared for each.
+    """
+    asked = list(facts)
+    end = monotonic() + (PREWARM_S if subject.has("prewarm") else 0.0)
+    while True:
+        found = [fact for fact in asked if fact.is_in(recalled(subject, fact.query))]
+        if found or monotonic() >= end:
+            return found
+        for fact in asked:
+            subject.prewarm(fact.query)
+        sleep(subject.poll_s)
 
 
 def recalled(subject: Subject, query: str) -> Any:

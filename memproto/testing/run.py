@@ -10,7 +10,7 @@ from memproto.operations import CORE_HOOKS, OPERATIONS, Binding, hook_name
 from memproto.testing import incidents, locate, patience, routes
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import EXAMPLES, Context
-from memproto.testing.facts import Fact, Facts
+from memproto.testing.facts import BY_NAME, QUESTION, WAYS, Fact, Facts
 from memproto.testing.freshness import Freshness
 from memproto.testing.load_step import LoadStep
 from memproto.testing.sandbox import naming_home
@@ -47,6 +47,8 @@ class Run:
         shared: What checks of this process leave for those that come after them.
         tag: What the ids of this check's user, profile and sessions hold.
         numbers: What tells its sessions apart, where the provider does not keep them apart.
+        asked: For each route that was tried, in which ways recall brought the fact.
+        doubts: Whether something did not come back, and none ever did for a question.
         observed: What a provider that cannot declare was seen to do, in the words of a declaration.
 
     """
@@ -73,6 +75,8 @@ class Run:
         self.loading: dict[str, Any] = {}
         self.shared: dict[str, Any] = {}
         self.observed: dict[str, Any] = {}
+        self.asked: dict[str, list[str]] = {}
+        self.doubts = False
         self._routes = dict(context.routes)
         self._factory = factory
         self._latest: Any = None
@@ -247,7 +251,7 @@ class Run:
                     break
         return taken
 
-    def _comes_back(self, route: str, writing: Writing) -> bool:
+    def _comes_back(self, route: str, writing: Writing, *, thorough: bool = False) -> bool:
         native = self.binding == "native"
         home = self.place(f"survey-{route}") if native else self.home
         tag = f"session-{self.tag}-{next(self.numbers)}"
@@ -259,10 +263,64 @@ class Run:
                 yield subject
 
         later = ("second",) if native else ("second", "first")
-        back_in = routes.survey(opened, self.facts.new(), route, later, self.brings_back)
+        asked = self.asked.setdefault(f"{route} by {writing.first}", [])
+
+        def is_back(subject: Subject, fact: Fact) -> bool:
+            asked[:] = self._ways_back(subject, fact, thorough=thorough)
+            return bool(asked)
+
+        back_in = routes.survey(opened, self.facts.new(), route, later, is_back)
         if back_in == "first":
             self.observed["isolates"] = ["session"]
         return bool(back_in)
+
+    def _ways_back(self, subject: Subject, fact: Fact, *, thorough: bool) -> list[str]:
+        """
+        In which ways recall brings a fact, of which the query is a question.
+
+        One that does for the question is asked in no other way, unless that is to be `thorough`.
+        """
+        found = [QUESTION] if self._brings(subject, fact) else []
+        if found and not thorough:
+            return found
+        others = {way: fact.asked(way) for way in WAYS if way != QUESTION}
+        back = routes.bringing(subject, others.values())
+        if not back and self.declared("recall_basis", "query") == "previous":
+            back = [asked for asked in others.values() if self._next_turn_brings(subject, asked)]
+        found += [way for way, asked in others.items() if asked in back]
+        if BY_NAME in found:
+            never = self.facts.new()
+            if never.is_in(routes.recalled(subject, never.name)):
+                # It repeats what it is asked.
+                found.remove(BY_NAME)
+        return found
+
+    def find_way(self) -> str:
+        """
+        The way in which recall brings what was stored by each of the routes that are served.
+
+        It is the question where that brings something by all of them, or nothing does by any. Else
+        it is one that does for all, or for the first route.
+        """
+        if "asking" not in self.shared:
+            self.facts.way = QUESTION
+            if not self.asked:
+                for route in filter(self.serves, routes.ROUTES):
+                    self._comes_back(route, self.writing)
+            self.shared["asking"] = self._common_way()
+        way: str = self.shared["asking"]
+        self.facts.way = way
+        return way
+
+    def _common_way(self) -> str:
+        asked = {key: ways for key, ways in self.asked.items() if ways}
+        if all(QUESTION in ways for ways in asked.values()):
+            return QUESTION
+        for key in [key for key, ways in asked.items() if ways == [QUESTION]]:
+            self._comes_back(key.partition(" ")[0], self.writing, thorough=True)
+        known = [ways for ways in self.asked.values() if ways]
+        common = [way for way in WAYS if all(way in ways for ways in known)]
+        return (common or known[0])[0]
 
     def _replace_brings(self) -> bool:
         """Whether a replace that fits no entry brings a text, where nothing else is mirrored."""
@@ -358,6 +416,17 @@ class Run:
 
     def brings_back(self, subject: Subject, fact: Fact) -> bool:
         """Whether recall brings the fact, settled, or as fresh as the provider declares."""
+        found = self._brings(subject, fact)
+        self.note(found=found)
+        return found
+
+    def note(self, *, found: bool) -> None:
+        """Note whether recall brought a fact, for who has to know whether it ever does."""
+        if found:
+            self.shared["question brings"] = True
+        self.doubts |= "question brings" not in self.shared
+
+    def _brings(self, subject: Subject, fact: Fact) -> bool:
         self.settle()
         if routes.brings_back(subject, fact, self.freshness_s):
             return True

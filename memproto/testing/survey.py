@@ -40,8 +40,10 @@ def survey(run: Run) -> dict[str, Any]:
     heard = Records()
     with heard.as_last_resort():
         found = {route: run.find_out(route) for route in routes.ROUTES}
+        asking = run.find_way() if "observed" in found.values() else ""
     declared = {**capabilities, **run.observed}
-    return {"capabilities": declared, "routes": found, "logged": _logged(heard)}
+    told = {"asking": asking, "logged": _logged(heard)}
+    return {"capabilities": declared, "routes": found, **told}
 
 
 def _logged(heard: Records) -> str:
