@@ -47,6 +47,8 @@ def _is_counted(run: Run) -> bool:
 
 
 def _stays_one(run: Run, route: str) -> None:
+    if run.is_selective and run.manner.times > 1:
+        raise Untestable("retention is selective: what it keeps has to be told it more than once")
     fact, key = run.facts.new(), run.session_key()
     _planted(run, route, fact, key=key, closings=1)
     _is_one(run, fact, "after the session ended", operation=routes.OPERATIONS[route])

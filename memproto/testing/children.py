@@ -241,6 +241,7 @@ class Children:
                 "capabilities": contact.capabilities,
                 "routes": contact.routes,
                 "asking": contact.asking,
+                "manner": contact.manner,
                 "logged": contact.logged,
                 "deaths": self._deaths,
                 "declares": order.settings.declares,

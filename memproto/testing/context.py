@@ -22,6 +22,7 @@ class Context:
         capabilities: What the provider declared at first contact.
         routes: Route to "declared", "observed", "absent" or "unknown".
         asking: In which of the ways of `facts.WAYS` recall is asked; "" while that is not known.
+        manner: How a selective provider is told facts, as `selecting.Manner`; {} if not known.
         logged: To be said where nothing came back: what was logged last by then, or "".
         deaths: Operation to the number of hangs and deaths so far.
         declares: What the settings declare for a provider that cannot.
@@ -42,6 +43,7 @@ class Context:
     capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
     routes: dict[str, str] = dataclasses.field(default_factory=dict)
     asking: str = ""
+    manner: dict[str, Any] = dataclasses.field(default_factory=dict)
     logged: str = ""
     deaths: dict[str, int] = dataclasses.field(default_factory=dict)
     declares: dict[str, Any] = dataclasses.field(default_factory=dict)

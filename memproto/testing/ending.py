@@ -153,6 +153,7 @@ class HostProcess:
             "session_key": key,
             "config": config,
             "write": run.writing.first,
+            "manner": run.told_in.as_dict(),
             "marks": marks,
             "stacks": dumps,
             **told,

@@ -41,6 +41,10 @@ FAILURE, EXIT_CODE = "the host has failed", 7
 TERMINATED = 143
 
 
+#: A batch of turns that is written together is seldom longer.
+_BATCH = 12
+
+
 class _HostFailed(Exception):
     """What a host has not caught."""
 
@@ -58,6 +62,7 @@ class Host:
     def __init__(self, told: dict[str, Any]) -> None:
         self.told = told
         self.provider: Any = None
+        self.said: list[dict[str, Any]] = []
         self._pid = os.getpid()
 
     def goes_on(self) -> None:
@@ -90,6 +95,11 @@ class Host:
 
     def store(self, text: str) -> None:
         """Store a text by the route that the parent has chosen."""
+        for _ in range(self.told["manner"]["times"]):
+            self._store(text)
+        self.said += [{"role": "user", "content": text}, {"role": "assistant", "content": "Noted."}]
+
+    def _store(self, text: str) -> None:
         if self.told["route"] == "turns":
             self.provider.on_turn_complete(text, "Noted.")
         else:
@@ -102,7 +112,13 @@ class Host:
             self.say(f"stored {number}")
 
     def close(self) -> None:
-        """Shut down."""
+        """Shut down; a session is rounded off before where that matters."""
+        manner, said = self.told["manner"], self.said
+        if manner["goes_on"]:
+            for number in range(_BATCH):
+                self.provider.on_turn_complete(f"Is lamp {number} lit?", "It is lit.")
+        if manner["ends"] and hasattr(self.provider, "on_session_end"):
+            self.provider.on_session_end(said)
         self.say("ending")
         self.provider.shutdown()
         self.say("closed")

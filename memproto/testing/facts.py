@@ -10,7 +10,7 @@ import itertools
 import random
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 _FIRST = ("Ori", "Vel", "Tam", "Bre", "Kas", "Lun", "Fen", "Mar", "Sol", "Dri", "Hal", "Nev")
 _MIDDLE = ("da", "ri", "lo", "ve", "ntha", "mi", "rro", "sta", "che", "qui", "bel", "zan")
@@ -29,7 +29,21 @@ _TEMPLATES = (
         "Through which bank does the customer {about} pay?",
     ),
     ("I meet my coach {about} at the cafe {name}.", "Where do I meet my coach {about}?"),
+    # For who makes "The user's dentist is ..." of it, and keeps no other noun.
+    ("My {role} is {name}.", "Who is my {role}?"),
 )
+
+#: So many of the sentences are for everybody; the others, for who keeps none of these.
+USUAL = 5
+
+_ROLES = (
+    *("dentist", "landlord", "sister", "neighbour", "tutor", "mechanic", "cousin", "barber"),
+    *("editor", "lawyer", "uncle", "florist", "plumber", "trainer", "niece", "tailor"),
+    *("banker", "cook", "gardener", "doctor", "nephew", "carpenter", "aunt", "painter"),
+)
+
+#: So many facts are tried at a time, of who keeps some and not others.
+_SIFTED = 16
 
 
 _CAPITALISED = re.compile(r"\b[A-Z]\w+")
@@ -135,6 +149,7 @@ class Facts:
 
     Attributes:
         way: Of `WAYS`: how recall is asked for them.
+        sift: Gives those of some facts that a provider keeps, where it keeps some and not others.
 
     """
 
@@ -142,7 +157,10 @@ class Facts:
         self.way = QUESTION
         self._random = random.Random(seed)
         self._used: set[str] = set()
-        self._turn = itertools.cycle(_TEMPLATES)
+        self._turn = itertools.cycle(range(USUAL))
+        self._roles = itertools.cycle(_ROLES)
+        self.sift: Callable[[list[Fact]], list[Fact]] | None = None
+        self._kept: list[Fact] = []
 
     def name(self) -> str:
         """A new proper noun: two words, pronounceable, never a part of another one."""
@@ -155,19 +173,30 @@ class Facts:
                 self._used.update(words)
                 return " ".join(words)
 
+    def use(self, templates: Iterable[int]) -> None:
+        """Make facts of these sentences from now on."""
+        self._turn = itertools.cycle(templates)
+
+    def of(self, template: int) -> Fact:
+        """A new fact in the sentence with that number."""
+        return self._told(*_TEMPLATES[template])
+
     def new(self) -> Fact:
         """A new fact."""
-        return self._told(*next(self._turn))
+        if not self._kept and self.sift is not None:
+            self._kept = self.sift([self.of(next(self._turn)) for _ in range(_SIFTED)])
+        return self._kept.pop(0) if self._kept else self.of(next(self._turn))
 
     def like(self, fact: Fact) -> Fact:
         """A new fact in the same words but for the names: a ranking finds it as well as that."""
-        alike = (row for row in _TEMPLATES if fact.text.startswith(row[0].split("{about}")[0]))
+        alike = (row for row in _TEMPLATES if fact.text.startswith(row[0].split("{")[0]))
         return self._told(*next(alike))
 
     def _told(self, text: str, query: str) -> Fact:
         # Shorter than a name: recall that shows the first hundred characters shows the whole fact.
         about, name = self._words((_FIRST, _MIDDLE, _LAST)), self.name()
-        fact = Fact(text.format(about=about, name=name), query.format(about=about), name)
+        told = {"about": about, "name": name, "role": next(self._roles) if "{role}" in text else ""}
+        fact = Fact(text.format(**told), query.format(**told), name)
         return fact if self.way == QUESTION else fact.asked(self.way)
 
     def several(self, count: int) -> list[Fact]:

@@ -24,9 +24,6 @@ ROUTES = tuple(OPERATIONS)
 #: How long a background recall is waited for, where the provider prepares recall in advance.
 PREWARM_S = 2.0
 
-#: A batch of turns that is written together is seldom longer.
-_BATCH = 12
-
 #: How long the first contact waits for a worker that stores in the background.
 _SETTLE_S = 0.5
 
@@ -285,8 +282,7 @@ def _seen_again(
 
 def talk_on(subject: Subject) -> None:
     """Record as many turns as fill a batch, with nothing in them to remember."""
-    for number in range(1, _BATCH + 1):
-        subject.record(f"Is lamp {number} on the quay lit?", f"Lamp {number} is lit.")
+    subject.talk_on()
 
 
 def _settle(subject: Subject, fact: Fact) -> None:

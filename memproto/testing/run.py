@@ -1,7 +1,9 @@
 """What a provider-side check works with: new instances, unique sessions, facts to plant, routes."""
 
 import contextlib
+import dataclasses
 import itertools
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -14,7 +16,8 @@ from memproto.testing.facts import BY_NAME, QUESTION, WAYS, Fact, Facts
 from memproto.testing.freshness import Freshness
 from memproto.testing.load_step import LoadStep
 from memproto.testing.sandbox import naming_home
-from memproto.testing.subject import HookRaised, Subject, Watch
+from memproto.testing.selecting import MANNERS, PLAIN, Manner, improving, unheard
+from memproto.testing.subject import HookRaised, HookUnpaid, Subject, Watch
 from memproto.testing.watchers import AuditLog
 from memproto.testing.wire import show
 from memproto.testing.writing import ADD_ONLY, Way, Writing
@@ -48,6 +51,7 @@ class Run:
         tag: What the ids of this check's user, profile and sessions hold.
         numbers: What tells its sessions apart, where the provider does not keep them apart.
         asked: For each route that was tried, in which ways recall brought the fact.
+        unkept: How many texts the check missed that never came back, of a selective provider.
         doubts: Whether something did not come back, and none ever did for a question.
         observed: What a provider that cannot declare was seen to do, in the words of a declaration.
 
@@ -76,6 +80,8 @@ class Run:
         self.shared: dict[str, Any] = {}
         self.observed: dict[str, Any] = {}
         self.asked: dict[str, list[str]] = {}
+        self.unkept = 0
+        self._told_in = PLAIN
         self.doubts = False
         self._routes = dict(context.routes)
         self._factory = factory
@@ -89,7 +95,7 @@ class Run:
     def provider(self) -> Subject:
         """A new instance from the same factory, not initialized."""
         subject = Subject(self.watch_load(), self.binding, self.watch)
-        subject.writing = self.writing
+        subject.writing, subject.manner = self.writing, self._told_in
         return subject
 
     def watch_load(self) -> Any:
@@ -269,7 +275,8 @@ class Run:
             asked[:] = self._ways_back(subject, fact, thorough=thorough)
             return bool(asked)
 
-        back_in = routes.survey(opened, self.facts.new(), route, later, is_back)
+        with unheard():
+            back_in = routes.survey(opened, self.facts.new(), route, later, is_back)
         if back_in == "first":
             self.observed["isolates"] = ["session"]
         return bool(back_in)
@@ -347,9 +354,12 @@ class Run:
 
         """
         served = [route for route in any_of if self.serves(route)]
-        if served and self.declared("retention", "verbatim") == "selective":
-            reason = "retention is selective: nothing is certain to be kept"
-            raise Untestable(f"{reason}; needs: a `config` under which it keeps everything")
+        if served and self.is_selective:
+            served = [route for route in served if route in self.manner.routes] or served
+            if served[0] not in self.manner.routes:
+                tried = f"no fact that was told by {' or '.join(served)} came back in any manner"
+                needs = "needs: a `config` under which it keeps everything"
+                raise Untestable(f"retention is selective, and {tried}; {needs}")
         if served:
             # A hook that hung too often is not called any more; another route may still do.
             return next((route for route in served if not self._withdrawn(route)), served[0])
@@ -364,6 +374,102 @@ class Run:
         key = "`declares.stores`" if self.binding == "hermes" else "`stores` in capabilities()"
         needs = "`service` or `env` where its backend is missing, `settle` where it is fresh later"
         raise Untestable(f"{reason}; needs: {needs}, or {key}")
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether the provider keeps what it finds worth keeping, as declared."""
+        return bool(self.declared("retention", "verbatim") == "selective")
+
+    @property
+    def manner(self) -> Manner:
+        """How a selective provider is told facts so that it keeps them; found out once."""
+        if "manner" not in self.shared:
+            known = self.context.manner
+            self.shared["manner"] = Manner.from_dict(known) if known else self._find_manner()
+        manner: Manner = self.shared["manner"]
+        return manner
+
+    @property
+    def told_in(self) -> Manner:
+        """How facts are told at present."""
+        return self._told_in
+
+    def tell_in(self, manner: Manner) -> None:
+        """Make and tell facts in that manner from now on."""
+        self._told_in = manner
+        self.facts.use(manner.templates)
+        if not manner.is_sure and manner.routes and self.binding == "native":
+            self.facts.sift = self._sifted
+
+    def _find_manner(self) -> Manner:
+        found = improving(map(self._tried, MANNERS))
+        self._told_in = PLAIN
+        if self.asked:
+            self.shared["asking"] = self.facts.way = self._first_way()
+        return found
+
+    def _first_way(self) -> str:
+        return next((way for way in WAYS for ways in self.asked.values() if way in ways), QUESTION)
+
+    def _tried(self, manner: Manner) -> tuple[Manner, float]:
+        """The manner with what came back in it, and how much of what was told twice at a time."""
+        self._told_in = manner
+        back = {
+            (route, number): bool(self._kept(route, [self.facts.of(number)]))
+            for route in routes.ROUTES
+            if self._may_store(route)
+            for number in manner.templates
+        }
+        by = tuple(dict.fromkeys(route for (route, _), found in back.items() if found))
+        templates = tuple(sorted({number for (_, number), found in back.items() if found}))
+        if not by:
+            return manner, 0.0
+        told = [self.facts.of(number) for number in (*templates, *templates)]
+        kept = [fact for route in by for fact in self._kept(route, told[:4])]
+        share = len(kept) / (len(told[:4]) * len(by))
+        found = dataclasses.replace(manner, templates=templates, routes=by, is_sure=share == 1.0)
+        return found, share
+
+    def _may_store(self, route: str) -> bool:
+        stores = self.declared("stores", routes.ROUTES)
+        writes = route != "writes" or self.writing.stores
+        return route in stores and writes and not self.lacks(_ROUTE_OPERATIONS[route])
+
+    def _kept(self, route: str, told: list[Fact], home: str = "survey") -> list[Fact]:
+        """Those of the facts that come back when they are told in one session."""
+        place = (
+            self.place(f"{home}-{next(self.numbers)}") if self.binding == "native" else self.home
+        )
+        try:
+            with self.session(place) as subject:
+                if route == "tools" and not subject.has("tools"):
+                    return []
+                for fact in told:
+                    routes.plant(subject, fact, route)
+            with self.session(place) as again:
+                return [fact for fact in told if self._is_back(again, fact, route)]
+        except HookUnpaid:
+            raise
+        except (HookRaised, Untestable, Violation):
+            return []
+
+    def _is_back(self, subject: Subject, fact: Fact, route: str) -> bool:
+        ways = self._ways_back(subject, fact, thorough=False)
+        known = self.asked.setdefault(route, [])
+        known += [way for way in ways if way not in known]
+        return bool(ways)
+
+    def _sifted(self, told: list[Fact]) -> list[Fact]:
+        """Those of the facts that it keeps, as one that goes by their texts does each time."""
+        self.facts.sift = None
+        try:
+            with unheard():
+                return self._kept(self.manner.routes[0], told, "sieve")
+        finally:
+            self.facts.sift = self._sifted
+            # What is looked for in files is not to be found there.
+            for place in self.home.parent.glob(f"{self.home.name}-sieve-*"):
+                shutil.rmtree(place, ignore_errors=True)
 
     def _needs_way_in(self) -> None:
         """Go on only where `mirrors` names an action by which a text comes in."""

@@ -21,6 +21,7 @@ from memproto.testing.calls import Calls, Said
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.extended import ExtensionHooks
 from memproto.testing.sandbox import naming_home
+from memproto.testing.selecting import PLAIN
 from memproto.testing.turning import TurnCount, Turning
 from memproto.testing.wire import Wire, honest, show
 
@@ -29,6 +30,9 @@ _METERED = MAY_NEED_A_BACKEND
 
 #: A recall that is so many times as long as was asked for is met as such, in every check.
 _TIMES = 16
+
+#: A batch of turns that is written together is seldom longer.
+_BATCH = 12
 
 #: What a host asks for that names no limit.
 _RECALL_CHARS = 1_000_000
@@ -207,6 +211,8 @@ class Subject(ExtensionHooks):
         number: Its own among the instances whose calls are told, or 0.
         turning: Where its session is between two turns.
         writing: How a text is mirrored so that it is stored.
+        manner: How facts are told, where it matters.
+        said: The messages of the turns that were recorded, for a session that is ended with them.
 
     """
 
@@ -220,6 +226,8 @@ class Subject(ExtensionHooks):
         self._has_stored = False
         self.turning = Turning()
         self.writing = writing.Writing(writing.ADD_ONLY)
+        self.manner = PLAIN
+        self.said: list[dict[str, Any]] = []
 
     def hook(self, operation: str) -> str:
         """The hook's name in the author's binding."""
@@ -272,6 +280,9 @@ class Subject(ExtensionHooks):
 
     def _use(self, operation: str, *arguments: Any, **keywords: Any) -> Any:
         """Look the hook up and call it: a lookup may hang or raise as a call may."""
+        if operation in ("end", "switch"):
+            # Who ends a session himself, or goes on in another one, has nothing left to end.
+            self.said = []
         name = hook_name(operation, "native")
         hooks, said = self.provider, (name, list(arguments), keywords)
         return self.call(operation, lambda: getattr(hooks, name)(*arguments, **keywords), said)
@@ -320,7 +331,18 @@ class Subject(ExtensionHooks):
         """Record one finished turn, after it began."""
         self.begin(user)
         self.turning.ends()
-        self._use("record", user, assistant)
+        for _ in range(self.manner.times):
+            self._use("record", user, assistant)
+        if self.manner is not PLAIN:
+            self.said += [
+                {"role": "user", "content": user},
+                {"role": "assistant", "content": assistant},
+            ]
+
+    def talk_on(self) -> None:
+        """Record as many turns as fill a batch, with nothing in them to remember."""
+        for number in range(1, _BATCH + 1):
+            self.record(f"Is lamp {number} on the quay lit?", f"Lamp {number} is lit.")
 
     def begin(self, user: str) -> None:
         """Say that a turn begins where the provider is told so; `record` does it by itself."""
@@ -334,7 +356,8 @@ class Subject(ExtensionHooks):
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
         """Mirror one write of the memory tool."""
-        self._use("mirror", action, target, content, old_text)
+        for _ in range(self.manner.times if action == "add" else 1):
+            self._use("mirror", action, target, content, old_text)
 
     def write(self, text: str) -> None:
         """
@@ -358,5 +381,15 @@ class Subject(ExtensionHooks):
         self._use("compress", messages, count)
 
     def close(self) -> None:
-        """Shut the provider down."""
+        """Shut the provider down; a session is rounded off before where that matters."""
+        if self.said:
+            with contextlib.suppress(HookRaised, HookWithdrawn):
+                self._round_off()
         self._use("close")
+
+    def _round_off(self) -> None:
+        if self.manner.goes_on:
+            self.talk_on()
+        said, self.said = self.said, []
+        if self.manner.ends and self.has("end"):
+            self._use("end", said)

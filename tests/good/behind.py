@@ -1,4 +1,4 @@
-"""A small good provider that recalls by the turn before: what it gives was ready when that ended."""
+"""A small good provider that recalls by the turn before: what it gives was ready at its end."""
 
 from typing import Any
 

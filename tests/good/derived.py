@@ -5,7 +5,9 @@ from typing import Any
 
 from tests.good.journal import Journal
 
-_OTHERS = {"I": "the user", "My": "The user's", "my": "the user's", "keep": "keeps", "meet": "meets"}
+_OTHERS = {"I": "the user", "My": "The user's", "my": "the user's"} | {
+    verb: f"{verb}s" for verb in ("keep", "meet")
+}
 
 
 class Derived(Journal):
