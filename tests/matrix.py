@@ -48,6 +48,16 @@ GOOD = (
     "tests.good.remote:Remote",
     "tests.good.served:InThread",
     "tests.good.ledger:Ledger",
+    "tests.good.wary:Wary",
+    "tests.good.targeted:Targeted",
+    "tests.good.worded:Worded",
+    "tests.good.worded:Apart",
+    "tests.good.choosy:Choosy",
+    "tests.good.choosy:Personal",
+    "tests.good.choosy:Rewording",
+    "tests.good.known:Known",
+    "tests.good.behind:Behind",
+    "tests.good.derived:Derived",
 )
 
 #: Beside its own chapters each mutant meets these, in which most faults would show up by accident.

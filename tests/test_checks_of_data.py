@@ -105,8 +105,8 @@ def test_read_back_that_never_finds_anything_decides_nothing(make_run) -> None:
         data.what_was_accepted_once_is_stored_once(make_run(Journal, FindsNothing))
 
 
-def test_a_provider_that_rephrases_needs_read_back(make_run) -> None:
-    with pytest.raises(Untestable, match="needs: the setting `read_back`"):
+def test_a_provider_that_rephrases_is_judged_by_read_back_alone(make_run) -> None:
+    with pytest.raises(NotApplicable, match="it is judged by `read_back`"):
         data.what_was_accepted_once_is_stored_once(make_run(Journal, retention="derived"))
 
 

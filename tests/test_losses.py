@@ -23,7 +23,8 @@ class BringsTheLatest(Journal):
 
 class FindsWholeTextsOnly(Journal):
     def enrich_turn(self, user_message, messages):
-        return next((e["text"] for e in self._entries if user_message in e["text"]), None)
+        texts = [line for e in self._entries for line in e["text"].split("\n")]
+        return next((text for text in texts if user_message == text), None)
 
 
 class RepeatsTheQuestion(Journal):

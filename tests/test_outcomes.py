@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memproto import spec
 from memproto.testing.outcomes import (
     OPEN,
     ExitCode,
@@ -87,3 +88,45 @@ def test_a_result_survives_the_wire(outcome, text, seconds):
     hooks = {"open": [1, 0.5, 0.5]}
     result = Result("MP-X-001", outcome, text, text, duration_s=seconds, hooks=hooks)
     assert Result.from_dict(result.as_dict()) == result
+
+
+@pytest.mark.parametrize("outcome", [Outcome.UNTESTABLE, Outcome.INCONCLUSIVE])
+@pytest.mark.parametrize(
+    ("requirement", "plain", "strict"),
+    [
+        ("MP-TURN-002", Verdict.INCOMPLETE, Verdict.INCOMPLETE),
+        ("MP-RECALL-005", Verdict.CONFORMANT, Verdict.INCOMPLETE),
+        ("MP-TEXT-004", Verdict.CONFORMANT, Verdict.CONFORMANT),
+    ],
+    ids=["a MUST", "a SHOULD", "a defensive SHOULD"],
+)
+def test_an_open_rule_leaves_the_verdict_open_if_its_violation_would_change_it(
+    requirement, plain, strict, outcome
+):
+    found = [Result("MP-NAME-001", Outcome.PASS), Result(requirement, outcome)]
+    assert verdict(found) is plain
+    assert verdict(found, strict=True) is strict
+
+
+@pytest.mark.parametrize(
+    "requirement", [item.id for item in spec.requirements().values() if item.defensive]
+)
+def test_no_defensive_rule_changes_a_verdict_whatever_became_of_it(requirement):
+    held = verdict([Result("MP-NAME-001", Outcome.PASS)], strict=True)
+    for outcome in (Outcome.UNTESTABLE, Outcome.INCONCLUSIVE, Outcome.NOT_APPLICABLE):
+        assert (
+            verdict(
+                [Result("MP-NAME-001", Outcome.PASS), Result(requirement, outcome)], strict=True
+            )
+            is held
+        )
+
+
+def test_a_rule_that_did_not_run_leaves_the_verdict_open_whatever_it_is():
+    for requirement in ("MP-TURN-002", "MP-RECALL-005", "MP-TEXT-004"):
+        found = [Result("MP-NAME-001", Outcome.PASS), Result(requirement, Outcome.NOT_RUN)]
+        assert verdict(found) is Verdict.INCOMPLETE
+
+
+def test_a_run_in_which_only_recommendations_are_left_open_and_nothing_passed_proves_nothing():
+    assert verdict([Result("MP-TEXT-004", Outcome.UNTESTABLE)]) is Verdict.INCOMPLETE

@@ -17,9 +17,6 @@ _REFUSED_CHARS = 2_000_000
 
 def _needs_checkpoint(run: Run) -> None:
     needs_extension(run, "checkpoint")
-    if run.declared("retention", "verbatim") == "selective":
-        reason = "retention is selective: nothing is certain to be kept"
-        raise Untestable(f"{reason}; needs: a `config` under which it keeps everything")
 
 
 @check("MP-CHECK-001")

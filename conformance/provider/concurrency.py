@@ -50,9 +50,7 @@ def _amid_a_loop(steps: Iterator[None]) -> None:
 
 
 def _facts(run: Run) -> dict[str, Fact]:
-    """Route to a fact to store by it, for each route by which something is certain to be kept."""
-    if run.declared("retention", "verbatim") == "selective":
-        return {}
+    """Route to a fact to store by it, for each route that is served."""
     return {route: run.facts.new() for route in routes.ROUTES if run.serves(route)}
 
 
@@ -140,7 +138,7 @@ def a_recall_and_a_write_work_side_by_side(run: Run) -> None:
             with run.session() as first:
                 routes.tolerant(functools.partial(routes.plant, first, known, route))
             accepted = _written(run, route, functools.partial(_both, known.query))
-            if run.serves(route) and run.declared("retention", "verbatim") != "selective":
+            if run.serves(route):
                 _all_come_back(run, route, accepted)
 
 

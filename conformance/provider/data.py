@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.testing import mirrored, routes
-from memproto.testing.clauses import Untestable, check
+from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.repeating import BETTER_RECALL
 from memproto.testing.run import Run
@@ -47,6 +47,8 @@ def _is_counted(run: Run) -> bool:
 
 
 def _stays_one(run: Run, route: str) -> None:
+    if run.is_selective and run.manner.times > 1:
+        raise Untestable("retention is selective: what it keeps has to be told it more than once")
     fact, key = run.facts.new(), run.session_key()
     _planted(run, route, fact, key=key, closings=1)
     _is_one(run, fact, "after the session ended", operation=routes.OPERATIONS[route])
@@ -107,7 +109,7 @@ def _grows_no_more(run: Run, route: str) -> None:
     """
     if (retention := run.declared("retention", "verbatim")) != "verbatim":
         said = f"retention is {retention}: recall does not show how often a text is stored"
-        raise Untestable(said + _READ_BACK)
+        raise NotApplicable(f"{said}; it is judged by `read_back`")
     fact, key, home = run.facts.new(), run.session_key(), _place(run, f"{route}-once")
     _planted(run, route, fact, key=key, closings=1, home=home)
     usual = _times(run, fact, home)
@@ -183,6 +185,7 @@ def _times(run: Run, fact: Fact, home: Path) -> int:
             again.record(fact.query, "Let me see.")
         run.settle()
         found = routes.answer(again, fact, run.freshness.wait_s(run.freshness_s)) or ""
+        run.note(found=bool(found))
     return " ".join(found.split()).count(fact.text)
 
 
@@ -223,13 +226,17 @@ _ORDERS = (
 
 @check("MP-DATA-002", budget_s=120.0)
 def writes_take_effect_in_their_order(run: Run) -> None:
+    targets = [
+        target
+        for target in mirrored.needed_targets(run, "replace", "remove")
+        if target in mirrored.targets(run, "add")
+    ]
+    if not targets:
+        raise NotApplicable("`mirrors` names no target to which a text is added and then changed")
     owed: list[str] = []
-    for target in mirrored.needed_targets(run, "replace", "remove"):
-        for order in _ORDERS:
-            if target in mirrored.targets(run, "add") and target in mirrored.targets(
-                run, order.action
-            ):
-                owed += _in_order(run, target, order)
+    for target, order in itertools.product(targets, _ORDERS):
+        if target in mirrored.targets(run, order.action):
+            owed += _in_order(run, target, order)
     if owed:
         raise Untestable(owed[0])
 

@@ -10,6 +10,7 @@ from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.wire import show
+from memproto.testing.writing import Writing
 
 # -- delimiters of stores --------------------------------------------------------------------------
 
@@ -58,8 +59,9 @@ def a_text_stays_whole(run: Run) -> None:
             raise Untestable(f"two facts in one plain text, stored through {route}, did not return")
         for number, some in enumerate(_some_at_a_time()):
             _stay_whole(run, route, some, f"{route}-{number}")
-    if "memory" in mirrored.targets(run, "remove") and run.serves("writes"):
-        _are_removed_whole(run)
+    removed = [name for name in mirrored.targets(run, "add") if "remove" in run.mirrors[name]]
+    if removed and run.serves("writes"):
+        _are_removed_whole(run, removed[0])
 
 
 def _some_at_a_time() -> Iterator[dict[str, str]]:
@@ -116,12 +118,12 @@ def _accepted(
     return {what: item for what, item in filled.items() if routes.accepts(subject, route, item[0])}
 
 
-def _are_removed_whole(run: Run) -> None:
-    if _parts_left(run, {"": _PLAIN}, "plain"):
+def _are_removed_whole(run: Run, target: str) -> None:
+    if _parts_left(run, target, {"": _PLAIN}, "plain"):
         # Removing at all is the matter of MP-WRITE-004.
         return
     for number, some in enumerate(_some_at_a_time()):
-        for what, found in _parts_left(run, some, str(number)).items():
+        for what, found in _parts_left(run, target, some, str(number)).items():
             run.violated(
                 f"a text with {what} between two facts gone after a remove of the whole text",
                 found,
@@ -129,13 +131,14 @@ def _are_removed_whole(run: Run) -> None:
             )
 
 
-def _parts_left(run: Run, patterns: dict[str, str], name: str) -> dict[str, str]:
+def _parts_left(run: Run, target: str, patterns: dict[str, str], name: str) -> dict[str, str]:
     """Store texts, remove each by its whole text, and say what of which is there afterwards."""
     home = _place(run, f"removed-{name}")
     with run.session(home) as subject:
+        subject.writing = Writing({target: ["add"]})
         owed = _accepted(run, subject, "writes", patterns)
     with run.session(home) as subject:
-        left = {what: _removed(run, subject, text) for what, (text, _) in owed.items()}
+        left = {what: _removed(run, subject, target, text) for what, (text, _) in owed.items()}
     run.settle()
     with run.session(home) as again:
         for what, (_, facts) in owed.items():
@@ -144,10 +147,10 @@ def _parts_left(run: Run, patterns: dict[str, str], name: str) -> dict[str, str]
     return {what: said for what, said in left.items() if said}
 
 
-def _removed(run: Run, subject: Subject, text: str) -> str | None:
+def _removed(run: Run, subject: Subject, target: str, text: str) -> str | None:
     """None where the removal was accepted; what is wrong with a refusal, "" for nothing."""
     try:
-        subject.mirror("remove", "memory", "", text)
+        subject.mirror("remove", target, "", text)
     except HookRaised as failure:
         if failure.ends_process:
             raise

@@ -79,7 +79,7 @@ def _writes(run: Run, subject: Subject, fact: Fact) -> _Calls:
     """Operation to a call of each hook that stores; the end of a session is the last of them."""
     calls: _Calls = {
         "record": lambda: subject.record(fact.text, f"I will remember {fact.name}."),
-        "mirror": lambda: subject.mirror("add", "memory", fact.text),
+        "mirror": lambda: subject.write(fact.text),
     }
     found = {name: call for name, call in calls.items() if not run.lacks(name)}
     if "sessions" in run.declared("extensions", []):

@@ -118,7 +118,7 @@ def _store(run: Run, subject: Subject, text: str, route: str) -> None:
     if route == "turns":
         routes.tolerant(lambda: subject.record(text, text))
     elif route == "writes":
-        routes.tolerant(lambda: subject.mirror("add", "memory", text))
+        routes.tolerant(lambda: subject.write(text))
     else:
         call = routes.storing_call(subject.tools(), text)
         if call is not None:
@@ -132,6 +132,8 @@ def _parses_back(subject: Subject, fact: Fact) -> None:
         return
     label = name if is_label(name) else "provider"
     kept = sanitize_context(recalled).strip()
-    sections = [("before", "One."), *([(label, kept)] if kept else []), ("behind", "Two.")]
-    block = build_memory_context_block([("before", "One."), (label, recalled), ("behind", "Two.")])
+    # A provider may have any name, and no two sections have one label.
+    first, last = ("before", "behind") if label not in ("before", "behind") else ("first", "last")
+    sections = [(first, "One."), *([(label, kept)] if kept else []), (last, "Two.")]
+    block = build_memory_context_block([(first, "One."), (label, recalled), (last, "Two.")])
     assert parse_memory_context(block) == sections, block[:500]

@@ -139,6 +139,8 @@ def _after_another_question(run: Run, subject: Subject, first: Fact, second: Fac
 
 @check("MP-RECALL-005")
 def the_first_recall_brings_what_is_stored(run: Run) -> None:
+    if run.declared("recall_basis", "query") == "previous":
+        raise NotApplicable("recall_basis is previous: before a first recall there was no turn")
     route = run.needs_route("writes", "turns", "tools")
     fact = run.facts.new()
     with run.session() as subject:

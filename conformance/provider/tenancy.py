@@ -5,7 +5,7 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from memproto.testing import repeating, routes, tenants
+from memproto.testing import mirrored, repeating, routes, tenants
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
@@ -17,7 +17,6 @@ from memproto.testing.wire import show
 _GIVEN = ("user_id", "agent_identity", "agent_context")
 
 #: What a message calls the route that is tried in addition.
-_ABOUT_THE_USER = "writes to user"
 
 
 # -- one after the other ---------------------------------------------------------------------------
@@ -68,16 +67,18 @@ def _store_by_each_route(run: Run, tenant: Tenant) -> dict[str, Fact]:
 
 def _store_about_the_user(run: Run, subject: Subject) -> dict[str, Fact]:
     """The other target of mirrored writes is a store of its own in many providers."""
-    if run.binding != "native" or "add" not in run.declared("mirrors", {}).get("user", []):
+    added_to = mirrored.targets(run, "add") if run.declared("mirrors", None) else []
+    others = [target for target in added_to if target != run.writing.first[1]]
+    if run.binding != "native" or not others:
         return {}
     fact = run.facts.new()
     try:
-        subject.mirror("add", "user", fact.text)
+        subject.mirror("add", others[0], fact.text)
     except HookRaised as failure:
         if failure.is_report:
             return {}
         raise
-    return {_ABOUT_THE_USER: fact}
+    return {f"writes to {others[0]}": fact}
 
 
 def _missing(run: Run, reader: Reader, owner: Tenant, stored: dict[str, Fact]) -> str:

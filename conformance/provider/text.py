@@ -286,9 +286,10 @@ def a_context_block_is_not_stored(run: Run) -> None:
     _show_that_it_comes_back(run, within)
     said = f"{own.text}\n\n{build_memory_context_block([('other-memory', within.text)])}"
     with run.session() as subject:
-        subject.record(said, "Done.")
+        taken = _is_recorded(subject, said)
     with run.session() as again:
-        if not run.brings_back(again, own):
+        # A turn that is refused leaves nothing of the block behind either.
+        if taken and not run.brings_back(again, own):
             run.violated(
                 "the user's own words, of a turn in which a context block still stands",
                 f"{own.text!r} did not come back",
@@ -299,6 +300,19 @@ def a_context_block_is_not_stored(run: Run) -> None:
                 f"{within.text!r} stood in the block, and {within.query!r} brings "
                 f"{show(routes.recalled(again, within.query))}",
             )
+
+
+def _is_recorded(subject: Subject, said: str) -> bool:
+    """Whether a turn was accepted; a refusal is no failure."""
+    try:
+        subject.record(said, "Done.")
+    except BackendAway:
+        raise
+    except HookRaised as failure:
+        if not failure.is_report:
+            raise
+        return False
+    return True
 
 
 def _show_that_it_comes_back(run: Run, fact: Fact) -> None:

@@ -3,15 +3,9 @@
 from typing import Any
 
 from memproto import spec
+from memproto.report import verdicts
 from memproto.report.view import one_line
 from memproto.testing.outcomes import OPEN, Outcome, Verdict
-
-#: What a verdict is due to: the outcomes that make it, of which one is enough.
-_DECIDING = {
-    Verdict.CONFORMANT: frozenset({Outcome.PASS}),
-    Verdict.NON_CONFORMANT: frozenset({Outcome.FAIL}),
-    Verdict.INCOMPLETE: OPEN,
-}
 
 #: What a provider declared that says how its verdict is to be read.
 DECLARED = ("isolates", "retention")
@@ -64,11 +58,21 @@ def parts(report: dict[str, Any]) -> list[str]:
     """`core` and those extensions to which the verdict of a provider is due; none for a host."""
     if report["side"] == "host" or report["verdict"] is None:
         return []
-    deciding = _DECIDING[Verdict(report["verdict"])]
     known = spec.requirements()
     found = {
-        known[row["id"]].extension or "core"
-        for row in report["results"]
-        if row["outcome"] in deciding and row["id"] in known
+        known[row["id"]].extension or "core" for row in _deciding(report) if row["id"] in known
     }
     return [name for name in ("core", *report["extensions"]) if name in found]
+
+
+def _deciding(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows that make the verdict, of which one is enough."""
+    rows = report["results"]
+    if report["verdict"] == Verdict.CONFORMANT:
+        return [row for row in rows if row["outcome"] == Outcome.PASS]
+    if report["verdict"] == Verdict.NON_CONFORMANT:
+        return [row for row in rows if row["outcome"] == Outcome.FAIL]
+    strict = bool(report.get("strict", False))
+    # Every open row made the verdict of a report of a former kit.
+    still = [row for row in rows if row["outcome"] in OPEN]
+    return [row for row in still if verdicts.keeps_open(row, strict=strict)] or still

@@ -14,6 +14,23 @@ def verdict(rows: Iterable[dict[str, Any]], *, strict: bool) -> str | None:
     return None if found is None else str(found)
 
 
+def former(rows: Iterable[dict[str, Any]], *, strict: bool) -> str | None:
+    """
+    The verdict as kits gave it in which any open row made a run INCOMPLETE.
+
+    Their reports stand as they are: what they say is stricter and no less true.
+    """
+    found = list(rows)
+    given = verdict(found, strict=strict)
+    is_open = any(row["outcome"] in outcomes.OPEN for row in found)
+    return str(Verdict.INCOMPLETE) if given == Verdict.CONFORMANT and is_open else given
+
+
+def keeps_open(row: dict[str, Any], *, strict: bool) -> bool:
+    """Whether this row leaves the verdict open; see `outcomes.keeps_open`."""
+    return outcomes.keeps_open(Result(row["id"], Outcome(row["outcome"])), strict=strict)
+
+
 def _scored(row: dict[str, Any]) -> Result:
     """A row as the verdict counts it: a defensive rule never changes it."""
     outcome = Outcome(row["outcome"])
@@ -39,13 +56,19 @@ def counts(rows: Iterable[dict[str, Any]]) -> dict[str, int]:
     return outcomes.counts(Result(row["id"], Outcome(row["outcome"])) for row in rows)
 
 
-def exit_code(reports: list[dict[str, Any]], *, allow_incomplete: bool) -> ExitCode:
-    """The exit code of a run with these reports, by their verdicts, rows and waivers."""
-    verdicts = [_for_exit(report) for report in reports]
+def exit_code(
+    reports: list[dict[str, Any]], *, allow_incomplete: bool, as_former: bool = False
+) -> ExitCode:
+    """
+    The exit code of a run with these reports, by their verdicts, rows and waivers.
+
+    `as_former` counts every open row, as kits did that gave the verdict of `former`.
+    """
+    verdicts = [_for_exit(report, as_former=as_former) for report in reports]
     return outcomes.exit_code(verdicts, allow_incomplete=allow_incomplete)
 
 
-def _for_exit(report: dict[str, Any]) -> Verdict | None:
+def _for_exit(report: dict[str, Any], *, as_former: bool) -> Verdict | None:
     """The verdict that decides the exit code; what was waived or left out does not raise it."""
     if report["verdict"] is None:
         return None
@@ -55,6 +78,9 @@ def _for_exit(report: dict[str, Any]) -> Verdict | None:
     if verdict is not Verdict.INCOMPLETE:
         return verdict
     borne = {Outcome.WAIVED, Outcome.NOT_RUN} if report["selected"] else {Outcome.WAIVED}
-    left = {Outcome(row["outcome"]) for row in report["results"]} - borne
-    passed = Outcome.PASS in left and not left & outcomes.OPEN
+    left = [row for row in report["results"] if row["outcome"] not in borne]
+    strict = bool(report.get("strict", False))
+    counted = [row for row in left if as_former or keeps_open(row, strict=strict)]
+    is_open = any(row["outcome"] in outcomes.OPEN for row in counted)
+    passed = not is_open and any(row["outcome"] == Outcome.PASS for row in left)
     return Verdict.CONFORMANT if passed else verdict

@@ -128,9 +128,10 @@ def _of_waivers(report: dict[str, Any]) -> Iterator[str]:
 
 
 def _of_verdict(report: dict[str, Any]) -> Iterator[str]:
-    """A report of a former kit does not say whether it is of a strict run."""
+    """A former kit counted every open row, and did not say whether its run was strict."""
     choices = [report["strict"]] if "strict" in report else [False, True]
     due = [verdicts.verdict(report["results"], strict=strict) for strict in choices]
+    due += [verdicts.former(report["results"], strict=strict) for strict in choices]
     if report["verdict"] not in due:
         yield f"the verdict is {report['verdict']}, and its results make it {due[0]}"
 
@@ -143,7 +144,11 @@ def _of_exit_code(document: dict[str, Any]) -> Iterator[str]:
         return
     said = [report["allow_incomplete"] for report in reports if "allow_incomplete" in report]
     choices = [all(said)] if said else [False, True]
-    due = [int(verdicts.exit_code(reports, allow_incomplete=choice)) for choice in choices]
+    due = [
+        int(verdicts.exit_code(reports, allow_incomplete=choice, as_former=former))
+        for former in (False, True)
+        for choice in choices
+    ]
     if code not in due:
         yield f"the exit code is {code}, and its reports make it {due[0]}"
 

@@ -164,6 +164,8 @@ def _rest(counts: Counter[str]) -> str:
         ("not_scored", "not scored"),
     )
     said = [f"{counts[name]} are {words}" for name, words in told if counts[name]]
+    if undecided := sum(counts[name] for name in OPEN):
+        said.append(f"{undecided}, on which the verdict does not rest, are not decided")
     return "".join(f"; {item}" for item in said)
 
 

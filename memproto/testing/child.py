@@ -31,6 +31,7 @@ from memproto.testing import (
     integrity,
     locate,
     sandbox,
+    selecting,
     stacks,
     survey,
     template_process,
@@ -56,6 +57,12 @@ UNNAMED = "an address outside of the machine"
 
 _LOADERS = {"provider": "memproto.loading", "host": "memproto.testing.hosts"}
 
+
+#: What tells the facts of a second attempt at a check from those of the first.
+_ANEW = 0x5A5A
+
+#: Of a check's time so much may pass before it is made once more.
+_FOR_OTHERS = 0.2
 
 _decode = json.JSONDecoder().decode
 
@@ -191,7 +198,17 @@ class Child:
         run = self._run(command)
         before = _globals()
         began = perf_counter()
-        results = judge(requirement, lambda: check.function(run), run)
+        results = self._judged(check, run)
+        if self._side == "provider" and run.doubts and self._asks_otherwise(run, command):
+            run = self._anew(command, run, _ANEW)
+            results = self._judged(check, run)
+        for attempt in range(1, self._attempts(run)):
+            is_missed = results[0].outcome is Outcome.UNTESTABLE and run.unkept
+            if not is_missed or perf_counter() - began > check.budget_s * _FOR_OTHERS:
+                break
+            run.finish()
+            run = self._anew(command, run, _ANEW + 1 + attempt)
+            results = self._judged(check, run)
         if run.watch.has_refused:
             # A verdict on calls that were not made would be none.
             results = [Result(requirement.id, Outcome.UNTESTABLE, reason=UNPAID)]
@@ -207,6 +224,52 @@ class Child:
             "late": run.watch.late,
             "excused": run.watch.excused,
         }
+
+    def _judged(self, check: clauses.Check, run: Any) -> list[Result]:
+        """The results of a check, with other facts where a selective provider is told them."""
+        requirement = spec.requirement(check.requirement)
+        if self._side != "provider" or not run.is_selective or run.context.no_session:
+            return judge(requirement, lambda: check.function(run), run)
+        return judge(requirement, lambda: self._of_selective(check, run), run)
+
+    @staticmethod
+    def _of_selective(check: clauses.Check, run: Run) -> None:
+        run.tell_in(run.manner)
+        selecting.judged(check.function, run)
+
+    def _attempts(self, run: Any) -> int:
+        """How often a check is made in which a selective provider kept too little."""
+        if self._side != "provider" or not run.is_selective or "manner" not in self._shared:
+            return 1
+        return selecting.ATTEMPTS if run.manner.is_sure else selecting.UNSURE_ATTEMPTS
+
+    def _asks_otherwise(self, done: Run, command: dict[str, Any]) -> bool:
+        """
+        Whether recall has to be asked in another way than by questions; found out once.
+
+        It is asked for behind a check in which something did not come back, not within it: there
+        the backend may be made to fail, or the clock be held.
+        """
+        if "asking" in self._shared or done.is_selective or done.watch.has_refused:
+            return False
+        done.finish()
+        run = self._anew(command, done, _ANEW + 1)
+        try:
+            way = run.find_way()
+        except Exception:
+            # What a hook does there that it must not do is found by a check that calls it.
+            way = self._shared["asking"] = facts.QUESTION
+        run.finish()
+        return way != facts.QUESTION
+
+    def _anew(self, command: dict[str, Any], done: Run, mark: int) -> Run:
+        """A run for the same command with other facts, of which hook calls go on to be counted."""
+        for name in [key for key in self._shared if key.startswith("_")]:
+            # What was observed once for several checks was observed with the former facts.
+            del self._shared[name]
+        run: Run = self._run({**command, "salt": int(command["salt"]) ^ mark})
+        run.watch.calls_left = done.watch.calls_left
+        return run
 
     def _survey(self, command: dict[str, Any]) -> dict[str, Any]:
         run = self._run(command)
@@ -241,6 +304,9 @@ class Child:
         run.root = root
         run.loading = self._loading
         run.shared = self._shared
+        if context.asking:
+            self._shared.setdefault("asking", context.asking)
+        run.facts.way = self._shared.get("asking", facts.QUESTION)
         return run
 
     def _hide(self, variables: dict[str, str], config: dict[str, Any], also: list[str]) -> None:

@@ -252,6 +252,8 @@ class Children:
                 "secrets": self._secrets,
                 "capabilities": contact.capabilities,
                 "routes": contact.routes,
+                "asking": contact.asking,
+                "manner": contact.manner,
                 "logged": contact.logged,
                 "deaths": self._deaths,
                 "stuck": sorted(stuck),

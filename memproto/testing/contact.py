@@ -60,6 +60,8 @@ class Contact:
         sessionless: Whether that is because no session begins, while instances can be built.
         capabilities: What the provider declared.
         routes: Route to declared, observed or absent; a missing one is not known.
+        asking: In which of the ways of `facts.WAYS` recall is asked; "" while that is not known.
+        manner: How a selective provider is told facts, as `selecting.Manner`; {} if not known.
         logged: To be said where nothing came back: what was logged last by then, or "".
         deaths: Operation to the number of its hangs and deaths; "" stands for between two hooks,
             where one that is stuck counts for several; see `incidents.cost`.
@@ -78,6 +80,8 @@ class Contact:
     sessionless: bool = False
     capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
     routes: dict[str, str] = dataclasses.field(default_factory=dict)
+    asking: str = ""
+    manner: dict[str, Any] = dataclasses.field(default_factory=dict)
     logged: str = ""
     deaths: dict[str, int] = dataclasses.field(default_factory=dict)
     spent: int = 0

@@ -22,6 +22,8 @@ class Context:
         secrets: Variables and keys of the config that are credentials, whatever their names.
         capabilities: What the provider declared at first contact.
         routes: Route to "declared", "observed", "absent" or "unknown".
+        asking: In which of the ways of `facts.WAYS` recall is asked; "" while that is not known.
+        manner: How a selective provider is told facts, as `selecting.Manner`; {} if not known.
         logged: To be said where nothing came back: what was logged last by then, or "".
         deaths: Operation to the number of hangs and deaths so far.
         stuck: Operations whose hook hung in this run while the kit made the backend fail.
@@ -44,6 +46,8 @@ class Context:
     secrets: list[str] = dataclasses.field(default_factory=list)
     capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
     routes: dict[str, str] = dataclasses.field(default_factory=dict)
+    asking: str = ""
+    manner: dict[str, Any] = dataclasses.field(default_factory=dict)
     logged: str = ""
     deaths: dict[str, int] = dataclasses.field(default_factory=dict)
     stuck: Sequence[str] = ()

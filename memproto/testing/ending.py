@@ -130,6 +130,8 @@ class HostProcess:
 
     def __init__(self, run: Run, script: str, texts: list[str], **told: Any) -> None:
         _assert_may_run(run, script, str(told.get("route", "")))
+        if told.get("route") == "writes":
+            run.learn_writing()
         self._run = run
         self._seen: Ended | None = None
         self._pending = b""
@@ -153,6 +155,8 @@ class HostProcess:
             "texts": texts,
             "session_key": key,
             "config": config,
+            "write": run.writing.first,
+            "manner": run.told_in.as_dict(),
             "marks": marks,
             "stacks": dumps,
             **told,

@@ -23,7 +23,7 @@ from typing import Any
 
 from memproto import loading
 from memproto.errors import ProviderError
-from memproto.testing import hosttemplate, locate, stacks, watchers
+from memproto.testing import hosttemplate, locate, stacks, watchers, writing
 
 #: Between two calls of a thread that makes them until the process ends: a host has pauses too, and
 #: a queue that is filled at full speed takes longer than any end.
@@ -39,6 +39,10 @@ _GIVING_BACK = ("__exit__", "__aexit__", "release")
 FAILURE, EXIT_CODE = "the host has failed", 7
 #: The exit code of a host that was told to end.
 TERMINATED = 143
+
+
+#: A batch of turns that is written together is seldom longer.
+_BATCH = 12
 
 
 class _HostFailed(Exception):
@@ -58,6 +62,7 @@ class Host:
     def __init__(self, told: dict[str, Any]) -> None:
         self.told = told
         self.provider: Any = None
+        self.said: list[dict[str, Any]] = []
         self._pid = os.getpid()
 
     def goes_on(self) -> None:
@@ -90,10 +95,15 @@ class Host:
 
     def store(self, text: str) -> None:
         """Store a text by the route that the parent has chosen."""
+        for _ in range(self.told["manner"]["times"]):
+            self._store(text)
+        self.said += [{"role": "user", "content": text}, {"role": "assistant", "content": "Noted."}]
+
+    def _store(self, text: str) -> None:
         if self.told["route"] == "turns":
             self.provider.on_turn_complete(text, "Noted.")
         else:
-            self.provider.on_memory_write("add", "memory", text)
+            self.provider.on_memory_write(*writing.arguments(tuple(self.told["write"]), text))
 
     def store_all(self) -> None:
         """Store every text, and say so after each."""
@@ -102,7 +112,13 @@ class Host:
             self.say(f"stored {number}")
 
     def close(self) -> None:
-        """Shut down."""
+        """Shut down; a session is rounded off before where that matters."""
+        manner, said = self.told["manner"], self.said
+        if manner["goes_on"]:
+            for number in range(_BATCH):
+                self.provider.on_turn_complete(f"Is lamp {number} lit?", "It is lit.")
+        if manner["ends"] and hasattr(self.provider, "on_session_end"):
+            self.provider.on_session_end(said)
         self.say("ending")
         self.provider.shutdown()
         self.say("closed")
@@ -240,7 +256,9 @@ def _turn(host: Host) -> dict[str, Callable[[], Any]]:
     return {
         "recall": lambda: provider.enrich_turn("Where is the boat?", []),
         "record": lambda: provider.on_turn_complete("The lamps are lit.", "Good."),
-        "mirror": lambda: provider.on_memory_write("add", "memory", "The lamps are lit."),
+        "mirror": lambda: provider.on_memory_write(
+            *writing.arguments(tuple(host.told["write"]), "The lamps are lit.")
+        ),
         "compress": lambda: provider.on_compress(list(said), 1),
     }
 

@@ -40,17 +40,13 @@ def served(run: Run, extension: str) -> bool:
 
 def needs_keeping(run: Run, extension: str) -> None:
     """
-    Go on only where the extension is served, and what is stored is certain to be kept.
+    Go on only where the extension is served.
 
     Raises:
         NotApplicable: It is not served.
-        Untestable: Retention is selective.
 
     """
     needs_extension(run, extension)
-    if run.declared("retention", "verbatim") == "selective":
-        reason = "retention is selective: nothing is certain to be kept"
-        raise Untestable(f"{reason}; needs: a `config` under which it keeps everything")
 
 
 # -- turns -----------------------------------------------------------------------------------------

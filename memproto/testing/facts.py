@@ -8,8 +8,9 @@ person's or a place's name is kept, by verbatim and by deriving stores alike.
 import dataclasses
 import itertools
 import random
+import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 _FIRST = ("Ori", "Vel", "Tam", "Bre", "Kas", "Lun", "Fen", "Mar", "Sol", "Dri", "Hal", "Nev")
 _MIDDLE = ("da", "ri", "lo", "ve", "ntha", "mi", "rro", "sta", "che", "qui", "bel", "zan")
@@ -28,7 +29,64 @@ _TEMPLATES = (
         "Through which bank does the customer {about} pay?",
     ),
     ("I meet my coach {about} at the cafe {name}.", "Where do I meet my coach {about}?"),
+    # For who makes "The user's dentist is ..." of it, and keeps no other noun.
+    ("My {role} is {name}.", "Who is my {role}?"),
 )
+
+#: So many of the sentences are for everybody; the others, for who keeps none of these.
+USUAL = 5
+
+_ROLES = (
+    *("dentist", "landlord", "sister", "neighbour", "tutor", "mechanic", "cousin", "barber"),
+    *("editor", "lawyer", "uncle", "florist", "plumber", "trainer", "niece", "tailor"),
+    *("banker", "cook", "gardener", "doctor", "nephew", "carpenter", "aunt", "painter"),
+)
+
+#: So many facts are tried at a time, of who keeps some and not others.
+_SIFTED = 16
+
+
+_CAPITALISED = re.compile(r"\b[A-Z]\w+")
+
+#: No word to look for; a search that knows no such words finds them in every text.
+_COMMON = frozenset({"the", "who", "does", "where", "which", "through", "works"})
+
+#: The way of asking that a host uses, and the one that is tried first.
+QUESTION = "question"
+
+#: The way that holds the very name which is looked for, so that an echo has to be ruled out.
+BY_NAME = "name"
+
+
+def _key_words(fact: "Fact") -> str:
+    """What the question and the text have in common, in the order of the text."""
+    asked = set(re.findall(r"\w{3,}", fact.query))
+    told = re.findall(r"\w{3,}", _before_the_name(fact))
+    return " ".join(word for word in told if word in asked and word.lower() not in _COMMON)
+
+
+def _before_the_name(fact: "Fact") -> str:
+    return fact.text.partition(fact.name)[0].strip()
+
+
+def _noun(fact: "Fact") -> str:
+    """The proper noun that the question is about."""
+    return " ".join(_CAPITALISED.findall(_before_the_name(fact), 1))
+
+
+#: How recall may be asked for a fact. A recall that compares words, or parts of a text, finds
+#: nothing for a whole question, and the fact for one of the others. But for the last of them, none
+#: holds the name that is looked for.
+WAYS: dict[str, Callable[["Fact"], str]] = {
+    QUESTION: lambda fact: fact.query,
+    "key words": _key_words,
+    "proper noun": _noun,
+    "one word": lambda fact: _noun(fact).partition(" ")[0],
+    "beginning": _before_the_name,
+    "small letters": lambda fact: _noun(fact).lower(),
+    "part of the name": lambda fact: fact.name.partition(" ")[0],
+    BY_NAME: lambda fact: fact.name,
+}
 
 
 #: Who is told in which text a fact was looked for, and whether it is there.
@@ -52,7 +110,7 @@ class Fact:
 
     Attributes:
         text: The sentence that is stored.
-        query: A question that it answers.
+        query: What recall is asked for it: a question that it answers, or another of `WAYS`.
         name: The proper noun that occurs in no other fact of the run, nor in the question.
 
     """
@@ -75,6 +133,10 @@ class Fact:
     def _is_in(self, text: str) -> bool:
         return all(word in text for word in _folded(self.name).split())
 
+    def asked(self, way: str) -> "Fact":
+        """The same fact, of which the query is a question now, asked for in another way."""
+        return dataclasses.replace(self, query=WAYS[way](self) or self.query)
+
     def accented(self) -> "Fact":
         """The same fact about a name with letters beyond ASCII."""
         name = self.name.translate(_ACCENTS)
@@ -82,12 +144,23 @@ class Fact:
 
 
 class Facts:
-    """A source of facts; the same seed gives the same facts, no two of them share a name."""
+    """
+    A source of facts; the same seed gives the same facts, no two of them share a name.
+
+    Attributes:
+        way: Of `WAYS`: how recall is asked for them.
+        sift: Gives those of some facts that a provider keeps, where it keeps some and not others.
+
+    """
 
     def __init__(self, seed: int) -> None:
+        self.way = QUESTION
         self._random = random.Random(seed)
         self._used: set[str] = set()
-        self._turn = itertools.cycle(_TEMPLATES)
+        self._turn = itertools.cycle(range(USUAL))
+        self._roles = itertools.cycle(_ROLES)
+        self.sift: Callable[[list[Fact]], list[Fact]] | None = None
+        self._kept: list[Fact] = []
 
     def name(self) -> str:
         """A new proper noun: two words, pronounceable, never a part of another one."""
@@ -100,19 +173,31 @@ class Facts:
                 self._used.update(words)
                 return " ".join(words)
 
+    def use(self, templates: Iterable[int]) -> None:
+        """Make facts of these sentences from now on."""
+        self._turn = itertools.cycle(templates)
+
+    def of(self, template: int) -> Fact:
+        """A new fact in the sentence with that number."""
+        return self._told(*_TEMPLATES[template])
+
     def new(self) -> Fact:
         """A new fact."""
-        return self._told(*next(self._turn))
+        if not self._kept and self.sift is not None:
+            self._kept = self.sift([self.of(next(self._turn)) for _ in range(_SIFTED)])
+        return self._kept.pop(0) if self._kept else self.of(next(self._turn))
 
     def like(self, fact: Fact) -> Fact:
         """A new fact in the same words but for the names: a ranking finds it as well as that."""
-        alike = (row for row in _TEMPLATES if fact.query.startswith(row[1].split("{about}")[0]))
+        alike = (row for row in _TEMPLATES if fact.text.startswith(row[0].split("{")[0]))
         return self._told(*next(alike))
 
     def _told(self, text: str, query: str) -> Fact:
         # Shorter than a name: recall that shows the first hundred characters shows the whole fact.
         about, name = self._words((_FIRST, _MIDDLE, _LAST)), self.name()
-        return Fact(text.format(about=about, name=name), query.format(about=about), name)
+        told = {"about": about, "name": name, "role": next(self._roles) if "{role}" in text else ""}
+        fact = Fact(text.format(**told), query.format(**told), name)
+        return fact if self.way == QUESTION else fact.asked(self.way)
 
     def several(self, count: int) -> list[Fact]:
         """`count` new facts."""

@@ -172,6 +172,8 @@ class Judge:
     def _has_found(self, answer: Answer) -> bool:
         if (found := answer.data.get("survey")) is not None:
             self.contact.capabilities, self.contact.routes = found["capabilities"], found["routes"]
+            self.contact.asking = found.get("asking", "")
+            self.contact.manner = found.get("manner", {})
             self.contact.logged = found.get("logged", "")
         return found is not None
 

@@ -25,6 +25,13 @@ def lost(run: Run, facts: list[Fact], home: Path | None = None) -> list[Fact]:
 
 def is_stored(run: Run, fact: Fact, home: Path | None = None) -> bool:
     """Whether a new instance on the same home brings the fact back; see `is_shown`."""
+    if not _comes_back(run, fact, home):
+        return False
+    # What came back once is asked for again, where not everything has to be kept.
+    return not run.is_selective or _comes_back(run, fact, home)
+
+
+def _comes_back(run: Run, fact: Fact, home: Path | None) -> bool:
     with run.session(home) as again:
         if run.brings_back(again, fact):
             return True

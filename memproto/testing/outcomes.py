@@ -45,7 +45,7 @@ class ExitCode(enum.IntEnum):
 #: In place of the path of a replay script.
 NO_SCRIPT = "-"
 
-#: Outcomes that leave the question open: with one of them no run is CONFORMANT.
+#: Outcomes that leave the question open; whether they leave the verdict open says `keeps_open`.
 OPEN = frozenset({Outcome.UNTESTABLE, Outcome.INCONCLUSIVE, Outcome.NOT_RUN, Outcome.WAIVED})
 
 #: When one requirement is reported twice, the outcome further left stands.
@@ -141,20 +141,36 @@ def counts(results: Iterable[Result]) -> dict[str, int]:
     return {str(outcome): found[outcome] for outcome in Outcome}
 
 
+def keeps_open(result: Result, *, strict: bool = False) -> bool:
+    """
+    Whether the result leaves the verdict open.
+
+    An open result counts if the worst answer would change the verdict. A SHOULD that does not hold
+    changes that of a strict run only, and one that is defensive changes none. What did not run
+    always counts, since the denominator is closed, and so does what failed and is waived.
+    """
+    if result.outcome not in OPEN:
+        return False
+    requirement = spec.requirements().get(result.id)
+    if requirement is None or result.outcome in (Outcome.NOT_RUN, Outcome.WAIVED):
+        return True
+    return requirement.is_demanded or (strict and not requirement.defensive)
+
+
 def verdict(results: Iterable[Result], *, strict: bool = False) -> Verdict | None:
     """
     The verdict over all results of a target; None when the kit itself failed.
 
     An empty run, or one in which nothing passed, proves nothing and is INCOMPLETE.
     """
-    seen = {result.outcome for result in results}
+    found = list(results)
+    seen = {result.outcome for result in found}
     if Outcome.KIT_ERROR in seen:
         return None
     if Outcome.FAIL in seen or (strict and Outcome.WARN in seen):
         return Verdict.NON_CONFORMANT
-    if seen & OPEN or Outcome.PASS not in seen:
-        return Verdict.INCOMPLETE
-    return Verdict.CONFORMANT
+    is_open = any(keeps_open(result, strict=strict) for result in found)
+    return Verdict.INCOMPLETE if is_open or Outcome.PASS not in seen else Verdict.CONFORMANT
 
 
 def exit_code(

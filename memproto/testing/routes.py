@@ -6,7 +6,7 @@ Used by the survey at first contact, which finds out what works, and by the chec
 
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import monotonic, sleep
 from typing import Any
 
@@ -24,9 +24,6 @@ ROUTES = tuple(OPERATIONS)
 #: How long a background recall is waited for, where the provider prepares recall in advance.
 PREWARM_S = 2.0
 
-#: A batch of turns that is written together is seldom longer.
-_BATCH = 12
-
 #: How long the first contact waits for a worker that stores in the background.
 _SETTLE_S = 0.5
 
@@ -36,7 +33,7 @@ def plant(subject: Subject, fact: Fact, route: str) -> None:
     if route == "turns":
         subject.record(fact.text, reply_to(fact))
     elif route == "writes":
-        subject.mirror("add", "memory", fact.text)
+        subject.write(fact.text)
     else:
         plant_by_tool(subject, fact)
 
@@ -67,7 +64,7 @@ def _stores_text(subject: Subject, route: str, text: str, reply: str) -> bool:
     if route == "turns":
         subject.record(text, reply)
     else:
-        subject.mirror("add", "memory", text)
+        subject.write(text)
     return True
 
 
@@ -76,7 +73,7 @@ def core_calls(subject: Subject, text: str, query: str) -> dict[str, Callable[[]
     said = [{"role": "user", "content": text}, {"role": "assistant", "content": text}]
     return {
         "recall": lambda: subject.recall(query),
-        "mirror": lambda: subject.mirror("add", "memory", text),
+        "mirror": lambda: subject.write(text),
         "record": lambda: subject.record(text, text),
         "compress": lambda: subject.compress(said),
     }
@@ -199,6 +196,23 @@ def answer(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> str | None
     return str(found) if fact.is_in(found) else None
 
 
+def bringing(subject: Subject, facts: Iterable[Fact]) -> list[Fact]:
+    """
+    Those of the facts that recall brings for their queries; all are waited for together.
+
+    What is stored is fresh by now; what has to be prepared in advance is prepared for each.
+    """
+    asked = list(facts)
+    end = monotonic() + (PREWARM_S if subject.has("prewarm") else 0.0)
+    while True:
+        found = [fact for fact in asked if fact.is_in(recalled(subject, fact.query))]
+        if found or monotonic() >= end:
+            return found
+        for fact in asked:
+            subject.prewarm(fact.query)
+        sleep(subject.poll_s)
+
+
 def recalled(subject: Subject, query: str) -> Any:
     """
     What recall gives for a plain question.
@@ -268,8 +282,7 @@ def _seen_again(
 
 def talk_on(subject: Subject) -> None:
     """Record as many turns as fill a batch, with nothing in them to remember."""
-    for number in range(1, _BATCH + 1):
-        subject.record(f"Is lamp {number} on the quay lit?", f"Lamp {number} is lit.")
+    subject.talk_on()
 
 
 def _settle(subject: Subject, fact: Fact) -> None:

@@ -1,7 +1,9 @@
 """What a provider-side check works with: new instances, unique sessions, facts to plant, routes."""
 
 import contextlib
+import dataclasses
 import itertools
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -11,13 +13,15 @@ from memproto.operations import CORE_HOOKS, OPERATIONS, Binding, hook_name
 from memproto.testing import incidents, locate, noise, patience, routes
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import EXAMPLES, Context
-from memproto.testing.facts import Fact, Facts
+from memproto.testing.facts import BY_NAME, QUESTION, WAYS, Fact, Facts
 from memproto.testing.freshness import Freshness
 from memproto.testing.load_step import LoadStep
 from memproto.testing.sandbox import naming_home
-from memproto.testing.subject import HookRaised, Subject, Watch
+from memproto.testing.selecting import MANNERS, PLAIN, Manner, improving, unheard
+from memproto.testing.subject import HookRaised, HookUnpaid, Subject, Watch
 from memproto.testing.watchers import AuditLog
 from memproto.testing.wire import show
+from memproto.testing.writing import ADD_ONLY, Way, Writing
 from memproto.types import SPEC_VERSION
 
 #: Every hook of an extension is driven somewhere, but the prompt only in its own chapter: what
@@ -51,6 +55,9 @@ class Run:
         shared: What checks of this process leave for those that come after them.
         tag: What the ids of this check's user, profile and sessions hold.
         numbers: What tells its sessions apart, where the provider does not keep them apart.
+        asked: For each route that was tried, in which ways recall brought the fact.
+        unkept: How many texts the check missed that never came back, of a selective provider.
+        doubts: Whether something did not come back, and none ever did for a question.
         observed: What a provider that cannot declare was seen to do, in the words of a declaration.
 
     """
@@ -77,6 +84,10 @@ class Run:
         self.loading: dict[str, Any] = {}
         self.shared: dict[str, Any] = {}
         self.observed: dict[str, Any] = {}
+        self.asked: dict[str, list[str]] = {}
+        self.unkept = 0
+        self._told_in = PLAIN
+        self.doubts = False
         self._routes = dict(context.routes)
         self.build = factory
         self._latest: Any = None
@@ -88,7 +99,9 @@ class Run:
 
     def provider(self) -> Subject:
         """A new instance from the same factory, not initialized."""
-        return Subject(self.watch_load(), self.binding, self.watch)
+        subject = Subject(self.watch_load(), self.binding, self.watch)
+        subject.writing, subject.manner = self.writing, self._told_in
+        return subject
 
     def watch_load(self) -> Any:
         """Build an instance under the load budget, without connections and programs."""
@@ -192,8 +205,32 @@ class Run:
         """What the provider declared under `key`, or the specification's default."""
         return {**self.context.capabilities, **self.observed}.get(key, default)
 
+    @property
+    def mirrors(self) -> dict[str, list[str]]:
+        """Target to the actions that take effect, as declared or observed."""
+        declared: dict[str, list[str]] = self.declared("mirrors", ADD_ONLY)
+        return declared
+
+    @property
+    def writing(self) -> Writing:
+        """How a text is mirrored so that it is stored; what is learned of it serves all checks."""
+        mirrors = self.mirrors
+        found: Writing = self.shared.setdefault(f"writing by {mirrors}", Writing(mirrors))
+        return found
+
+    def learn_writing(self) -> None:
+        """Find out which way of writing is not refused, for a process that does not try them."""
+        if len(self.writing.to_try()) > 1:
+            home = self.place("writing") if self.binding == "native" else self.home
+            with self.session(home) as subject, contextlib.suppress(HookRaised):
+                subject.write(self.facts.new().text)
+
     def serves(self, route: str) -> bool:
         """Whether the provider stores by `route`, as declared or as observed at first contact."""
+        if route == "writes" and self.writing.is_by_replace:
+            return self._replace_brings()
+        if route == "writes" and not self.writing.stores:
+            return False
         if route not in self._routes:
             # First contact ended before it was known, as where a race ends the process at times.
             self._routes[route] = self.find_out(route)
@@ -203,20 +240,105 @@ class Run:
         """
         Try whether what is stored by `route` comes back: "observed", else "absent".
 
-        A provider that cannot declare may keep each session to itself: that is seen here too.
+        A provider that cannot declare may keep each session to itself, or take one of the targets
+        of a write only: that is seen here too.
         """
+        if route != "writes" or self.writing.took:
+            return "observed" if self._comes_back(route, self.writing) else "absent"
+        taken = self._ways_taken() if self.writing.stores else []
+        if taken:
+            self.writing.prefer(taken[0])
+        if self.binding == "hermes" and taken and self.declared("mirrors", None) is None:
+            self.observed["mirrors"] = {target: [action] for action, target in taken}
+        return "observed" if taken else "absent"
+
+    def _ways_taken(self) -> list[Way]:
+        """The ways of writing that bring a text back; one is enough of who can declare."""
+        taken: list[Way] = []
+        for way in self.writing.to_try():
+            if self._comes_back("writes", Writing({way[1]: [way[0]]})):
+                taken.append(way)
+                if self.binding == "native":
+                    break
+        return taken
+
+    def _comes_back(self, route: str, writing: Writing, *, thorough: bool = False) -> bool:
         native = self.binding == "native"
         home = self.place(f"survey-{route}") if native else self.home
         tag = f"session-{self.tag}-{next(self.numbers)}"
 
-        def opened(which: str) -> contextlib.AbstractContextManager[Subject]:
-            return self.session(home, session="" if native else f"{tag}-{which}")
+        @contextlib.contextmanager
+        def opened(which: str) -> Iterator[Subject]:
+            with self.session(home, session="" if native else f"{tag}-{which}") as subject:
+                subject.writing = writing
+                yield subject
 
         later = ("second",) if native else ("second", "first")
-        back_in = routes.survey(opened, self.facts.new(), route, later, self.brings_back)
+        asked = self.asked.setdefault(f"{route} by {writing.first}", [])
+
+        def is_back(subject: Subject, fact: Fact) -> bool:
+            asked[:] = self._ways_back(subject, fact, thorough=thorough)
+            return bool(asked)
+
+        with unheard():
+            back_in = routes.survey(opened, self.facts.new(), route, later, is_back)
         if back_in == "first":
             self.observed["isolates"] = ["session"]
-        return "observed" if back_in else "absent"
+        return bool(back_in)
+
+    def _ways_back(self, subject: Subject, fact: Fact, *, thorough: bool) -> list[str]:
+        """
+        In which ways recall brings a fact, of which the query is a question.
+
+        One that does for the question is asked in no other way, unless that is to be `thorough`.
+        """
+        found = [QUESTION] if self._brings(subject, fact) else []
+        if found and not thorough:
+            return found
+        others = {way: fact.asked(way) for way in WAYS if way != QUESTION}
+        back = routes.bringing(subject, others.values())
+        if not back and self.declared("recall_basis", "query") == "previous":
+            back = [asked for asked in others.values() if self._next_turn_brings(subject, asked)]
+        found += [way for way, asked in others.items() if asked in back]
+        if BY_NAME in found:
+            never = self.facts.new()
+            if never.is_in(routes.recalled(subject, never.name)):
+                # It repeats what it is asked.
+                found.remove(BY_NAME)
+        return found
+
+    def find_way(self) -> str:
+        """
+        The way in which recall brings what was stored by each of the routes that are served.
+
+        It is the question where that brings something by all of them, or nothing does by any. Else
+        it is one that does for all, or for the first route.
+        """
+        if "asking" not in self.shared:
+            self.facts.way = QUESTION
+            if not self.asked:
+                for route in filter(self.serves, routes.ROUTES):
+                    self._comes_back(route, self.writing)
+            self.shared["asking"] = self._common_way()
+        way: str = self.shared["asking"]
+        self.facts.way = way
+        return way
+
+    def _common_way(self) -> str:
+        asked = {key: ways for key, ways in self.asked.items() if ways}
+        if all(QUESTION in ways for ways in asked.values()):
+            return QUESTION
+        for key in [key for key, ways in asked.items() if ways == [QUESTION]]:
+            self._comes_back(key.partition(" ")[0], self.writing, thorough=True)
+        known = [ways for ways in self.asked.values() if ways]
+        common = [way for way in WAYS if all(way in ways for ways in known)]
+        return (common or known[0])[0]
+
+    def _replace_brings(self) -> bool:
+        """Whether a replace that fits no entry brings a text, where nothing else is mirrored."""
+        if "replace brings" not in self.shared:
+            self.shared["replace brings"] = self._comes_back("writes", self.writing)
+        return bool(self.shared["replace brings"])
 
     def answers_questions(self) -> bool:
         """Whether something that is stored by a route that is served came back for a question."""
@@ -237,21 +359,129 @@ class Run:
 
         """
         served = [route for route in any_of if self.serves(route)]
-        if served and self.declared("retention", "verbatim") == "selective":
-            reason = "retention is selective: nothing is certain to be kept"
-            raise Untestable(f"{reason}; needs: a `config` under which it keeps everything")
+        if served and self.is_selective:
+            served = [route for route in served if route in self.manner.routes] or served
+            if served[0] not in self.manner.routes:
+                tried = f"no fact that was told by {' or '.join(served)} came back in any manner"
+                needs = "needs: a `config` under which it keeps everything"
+                raise Untestable(f"retention is selective, and {tried}; {needs}")
         if served:
             # A hook that hung too often is not called any more; another route may still do.
             return next((route for route in served if not self._withdrawn(route)), served[0])
         if all(self.lacks(_ROUTE_OPERATIONS[route]) for route in any_of):
             raise NotApplicable(f"the provider has no {' or '.join(self._hooks(any_of))}")
         wanted = " or ".join(any_of)
+        if "writes" in any_of and "writes" in self.declared("stores", ["writes"]):
+            self._needs_way_in()
         if "stores" in self.context.capabilities:
             raise NotApplicable(f"the provider does not declare that it stores {wanted}")
         reason = f"nothing stored through {wanted} came back at first contact{self.context.logged}"
         key = "`declares.stores`" if self.binding == "hermes" else "`stores` in capabilities()"
         needs = "`service` or `env` where its backend is missing, `settle` where it is fresh later"
         raise Untestable(f"{reason}; needs: {needs}, or {key}")
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether the provider keeps what it finds worth keeping, as declared."""
+        return bool(self.declared("retention", "verbatim") == "selective")
+
+    @property
+    def manner(self) -> Manner:
+        """How a selective provider is told facts so that it keeps them; found out once."""
+        if "manner" not in self.shared:
+            known = self.context.manner
+            self.shared["manner"] = Manner.from_dict(known) if known else self._find_manner()
+        manner: Manner = self.shared["manner"]
+        return manner
+
+    @property
+    def told_in(self) -> Manner:
+        """How facts are told at present."""
+        return self._told_in
+
+    def tell_in(self, manner: Manner) -> None:
+        """Make and tell facts in that manner from now on."""
+        self._told_in = manner
+        self.facts.use(manner.templates)
+        if not manner.is_sure and manner.routes and self.binding == "native":
+            self.facts.sift = self._sifted
+
+    def _find_manner(self) -> Manner:
+        found = improving(map(self._tried, MANNERS))
+        self._told_in = PLAIN
+        if self.asked:
+            self.shared["asking"] = self.facts.way = self._first_way()
+        return found
+
+    def _first_way(self) -> str:
+        return next((way for way in WAYS for ways in self.asked.values() if way in ways), QUESTION)
+
+    def _tried(self, manner: Manner) -> tuple[Manner, float]:
+        """The manner with what came back in it, and how much of what was told twice at a time."""
+        self._told_in = manner
+        back = {
+            (route, number): bool(self._kept(route, [self.facts.of(number)]))
+            for route in routes.ROUTES
+            if self._may_store(route)
+            for number in manner.templates
+        }
+        by = tuple(dict.fromkeys(route for (route, _), found in back.items() if found))
+        templates = tuple(sorted({number for (_, number), found in back.items() if found}))
+        if not by:
+            return manner, 0.0
+        told = [self.facts.of(number) for number in (*templates, *templates)]
+        kept = [fact for route in by for fact in self._kept(route, told[:4])]
+        share = len(kept) / (len(told[:4]) * len(by))
+        found = dataclasses.replace(manner, templates=templates, routes=by, is_sure=share == 1.0)
+        return found, share
+
+    def _may_store(self, route: str) -> bool:
+        stores = self.declared("stores", routes.ROUTES)
+        writes = route != "writes" or self.writing.stores
+        return route in stores and writes and not self.lacks(_ROUTE_OPERATIONS[route])
+
+    def _kept(self, route: str, told: list[Fact], home: str = "survey") -> list[Fact]:
+        """Those of the facts that come back when they are told in one session."""
+        place = (
+            self.place(f"{home}-{next(self.numbers)}") if self.binding == "native" else self.home
+        )
+        try:
+            with self.session(place) as subject:
+                if route == "tools" and not subject.has("tools"):
+                    return []
+                for fact in told:
+                    routes.plant(subject, fact, route)
+            with self.session(place) as again:
+                return [fact for fact in told if self._is_back(again, fact, route)]
+        except HookUnpaid:
+            raise
+        except (HookRaised, Untestable, Violation):
+            return []
+
+    def _is_back(self, subject: Subject, fact: Fact, route: str) -> bool:
+        ways = self._ways_back(subject, fact, thorough=False)
+        known = self.asked.setdefault(route, [])
+        known += [way for way in ways if way not in known]
+        return bool(ways)
+
+    def _sifted(self, told: list[Fact]) -> list[Fact]:
+        """Those of the facts that it keeps, as one that goes by their texts does each time."""
+        self.facts.sift = None
+        try:
+            with unheard():
+                return self._kept(self.manner.routes[0], told, "sieve")
+        finally:
+            self.facts.sift = self._sifted
+            # What is looked for in files is not to be found there.
+            for place in self.home.parent.glob(f"{self.home.name}-sieve-*"):
+                shutil.rmtree(place, ignore_errors=True)
+
+    def _needs_way_in(self) -> None:
+        """Go on only where `mirrors` names an action by which a text comes in."""
+        if not self.writing.stores:
+            raise NotApplicable("`mirrors` names no action by which a text comes in")
+        if self.writing.is_by_replace:
+            raise NotApplicable("`mirrors` names replace alone, which brings no new text in")
 
     def _withdrawn(self, route: str) -> bool:
         return self.watch.deaths.get(_ROUTE_OPERATIONS[route], 0) >= incidents.MOST_DEATHS
@@ -297,6 +527,17 @@ class Run:
 
     def brings_back(self, subject: Subject, fact: Fact) -> bool:
         """Whether recall brings the fact, settled, or as fresh as the provider declares."""
+        found = self._brings(subject, fact)
+        self.note(found=found)
+        return found
+
+    def note(self, *, found: bool) -> None:
+        """Note whether recall brought a fact, for who has to know whether it ever does."""
+        if found:
+            self.shared["question brings"] = True
+        self.doubts |= "question brings" not in self.shared
+
+    def _brings(self, subject: Subject, fact: Fact) -> bool:
         self.settle()
         if routes.brings_back(subject, fact, self.freshness_s):
             return True

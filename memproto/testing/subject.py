@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from time import monotonic, perf_counter
 from typing import Any, NoReturn
 
-from memproto.errors import ProviderError
+from memproto.errors import ProviderError, Rejected, WriteRefused
 from memproto.operations import Binding, hook_name
-from memproto.testing import incidents, noise, spread
+from memproto.testing import incidents, noise, spread, writing
 from memproto.testing.away import MAY_NEED_A_BACKEND, is_unreachable
 from memproto.testing.calls import Calls, Said
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.extended import ExtensionHooks
 from memproto.testing.sandbox import naming_home
+from memproto.testing.selecting import PLAIN
 from memproto.testing.turning import TurnCount, Turning
 from memproto.testing.wire import Wire, honest, show
 
@@ -29,6 +30,9 @@ _METERED = MAY_NEED_A_BACKEND
 
 #: A recall that is so many times as long as was asked for is met as such, in every check.
 _TIMES = 16
+
+#: A batch of turns that is written together is seldom longer.
+_BATCH = 12
 
 #: What a host asks for that names no limit.
 _RECALL_CHARS = 1_000_000
@@ -212,6 +216,9 @@ class Subject(ExtensionHooks):
         variable: What HERMES_HOME names while a hook runs, or "" for what it names anyway.
         number: Its own among the instances whose calls are told, or 0.
         turning: Where its session is between two turns.
+        writing: How a text is mirrored so that it is stored.
+        manner: How facts are told, where it matters.
+        said: The messages of the turns that were recorded, for a session that is ended with them.
 
     """
 
@@ -224,6 +231,9 @@ class Subject(ExtensionHooks):
         self._watch = watch
         self._has_stored = False
         self.turning = Turning()
+        self.writing = writing.Writing(writing.ADD_ONLY)
+        self.manner = PLAIN
+        self.said: list[dict[str, Any]] = []
 
     def hook(self, operation: str) -> str:
         """The hook's name in the author's binding."""
@@ -276,6 +286,9 @@ class Subject(ExtensionHooks):
 
     def _use(self, operation: str, *arguments: Any, **keywords: Any) -> Any:
         """Look the hook up and call it: a lookup may hang or raise as a call may."""
+        if operation in ("end", "switch"):
+            # Who ends a session himself, or goes on in another one, has nothing left to end.
+            self.said = []
         name = hook_name(operation, "native")
         hooks, said = self.provider, (name, list(arguments), keywords)
         return self.call(operation, lambda: getattr(hooks, name)(*arguments, **keywords), said)
@@ -324,7 +337,18 @@ class Subject(ExtensionHooks):
         """Record one finished turn, after it began."""
         self.begin(user)
         self.turning.ends()
-        self._use("record", user, assistant)
+        for _ in range(self.manner.times):
+            self._use("record", user, assistant)
+        if self.manner is not PLAIN:
+            self.said += [
+                {"role": "user", "content": user},
+                {"role": "assistant", "content": assistant},
+            ]
+
+    def talk_on(self) -> None:
+        """Record as many turns as fill a batch, with nothing in them to remember."""
+        for number in range(1, _BATCH + 1):
+            self.record(f"Is lamp {number} on the quay lit?", f"Lamp {number} is lit.")
 
     def begin(self, user: str) -> None:
         """Say that a turn begins where the provider is told so; `record` does it by itself."""
@@ -338,12 +362,40 @@ class Subject(ExtensionHooks):
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
         """Mirror one write of the memory tool."""
-        self._use("mirror", action, target, content, old_text)
+        for _ in range(self.manner.times if action == "add" else 1):
+            self._use("mirror", action, target, content, old_text)
+
+    def write(self, text: str) -> None:
+        """
+        Mirror a write by which the text is stored, as far as one is.
+
+        As long as no write was accepted, a policy of the store may be against one target only.
+        """
+        ways = self.writing.to_try()
+        for way in ways:
+            try:
+                self.mirror(*writing.arguments(way, text))
+            except HookRaised as failure:
+                if way == ways[-1] or not isinstance(failure.error, Rejected | WriteRefused):
+                    raise
+            else:
+                self.writing.prefer(way)
+                return
 
     def compress(self, messages: list[dict[str, Any]], count: int = 1) -> None:
         """Offer messages that are about to be discarded."""
         self._use("compress", messages, count)
 
     def close(self) -> None:
-        """Shut the provider down."""
+        """Shut the provider down; a session is rounded off before where that matters."""
+        if self.said:
+            with contextlib.suppress(HookRaised, HookWithdrawn):
+                self._round_off()
         self._use("close")
+
+    def _round_off(self) -> None:
+        if self.manner.goes_on:
+            self.talk_on()
+        said, self.said = self.said, []
+        if self.manner.ends and self.has("end"):
+            self._use("end", said)

@@ -46,15 +46,37 @@ def survey(run: Run) -> dict[str, Any]:
         both = [*shown.get("extensions", []), *told["extensions"]]
         capabilities["extensions"] = list(dict.fromkeys(both))
     run.observed.update(capabilities)
+    if capabilities.get("retention") == "selective":
+        return _of_selective(run, capabilities)
     if "stores" in capabilities:
         stores = capabilities["stores"]
         found = {route: "declared" if route in stores else "absent" for route in routes.ROUTES}
+        if run.binding == "hermes" and "writes" in stores and "mirrors" not in capabilities:
+            # Which targets it takes is said nowhere.
+            run.find_out("writes")
         return {"capabilities": {**capabilities, **run.observed}, "routes": found}
     heard = Records()
     with heard.as_last_resort():
         found = {route: run.find_out(route) for route in routes.ROUTES}
+        asking = run.find_way() if "observed" in found.values() else ""
     declared = {**capabilities, **run.observed}
-    return {"capabilities": declared, "routes": found, "logged": _logged(heard)}
+    told = {"asking": asking, "logged": _logged(heard)}
+    return {"capabilities": declared, "routes": found, **told}
+
+
+def _of_selective(run: Run, capabilities: dict[str, Any]) -> dict[str, Any]:
+    """The same for a provider that keeps what it likes: it is told facts in several manners."""
+    heard = Records()
+    with heard.as_last_resort():
+        manner = run.manner
+        if run.binding == "hermes" and "writes" in manner.routes:
+            run.find_out("writes")
+    stores = capabilities.get("stores")
+    known, word = (manner.routes, "observed") if stores is None else (stores, "declared")
+    found = {route: word if route in known else "absent" for route in routes.ROUTES}
+    told = {"asking": run.shared.get("asking", ""), "manner": manner.as_dict()}
+    declared = {**capabilities, **run.observed}
+    return {"capabilities": declared, "routes": found, "logged": _logged(heard), **told}
 
 
 def _logged(heard: Records) -> str:

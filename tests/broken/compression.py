@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.broken.marks import mutant
+from tests.good.choosy import Choosy
 from tests.good.journal import Journal
 
 
@@ -34,4 +35,12 @@ class TheSecondCompressionKeepsAnOutline(Journal):
         with self._lock:
             if compression_count > 1:
                 self._entries = self._entries[:-1]
+            self._save()
+
+
+@mutant(kills="MP-COMP-003", says="did not come back after a compression", report="A5")
+class CompressionForgetsWhatWasChosen(Choosy):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        with self._lock:
+            self._entries = []
             self._save()

@@ -7,6 +7,7 @@ from memproto.errors import Misconfigured
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
+from tests.good.known import Known
 
 _KNOWN = {
     *("home", "host_home", "protocol", "deadlines", "limits", "platform", "agent_context"),
@@ -34,6 +35,14 @@ class StartRefusesUnknownKeys(Journal):
 class StartWritesIntoTheConfiguration(Journal):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
         config["home"] = Path(config["home"]) / "journal"
+        super().initialize(session_key, config)
+
+
+@mutant(kills="MP-INIT-003", says="platform", report="J5")
+class TakesWhatItReadsBeforeItRefuses(Known):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        if not config.get("user_id"):
+            config.pop("platform")
         super().initialize(session_key, config)
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.broken.marks import mutant
+from tests.good.choosy import Choosy
 from tests.good.journal import Journal
 from tests.good.tenants import Tenants, digest
+from tests.good.worded import Apart
 
 
 @mutant(kills="MP-TENANT-001", says="enrich_turn gives", report="E4")
@@ -124,5 +126,25 @@ class NobodySeesEverybody(Tenants):
         with self._lock:
             self._entries = []
             for file in self._home.glob(f"{users}/{self._session}/journal.jsonl"):
+                self._entries += map(json.loads, file.read_text("ascii").splitlines())
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-TENANT-001", says="enrich_turn gives", report="E4")
+class SearchesTheWordsOfEveryUser(Apart):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        with self._lock:
+            self._entries = []
+            for file in self._home.glob(f"*/{self._session}/journal.jsonl"):
+                self._entries += map(json.loads, file.read_text("ascii").splitlines())
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-TENANT-001", says="enrich_turn gives", report="E4")
+class ChoosesForEveryUser(Choosy):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        with self._lock:
+            self._entries = []
+            for file in self._home.glob(f"*/{self._session}/journal.jsonl"):
                 self._entries += map(json.loads, file.read_text("ascii").splitlines())
         return super().enrich_turn(user_message, messages)

@@ -7,6 +7,7 @@ from typing import Any
 from memproto import fence
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
+from tests.good.wary import Wary
 
 
 @mutant(kills="MP-TEXT-001", says="for a message of parts", report="J1")
@@ -75,6 +76,17 @@ class StoresTheBlock(Journal):
     @staticmethod
     def _own_words(user_message: str) -> str:
         return user_message
+
+
+@mutant(kills="MP-TEXT-004", says="stood in the block", report="F2")
+class RefusesTheBlockAndStoresIt(Wary):
+    @staticmethod
+    def _own_words(user_message: str) -> str:
+        return user_message
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        Journal.on_turn_complete(self, user_message, assistant_response)
+        super().on_turn_complete(user_message, assistant_response)
 
 
 @mutant(kills="MP-TEXT-004", says="the user's own words", report="F2")

@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
+from tests.good.worded import Worded
 
 
 @mutant(kills="MP-TURN-001", says="3 of 4 did not come back: turn 2", report="D5")
@@ -88,3 +89,17 @@ class ResumeOverwritesTheSession(Journal):
             rest = [entry for entry in self._entries if entry["kind"] != document["kind"]]
             self._entries = [*rest, document]
             self._save()
+
+
+@mutant(kills="MP-TURN-001", says="did not come back: turn 1", report="A7")
+class SearchesWordsOfTheLatestTwo(Worded):
+    def __init__(self) -> None:
+        super().__init__()
+        self._queue: deque[tuple[str, str]] = deque(maxlen=2)
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        self._queue.append((user_message, assistant_response))
+
+    def shutdown(self) -> None:
+        while self._queue:
+            super().on_turn_complete(*self._queue.popleft())

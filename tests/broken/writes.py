@@ -6,6 +6,7 @@ from typing import Any
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
+from tests.good.targeted import Targeted
 
 _LIMIT_CHARS = 2_200
 _LONGEST_CHARS = 32_768
@@ -82,3 +83,12 @@ class ToolAnswersBeforeItStores(BuiltinMemoryProvider):
         if args.get("action") == "add":
             return json.dumps({"success": True, "note": "Added."})
         return super().handle_tool_call(tool_name, args)
+
+
+@mutant(kills="MP-WRITE-004", says="gone from recall", report="H1")
+class KeepsWhatTheUserTookBack(Targeted):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if action != "remove":
+            super().on_memory_write(action, target, content, old_text)

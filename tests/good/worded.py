@@ -1,0 +1,91 @@
+"""
+Small good providers whose recall compares words, or parts of a text, with the whole message.
+
+None finds anything for a whole question; each finds what it stored for one of the other ways in
+which somebody asks.
+"""
+
+import re
+from typing import Any
+
+from tests.good.journal import Journal, within
+from tests.good.tenants import Tenants
+
+_WORDS = re.compile(r"\w+")
+
+
+class Worded(Journal):
+    """All words of the message have to stand in an entry, as in a search that joins them by AND."""
+
+    name = "worded"
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        with self._lock:
+            found = [self._shown(e) for e in self._entries if self._fits(user_message, e["text"])]
+        return "\n".join(within(found, self._recall_chars)) or None
+
+    @staticmethod
+    def _fits(message: str, text: str) -> bool:
+        asked = [word.casefold() for word in _WORDS.findall(message)]
+        return bool(asked) and set(asked) <= {word.casefold() for word in _WORDS.findall(text)}
+
+
+class Phrased(Worded):
+    """The message has to stand in an entry as it is, letter by letter."""
+
+    @staticmethod
+    def _fits(message: str, text: str) -> bool:
+        return bool(message.strip()) and message.strip() in text
+
+
+class Prefixed(Worded):
+    """An entry has to begin with the message."""
+
+    @staticmethod
+    def _fits(message: str, text: str) -> bool:
+        return bool(message.strip()) and text.startswith(message.strip())
+
+
+class Lettered(Worded):
+    """What is stored is looked for in small letters, and the message is not changed for it."""
+
+    @staticmethod
+    def _fits(message: str, text: str) -> bool:
+        asked = _WORDS.findall(message)
+        return bool(asked) and set(asked) <= set(_WORDS.findall(text.lower()))
+
+
+class Tagged(Worded):
+    """A message of one word brings what is tagged with it: names, with their capital letters."""
+
+    @staticmethod
+    def _fits(message: str, text: str) -> bool:
+        return message.strip() in re.findall(r"\b[A-Z]\w{2,}", text)
+
+
+class Named(Worded):
+    """It knows entries by the names of two words in them, and brings what it has on such a name."""
+
+    @staticmethod
+    def _fits(message: str, text: str) -> bool:
+        return message.strip() in re.findall(r"\b[A-Z]\w+ [A-Z]\w+", text)
+
+
+class Lengthy(Phrased):
+    """What is shorter than twelve characters is not looked for."""
+
+    @staticmethod
+    def _fits(message: str, text: str) -> bool:
+        return len(message.strip()) >= 12 and message.strip().lower() in text.lower()
+
+
+class Apart(Worded, Tenants):
+    """It keeps users and sessions apart."""
+
+
+class Undeclared(Worded):
+    """It says nothing of what it stores."""
+
+    def capabilities(self) -> dict[str, Any]:
+        declared = super().capabilities()
+        return {key: declared[key] for key in declared if key != "stores"}
