@@ -20,7 +20,7 @@ from memproto.testing.away import MAY_NEED_A_BACKEND, is_unreachable
 from memproto.testing.calls import Calls, Said
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.extended import ExtensionHooks
-from memproto.testing.sandbox import naming_home
+from memproto.testing.sandbox import HOST_HOME
 from memproto.testing.turning import TurnCount, Turning
 from memproto.testing.wire import Wire, honest, show
 
@@ -203,7 +203,7 @@ class Subject(ExtensionHooks):
         provider: The instance, with the nine members.
         binding: The binding that its author wrote it for.
         config: What `initialize` got, or None before.
-        variable: What HERMES_HOME names while a hook runs, or "" for what it names anyway.
+        variable: What HERMES_HOME names from its next hook on, or "" for what it names anyway.
         number: Its own among the instances whose calls are told, or 0.
         turning: Where its session is between two turns.
 
@@ -254,7 +254,8 @@ class Subject(ExtensionHooks):
             self._note_stored(operation)
 
     def _watched(self, operation: str, function: Callable[[], Any]) -> Any:
-        with self._watch.hook(operation), naming_home(self.variable):
+        HOST_HOME.name(self.variable)
+        with self._watch.hook(operation):
             try:
                 return honest(function())
             except BaseException as error:
