@@ -120,6 +120,11 @@ class ChildProcess:
         return process, command_write, result_read, output_read
 
     @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         """Whether the process still runs."""
         return self._process.poll() is None

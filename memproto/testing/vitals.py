@@ -116,6 +116,22 @@ def end_strays(*roots: Path) -> None:
                 process.kill()
 
 
+def helpers(pid: int, *roots: Path) -> list[psutil.Process]:
+    """The processes beside `pid` that belong below a root, and that are none of the kit's own."""
+    return [
+        process
+        for process in psutil.process_iter()
+        if process.pid != pid and belongs(process, *roots) and not _is_of_the_kit(process)
+    ]
+
+
+def _is_of_the_kit(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error, OSError):
+        zombie = process.status() == psutil.STATUS_ZOMBIE
+        return zombie or any(word.startswith("memproto.testing") for word in process.cmdline())
+    return True
+
+
 def belongs(process: psutil.Process, *roots: Path) -> bool:
     """Whether the home or the working directory of a process lies below one of them."""
     places: list[str] = []
