@@ -15,6 +15,7 @@ from memproto import spec
 from memproto.testing import (
     copied,
     functions,
+    incidents,
     locate,
     noise,
     sandbox,
@@ -33,6 +34,9 @@ _MARGIN_S = 1.0
 #: A check between two hooks computes for milliseconds; one that does so for this long is stuck.
 _STUCK_S = 20.0
 
+#: Where freezes are looked for, a silence of an interpreter that computes is looked into by then.
+_LOOK_S = 0.7
+
 #: How long the loop sleeps while nothing arrives. What arrives wakes it.
 _TICK_S = 0.05
 
@@ -46,6 +50,7 @@ class _OpenHook:
     budget_s: float
     since: float
     patience_s: float = 0.0
+    given: str = ""
 
     @property
     def is_setting(self) -> bool:
@@ -92,6 +97,9 @@ class ChildProcess:
         self._active = 0.0
         self._stuck_s = _STUCK_S
         self._has_started = False
+        #: The frames of the last silence that was looked into, and when that began.
+        self._still: tuple[str, ...] = ()
+        self._looked = 0.0
         self._is_cut_off = False
         self._process, *ends = self._start(root, environment, side)
         self._commands, self._results, self._output = ends
@@ -160,6 +168,8 @@ class ChildProcess:
 
     def _follow(self, command: dict[str, Any], budget_s: float) -> Answer:
         self._pulse.beat()
+        self._still, self._looked = (), 0.0
+        is_watched = command.get("id") == incidents.FROZE
         began = self._active = time.monotonic()
         with contextlib.suppress(OSError):
             os.write(self._commands, (json.dumps(command) + "\n").encode())
@@ -167,9 +177,11 @@ class ChildProcess:
             answer = self._listen()
             now = time.monotonic()
             if answer is not None:
-                return Answer("answered", answer, took_s=now - began)
+                return Answer("answered", answer, took_s=now - began, still=self._still)
             if self._is_cut_off or not self.alive or self._pulse.is_stopped(now):
                 return self._dead(began)
+            if is_watched:
+                self._look_while_still(now)
             end = began + budget_s * self._scale + self._excused_s
             overrun = self._overgrown(now) or self._overrun(now, began, end)
             if overrun is not None:
@@ -209,7 +221,9 @@ class ChildProcess:
         if kind in ("enter", "leave"):
             self._active = time.monotonic()
         if kind == "enter":
-            hook = _OpenHook(message["operation"], message["budget_s"], self._active)
+            operation, budget_s = message["operation"], message["budget_s"]
+            given = message.get("given", "")
+            hook = _OpenHook(operation, budget_s, self._active, given=given)
             self._hooks[message["call"]] = hook
         elif kind == "leave":
             self._leave(self._hooks.pop(message["call"], None))
@@ -273,7 +287,8 @@ class ChildProcess:
             operation=hook.operation,
             budget_s=hook.budget_s,
             took_s=now - hook.since,
-            stack=self._frames(),
+            stack=self._frames(computing=fate == "froze"),
+            given=hook.given,
         )
 
     def _dead(self, began: float) -> Answer:
@@ -296,6 +311,7 @@ class ChildProcess:
             took_s=time.monotonic() - began,
             stack=self._frames(),
             ending=ending,
+            given=running.given if running else "",
         )
 
     def _last_words(self) -> dict[str, Any] | None:
@@ -307,10 +323,21 @@ class ChildProcess:
                 return answer
         return None
 
-    def _frames(self) -> tuple[str, ...]:
-        asked = self.alive and self._has_started
-        dump = stacks.of(self._process.pid, self._stacks) if asked else stacks.written(self._stacks)
-        return tuple(locate.frames(dump))
+    def _frames(self, *, computing: bool = False) -> tuple[str, ...]:
+        """The author's frames; those of the thread that computes, where they are asked for."""
+        if not (self.alive and self._has_started):
+            return tuple(locate.frames(stacks.written(self._stacks)))
+        asked = vitals.busiest(self._seen) if computing else self._process.pid
+        return tuple(locate.frames(stacks.of(asked, self._stacks)))
+
+    def _look_while_still(self, now: float) -> None:
+        """Once in each silence: see which thread computes, which lets no other run."""
+        if self._looked == self._pulse.last or not self._hooks:
+            return
+        if self._pulse.computes(now, _LOOK_S * self._scale):
+            self._looked = self._pulse.last
+            dump = stacks.of(vitals.busiest(self._seen), self._stacks, kind=stacks.OWN)
+            self._still = tuple(locate.frames(dump)) or self._still
 
     def kill(self) -> None:
         """End the process, its group, and everything that it started; blocks until it is gone."""

@@ -22,7 +22,7 @@ from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.extended import ExtensionHooks
 from memproto.testing.sandbox import HOST_HOME
 from memproto.testing.turning import TurnCount, Turning
-from memproto.testing.wire import Wire, honest, show
+from memproto.testing.wire import Wire, beginning, honest, longest_text, show
 
 #: Operations that the setting `max_hook_calls` counts: a backend may ask money for each.
 _METERED = MAY_NEED_A_BACKEND
@@ -43,6 +43,10 @@ _STORING = frozenset(
         *("record_turn", "forget"),
     }
 )
+
+
+#: Operations that are given ids, places and answers, and nothing that somebody said.
+_WITHOUT_TEXT = frozenset({"open", "switch", "save_config", "export", "forget"})
 
 
 class HookRaised(Exception):
@@ -151,15 +155,19 @@ class Watch:
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     @contextlib.contextmanager
-    def hook(self, operation: str) -> Iterator[None]:
-        """Run the body as a hook of `operation`; raises `HookLate` when it took too long."""
+    def hook(self, operation: str, given: str = "") -> Iterator[None]:
+        """
+        Run the body as a hook of `operation`; raises `HookLate` when it took too long.
+
+        `given` is the text that the hook was given, in the words of a message.
+        """
         deaths = self.deaths.get(operation, 0)
         if deaths >= incidents.MOST_DEATHS:
             raise HookWithdrawn(
                 f"{operation} hung or died {deaths} times and is not called any more"
             )
         budget_s = incidents.budget_s(operation, scale=self.scale, deaths=deaths)
-        with self.wire.hook(operation, budget_s):
+        with self.wire.hook(operation, budget_s, given):
             starved_s, begin = noise.starved_s(), perf_counter()
             try:
                 yield
@@ -248,14 +256,17 @@ class Subject(ExtensionHooks):
         self._watch.spend(operation)
         try:
             return self._watch.calls.follow(
-                self, operation, said, lambda: self._watched(operation, function)
+                self, operation, said, lambda: self._watched(operation, function, said)
             )
         finally:
             self._note_stored(operation)
 
-    def _watched(self, operation: str, function: Callable[[], Any]) -> Any:
+    def _watched(
+        self, operation: str, function: Callable[[], Any], said: Said | None = None
+    ) -> Any:
         HOST_HOME.name(self.variable)
-        with self._watch.hook(operation):
+        text = "" if said is None or operation in _WITHOUT_TEXT else longest_text(said[1:])
+        with self._watch.hook(operation, beginning(text) if text else ""):
             try:
                 return honest(function())
             except BaseException as error:
