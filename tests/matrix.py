@@ -38,6 +38,7 @@ GOOD = (
     "builtin",
     "tests.good.journal:Journal",
     "tests.good.dated:Dated",
+    "tests.good.dated:Due",
     "tests.good.hashed:Hashed",
     "tests.good.tenants:Tenants",
     "tests.good.switching:Switching",
