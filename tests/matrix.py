@@ -40,6 +40,7 @@ GOOD = (
     "tests.good.dated:Dated",
     "tests.good.dated:Due",
     "tests.good.hashed:Hashed",
+    "tests.good.registering:register",
     "tests.good.tenants:Tenants",
     "tests.good.switching:Switching",
     "tests.good.tooled:Tooled",

@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from memproto.adapters.hermes import from_hermes
-from memproto.conformance.provider import plugin
+from memproto.conformance.provider import loading, plugin
 from memproto.testing.clauses import NotApplicable, Violation
 from memproto.testing.context import Context
 from memproto.testing.run import Run
 from memproto.testing.sandbox import HOST_HOME
 from memproto.testing.subject import Watch
 from memproto.testing.wire import Wire
+from tests.broken.plugin import OffersToolsWithoutAHandler
 from tests.good.plugged import Plugged
+from tests.kit_runs import ROOT
 
 
 @pytest.fixture
@@ -141,3 +143,30 @@ def test_after_a_check_the_variable_names_what_it_did_before(run_of, monkeypatch
         assert os.environ["HERMES_HOME"] != "/there"
     run.finish()
     assert os.environ["HERMES_HOME"] == "/there"
+
+
+# -- the hooks that a host needs ------------------------------------------------------------------
+
+
+class ServesLittle(Plugged):
+    """Has no hook but those that it serves, as the example of docs/settings.md."""
+
+    on_turn_start = queue_prefetch = on_pre_compress = on_session_end = on_session_switch = None
+    on_delegation = backup_paths = system_prompt_block = handle_tool_call = on_memory_write = None
+
+
+def test_a_hook_that_a_hermes_provider_does_not_serve_need_not_be_there(run_of):
+    loading.the_hooks_that_the_host_needs_exist(run_of(ServesLittle))
+
+
+def test_the_example_of_the_settings_has_what_a_host_needs(run_of):
+    text = (ROOT / "docs" / "settings.md").read_text("utf-8")
+    source = next(block for block in text.split("```python\n") if "class Plugin:" in block)
+    names: dict[str, Any] = {}
+    exec(source.partition("```")[0], names)
+    loading.the_hooks_that_the_host_needs_exist(run_of(names["Plugin"]))
+
+
+def test_tools_that_are_offered_need_a_handler(run_of):
+    with pytest.raises(Violation, match="has no handle_tool_call, and offers tools"):
+        loading.the_hooks_that_the_host_needs_exist(run_of(OffersToolsWithoutAHandler))

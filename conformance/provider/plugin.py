@@ -1,9 +1,13 @@
 """Chapter 32: plugin.yaml beside the module, and the home that a Hermes host hands over."""
 
+import contextlib
+import sys
 from pathlib import Path
 from typing import Any
 
 from memproto import spec
+from memproto.loading import host
+from memproto.loading.host import HOOKS
 from memproto.loading.modules import Registering
 from memproto.testing import locate, manifest, routes, storefiles, watchers
 from memproto.testing.clauses import NotApplicable, Untestable, check
@@ -60,10 +64,10 @@ def what_the_manifest_names_exists(run: Run) -> None:
     named = _named(path)
     if not named:
         raise NotApplicable("plugin.yaml names no hooks and no tools")
-    known = {"hook": _hooks(run, subject), "tool": _tools(run, subject) if _tools_in(named) else []}
-    unmet = [(key, name) for key, name in named if not _exists(known[_NAMES[key]], name)]
-    if unmet and all(_NAMES[key] == "tool" for key, _ in unmet) and not subject.available():
-        raise Untestable(f"it may offer {unmet[0][1]} in a session; needs: {settings(subject)}")
+    unmet = _unmet(run, subject, named)
+    if unmet:
+        # What is registered at initialize, and the tools of a session, are there only then.
+        unmet = _unmet_in_a_session(run, subject, unmet)
     if unmet:
         key = unmet[0][0]
         run.violated(
@@ -71,6 +75,36 @@ def what_the_manifest_names_exists(run: Run) -> None:
             f"{type(_own(run, subject)).__name__} has no {', '.join(name for _, name in unmet)}, "
             "and nothing of that name is registered beside it",
         )
+
+
+def _unmet(run: Run, subject: Subject, named: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those of the names that stand for nothing, as far as an instance shows that now."""
+    tools = [*_registered(run, "tools"), *(_offered(subject) if _tools_in(named) else [])]
+    return [
+        (key, name)
+        for key, name in named
+        if not (name in tools if _NAMES[key] == "tool" else _is_hook(run, subject, name))
+    ]
+
+
+def _unmet_in_a_session(
+    run: Run, subject: Subject, named: list[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """
+    Those of the names that stand for nothing in a session either.
+
+    Raises:
+        Untestable: None begins, and what is missing may come with one.
+
+    """
+    if subject.available():
+        with contextlib.suppress(HookRaised), run.session() as opened:
+            return _unmet(run, opened, named)
+    name = named[0][1]
+    if _context(run) is not None or all(_NAMES[key] == "tool" for key, _ in named):
+        reason = f"it may offer {name} in a session"
+        raise Untestable(f"{reason}; needs: {settings(subject)}")
+    return named
 
 
 def _named(path: Path) -> list[tuple[str, str]]:
@@ -94,24 +128,37 @@ def _tools_in(named: list[tuple[str, str]]) -> bool:
     return any(_NAMES[key] == "tool" for key, _ in named)
 
 
-def _exists(known: Any, name: str) -> bool:
-    return callable(getattr(known[0], name, None)) or name in known[1:] if known else False
+def _is_hook(run: Run, subject: Subject, name: str) -> bool:
+    """Whether a hook of that name is served: by the provider, its plugin, or the host's base."""
+    own = _own(run, subject)
+    if callable(getattr(own, name, None)) or name in _registered(run, "hooks", "offered"):
+        return True
+    return _is_function(own, name) or (name in HOOKS and _inherits_elsewhere(run, own))
 
 
-def _hooks(run: Run, subject: Subject) -> list[Any]:
-    """The provider, and the names of the hooks that its plugin registered beside it."""
+def _is_function(own: Any, name: str) -> bool:
+    """Whether a module of the plugin has a function of that name, which a host may take from it."""
+    package = type(own).__module__.rpartition(".")[0] or type(own).__module__
+    modules = [
+        module
+        for key, module in list(sys.modules.items())
+        if key in (package, type(own).__module__) or key.startswith(f"{package}.")
+    ]
+    return any(callable(vars(module).get(name)) for module in modules if module is not None)
+
+
+def _inherits_elsewhere(run: Run, own: Any) -> bool:
+    """Whether its base class is the host's, which has other hooks in another release."""
+    base = host.base_class()
+    if base is not None:
+        return isinstance(own, base)
+    return run.load_step is not None and run.load_step.sought_host
+
+
+def _registered(run: Run, *kinds: str) -> list[str]:
+    """What the plugin registered beside the provider, up to now."""
     context = _context(run)
-    return [_own(run, subject), *(context.hooks if context else [])]
-
-
-def _tools(run: Run, subject: Subject) -> list[Any]:
-    """None for the provider, and the names of all tools that it offers or its plugin registers."""
-    context = _context(run)
-    found = [None, *(context.tools if context else []), *_offered(subject)]
-    if not subject.available():
-        return found
-    with run.session() as opened:
-        return [*found, *_offered(opened)]
+    return [name for kind in kinds for name in getattr(context, kind, ())]
 
 
 def _offered(subject: Subject) -> list[str]:
