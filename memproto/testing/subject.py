@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from time import monotonic, perf_counter
 from typing import Any, NoReturn
 
+from memproto.adapters.hermes_hooks import is_checkpoint
 from memproto.errors import ProviderError
-from memproto.operations import Binding, hook_name
+from memproto.operations import OPERATIONS, Binding, hook_name
 from memproto.testing import incidents, noise, spread
 from memproto.testing.away import MAY_NEED_A_BACKEND, is_unreachable
 from memproto.testing.calls import Calls, Said
@@ -44,6 +45,9 @@ _STORING = frozenset(
     }
 )
 
+
+#: Operations that one hook of the Hermes binding serves.
+_COMPRESSING = frozenset({"compress", "compress_notes"})
 
 #: Operations that are given ids, places and answers, and nothing that somebody said.
 _WITHOUT_TEXT = frozenset({"open", "switch", "save_config", "export", "forget"})
@@ -92,6 +96,15 @@ class BackendAway(HookRaised, Untestable):
             f"the backend of {self.operation} does not answer ({show(self.error)}); "
             "needs: the settings `config`, `env` or `service`"
         )
+
+
+class CheckpointRefused(HookRaised):
+    """A Hermes checkpoint raised: by whatever it raises it keeps the messages from being let go."""
+
+    @property
+    def is_report(self) -> bool:
+        """Always: not stored, and said so."""
+        return True
 
 
 class HookWithdrawn(Untestable):
@@ -270,9 +283,24 @@ class Subject(ExtensionHooks):
             try:
                 return honest(function())
             except BaseException as error:
-                away = operation in MAY_NEED_A_BACKEND and is_unreachable(error)
-                failure = (BackendAway if away else HookRaised)(operation, error)
+                failure = self._failure(operation, error)
         raise failure
+
+    def _failure(self, operation: str, error: BaseException) -> HookRaised:
+        if operation in MAY_NEED_A_BACKEND and is_unreachable(error):
+            return BackendAway(operation, error)
+        is_plain = isinstance(error, Exception) and not isinstance(error, ProviderError)
+        if is_plain and operation in _COMPRESSING and self._is_hermes_checkpoint():
+            return CheckpointRefused(operation, error)
+        return HookRaised(operation, error)
+
+    def _is_hermes_checkpoint(self) -> bool:
+        """Whether the host asks the provider before it discards messages, in the Hermes binding."""
+        if self.binding != "hermes":
+            return False
+        with contextlib.suppress(Exception):
+            return is_checkpoint(self.provider.wrapped)
+        return False
 
     def _note_stored(self, operation: str) -> None:
         """Remember that there may be something new to recall; closing may bring it to the store."""
@@ -284,7 +312,30 @@ class Subject(ExtensionHooks):
         """Look the hook up and call it: a lookup may hang or raise as a call may."""
         name = hook_name(operation, "native")
         hooks, said = self.provider, (name, list(arguments), keywords)
-        return self.call(operation, lambda: getattr(hooks, name)(*arguments, **keywords), said)
+        try:
+            return self.call(operation, lambda: getattr(hooks, name)(*arguments, **keywords), said)
+        except HookRaised as failure:
+            if isinstance(failure.error, AttributeError | TypeError):
+                self._assert_served(operation)
+            raise
+
+    def _assert_served(self, operation: str) -> None:
+        """
+        See that the hook that raised is there at all.
+
+        Raises:
+            Violation: Of MP-CAP-002: its extension is declared, and the hook is missing.
+
+        """
+        row = OPERATIONS.get(operation)
+        if self.binding != "native" or row is None or not row.extension or self.has(operation):
+            return
+        raise Violation(
+            f"{row.native}(), because capabilities()['extensions'] holds {row.extension!r}",
+            f"{type(self.provider).__name__} has no callable {row.native}",
+            operation=operation,
+            requirement="MP-CAP-002",
+        )
 
     # -- the core, in the order of a session's life ----------------------------------------------
 
