@@ -106,9 +106,8 @@ class Replay:
     def new(self, home: str = "memory") -> "Instance":
         """Build a new instance, for the home of that name."""
         place = self.path(home) if self._loaded.binding == "hermes" else ""
-        with _naming(place):
-            built = self._loaded.build()
-        return Instance(built, place)
+        _name(place)
+        return Instance(self._loaded.build(), place)
 
     @contextlib.contextmanager
     def raising(self, name: str) -> Iterator[None]:
@@ -186,8 +185,8 @@ class Instance:
 
     def _made(self, said: str, call: Any) -> Any:
         _say(said)
-        with _naming(self._home):
-            answer = call()
+        _name(self._home)
+        answer = call()
         if answer is not None:
             _say(f"  gave {_show(answer)}")
         return answer
@@ -228,15 +227,9 @@ def _show(value: Any, limit: int = _SHOWN) -> str:
     return f"{text[:half]} ... ({len(text)} characters) ... {text[-half:]}"
 
 
-@contextlib.contextmanager
-def _naming(home: str) -> Iterator[None]:
-    """Have HERMES_HOME name a home while a hook of a Hermes provider runs."""
-    before = os.environ.get("HERMES_HOME", "")
-    os.environ["HERMES_HOME"] = home or before
-    try:
-        yield
-    finally:
-        os.environ["HERMES_HOME"] = before
+def _name(home: str) -> None:
+    """Have HERMES_HOME name a home from now on: in a host it stands, for every thread."""
+    os.environ["HERMES_HOME"] = home or os.environ.get("HERMES_HOME", "")
 
 
 def _say(text: str) -> None:

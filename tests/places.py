@@ -39,6 +39,7 @@ ONCE = (
     "test_losses.py",
     "test_no_session.py",
     "test_noise.py",
+    "test_one_count.py",
     "test_oracle.py",
     "test_plugin_runs.py",
     "test_plugin_usage.py",

@@ -15,7 +15,7 @@ from tests.good.tenants import Tenants
 
 
 class NoWire:
-    def hook(self, operation, budget_s):
+    def hook(self, operation, budget_s, given=""):
         return contextlib.nullcontext()
 
 

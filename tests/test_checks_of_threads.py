@@ -2,21 +2,30 @@
 
 import asyncio
 import contextlib
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from memproto import spec
 from memproto.conformance.provider import concurrency, shutdown, threads
+from memproto.operations import OPERATIONS
 from memproto.testing.clauses import Untestable, Violation
+from memproto.testing.contact import Order
 from memproto.testing.context import Context
+from memproto.testing.judge import judge
+from memproto.testing.outcomes import Result
 from memproto.testing.run import Run
 from memproto.testing.subject import Watch
 from memproto.testing.together import together
+from memproto.testing.turning import TurnCount
 from memproto.testing.wire import Wire
 from tests.good.journal import Journal
+from tests.kit_runs import ROOT
 
 
 def test_a_waiting_thread_that_is_no_daemon_holds_the_process() -> None:
@@ -88,6 +97,98 @@ def test_a_hook_that_comes_back_in_time_is_red_where_it_held_the_interpreter(
         run = Run(Burns, "native", tmp_path / "home", watch, Context(scale=0.2))
         with pytest.raises(Violation, match="on_turn_complete held the interpreter for"):
             threads.hooks_let_other_threads_run(run)
+
+
+def burning_in(hook: str) -> type[Journal]:
+    """A provider that holds the interpreter in that hook, the first time it is called."""
+
+    def burns(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        if not self.has_burnt:
+            type(self).has_burnt = True
+            sum(range(40_000_000))
+        return getattr(super(made, self), hook, lambda *a, **k: None)(*arguments, **keywords)
+
+    members = {hook: burns, "has_burnt": False}
+    made: type[Journal] = type("Burning", (Journal,), members)
+    return made
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        *("initialize", "is_available", "capabilities", "enrich_turn", "on_memory_write"),
+        *("on_turn_complete", "on_compress", "shutdown", "queue_prefetch", "on_turn_start"),
+        *("get_tool_schemas", "on_session_end", "on_session_switch", "system_prompt_block"),
+        *("recall_status", "on_delegation", "compress_notes", "record", "recall_items"),
+        *("export", "backup_paths", "get_config_schema", "unavailable_reason", "save_config"),
+        "forget",
+    ],
+)
+def test_a_freeze_is_named_with_the_hook_that_it_is_in_whichever_that_is(
+    tmp_path: Path, hook: str
+) -> None:
+    operation = next(name for name, row in OPERATIONS.items() if row.native == hook)
+    row = OPERATIONS[operation]
+    declared = {"extensions": [row.extension]} if row.extension else {}
+    with (tmp_path / "wire").open("wb") as file:
+        watch = Watch(Wire(file.fileno()), scale=2.0)
+        watch.turns = TurnCount() if row.extension == "turns" else None
+        context = Context(scale=0.2, capabilities=declared)
+        run = Run(burning_in(hook), "native", tmp_path / "home", watch, context)
+        with pytest.raises(Violation, match=f"{hook} held the interpreter for"):
+            threads.hooks_let_other_threads_run(run)
+
+
+class WaitsForItsWorker(Journal):
+    """The hook waits deep in the author's code, and a thread of the author's computes."""
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        worker = threading.Thread(target=self.matches, args=(user_message,))
+        worker.start()
+        self.waits_for(worker)
+
+    def waits_for(self, worker: threading.Thread) -> None:
+        self.waits_longer_for(worker)
+
+    def waits_longer_for(self, worker: threading.Thread) -> None:
+        worker.join()
+
+    @staticmethod
+    def matches(text: str) -> None:
+        re.match(r"(\d+[ .-]?)+$", text)
+
+
+class ComesBackFromItsStart(Journal):
+    """It holds the interpreter for a few seconds, in initialize."""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self.builds()
+
+    def builds(self) -> None:
+        began = time.monotonic()
+        while time.monotonic() < began + 0.6:
+            sum(range(100_000_000))
+
+
+def _freeze(provider: type[Journal]) -> Result:
+    order = Order(f"{__name__}:{provider.__name__}", directory=ROOT, scale=0.3)
+    found = judge(order, [spec.requirement("MP-THR-002")])
+    return next(result for result in found if result.id == "MP-THR-002")
+
+
+def test_a_freeze_is_told_with_the_thread_that_computes_and_the_text_that_was_given() -> None:
+    found = _freeze(WaitsForItsWorker)
+    assert "on_turn_complete held the interpreter for" in found.observed
+    assert "with a text of 20001 characters that begins with '7777" in found.observed
+    assert found.where.endswith("in matches")
+
+
+def test_a_freeze_that_ends_is_told_with_the_thread_that_computed() -> None:
+    found = _freeze(ComesBackFromItsStart)
+    assert "initialize held the interpreter for" in found.observed
+    assert found.where.endswith("in builds")
+    assert found.stack.splitlines()[0] == found.where
 
 
 class OnItsOwnThreadOnly(Journal):

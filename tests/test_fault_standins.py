@@ -59,7 +59,7 @@ def run_of(tmp_path, audit, monkeypatch):
 
 
 class NoWire:
-    def hook(self, operation, budget_s):
+    def hook(self, operation, budget_s, given=""):
         return contextlib.nullcontext()
 
 

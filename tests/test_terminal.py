@@ -52,14 +52,14 @@ BACKEND = "nobody answers; needs: the setting `backend`"
 def show(monkeypatch, pytestconfig):
     """The text of a summary, on a terminal with so many columns."""
 
-    def shown(found, *, columns=80, verbosity=0, messages=(), colour=False, isatty=True):
+    def shown(found, *, columns=80, verbosity=0, colour=False, isatty=True):
         monkeypatch.setenv("COLUMNS", str(columns))
         file = io.StringIO()
         reporter = TerminalReporter(pytestconfig, file)
         reporter._tw.hasmarkup = colour
         reporter.isatty = isatty
         monkeypatch.setattr(TerminalReporter, "verbosity", verbosity)
-        summary.summary(reporter, found, [list(messages)])
+        summary.summary(reporter, found)
         return file.getvalue()
 
     return shown
@@ -183,10 +183,6 @@ def test_a_quiet_run_prints_the_verdict_and_nothing_else(show):
     assert FORM.fullmatch(show(built([RED]), verbosity=-1).strip())
 
 
-def test_what_no_item_showed_is_printed_in_a_quiet_run_too(show):
-    assert show(built([RED]), verbosity=-1, messages=["MP-LOAD-003 is"]).startswith("MP-LOAD-003")
-
-
 @pytest.mark.parametrize(
     ("result", "colour"), [(None, 32), (RED, 31), (open_("MP-TURN-001", ""), 33)]
 )
@@ -263,14 +259,10 @@ def test_only_the_prose_of_a_failure_is_broken_at_the_edge_of_a_terminal(monkeyp
     assert terminal.fit(text, is_shown=False) == text
 
 
-def rows(outcome):
-    return [{"shown": True, "waived": False, "result": Result("MP-TURN-001", outcome).as_dict()}]
-
-
 def test_a_warning_for_which_a_strict_run_is_red_counts_as_failed():
-    assert terminal.status(rows(Outcome.WARN), is_red=True, is_quiet=False)[0] == "failed"
-    assert terminal.status(rows(Outcome.WARN), is_red=False, is_quiet=False)[0] == "warn"
+    assert terminal.status(Outcome.WARN, is_red=True, is_quiet=False)[0] == "failed"
+    assert terminal.status(Outcome.WARN, is_red=False, is_quiet=False)[0] == "warn"
 
 
 def test_a_quiet_run_shows_no_letter_for_what_is_not_red():
-    assert terminal.status(rows(Outcome.PASS), is_red=False, is_quiet=True) == ("passed", "", "")
+    assert terminal.status(Outcome.PASS, is_red=False, is_quiet=True) == ("passed", "", "")

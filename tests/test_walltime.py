@@ -43,7 +43,7 @@ LONG_S = 10.0
 class NoWire:
     """Stands for the connection to the parent, which hears nothing in these tests."""
 
-    def hook(self, operation, budget_s):
+    def hook(self, operation, budget_s, given=""):
         return threading.Lock()
 
 

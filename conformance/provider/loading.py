@@ -1,13 +1,15 @@
 """Chapter 32: what the load step leaves alone, and the hooks that a Hermes host counts on."""
 
+import contextlib
 import threading
 
-from memproto.adapters.hermes import HOST_CALLS
+from memproto.adapters.hermes import HOST_NEEDS
 from memproto.loading import host
 from memproto.testing import watchers
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.load_step import CONNECTS, STARTS, LoadStep
 from memproto.testing.run import Run
+from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.wire import show
 
 #: Model downloads and caches are no traces of a plugin.
@@ -71,19 +73,25 @@ def loading_leaves_no_thread(run: Run) -> None:
 
 
 @check("MP-LOAD-008", session=False)
-def the_hooks_that_the_host_calls_exist(run: Run) -> None:
-    known = host.hooks_of_base()
-    called = [hook for hook in HOST_CALLS if known is None or hook in known]
-    provider = run.provider().provider
-    lacks = [hook for hook in called if hook in provider.missing_hooks]
-    if lacks and known is None and _step(run).sought_host:
+def the_hooks_that_the_host_needs_exist(run: Run) -> None:
+    subject = run.provider()
+    lacks = [hook for hook in HOST_NEEDS if hook in subject.provider.missing_hooks]
+    if lacks and host.hooks_of_base() is None and _step(run).sought_host:
         # Built on the host's base class, it has its hooks wherever the host runs.
         reason = "its base class is that of hermes-agent, which is not installed here"
         raise Untestable(f"{reason}; needs: `pip install --no-deps hermes-agent`")
+    if not lacks and "handle_tool_call" in subject.provider.missing_hooks and _offers(subject):
+        lacks = ["handle_tool_call, and offers tools"]
     if lacks:
-        of = f"hermes-agent {host.version()}" if known is not None else "hermes-agent 0.19"
         run.violated(
-            f"each hook that {of} calls without asking whether it exists",
-            f"{type(provider.wrapped).__name__} has no {', '.join(lacks)}",
+            "each hook that a Hermes host needs of every provider",
+            f"{type(subject.provider.wrapped).__name__} has no {', '.join(lacks)}",
             operation="open",
         )
+
+
+def _offers(subject: Subject) -> bool:
+    """Whether there are tools before a session; that reading them raises has a rule of its own."""
+    with contextlib.suppress(HookRaised):
+        return bool(subject.tools())
+    return False

@@ -1,16 +1,21 @@
 """Chapter 32: plugin.yaml beside the module, and the home that a Hermes host hands over."""
 
+import contextlib
+import sys
 from pathlib import Path
 from typing import Any
 
 from memproto import spec
+from memproto.loading import host
+from memproto.loading.host import HOOKS
 from memproto.loading.modules import Registering
-from memproto.testing import locate, manifest, routes
+from memproto.testing import locate, manifest, routes, storefiles, watchers
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.facts import Fact
 from memproto.testing.needed import settings
 from memproto.testing.run import Run
+from memproto.testing.sandbox import HOST_HOME
 from memproto.testing.subject import HookRaised, Subject
-from memproto.testing.watchers import tree
 from memproto.testing.wire import show
 
 #: Lists of names in a manifest: what each is called to a reader, and whether they are tools.
@@ -59,10 +64,10 @@ def what_the_manifest_names_exists(run: Run) -> None:
     named = _named(path)
     if not named:
         raise NotApplicable("plugin.yaml names no hooks and no tools")
-    known = {"hook": _hooks(run, subject), "tool": _tools(run, subject) if _tools_in(named) else []}
-    unmet = [(key, name) for key, name in named if not _exists(known[_NAMES[key]], name)]
-    if unmet and all(_NAMES[key] == "tool" for key, _ in unmet) and not subject.available():
-        raise Untestable(f"it may offer {unmet[0][1]} in a session; needs: {settings(subject)}")
+    unmet = _unmet(run, subject, named)
+    if unmet:
+        # What is registered at initialize, and the tools of a session, are there only then.
+        unmet = _unmet_in_a_session(run, subject, unmet)
     if unmet:
         key = unmet[0][0]
         run.violated(
@@ -70,6 +75,36 @@ def what_the_manifest_names_exists(run: Run) -> None:
             f"{type(_own(run, subject)).__name__} has no {', '.join(name for _, name in unmet)}, "
             "and nothing of that name is registered beside it",
         )
+
+
+def _unmet(run: Run, subject: Subject, named: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those of the names that stand for nothing, as far as an instance shows that now."""
+    tools = [*_registered(run, "tools"), *(_offered(subject) if _tools_in(named) else [])]
+    return [
+        (key, name)
+        for key, name in named
+        if not (name in tools if _NAMES[key] == "tool" else _is_hook(run, subject, name))
+    ]
+
+
+def _unmet_in_a_session(
+    run: Run, subject: Subject, named: list[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """
+    Those of the names that stand for nothing in a session either.
+
+    Raises:
+        Untestable: None begins, and what is missing may come with one.
+
+    """
+    if subject.available():
+        with contextlib.suppress(HookRaised), run.session() as opened:
+            return _unmet(run, opened, named)
+    name = named[0][1]
+    if _context(run) is not None or all(_NAMES[key] == "tool" for key, _ in named):
+        reason = f"it may offer {name} in a session"
+        raise Untestable(f"{reason}; needs: {settings(subject)}")
+    return named
 
 
 def _named(path: Path) -> list[tuple[str, str]]:
@@ -93,24 +128,37 @@ def _tools_in(named: list[tuple[str, str]]) -> bool:
     return any(_NAMES[key] == "tool" for key, _ in named)
 
 
-def _exists(known: Any, name: str) -> bool:
-    return callable(getattr(known[0], name, None)) or name in known[1:] if known else False
+def _is_hook(run: Run, subject: Subject, name: str) -> bool:
+    """Whether a hook of that name is served: by the provider, its plugin, or the host's base."""
+    own = _own(run, subject)
+    if callable(getattr(own, name, None)) or name in _registered(run, "hooks", "offered"):
+        return True
+    return _is_function(own, name) or (name in HOOKS and _inherits_elsewhere(run, own))
 
 
-def _hooks(run: Run, subject: Subject) -> list[Any]:
-    """The provider, and the names of the hooks that its plugin registered beside it."""
+def _is_function(own: Any, name: str) -> bool:
+    """Whether a module of the plugin has a function of that name, which a host may take from it."""
+    package = type(own).__module__.rpartition(".")[0] or type(own).__module__
+    modules = [
+        module
+        for key, module in list(sys.modules.items())
+        if key in (package, type(own).__module__) or key.startswith(f"{package}.")
+    ]
+    return any(callable(vars(module).get(name)) for module in modules if module is not None)
+
+
+def _inherits_elsewhere(run: Run, own: Any) -> bool:
+    """Whether its base class is the host's, which has other hooks in another release."""
+    base = host.base_class()
+    if base is not None:
+        return isinstance(own, base)
+    return run.load_step is not None and run.load_step.sought_host
+
+
+def _registered(run: Run, *kinds: str) -> list[str]:
+    """What the plugin registered beside the provider, up to now."""
     context = _context(run)
-    return [_own(run, subject), *(context.hooks if context else [])]
-
-
-def _tools(run: Run, subject: Subject) -> list[Any]:
-    """None for the provider, and the names of all tools that it offers or its plugin registers."""
-    context = _context(run)
-    found = [None, *(context.tools if context else []), *_offered(subject)]
-    if not subject.available():
-        return found
-    with run.session() as opened:
-        return [*found, *_offered(opened)]
+    return [name for kind in kinds for name in getattr(context, kind, ())]
 
 
 def _offered(subject: Subject) -> list[str]:
@@ -135,25 +183,39 @@ def _context(run: Run) -> Any:
 def the_home_that_is_handed_over_counts(run: Run) -> None:
     # The variable names another directory for as long as the check runs.
     named, variable = run.place("named"), run.place("variable")
+    variable.mkdir(parents=True, exist_ok=True)
+    HOST_HOME.name(str(variable))
+    # What took the variable when it was imported writes where it pointed then.
+    at_import = run.load_step.home if run.load_step else None
+    former = watchers.tree(at_import) if at_import else {}
+    threads = watchers.thread_ids()
     subject = run.provider()
     subject.variable = str(variable)
-    variable.mkdir(parents=True, exist_ok=True)
     _opened_in(run, subject, named)
     fact = run.facts.new()
     for call in routes.core_calls(subject, fact.text, fact.query).values():
         routes.in_passing(call)
     subject.close()
-    below = sorted(tree(named))
+    # What a thread of its own writes comes a moment later.
+    run.wait_until(lambda: not watchers.thread_ids() - threads)
+    below = sorted(watchers.tree(named))
     # What a provider asks the host to write is where the host writes.
-    beside = sorted(path for path in tree(variable) if Path(path).name not in _OF_THE_HOST)
-    if beside and not below:
+    later = watchers.tree(at_import) if at_import else {}
+    written = [*watchers.tree(variable), *(p for p in later if later[p] != former.get(p))]
+    beside = sorted(path for path in written if Path(path).name not in _OF_THE_HOST)
+    if beside and (not below or (_holds(beside, fact) and not _holds(below, fact))):
         shown = ", ".join(Path(path).name for path in beside[:3])
+        there = "nothing that was stored is there" if below else "none there"
         run.violated(
             "files below the hermes_home that initialize got",
-            f"none there; {shown} below the HERMES_HOME of the environment",
+            f"{there}; {shown} below the HERMES_HOME of the environment",
         )
     if not below:
         raise NotApplicable("no file is written below either directory")
+
+
+def _holds(paths: list[str], fact: Fact) -> bool:
+    return any(storefiles.holds(Path(path), [fact]) for path in paths)
 
 
 def _opened_in(run: Run, subject: Subject, home: Path) -> None:

@@ -1,17 +1,18 @@
 """Chapter 45: threads and deadlines."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
 from typing import Any, Self
 
-from memproto.testing import losses, routes
+from memproto.testing import entries, losses, routes
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
-from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.subject import HookRaised, HookWithdrawn, Subject
 from memproto.testing.together import together
-from memproto.testing.wire import show
+from memproto.testing.wire import beginning, show
 
 #: What another thread may have to wait for its turn.
 _TURN_S = 1.0
@@ -24,6 +25,9 @@ _USUAL_LATENESS_S = 0.1
 
 #: As long as a long message; backtracking over it takes seconds where it is quadratic.
 _LENGTH = 20_000
+
+#: Of a store with such texts in it an ordinary question is asked.
+_QUESTION = "Where do I keep my boat?"
 
 #: The operation that serves each route.
 _STORES = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
@@ -160,16 +164,112 @@ class _Heart:
         return found
 
 
-@check("MP-THR-002")
+@check("MP-THR-002", budget_s=180.0)
 def hooks_let_other_threads_run(run: Run) -> None:
-    subject = run.open()
     with _Heart() as heart:
-        limit_s = _TURN_S * run.context.scale * _slowness(heart)
+        watched = _Watched(run, heart, _TURN_S * run.context.scale * _slowness(heart))
+        subject = watched.opens()
         for text in _shapes():
+            watched.in_passing("turn_start", text, lambda text=text: subject.begin(text))
             for operation, call in routes.core_calls(subject, text, text).items():
-                heart.longest()
-                routes.tolerant(call)
-                _judge_silence(run, operation, text, heart.longest(), limit_s)
+                watched(operation, text, lambda call=call: routes.tolerant(call))
+            for operation, call in _calls_with(subject, text).items():
+                watched.in_passing(operation, text, call)
+        for operation, call in _calls_without(run, subject).items():
+            watched.in_passing(operation, "", call)
+        watched("close", "", lambda: run.close(subject))
+        # The store is read by now: it holds long texts.
+        again = watched.opens()
+        watched("recall", _QUESTION, lambda: again.recall(_QUESTION))
+        for operation, call in _calls_at_the_end(run, again).items():
+            watched.in_passing(operation, "", call)
+        watched("close", "", lambda: run.close(again))
+
+
+class _Watched:
+    """Makes calls, and judges after each whether the other threads could run meanwhile."""
+
+    def __init__(self, run: Run, heart: _Heart, limit_s: float) -> None:
+        self._run = run
+        self._heart = heart
+        self._limit_s = limit_s
+
+    def __call__(self, operation: str, text: str, call: Callable[[], Any]) -> Any:
+        self._heart.longest()
+        try:
+            return call()
+        finally:
+            # Also of a hook that raises in the end: that it held the interpreter comes first.
+            _judge_silence(self._run, operation, text, self._heart.longest(), self._limit_s)
+
+    def opens(self) -> Subject:
+        """A new instance, built and initialized."""
+        subject: Subject = self("open", "", self._run.open)
+        return subject
+
+    def in_passing(self, operation: str, text: str, call: Callable[[], Any]) -> None:
+        """Call a hook that has rules of its own for what it raises, and for what it refuses."""
+
+        def calls() -> None:
+            with contextlib.suppress(HookWithdrawn):
+                try:
+                    call()
+                except HookRaised as failure:
+                    if failure.ends_process:
+                        raise
+
+        self(operation, text, calls)
+
+
+def _calls_with(subject: Subject, text: str) -> dict[str, Callable[[], Any]]:
+    """Operation to a call of it with `text`, for the extensions that the provider serves."""
+    said = [{"role": "user", "content": text}, {"role": "assistant", "content": text}]
+    calls: dict[str, Callable[[], Any]] = {
+        "prewarm": lambda: subject.prewarm(text),
+        "record_turn": lambda: subject.record_turn(entries.turn("session", text, text)),
+        "items": lambda: subject.items({"query": text}),
+        "compress_notes": lambda: subject.compress_notes(said),
+        "delegation": lambda: subject.delegated(text, text),
+        "call_tool": lambda: _tool(subject, text),
+    }
+    return {operation: call for operation, call in calls.items() if subject.has(operation)}
+
+
+def _tool(subject: Subject, text: str) -> None:
+    """Call the tool that looks most like one that stores."""
+    call = routes.storing_call(subject.tools(), text)
+    if call is not None:
+        subject.call_tool(*call)
+
+
+def _calls_without(run: Run, subject: Subject) -> dict[str, Callable[[], Any]]:
+    """Operation to a call of it, for the hooks that come once, the last of a session last."""
+    calls: dict[str, Callable[[], Any]] = {
+        "tools": subject.tools,
+        "prompt": subject.prompt,
+        "status": subject.status,
+        "unavailable_reason": subject.unavailable_reason,
+        "config_schema": subject.config_schema,
+        "backup": subject.backup_paths,
+        "export": lambda: subject.export({}),
+        "switch": lambda: subject.switch(run.session_key()),
+        "end": lambda: subject.end([{"role": "user", "content": text} for text in _shapes()]),
+    }
+    served = {operation: call for operation, call in calls.items() if subject.has(operation)}
+    return {
+        "name": subject.name,
+        "available": subject.available,
+        "declare": subject.declare,
+    } | served
+
+
+def _calls_at_the_end(run: Run, subject: Subject) -> dict[str, Callable[[], Any]]:
+    """Operation to a call of it, for the hooks that change what was stored or set."""
+    calls: dict[str, Callable[[], Any]] = {
+        "save_config": lambda: subject.save_config({}, str(run.home)),
+        "forget": lambda: subject.forget({}),
+    }
+    return {operation: call for operation, call in calls.items() if subject.has(operation)}
 
 
 def _slowness(heart: _Heart) -> float:
@@ -187,10 +287,10 @@ def _judge_silence(
     silent_s, busy_s = silence
     if silent_s <= limit_s or busy_s < limit_s:
         return
+    given = f", with {beginning(text)}" if text else ""
     run.violated(
         f"other threads run at least once in {limit_s:g} s",
-        f"{run.hook(operation)} held the interpreter for {silent_s:.1f} s, "
-        f"with a text of {len(text)} characters that begins with {text[:24]!r}",
+        f"{run.hook(operation)} held the interpreter for {silent_s:.1f} s{given}",
         operation=operation,
     )
 

@@ -35,6 +35,7 @@ class PluginContext:
         hooks: The names under which callbacks were registered.
         registered: The same with the callbacks, for a plugin that has no provider.
         tools: The names of the tools that were registered.
+        offered: The texts that were handed to what is no part of any known host's context.
         unknown: What was asked for and is no part of any known host's context.
         beyond: What was asked for and is no part of what the loader of memory plugins offers.
         manifest: As a host reads it from plugin.yaml, with the plugin's name alone.
@@ -48,6 +49,7 @@ class PluginContext:
         self.hooks: list[str] = []
         self.registered = HookContext()
         self.tools: list[str] = []
+        self.offered: set[str] = set()
         self.unknown: set[str] = set()
         self.beyond: set[str] = set()
         self.name = name
@@ -95,15 +97,24 @@ class PluginContext:
         """Stand in for any other part of the context: it takes anything and does nothing."""
         if name.startswith("__"):
             raise AttributeError(name)
-        (self.beyond if name in _REGISTERING or name == "llm" else self.unknown).add(name)
-        return Accepting()
+        is_known = name in _REGISTERING or name == "llm"
+        (self.beyond if is_known else self.unknown).add(name)
+        return Accepting(set() if is_known else self.offered)
 
 
 class Accepting:
-    """A part of the context that is not there: called it gives None, asked it gives another."""
+    """
+    A part of the context that is not there: called it gives None, asked it gives another.
 
-    def __call__(self, *_: Any, **__: Any) -> None:
+    What a newer host takes by it is not known; the texts in a call may be names of hooks.
+    """
+
+    def __init__(self, offered: set[str]) -> None:
+        self._offered = offered
+
+    def __call__(self, *given: Any, **named: Any) -> None:
         """Accept the call."""
+        self._offered.update(item for item in (*given, *named.values()) if isinstance(item, str))
 
     def __getattr__(self, name: str) -> "Accepting":
         if name.startswith("__"):

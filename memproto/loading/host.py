@@ -24,6 +24,9 @@ _JUDGED = "0.19"
 #: Hooks that a release after it has.
 _LATER = ("recall_status", "unavailable_reason", "initialize_for_inspection")
 
+#: Every hook that some known release's base class has.
+HOOKS = frozenset((*HOST_CALLS, *_LATER))
+
 
 def version() -> str:
     """The version of the installed hermes-agent, or ""."""

@@ -14,11 +14,21 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 from memproto import spec
 from memproto.errors import KitUsageError
-from memproto.pytest_plugin import files, guard, jobs, junit, summary, terminal
-from memproto.pytest_plugin.items import PROPERTY, USAGE, ClauseItem, SuiteDirectory, Target, rows
+from memproto.pytest_plugin import files, guard, jobs, junit, summary, telling, terminal
+from memproto.pytest_plugin.items import (
+    HELD,
+    PROPERTY,
+    USAGE,
+    ClauseItem,
+    Held,
+    SuiteDirectory,
+    Target,
+    rows,
+)
 from memproto.pytest_plugin.options import check_options, narrowed, time_scale
 from memproto.report import document
 from memproto.testing import (
@@ -96,6 +106,7 @@ class Suite:
         self.installed: dict[str, installation.Stamp] = {}
         self._is_interrupted = self._is_closed = False
         self._hiding: Hiding | None = None
+        self._session: pytest.Session | None = None
         self.targets: list[Target] = []
         self.today = self._today()
         self.root = self._root()
@@ -169,9 +180,8 @@ class Suite:
         for target in self.targets:
             target.judge.meet()
             # What was met before the checks counts as well, whatever is selected afterwards.
-            gates = {item.id for item in target.wanted if item.gate}
-            found = [item for item in target.judge.contact.results if item.id not in gates]
-            target.met += [item for item in found if item.outcome in SCORED_AT_CONTACT]
+            found = target.judge.contact.results
+            target.results += [item for item in found if item.outcome in SCORED_AT_CONTACT]
 
     def hide(self, text: str) -> str:
         """A text without the credentials of any target of the run."""
@@ -181,8 +191,9 @@ class Suite:
         return withheld.without_credentials(text, *given)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionstart(self) -> None:
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
         """From now on all credentials are known, and all that is written passes the guard."""
+        self._session = session
         found: dict[str, str] = {}
         for target in self.targets:
             found |= withheld.secrets(target.order.settings, target.judge.contact)
@@ -224,7 +235,7 @@ class Suite:
         """Take what a worker found at its end."""
         output = getattr(node, "workeroutput", None) or {}
         self.usage = self.usage or output.get("memproto_usage", "")
-        self._take(json.loads(output.get("memproto_late", "[]")), is_shown=False)
+        self._take(json.loads(output.get("memproto_late", "[]")))
         for target in self.targets:
             found = output.get("memproto_outward", {}).get(
                 f"{target.order.side} {target.order.target}"
@@ -237,12 +248,6 @@ class Suite:
         """Collect the requirements in place of the suite's files."""
         return SuiteDirectory.from_parent(parent, path=path, targets=self.targets)
 
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Note which rules have an item that will run; others are shown where they are met."""
-        for item in session.items:
-            if isinstance(item, ClauseItem):
-                item.target.coming.add(item.requirement.id)
-
     def pytest_report_header(self) -> list[str]:
         """Say what is judged."""
         return terminal.header(self.targets, self.noise)
@@ -250,18 +255,47 @@ class Suite:
     # -- results ----------------------------------------------------------------------------------
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Any:
+        """Run an item whose report waits, and take what it found in silence."""
+        if not (isinstance(item, ClauseItem) and item.waits):
+            return None
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        if item.result is None:
+            # The settings do not work, or the kit itself failed: nothing that comes later is worse.
+            self._tell(reports, item.location)
+            return True
+        held = next(report for report in reports if report.when == "call")
+        held.when = HELD  # type: ignore[assignment]
+        item.ihook.pytest_runtest_logreport(report=held)
+        return True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+        """Have the report of an item that does not wait say what its check found."""
+        report: pytest.TestReport = yield
+        if call.when == "call" and isinstance(item, ClauseItem) and not item.waits and item.result:
+            strict = self.config.option.memproto_strict
+            telling.Telling(item.result, item.target.order, strict).put(report)
+            # The file of --junitxml takes them from the report of the last phase.
+            item.user_properties = list(report.user_properties)
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the results that an item left in its report."""
         report.longrepr = self._harmless(junit.placed(report.longrepr))
         report.sections = [(name, self._told(text)) for name, text in report.sections]
-        faults = [str(value) for name, value in report.user_properties if name == USAGE]
+        named = list(report.user_properties)
+        faults = [str(value) for name, value in named if name == USAGE]
         self.usage = self.usage or "".join(faults[:1])
-        found = [value for name, value in report.user_properties if name == PROPERTY]
-        if found and isinstance(report.longrepr, str):
+        found = [value for name, value in named if name == PROPERTY]
+        if isinstance(report.longrepr, str):
             report.longrepr = terminal.fit(report.longrepr, is_shown=self._is_shown)
-        if found and report.when == "call":
+        if found and report.when in ("call", HELD):
             self._take(json.loads(str(found[0])))
-        elif report.failed and not found:
+            self._note(report)
+            self._stop_where_enough_failed()
+        elif report.failed and not any(name == telling.PROPERTY for name, _ in named):
             self._lost(report)
         if report.when == "teardown":
             # The file of --junitxml takes what is left then.
@@ -287,29 +321,136 @@ class Suite:
 
     def _lost(self, report: pytest.TestReport) -> None:
         """Book an item that failed without results: its worker died, or the kit itself raised."""
+        target, requirement = self._find(report)
+        if target is not None and requirement is not None:
+            said = self.hide(report.longreprtext)[-1500:]
+            target.results.append(Result(requirement.id, Outcome.KIT_ERROR, observed=said))
+            target.told.add(requirement.id)
+
+    def _find(self, report: pytest.TestReport) -> tuple[Target | None, spec.Requirement | None]:
+        """Which requirement of which target a report is about."""
         for target in self.targets:
             for requirement in target.wanted:
-                if target.node_id(requirement) == report.nodeid:
-                    said = self.hide(report.longreprtext)[-1500:]
-                    lost = Result(requirement.id, Outcome.KIT_ERROR, observed=said)
-                    target.results.append(lost)
+                # Under --dist=loadgroup the name of the group comes behind it.
+                if report.nodeid.startswith(target.node_id(requirement)):
+                    return target, requirement
+        return None, None
 
-    def _take(self, rows: list[dict[str, Any]], *, is_shown: bool = True) -> None:
+    def _note(self, report: pytest.TestReport) -> None:
+        target, requirement = self._find(report)
+        assert target is not None
+        assert requirement is not None
+        if report.when == HELD:
+            target.held[requirement.id] = Held(report, report.duration)
+            # Its time is told with it, once.
+            report.duration = 0.0
+        else:
+            target.told.add(requirement.id)
+
+    def _take(self, rows: list[dict[str, Any]]) -> None:
         for row in rows:
             for target in self.targets:
                 if target.order.target == row["target"] and target.order.side == row["side"]:
-                    book = target.results if is_shown and row["shown"] else target.met
-                    book.append(Result.from_dict(row["result"]))
+                    target.results.append(Result.from_dict(row["result"]))
+
+    def _stop_where_enough_failed(self) -> None:
+        """End the run early for -x and its like: pytest does not count a report that waits."""
+        option = self.config.option
+        most = 1 if getattr(option, "stepwise", False) else option.maxfail
+        if self.is_worker or not most:
+            return
+        strict = option.memproto_strict
+        count = sum(len(target.red(strict=strict)) for target in self.targets)
+        if count < most:
+            return
+        said = f"stopping after {count} failures"
+        crew = self.config.pluginmanager.get_plugin("dsession")
+        if crew is not None:
+            crew.shouldstop = crew.shouldstop or said
+        elif self._session is not None:
+            self._session.shouldfail = said
+
+    # -- what waited ------------------------------------------------------------------------------
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Any:
+        """Once no check runs any more, take in what comes late, and tell what waited."""
+        try:
+            done = yield
+        except BaseException as error:
+            # An option that stops a run early raises a KeyboardInterrupt of its own kind.
+            self._is_interrupted = type(error) is KeyboardInterrupt
+            self._is_interrupted |= isinstance(error, pytest.exit.Exception)
+            self._end_of_loop()
+            raise
+        self._end_of_loop()
+        return done
+
+    def _end_of_loop(self) -> None:
+        if self.is_worker or self.config.option.collectonly:
+            return
+        try:
+            if not (self._is_interrupted or self.usage):
+                self._finish_all()
+        finally:
+            if not self.usage:
+                for target in self.targets:
+                    self._tell_rest(target)
+
+    def _tell_rest(self, target: Target) -> None:
+        """Tell what waited, and what was found violated while its own item did not run."""
+        strict = self.config.option.memproto_strict
+        found = {item.id for item in target.results if item.outcome in SCORED_AT_CONTACT}
+        for requirement in spec.select([], target.order.side):
+            waited = target.held.get(requirement.id)
+            if requirement.id in target.told or not (waited or requirement.id in found):
+                continue
+            target.told.add(requirement.id)
+            if waited is None and self._session is not None:
+                # It was not collected, and is shown.
+                self._session.testscollected += 1
+            call, end = (self._report(target, requirement, when) for when in ("call", "teardown"))
+            target.telling(requirement, strict=strict).put(call)
+            end.user_properties = call.user_properties
+            self._tell([call, end], call.location)
+
+    def _report(
+        self, target: Target, requirement: spec.Requirement, when: Any
+    ) -> pytest.TestReport:
+        """An empty report of pytest, in the place of the one that waited, or of none."""
+        waited = target.held.get(requirement.id)
+        if waited is None:
+            node_id = target.node_id(requirement)
+            place = (node_id.partition("::")[0], None, f"{target.label} {requirement.id}")
+            return pytest.TestReport(node_id, place, {}, "passed", None, when)
+        former = waited.report
+        report = pytest.TestReport(
+            former.nodeid, former.location, former.keywords, "passed", None, when
+        )
+        report.duration = waited.took_s if when == "call" else 0.0
+        if hasattr(former, "node"):
+            # By the worker and the id the file of --junitxml knows its test cases.
+            report.node = former.node  # type: ignore[attr-defined]
+        return report
+
+    def _tell(self, reports: list[pytest.TestReport], location: Any) -> None:
+        hook = self.config.hook
+        hook.pytest_runtest_logstart(nodeid=reports[0].nodeid, location=location)
+        for report in reports:
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=reports[0].nodeid, location=location)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> terminal.Status | None:
         """Show each outcome by its own word and letter."""
+        if report.when == HELD:
+            return "", "", ""
         if report.when != "call":
             return None
         for name, value in report.user_properties:
-            if name == PROPERTY:
-                is_quiet = self.config.option.verbose < 0 and not report.failed
-                rows = json.loads(str(value))
-                return terminal.status(rows, is_red=report.failed, is_quiet=is_quiet)
+            if name == telling.PROPERTY:
+                is_quiet = self.config.option.verbose < 0
+                outcome, is_red = json.loads(str(value))
+                return terminal.status(Outcome(outcome), is_red=is_red, is_quiet=is_quiet)
             if name == USAGE:
                 return "usage error", "E", "USAGE ERROR"
         return None
@@ -322,7 +463,7 @@ class Suite:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Take in what is still running, decide, write the report, set the exit code."""
         try:
-            if not (self._is_interrupted or self.usage or self.config.option.collectonly):
+            if self.is_worker and not (self._is_interrupted or self.usage):
                 self._finish_all()
             if self.usage:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR
@@ -348,13 +489,13 @@ class Suite:
             return
         for target in self.targets:
             found = findings.rewriting(changed, target.order.side, is_alone=len(self.targets) == 1)
-            target.met.append(found)
+            target.results.append(found)
 
     def _finish_each(self) -> None:
         for target in self.targets:
             late = rows(target.order, target.judge.finish())
             if not self.is_worker:
-                self._take(late, is_shown=False)
+                self._take(late)
             elif late:
                 known = json.loads(self.config.workeroutput.get("memproto_late", "[]"))  # type: ignore[attr-defined]
                 self.config.workeroutput["memproto_late"] = json.dumps(known + late)  # type: ignore[attr-defined]
@@ -383,10 +524,8 @@ class Suite:
         if self.usage:
             terminal.complain(self.config, f"ERROR: {self.usage}")
         if self.document is not None:
-            messages = [target.messages() for target in self.targets]
-            summary.summary(terminalreporter, self.document, messages)
+            summary.summary(terminalreporter, self.document)
 
 
 def _judged(target: Target) -> document.Judged:
-    found = [*target.results, *target.met]
-    return document.Judged(target.order, target.judge.contact, found)
+    return document.Judged(target.order, target.judge.contact, target.results)

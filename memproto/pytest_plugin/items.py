@@ -4,24 +4,34 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
 from memproto import spec
 from memproto.errors import KitUsageError
-from memproto.pytest_plugin import junit
-from memproto.report import message
-from memproto.testing import foreign
+from memproto.pytest_plugin.telling import Telling
+from memproto.testing import foreign, incidents
 from memproto.testing.contact import Order
-from memproto.testing.judge import SCORED_AT_CONTACT, Judge
-from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.judge import Judge
+from memproto.testing.outcomes import Result, merge
 
-#: The property of a pytest report that carries results.
+#: The property of a pytest report that carries everything that a check found.
 PROPERTY = "memproto"
 
 #: That of one which says why the run cannot go on as it was asked for.
 USAGE = "memproto-usage"
+
+#: The phase of a report that waits: its requirement may yet be found violated in another check.
+HELD = "held"
+
+
+@dataclasses.dataclass(frozen=True)
+class Held:
+    """A report that waits, and how long its check took."""
+
+    report: pytest.TestReport
+    took_s: float
 
 
 @dataclasses.dataclass
@@ -30,10 +40,9 @@ class Target:
     One target of the run: its order, its judge, and the results that came in for it.
 
     Attributes:
-        met: Those results that no item shows: of first contact, and of what came late.
-        told: The rules whose violation an item of this process has shown.
-        coming: The rules whose items were collected, and not run by this process.
-        kept: What another item has met of a rule whose own item is coming, to be shown by that.
+        results: Everything that was found, in the order in which it came.
+        told: The requirements that have a report in pytest.
+        held: The reports that wait, by requirement.
 
     """
 
@@ -41,10 +50,8 @@ class Target:
     judge: Judge
     wanted: list[spec.Requirement]
     results: list[Result] = dataclasses.field(default_factory=list)
-    met: list[Result] = dataclasses.field(default_factory=list)
     told: set[str] = dataclasses.field(default_factory=set)
-    coming: set[str] = dataclasses.field(default_factory=set)
-    kept: dict[str, Result] = dataclasses.field(default_factory=dict)
+    held: dict[str, Held] = dataclasses.field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -52,17 +59,19 @@ class Target:
         name = foreign.one_line(self.order.target)
         return f"host {name}" if self.order.side == "host" else name
 
-    def messages(self) -> list[str]:
-        """What no item shows and what is red, one message for each requirement."""
-        red = {item.id: item for item in reversed(self.met) if item.outcome in SCORED_AT_CONTACT}
-        shown = {item.id for item in self.results if item.outcome in SCORED_AT_CONTACT}
-        told = shown | {key for key, item in red.items() if self.order.waivers.covers(item)}
-        return [message.render(item, self.order) for key, item in red.items() if key not in told]
-
     def node_id(self, requirement: spec.Requirement) -> str:
         """The node id of the item for one requirement."""
         chapter = requirement.anchor.partition(".")[0]
         return f"{self.label}/{chapter}::{requirement.id}"
+
+    def telling(self, requirement: spec.Requirement, *, strict: bool) -> Telling:
+        """How pytest is told of a requirement: by the one result that the report has too."""
+        return Telling(merge(self.results, [requirement.id])[requirement.id], self.order, strict)
+
+    def red(self, *, strict: bool) -> set[str]:
+        """The requirements for which a run is red, by what is known of the target so far."""
+        merged = merge(self.results, dict.fromkeys(item.id for item in self.results))
+        return {key for key, item in merged.items() if Telling(item, self.order, strict).is_red}
 
 
 class SuiteDirectory(pytest.Directory):
@@ -86,62 +95,40 @@ class SuiteDirectory(pytest.Directory):
 
 
 class ClauseItem(pytest.Item):
-    """One requirement of one target."""
+    """
+    One requirement of one target.
+
+    Attributes:
+        waits: Whether checks of other requirements may find this one violated, so that nothing is
+            said of it before the last of them.
+        result: That of the requirement, once its check has run.
+
+    """
 
     def __init__(self, *, target: Target, requirement: spec.Requirement, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.target = target
         self.requirement = requirement
+        self.waits = requirement.id in incidents.found_elsewhere(requirement.side)
+        self.result: Result | None = None
         # Under --dist=loadgroup a chapter stays in one worker, which can reuse its process.
         self.add_marker(pytest.mark.xdist_group(target.node_id(requirement).partition("::")[0]))
 
     def runtest(self) -> None:
-        """Judge, leave the results in the report, and end as pytest expects it."""
+        """Judge, and leave the results in the report; they are told by `Telling`."""
         try:
             results = self.target.judge.run(self.requirement)
         except KitUsageError as error:
-            self._stop(foreign.told(error, self.target.judge.hide))
-        shown = self._to_be_shown(results)
-        hidden = [item for item in results if item not in shown]
-        found = rows(self.target.order, shown, hidden)
-        self.user_properties.append((PROPERTY, json.dumps(found)))
-        waivers = self.target.order.waivers
-        self.user_properties += junit.properties(self.requirement, shown, waivers)
-        bare = [item for item in shown if not waivers.covers(item)]
-        red = [item for item in bare if item.outcome in (Outcome.FAIL, Outcome.KIT_ERROR)]
-        warned = [item for item in bare if _counts_as_warning(item)]
-        if red or (warned and self.config.option.memproto_strict):
-            raise Red(red or warned, self.target)
-        if waivers.covers(results[0]):
-            pytest.skip(f"waived: {waivers.reason(results[0].id)}")
-        if results[0].outcome not in (Outcome.PASS, Outcome.WARN):
-            pytest.skip(
-                f"{results[0].outcome.replace('_', ' ')}: {foreign.one_line(results[0].reason)}"
-            )
-
-    def _to_be_shown(self, results: list[Result]) -> list[Result]:
-        """Its own result, what earlier ones met of its rule, and of others only what none shows."""
-        own, target = self.requirement.id, self.target
-        target.coming.discard(own)
-        red = [item for item in results if item.outcome in SCORED_AT_CONTACT]
-        target.kept.update((item.id, item) for item in red if item.id in target.coming)
-        hidden = target.told | target.coming
-        shown = [item for item in results if item.id == own or item.id not in hidden]
-        if own in target.kept and not any(item.id == own for item in red):
-            shown.append(target.kept[own])
-        target.told.update(item.id for item in shown if item.outcome in SCORED_AT_CONTACT)
-        return shown
-
-    def _stop(self, usage: str) -> NoReturn:
-        """Have the run end after this item: what the user set does not work."""
-        self.user_properties.append((USAGE, usage))
-        self.session.shouldstop = "the settings do not work"
-        pytest.skip(usage)
+            # What the user set does not work: the run ends after this item.
+            said = foreign.told(error, self.target.judge.hide)
+            self.user_properties.append((USAGE, said))
+            self.session.shouldstop = "the settings do not work"
+            pytest.skip(said)
+        self.user_properties.append((PROPERTY, json.dumps(rows(self.target.order, results))))
+        self.result = merge(results, [self.requirement.id])[self.requirement.id]
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Show the finding instead of the kit's own stack."""
-        if isinstance(excinfo.value, Red):
-            return str(excinfo.value)
+        """Show an error of the kit itself without a credential."""
         return self.target.judge.hide(str(super().repr_failure(excinfo, style)))
 
     def reportinfo(self) -> tuple[Path, None, str]:
@@ -149,31 +136,9 @@ class ClauseItem(pytest.Item):
         return self.path, None, f"{self.target.label} {self.requirement.id}"
 
 
-def _counts_as_warning(result: Result) -> bool:
-    """Whether a strict run is red for it: what only backs up a duty of the host never counts."""
-    return result.outcome is Outcome.WARN and not spec.requirement(result.id).defensive
-
-
-class Red(Exception):
-    """The item is red; its text is the message that the author reads."""
-
-    def __init__(self, results: list[Result], target: Target) -> None:
-        order = target.order
-        super().__init__("\n\n".join(message.render(item, order) for item in results))
-
-
-def rows(
-    order: Order, shown: list[Result], hidden: list[Result] | None = None
-) -> list[dict[str, Any]]:
-    """Results as plain values, with their target, and whether the item that has them shows them."""
+def rows(order: Order, results: list[Result]) -> list[dict[str, Any]]:
+    """Results as plain values, with their target."""
     return [
-        {
-            "target": order.target,
-            "side": order.side,
-            "result": result.as_dict(),
-            "shown": is_shown,
-            "waived": order.waivers.covers(result),
-        }
-        for found, is_shown in ((shown, True), (hidden or [], False))
-        for result in found
+        {"target": order.target, "side": order.side, "result": result.as_dict()}
+        for result in results
     ]

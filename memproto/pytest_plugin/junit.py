@@ -3,8 +3,7 @@
 from typing import Any
 
 from memproto import spec
-from memproto.testing.outcomes import Outcome, Result, merge
-from memproto.testing.waivers import Book
+from memproto.testing.outcomes import Outcome
 
 #: In this order.
 NAMES = ("id", "level", "outcome", "clause")
@@ -12,12 +11,9 @@ NAMES = ("id", "level", "outcome", "clause")
 _PREFIX = "memproto."
 
 
-def properties(
-    requirement: spec.Requirement, shown: list[Result], waivers: Book
-) -> list[tuple[str, str]]:
-    """Those of the item of one requirement, whose own results are among those it shows."""
-    own = merge(shown, [requirement.id])[requirement.id]
-    outcome = Outcome.WAIVED if waivers.covers(own) else own.outcome
+def properties(requirement_id: str, outcome: Outcome) -> list[tuple[str, str]]:
+    """Those of the test case of one requirement, with the outcome that the report has."""
+    requirement = spec.requirement(requirement_id)
     values = (requirement.id, requirement.level, str(outcome), requirement.clause)
     return [(_PREFIX + name, value) for name, value in zip(NAMES, values, strict=True)]
 

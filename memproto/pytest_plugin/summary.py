@@ -42,15 +42,14 @@ _UNBROKEN = 100_000
 _MOST_HOOKS = 3
 
 
-def summary(reporter: Any, document: dict[str, Any], messages: list[list[str]]) -> None:
+def summary(reporter: Any, document: dict[str, Any]) -> None:
     """
     Print a block for each target, its verdict last.
 
-    `messages` are those that no item has shown. A quiet run prints those and the verdicts, a
-    verbose one every chapter and reason.
+    A quiet run prints the verdicts alone, a verbose one every chapter and reason.
     """
-    for report, unseen in zip(document["reports"], messages, strict=True):
-        Block(reporter, report).write(unseen)
+    for report in document["reports"]:
+        Block(reporter, report).write()
     if reporter.verbosity >= 0:
         reporter.write_line(f"exit code {document['exit_code']}")
     _settle_colour(reporter, document)
@@ -58,9 +57,16 @@ def summary(reporter: Any, document: dict[str, Any], messages: list[list[str]]) 
 
 def _settle_colour(reporter: Any, document: dict[str, Any]) -> None:
     """Let pytest's own last line be as green as the verdict: what does not apply is no warning."""
-    if document["exit_code"] == 0 and reporter.stats.get("passed"):
-        for outcome in (Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED):
-            reporter.stats.pop(outcome.replace("_", " "), None)
+    words = {outcome.replace("_", " ") for outcome in (Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED)}
+    known = {"", "passed", "deselected"}
+    if (
+        document["exit_code"] == 0
+        and "passed" in reporter.stats
+        and not {*reporter.stats} - words - known
+    ):
+        # To leave them out of the count would make the line another one than the report's.
+        reporter._main_color = None  # noqa: SLF001 - there is no public word for it
+        reporter._determine_main_color = lambda *_: "green"  # noqa: SLF001 - as above
 
 
 class Block:
@@ -73,14 +79,12 @@ class Block:
         self._columns = terminal.width() if reporter.isatty else _UNBROKEN
         self._is_verbose = reporter.verbosity > 0
 
-    def write(self, unseen: list[str]) -> None:
+    def write(self) -> None:
         """Print all of it."""
         is_quiet = self._reporter.verbosity < 0
         if not is_quiet:
             title = f"{self._report['side']} {self._report['target']}"
             self._reporter.section(terminal.writable(title), sep="-")
-        for text in unseen:
-            self._line(terminal.fit(text, is_shown=self._reporter.isatty) + "\n")
         if not is_quiet:
             self._chapters()
             self._reasons()

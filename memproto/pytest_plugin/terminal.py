@@ -1,6 +1,5 @@
 """What the user sees at the terminal while a run goes on: header, letters, failures that fit."""
 
-import dataclasses
 import os
 import re
 import shutil
@@ -14,7 +13,7 @@ import pytest
 from memproto import __version__
 from memproto.testing import foreign, withheld
 from memproto.testing.noise import Noise
-from memproto.testing.outcomes import Outcome, Result, worse
+from memproto.testing.outcomes import Outcome
 from memproto.types import SPEC_VERSION
 
 _LETTERS = {
@@ -68,23 +67,14 @@ def _from_above(sources: tuple[str, ...]) -> str:
     return f", settings in {' and '.join(away)}" if away else ""
 
 
-def status(rows: list[dict[str, Any]], *, is_red: bool, is_quiet: bool) -> Status:
-    """The category, letter and word of an item's worst result; a quiet run shows red ones only."""
-    results = [_shown(row) for row in rows if row["shown"]]
-    worst = results[0]
-    for result in results[1:]:
-        worst = worse(worst, result) if result.outcome is Outcome.FAIL else worst
-    letter, word, colour = _LETTERS[worst.outcome]
+def status(outcome: Outcome, *, is_red: bool, is_quiet: bool) -> Status:
+    """The category, letter and word of an outcome; a quiet run shows red ones only."""
+    letter, word, colour = _LETTERS[outcome]
     # What a strict run is red for must not end in a line of another colour.
-    category = "failed" if is_red else _CATEGORIES.get(worst.outcome, _word(worst.outcome))
-    if is_quiet:
+    category = "failed" if is_red else _CATEGORIES.get(outcome, _word(outcome))
+    if is_quiet and not is_red:
         return category, "", ""
     return category, letter, (word, {colour: True} if colour else {})
-
-
-def _shown(row: dict[str, Any]) -> Result:
-    result = Result.from_dict(row["result"])
-    return dataclasses.replace(result, outcome=Outcome.WAIVED) if row["waived"] else result
 
 
 def _word(outcome: Outcome) -> str:

@@ -6,6 +6,7 @@ from memproto import spec
 from memproto.testing import foreign
 from memproto.testing.contact import Order
 from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
+from memproto.types import SPEC_VERSION
 
 
 def render(result: Result, order: Order) -> str:
@@ -44,17 +45,16 @@ def reproduce(result: Result, order: Order) -> str:
 
 def _command(result: Result, order: Order) -> str:
     flag = "--memproto-host" if order.side == "host" else "--memproto"
-    words = [
-        "pytest",
-        f"{flag}={order.target}",
-        f"--memproto-clause={result.seen_in or result.id}",
-    ]
+    words = ["pytest", f"{flag}={order.target}"]
+    words += [f"--memproto-clause={item}" for item in (*result.after, result.seen_in or result.id)]
     if order.profile != "quick":
         words.append(f"--memproto-profile={order.profile}")
     if order.settings.trusts_package:
         words.append("--memproto-trust-package")
     if order.seed:
         words.append(f"--memproto-seed={order.seed}")
+    if order.release != SPEC_VERSION:
+        words.append(f"--memproto-spec={order.release}")
     return shlex.join(words)
 
 

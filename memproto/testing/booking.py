@@ -118,6 +118,11 @@ def _met(requirement: spec.Requirement, failure: HookRaised | HookLate, run: Any
         if isinstance(failure.error, Misconfigured):
             reason += "; needs: the settings `config`, `env` or `service`"
         return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
+    if isinstance(failure, HookRaised) and _is_refusal(failure, run):
+        said = f"{_hook(run, failure.operation)} refused the messages: {show(failure.error)}"
+        reason = f"{said}, which is how a checkpoint of the Hermes binding stops the compressor"
+        needs = "needs: a `config` under which it does not"
+        return [Result(requirement.id, Outcome.UNTESTABLE, reason=f"{reason}; {needs}")]
     if incidents.makes_fail(requirement.id) and _is_for_another(failure):
         reason = f"while its backend failed, {failure}; see the chapter's rules on time"
         return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
@@ -125,6 +130,16 @@ def _met(requirement: spec.Requirement, failure: HookRaised | HookLate, run: Any
         reason = f"{failure}, {incidents.why_not_late(requirement.id)}"
         return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
     return _with_own(requirement, _incident(failure, run, requirement.id))
+
+
+def _is_refusal(failure: HookRaised, run: Any) -> bool:
+    """Whether a checkpoint, which has no errors to report by in its binding, keeps the messages."""
+    return (
+        run.binding == "hermes"
+        and failure.operation in ("compress", "compress_notes")
+        and isinstance(failure.error, Exception)
+        and "checkpoint" in run.declared("extensions", [])
+    )
 
 
 def _is_for_another(failure: HookRaised | HookLate) -> bool:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import time
 import zlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -19,6 +20,9 @@ from memproto.testing.replies import Answer, ChildDidNotStart
 
 #: How long a child may take for anything but a check.
 OTHER_COMMANDS_S = 90.0
+
+#: How often it is looked whether what a process disowned still runs: a look is not free.
+_LOOK_S = 0.1
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -44,6 +48,7 @@ class Children:
         process: The one that runs, or None.
         served: The checks that it has run.
         shares: Whether checks of one chapter share a process.
+        started: How many processes were started.
         spent: How many hook calls were made, where the settings set a limit.
 
     """
@@ -52,6 +57,7 @@ class Children:
         self.process: ChildProcess | None = None
         self.served: list[str] = []
         self.shares = True
+        self.started = 0
         self.spent = 0
         self._order = order
         self._contact = contact
@@ -89,6 +95,7 @@ class Children:
         """
         self.dismiss()
         self._end_disowned()
+        self.started += 1
         self._chapter, self.served = chapter, []
         try:
             answer = self._load()
@@ -107,6 +114,10 @@ class Children:
         self._contact.unconfined = answer.data["unconfined"]
         self.clean()
         return answer
+
+    def start_again(self) -> None:
+        """Go on for the same chapter in a new process; raises as `start` does."""
+        self.start(self._chapter)
 
     def _load(self) -> Answer:
         root = self._new_place("process")
@@ -290,6 +301,14 @@ class Children:
         process, self.process = self.process, None
         if process is not None:
             process.kill()
+
+    def wait_for_helpers(self, for_s: float) -> None:
+        """Let what the process started and disowned go on for a while, as long as both run."""
+        end = time.monotonic() + for_s
+        while self.process is not None and self.process.alive and time.monotonic() < end:
+            if not vitals.helpers(self.process.pid, *self._places):
+                return
+            time.sleep(_LOOK_S)
 
     def _end_disowned(self) -> None:
         """End what the last process started and disowned: in time it would fill the machine."""

@@ -1,5 +1,6 @@
 """From what became of a command to results, in the words that an author reads."""
 
+import dataclasses
 from typing import Any
 
 from memproto import spec
@@ -20,9 +21,25 @@ def results(answer: Answer, requirement_id: str) -> list[Result]:
         reason = f"no hook was late, and the check had not ended after {answer.took_s:.0f} s"
         return [Result(requirement_id, Outcome.INCONCLUSIVE, reason=reason)]
     try:
-        return [Result.from_dict(item) for item in answer.data["results"]]
+        return with_frames([Result.from_dict(item) for item in answer.data["results"]], answer)
     except (KeyError, TypeError, ValueError):
         return [_no_result(answer, requirement_id)]
+
+
+def with_frames(found: list[Result], answer: Answer) -> list[Result]:
+    """The results, a freeze that a check has measured with the thread that computed in it."""
+    if not answer.still:
+        return found
+    return [
+        _with_frames(item, answer.still) if item.id == incidents.FROZE else item for item in found
+    ]
+
+
+def _with_frames(result: Result, still: tuple[str, ...]) -> Result:
+    if result.outcome is not Outcome.FAIL:
+        return result
+    observed = f"{result.observed}; it computed at {'; '.join(still[:4])}"
+    return dataclasses.replace(result, observed=observed, where=still[0], stack="\n".join(still))
 
 
 def _no_result(answer: Answer, requirement_id: str) -> Result:
@@ -139,7 +156,8 @@ def described(answer: Answer, binding: Binding | None) -> str:
         return f"the process ended {during} ({answer.ending})"
     if answer.fate == "froze":
         held = f"{hook} held the interpreter" if hook else "no thread ran between two hooks"
-        return f"{held} for {answer.took_s:.1f} s, and the process was ended"
+        given = f", with {answer.given}" if answer.given else ""
+        return f"{held} for {answer.took_s:.1f} s{given}, and the process was ended"
     if answer.fate == "grew":
         during = f"during {hook}" if hook else "between two hooks"
         return f"the process held {answer.ending} {during}, and was ended"

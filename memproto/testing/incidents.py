@@ -5,6 +5,10 @@ Such a thing may happen in the check of any requirement. It is booked under the 
 it, so that the check it happened in stays untestable and the rule turns red wherever it is met.
 """
 
+import functools
+
+from memproto import spec
+
 #: Operation to the rule where its hook raises, the rule where it is late, and the seconds that it
 #: may take: the specification's bound, or the kit's patience without one.
 _HOOKS: dict[str, tuple[str, str, float]] = {
@@ -65,6 +69,23 @@ LOAD = "MP-LOAD-001"
 #: The target changed the code that judges it, or spoke in its name.
 MEDDLED = "MP-ISO-010"
 
+#: Rules that the checks of other requirements find violated, beside those on hooks and processes.
+#: First contact surveys by one, and a provider breaks others by the very answer that a check needs.
+_BY_OTHER_CHECKS = frozenset(
+    {
+        *("MP-LOAD-002", "MP-LOAD-003", "MP-CAP-003", "MP-COMP-003", "MP-RECALL-001"),
+        *("MP-RECALL-007", "MP-TEXT-001", "MP-WRITE-001", "MP-CAP-002"),
+    }
+)
+
+#: The same for hosts: the methods that do not return, and what stands for a host that is not built.
+_BY_OTHER_CHECKS_OF_HOSTS = frozenset(
+    {
+        *("MP-HOST-RECALL-001", "MP-HOST-TURN-002", "MP-HOST-SHUT-003", "MP-HOST-SESS-004"),
+        "MP-HOST-TOOL-006",
+    }
+)
+
 #: For hooks of extensions, for which this release sets no bound.
 OTHER_BUDGET_S = 15.0
 
@@ -78,6 +99,19 @@ MOST_DEATHS = 3
 #: A process that ends between two hooks costs a moment, one that has to be waited for the time of
 #: a check: after so many of the first kind, or a quarter of that of the second, none is started.
 MOST_LOST, STUCK = 12, 4
+
+
+@functools.cache
+def found_elsewhere(side: spec.Side) -> frozenset[str]:
+    """
+    The rules of a side that the check of another requirement may find violated.
+
+    Nothing is said of them before the last check has ended; of all others their own check decides.
+    """
+    if side == "host":
+        return _BY_OTHER_CHECKS_OF_HOSTS | {spec.select([], side)[0].id}
+    processes = {FROZE, DIED, GREW, LOAD, CHECKPOINT, MEDDLED}
+    return _BY_OTHER_CHECKS | processes | {*RAISED.values(), *LATE.values()}
 
 
 def cost(operation: str, fate: str) -> int:

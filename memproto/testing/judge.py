@@ -38,6 +38,9 @@ _TIMES_AGAIN = 2
 #: The outcomes by which a check says that it did not decide.
 _UNDECIDED = (Outcome.INCONCLUSIVE, Outcome.UNTESTABLE)
 
+#: A check that took longer is not run again to see what it takes.
+_LONG_S = 5.0
+
 #: What a gate is for a provider that says that it is not available.
 _LACKING = Outcome.UNTESTABLE
 
@@ -73,6 +76,8 @@ class Judge:
         self._scripts = replays.Scripts(order, self.contact, self._root, self._outlet.text)
         self._stuck: set[str] = set()
         self._grace_s = _GRACE_S
+        #: The checks for which processes were started, in this order.
+        self._starters: list[str] = []
         self._aftermath = aftermath.Aftermath(order.scale)
 
     # -- first contact ----------------------------------------------------------------------------
@@ -187,10 +192,24 @@ class Judge:
             found = [result for result in self.contact.results if result.id == requirement.id]
             blocked = Result(requirement.id, Outcome.UNTESTABLE, reason=self.contact.blocked)
             return found or self._outlet([blocked])
+        before = self._look_back()
         undecidable = self._undecidable(requirement) or self._foreseen(requirement)
         chapter = requirement.anchor.partition("#")[0]
         results = [undecidable] if undecidable else self._decide(requirement, chapter)
-        return self._outlet(results + self._collect_late())
+        return self._outlet(self._known(requirement, [*results, *self._collect_late(), *before]))
+
+    def _known(self, requirement: spec.Requirement, results: list[Result]) -> list[Result]:
+        """
+        The results, if those of other rules are of rules that wait for them; an error of ours else.
+
+        What is told of a rule at the end of its own check must not be contradicted later.
+        """
+        waiting = incidents.found_elsewhere(self.order.side)
+        for result in results:
+            if result.id not in (requirement.id, *waiting):
+                said = f"{result.id} was found violated in its check, and does not wait for others"
+                return [Result(requirement.id, Outcome.KIT_ERROR, observed=said)]
+        return results
 
     def _undecidable(self, requirement: spec.Requirement) -> Result | None:
         if requirement.unchecked:
@@ -227,9 +246,12 @@ class Judge:
         if check is None:
             said = "the kit has no check for it"
             return [Result(requirement.id, Outcome.KIT_ERROR, observed=said)]
+        started = self._children.started
         try:
             for again in range(_TIMES_AGAIN + 1):
                 self._children.serve(f"{chapter}{check.apart}", check.environment)
+                self._note_start(requirement.id, started)
+                earlier = tuple(self._children.served)
                 answer = self._check(check, patient=again > 0)
                 if again == _TIMES_AGAIN or not self._is_for_the_machine(check, answer, again):
                     break
@@ -237,11 +259,59 @@ class Judge:
             if answer.fate == "died":
                 return self._find_owner(check, answer)
         except CannotServe as fault:
-            return _depending(requirement.id, fault.result)
+            return self._not_served(requirement.id, fault.result)
         if changed := findings.meddling(answer, check.requirement):
             self._children.dismiss()
             return _depending(check.requirement, changed)
-        return self._scripts.attached(self._to_results(answer, check.requirement), answer)
+        found = self._scripts.attached(self._to_results(answer, check.requirement), answer)
+        return self._with_history(check, answer, found, earlier)
+
+    def _note_start(self, requirement_id: str, started: int) -> None:
+        if self._children.started > started:
+            self._starters.append(requirement_id)
+
+    def _not_served(self, requirement_id: str, result: Result) -> list[Result]:
+        """A target that loaded before, and does not any more: it takes as many starts to see it."""
+        earlier = tuple(dict.fromkeys(self._starters))
+        if result.outcome is Outcome.FAIL and result.id != requirement_id:
+            result = dataclasses.replace(result, seen_in=requirement_id, after=earlier)
+        return _depending(requirement_id, result)
+
+    def _with_history(
+        self, check: clauses.Check, answer: Answer, found: list[Result], earlier: tuple[str, ...]
+    ) -> list[Result]:
+        """The results with the checks that had to run before them in their process, if any had."""
+        red = {item.id for item in found if item.outcome in (Outcome.FAIL, Outcome.WARN)}
+        if not (red and earlier and self._may_repeat(answer)):
+            return found
+        again = {item.id for item in self._repeated(check) if item.outcome in SCORED_AT_CONTACT}
+        after = earlier if red - again else ()
+        return [
+            dataclasses.replace(item, after=after) if item.id in red - again else item
+            for item in found
+        ]
+
+    def _may_repeat(self, answer: Answer) -> bool:
+        """Whether to run a check again costs little, and can show the same."""
+        is_free = self.order.settings.max_hook_calls is None
+        return (
+            is_free
+            and answer.fate == "answered"
+            and not answer.data.get("late")
+            and (answer.took_s < _LONG_S * self.order.scale)
+        )
+
+    def _repeated(self, check: clauses.Check) -> list[Result]:
+        """What a check finds in a process of its own; of no account to the verdict."""
+        known = dict(self.deaths)
+        try:
+            self._children.start_again()
+            return self._to_results(self._check(check), check.requirement)
+        except CannotServe:
+            return []
+        finally:
+            self.deaths.clear()
+            self.deaths.update(known)
 
     def _is_for_the_machine(self, check: clauses.Check, answer: Answer, again: int) -> bool:
         """
@@ -341,11 +411,30 @@ class Judge:
         if again.fate == "died":
             return self._met(again, check.requirement)
         results = self._to_results(again, check.requirement)
+        return [*results, self._owned(answer, earlier, check.requirement)]
+
+    def _owned(self, answer: Answer, earlier: list[str], last: str) -> Result:
+        """A death as the doing of the check after which one comes again, or of all together."""
         owner = next((item for item in reversed(earlier) if self._dies_later(item)), "")
         note = "" if owner else "; it did not happen again when each check was run alone"
-        seen_in = owner or check.requirement
+        seen_in = owner or last
+        after = () if owner else tuple(item for item in earlier if item != last)
         finding = self._finding(answer, self._rule(answer, seen_in), seen_in)
-        return [*results, dataclasses.replace(finding, observed=finding.observed + note)]
+        return dataclasses.replace(finding, observed=finding.observed + note, after=after)
+
+    def _look_back(self) -> list[Result]:
+        """Whether the process ended by itself after its last check, and by whose doing."""
+        process, served = self._children.process, list(self._children.served)
+        if process is None or process.alive or not served:
+            return []
+        answer = self._children.ask({"do": "nothing"}, OTHER_COMMANDS_S)
+        if answer.fate != "died":
+            return []
+        self._children.shares = False
+        try:
+            return [self._owned(answer, served, served[-1])]
+        except CannotServe as fault:
+            return [fault.result]
 
     def _dies_later(self, requirement_id: str) -> bool:
         """Run one check alone, and watch its process for a while after it."""
@@ -375,6 +464,8 @@ class Judge:
     def finish(self) -> list[Result]:
         """Watch what checks left running to the end of its time; then leave no process behind."""
         found = self._collect_late(wait=True)
+        self._children.wait_for_helpers(aftermath.LINGER_S * self.order.scale)
+        found += self._look_back()
         with contextlib.suppress(CannotServe):
             self._children.finish()
         self.close()

@@ -62,6 +62,7 @@ class LoadStep:
         printed: What went to the standard output.
         changed: What belongs to the host and is no more as it was, a line for each.
         threads: The ids of the threads that were started and still ran.
+        home: What HERMES_HOME named meanwhile.
         loaded: The target, once it is loaded.
         sought_host: Whether the target tried to import from hermes-agent.
         warned: What was logged as a warning or worse.
@@ -75,6 +76,7 @@ class LoadStep:
     printed: str = ""
     changed: list[str] = dataclasses.field(default_factory=list)
     threads: frozenset[int] = frozenset()
+    home: Path | None = None
     loaded: Any = None
     sought_host: bool = False
     audit: watchers.AuditLog | None = None
@@ -83,6 +85,7 @@ class LoadStep:
 
     def take(self, load: Callable[[], T], root: Path) -> T:
         """Load the target once, and note what that does; whatever it raises comes through."""
+        self.home = root / "memory"
         before, globals_before = _tree(root), _globals()
         threads, records = watchers.thread_ids(), Records(self.warned)
         with self._printing(root), self.guarding(), records.as_last_resort():

@@ -18,6 +18,8 @@ _STDLIB = str(Path(sysconfig.get_paths()["stdlib"]).resolve())
 _KITS_OWN = re.compile(
     r"[/\\]site-packages[/\\](_pytest|hypothesis|jsonschema|pluggy|psutil|pytest|referencing|xdist)[/\\]"
 )
+#: How faulthandler marks the thread that handles the signal; it writes "Stack" for it alone.
+_ASKED = re.compile(r"^(Current thread |Stack \(most recent)", re.MULTILINE)
 _FRAME = re.compile(r'  File "(?P<file>.+)", line (?P<line>\d+) in (?P<name>.+)')
 
 #: The directory that the user called the kit from; set once by the child.
@@ -99,13 +101,21 @@ def calling() -> str:
 
 
 def frames(dump: str) -> list[str]:
-    """The author's frames of the last stack in a faulthandler dump, innermost first."""
+    """
+    The author's frames of the last stack in a faulthandler dump, innermost first.
+
+    Those of the thread that was asked, or that crashed; where none of them is the author's, of the
+    thread that has most.
+    """
     stacks = re.split(r"^(?=Timeout \(|Fatal Python error)", dump, flags=re.MULTILINE)
     best: list[str] = []
     for thread in re.split(r"\n\n", stacks[-1]):
         mine = [match for match in _FRAME.finditer(thread) if is_authors(match["file"])]
-        if mine and len(mine) >= len(best):
-            best = [f"{short(m['file'])}:{m['line']} in {m['name']}" for m in mine]
+        found = [f"{short(m['file'])}:{m['line']} in {m['name']}" for m in mine]
+        if found and _ASKED.search(thread):
+            return found
+        if found and len(found) >= len(best):
+            best = found
     return best
 
 

@@ -76,6 +76,7 @@ class Result:
         where: File and line of the hook, and the hook's name in the author's binding.
         reason: Why the requirement was not decided, for the open outcomes.
         seen_in: The requirement whose check met this, where it is another one.
+        after: The requirements whose checks have to run before that one for it to be met again.
         duration_s: How long the check took.
         stack: The provider's frames when a hook was late.
         replay: The script that shows it again; NO_SCRIPT where calls alone do not; "" if not asked.
@@ -91,6 +92,7 @@ class Result:
     where: str = ""
     reason: str = ""
     seen_in: str = ""
+    after: tuple[str, ...] = ()
     duration_s: float = 0.0
     stack: str = ""
     replay: str = ""
@@ -104,12 +106,13 @@ class Result:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Result":
         """The value that `as_dict` gave."""
-        return cls(**{**data, "outcome": Outcome(data["outcome"])})
+        plain = {**data, "after": tuple(data.get("after", ()))}
+        return cls(**{**plain, "outcome": Outcome(data["outcome"])})
 
 
 def worse(first: Result, second: Result) -> Result:
-    """Of two results for one requirement, the one that counts."""
-    return min(first, second, key=lambda result: _SEVERITY.index(result.outcome))
+    """Of two results for one requirement, the one that counts; of two alike, its own check's."""
+    return min(first, second, key=lambda item: (_SEVERITY.index(item.outcome), bool(item.seen_in)))
 
 
 def scored(result: Result, release: str) -> Result:

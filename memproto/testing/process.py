@@ -16,6 +16,7 @@ from memproto import spec
 from memproto.testing import (
     copied,
     functions,
+    incidents,
     integrity,
     locate,
     noise,
@@ -37,6 +38,9 @@ _STUCK_S = 20.0
 
 _KEY_BYTES = 16
 
+#: Where freezes are looked for, a silence of an interpreter that computes is looked into by then.
+_LOOK_S = 0.7
+
 #: How long the loop sleeps while nothing arrives. What arrives wakes it.
 _TICK_S = 0.05
 
@@ -52,6 +56,7 @@ class _OpenHook:
     patience_s: float = 0.0
     thread: int = 0
     starved_s: float = 0.0
+    given: str = ""
 
     @property
     def is_setting(self) -> bool:
@@ -98,6 +103,9 @@ class ChildProcess:
         self._active = 0.0
         self._stuck_s = _STUCK_S
         self._has_started = False
+        #: The frames of the last silence that was looked into, and when that began.
+        self._still: tuple[str, ...] = ()
+        self._looked = 0.0
         self._is_cut_off = False
         self._forged = False
         keys = secrets.token_bytes(_KEY_BYTES), secrets.token_bytes(_KEY_BYTES)
@@ -129,6 +137,11 @@ class ChildProcess:
         finally:
             copied.close(output_write, *given)
         return process, command_write, result_read, output_read
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
 
     @property
     def alive(self) -> bool:
@@ -168,6 +181,8 @@ class ChildProcess:
 
     def _follow(self, command: dict[str, Any], budget_s: float) -> Answer:
         self._pulse.beat()
+        self._still, self._looked = (), 0.0
+        is_watched = command.get("id") == incidents.FROZE
         began = self._active = time.monotonic()
         with contextlib.suppress(OSError):
             os.write(self._commands, (json.dumps(command) + "\n").encode())
@@ -175,9 +190,11 @@ class ChildProcess:
             answer = self._listen()
             now = time.monotonic()
             if answer is not None:
-                return Answer("answered", answer, took_s=now - began)
+                return Answer("answered", answer, took_s=now - began, still=self._still)
             if self._is_cut_off or not self.alive or self._pulse.is_stopped(now):
                 return self._dead(began)
+            if is_watched:
+                self._look_while_still(now)
             end = began + budget_s * self._scale + self._excused_s
             overrun = self._overgrown(now) or self._overrun(now, began, end)
             if overrun is not None:
@@ -227,6 +244,7 @@ class ChildProcess:
                 self._active,
                 thread=message["thread"],
                 starved_s=message["starved_s"],
+                given=message.get("given", ""),
             )
         elif kind == "leave":
             self._leave(self._hooks.pop(message["call"], None))
@@ -296,7 +314,8 @@ class ChildProcess:
             operation=hook.operation,
             budget_s=hook.budget_s,
             took_s=now - hook.since,
-            stack=self._frames(),
+            stack=self._frames(computing=fate == "froze"),
+            given=hook.given,
         )
 
     def _dead(self, began: float) -> Answer:
@@ -319,6 +338,7 @@ class ChildProcess:
             took_s=time.monotonic() - began,
             stack=self._frames(),
             ending=ending,
+            given=running.given if running else "",
         )
 
     def _last_words(self) -> dict[str, Any] | None:
@@ -330,10 +350,21 @@ class ChildProcess:
                 return answer
         return None
 
-    def _frames(self) -> tuple[str, ...]:
-        asked = self.alive and self._has_started
-        dump = stacks.of(self._process.pid, self._stacks) if asked else stacks.written(self._stacks)
-        return tuple(locate.frames(dump))
+    def _frames(self, *, computing: bool = False) -> tuple[str, ...]:
+        """The author's frames; those of the thread that computes, where they are asked for."""
+        if not (self.alive and self._has_started):
+            return tuple(locate.frames(stacks.written(self._stacks)))
+        asked = vitals.busiest(self._seen) if computing else self._process.pid
+        return tuple(locate.frames(stacks.of(asked, self._stacks)))
+
+    def _look_while_still(self, now: float) -> None:
+        """Once in each silence: see which thread computes, which lets no other run."""
+        if self._looked == self._pulse.last or not self._hooks:
+            return
+        if self._pulse.computes(now, _LOOK_S * self._scale):
+            self._looked = self._pulse.last
+            dump = stacks.of(vitals.busiest(self._seen), self._stacks, kind=stacks.OWN)
+            self._still = tuple(locate.frames(dump)) or self._still
 
     def kill(self) -> None:
         """End the process, its group, and everything that it started; blocks until it is gone."""

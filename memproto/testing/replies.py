@@ -20,6 +20,9 @@ class Answer:
         budget_s: That hook's budget.
         took_s: How long the command, or the hook, had been running.
         stack: The author's frames at that moment, innermost first.
+        given: The longest text that the hook was given, in the words of a message; "" for none.
+        still: Those of the thread that computed while the interpreter last stood still for a while,
+            where that was looked for.
         ending: How the process ended: "exit code 3", "signal SIGSEGV"; what it held, for `grew`.
         excuse: What the machine had to do with a hook that was late, or with a command; else "".
         opened: The configs of the instances that were opened, where they are to be cleaned up.
@@ -34,6 +37,8 @@ class Answer:
     budget_s: float = 0.0
     took_s: float = 0.0
     stack: tuple[str, ...] = ()
+    given: str = ""
+    still: tuple[str, ...] = ()
     ending: str = ""
     excuse: str = ""
     opened: tuple[dict[str, Any], ...] = ()

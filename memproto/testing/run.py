@@ -16,7 +16,7 @@ from memproto.testing.context import EXAMPLES, Context
 from memproto.testing.facts import BY_NAME, QUESTION, WAYS, Fact, Facts
 from memproto.testing.freshness import Freshness
 from memproto.testing.load_step import LoadStep
-from memproto.testing.sandbox import naming_home
+from memproto.testing.sandbox import HOST_HOME
 from memproto.testing.selecting import MANNERS, PLAIN, Manner, improving, unheard
 from memproto.testing.subject import HookRaised, HookUnpaid, Subject, Watch
 from memproto.testing.watchers import AuditLog
@@ -166,8 +166,8 @@ class Run:
         """A new instance, initialized for a session; closed after the check if it is still open."""
         self.settle()
         key, config = session or self.session_key(), self.config(home, **extra)
-        with naming_home(config["home"] if self.binding == "hermes" else ""):
-            subject = self.provider()
+        HOST_HOME.name(config["home"] if self.binding == "hermes" else "")
+        subject = self.provider()
         self._open.append(subject)
         self.freshness.config = {**config, "session_key": key}
         subject.open(key, config)
@@ -185,6 +185,7 @@ class Run:
             self._open.remove(subject)
             with contextlib.suppress(Exception):
                 subject.close()
+        HOST_HOME.put_back()
 
     @contextlib.contextmanager
     def session(

@@ -5,11 +5,9 @@ The operator's own home is never read or written: everything that points to it i
 nothing of the environment goes through but what a program needs to run at all.
 """
 
-import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from memproto.adapters.homes import own_folder
@@ -41,6 +39,8 @@ PLACES = frozenset(
         "XDG_RUNTIME_DIR",
     )
 )
+
+_VARIABLE = "HERMES_HOME"
 
 #: Nothing listens there: a request that respects proxies fails at once instead of leaving.
 NOWHERE = ("127.0.0.1", 9)
@@ -100,19 +100,41 @@ def enter(root: Path, extra: dict[str, str]) -> None:
     os.chdir(places(root)["work"])
 
 
-@contextlib.contextmanager
-def naming_home(home: str) -> Iterator[None]:
-    """Have HERMES_HOME name a directory; what a hook makes of the variable stays."""
-    before = os.environ.get("HERMES_HOME")
-    if home in ("", before):
-        yield
-        return
-    os.environ["HERMES_HOME"] = home
-    try:
-        yield
-    finally:
-        if before is not None and os.environ.get("HERMES_HOME") == home:
-            os.environ["HERMES_HOME"] = before
+class HostHome:
+    """
+    The directory that HERMES_HOME names, as in a process of a Hermes host: it stands.
+
+    A thread of a provider that reads the variable a moment after a hook is to find in it what the
+    hook found. Only the end of a check puts back what was there, unless the provider changed it.
+    """
+
+    def __init__(self) -> None:
+        self._named = ""
+        self._before: str | None = None
+
+    def name(self, home: str) -> None:
+        """Have the variable name a directory from now on; "" leaves it as it is."""
+        now = os.environ.get(_VARIABLE)
+        if home in ("", now):
+            return
+        if not self._named:
+            self._before = now
+        self._named = home
+        os.environ[_VARIABLE] = home
+
+    def put_back(self) -> None:
+        """Have it name what it did before, where it names what was asked for last."""
+        named, self._named = self._named, ""
+        if not named or os.environ.get(_VARIABLE) != named:
+            return
+        if self._before is None:
+            del os.environ[_VARIABLE]
+        else:
+            os.environ[_VARIABLE] = self._before
+
+
+#: There is one environment in a process.
+HOST_HOME = HostHome()
 
 
 def search_path(directory: Path) -> list[str]:

@@ -16,6 +16,9 @@ from typing import TextIO
 #: A signal that nobody else uses; the last one but one is not among those of the C library.
 SIGNAL = signal.SIGRTMAX - 1 if hasattr(signal, "SIGRTMAX") else signal.SIGUSR2
 
+#: Has the one thread write its stack that handles it, so that the process may go on afterwards.
+OWN = signal.SIGRTMAX - 2 if hasattr(signal, "SIGRTMAX") else signal.SIGUSR1
+
 #: Asked for, stacks are there within milliseconds, or not at all.
 _WAIT_S = 0.5
 
@@ -25,17 +28,19 @@ _TICK_S = 0.005
 def write_on_demand(file: TextIO) -> None:
     """Have this process write the stacks of its threads into a file when it gets the signal."""
     faulthandler.register(SIGNAL, file=file, all_threads=True, chain=False)
+    faulthandler.register(OWN, file=file, all_threads=False, chain=False)
 
 
-def of(pid: int, path: Path) -> str:
+def of(pid: int, path: Path, *, kind: int = SIGNAL) -> str:
     """
     The stacks of a process that lives; what it has written already where it does not answer.
 
-    Blocks for half a second at most.
+    Linux takes the number of a thread as well, and has that one handle the signal: its stack is
+    marked in the text. Blocks for half a second at most.
     """
     known = _size(path)
     with contextlib.suppress(OSError):
-        os.kill(pid, SIGNAL)
+        os.kill(pid, kind)
         _wait_for_all(path, known)
     data = b""
     with contextlib.suppress(OSError):

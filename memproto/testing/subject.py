@@ -13,17 +13,18 @@ from collections.abc import Callable, Iterator, Sequence
 from time import monotonic, perf_counter
 from typing import Any, NoReturn
 
+from memproto.adapters.hermes_hooks import is_checkpoint
 from memproto.errors import ProviderError, Rejected, WriteRefused
-from memproto.operations import Binding, hook_name
+from memproto.operations import OPERATIONS, Binding, hook_name
 from memproto.testing import incidents, noise, spread, writing
 from memproto.testing.away import MAY_NEED_A_BACKEND, is_unreachable
 from memproto.testing.calls import Calls, Said
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.extended import ExtensionHooks
-from memproto.testing.sandbox import naming_home
+from memproto.testing.sandbox import HOST_HOME
 from memproto.testing.selecting import PLAIN
 from memproto.testing.turning import TurnCount, Turning
-from memproto.testing.wire import Wire, honest, show
+from memproto.testing.wire import Wire, beginning, honest, longest_text, show
 
 #: Operations that the setting `max_hook_calls` counts: a backend may ask money for each.
 _METERED = MAY_NEED_A_BACKEND
@@ -47,6 +48,13 @@ _STORING = frozenset(
         *("record_turn", "forget"),
     }
 )
+
+
+#: Operations that one hook of the Hermes binding serves.
+_COMPRESSING = frozenset({"compress", "compress_notes"})
+
+#: Operations that are given ids, places and answers, and nothing that somebody said.
+_WITHOUT_TEXT = frozenset({"open", "switch", "save_config", "export", "forget"})
 
 
 class HookRaised(Exception):
@@ -92,6 +100,15 @@ class BackendAway(HookRaised, Untestable):
             f"the backend of {self.operation} does not answer ({show(self.error)}); "
             "needs: the settings `config`, `env` or `service`"
         )
+
+
+class CheckpointRefused(HookRaised):
+    """A Hermes checkpoint raised: by whatever it raises it keeps the messages from being let go."""
+
+    @property
+    def is_report(self) -> bool:
+        """Always: not stored, and said so."""
+        return True
 
 
 class HookWithdrawn(Untestable):
@@ -159,8 +176,12 @@ class Watch:
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     @contextlib.contextmanager
-    def hook(self, operation: str) -> Iterator[None]:
-        """Run the body as a hook of `operation`; raises `HookLate` when it took too long."""
+    def hook(self, operation: str, given: str = "") -> Iterator[None]:
+        """
+        Run the body as a hook of `operation`; raises `HookLate` when it took too long.
+
+        `given` is the text that the hook was given, in the words of a message.
+        """
         deaths = self.deaths.get(operation, 0)
         if deaths >= incidents.MOST_DEATHS:
             raise HookWithdrawn(
@@ -169,7 +190,7 @@ class Watch:
         full_s = incidents.budget_s(operation, scale=self.scale, deaths=0)
         cut_s = incidents.budget_s(operation, scale=self.scale, deaths=deaths)
         budget_s = full_s if self.patient else cut_s
-        with self.wire.hook(operation, budget_s):
+        with self.wire.hook(operation, budget_s, given):
             starved_s, begin = noise.starved_s(), perf_counter()
             try:
                 yield
@@ -213,7 +234,7 @@ class Subject(ExtensionHooks):
         provider: The instance, with the nine members.
         binding: The binding that its author wrote it for.
         config: What `initialize` got, or None before.
-        variable: What HERMES_HOME names while a hook runs, or "" for what it names anyway.
+        variable: What HERMES_HOME names from its next hook on, or "" for what it names anyway.
         number: Its own among the instances whose calls are told, or 0.
         turning: Where its session is between two turns.
         writing: How a text is mirrored so that it is stored.
@@ -264,19 +285,38 @@ class Subject(ExtensionHooks):
         self._watch.spend(operation)
         try:
             return self._watch.calls.follow(
-                self, operation, said, lambda: self._watched(operation, function)
+                self, operation, said, lambda: self._watched(operation, function, said)
             )
         finally:
             self._note_stored(operation)
 
-    def _watched(self, operation: str, function: Callable[[], Any]) -> Any:
-        with self._watch.hook(operation), naming_home(self.variable):
+    def _watched(
+        self, operation: str, function: Callable[[], Any], said: Said | None = None
+    ) -> Any:
+        HOST_HOME.name(self.variable)
+        text = "" if said is None or operation in _WITHOUT_TEXT else longest_text(said[1:])
+        with self._watch.hook(operation, beginning(text) if text else ""):
             try:
                 return honest(function())
             except BaseException as error:
-                away = operation in MAY_NEED_A_BACKEND and is_unreachable(error)
-                failure = (BackendAway if away else HookRaised)(operation, error)
+                failure = self._failure(operation, error)
         raise failure
+
+    def _failure(self, operation: str, error: BaseException) -> HookRaised:
+        if operation in MAY_NEED_A_BACKEND and is_unreachable(error):
+            return BackendAway(operation, error)
+        is_plain = isinstance(error, Exception) and not isinstance(error, ProviderError)
+        if is_plain and operation in _COMPRESSING and self._is_hermes_checkpoint():
+            return CheckpointRefused(operation, error)
+        return HookRaised(operation, error)
+
+    def _is_hermes_checkpoint(self) -> bool:
+        """Whether the host asks the provider before it discards messages, in the Hermes binding."""
+        if self.binding != "hermes":
+            return False
+        with contextlib.suppress(Exception):
+            return is_checkpoint(self.provider.wrapped)
+        return False
 
     def _note_stored(self, operation: str) -> None:
         """Remember that there may be something new to recall; closing may bring it to the store."""
@@ -291,7 +331,30 @@ class Subject(ExtensionHooks):
             self.said = []
         name = hook_name(operation, "native")
         hooks, said = self.provider, (name, list(arguments), keywords)
-        return self.call(operation, lambda: getattr(hooks, name)(*arguments, **keywords), said)
+        try:
+            return self.call(operation, lambda: getattr(hooks, name)(*arguments, **keywords), said)
+        except HookRaised as failure:
+            if isinstance(failure.error, AttributeError | TypeError):
+                self._assert_served(operation)
+            raise
+
+    def _assert_served(self, operation: str) -> None:
+        """
+        See that the hook that raised is there at all.
+
+        Raises:
+            Violation: Of MP-CAP-002: its extension is declared, and the hook is missing.
+
+        """
+        row = OPERATIONS.get(operation)
+        if self.binding != "native" or row is None or not row.extension or self.has(operation):
+            return
+        raise Violation(
+            f"{row.native}(), because capabilities()['extensions'] holds {row.extension!r}",
+            f"{type(self.provider).__name__} has no callable {row.native}",
+            operation=operation,
+            requirement="MP-CAP-002",
+        )
 
     # -- the core, in the order of a session's life ----------------------------------------------
 

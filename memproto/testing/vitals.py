@@ -27,6 +27,9 @@ _WEIGHING_S = 0.1
 #: A process that holds more is ended: it would take the machine with it.
 MEMORY_MB = 2_048
 
+#: Processor time is counted in steps of 0.01 s.
+_COMPARED_S = 0.1
+
 #: Silent for so long without computing, it is stopped, or waits with the interpreter lock held.
 _SILENT_S = 20.0
 
@@ -63,6 +66,16 @@ class Pulse:
             return False
         return silent_s > _SILENT_S * self._scale or self._used_s() - self._mark > _TURN_S
 
+    def computes(self, now: float, after_s: float) -> bool:
+        """Whether nothing came for `after_s`, in most of which the process computed."""
+        silent_s = now - self.last
+        if silent_s < _SILENCE_S:
+            return False
+        if self._mark is None:
+            self._mark = self._used_s()
+        since_s = silent_s - _SILENCE_S
+        return silent_s >= after_s and self._used_s() - self._mark >= since_s / 2 > 0
+
     def is_stopped(self, now: float) -> bool:
         """Whether a signal stopped the process, and nobody let it go on."""
         if now - self.last < _SILENCE_S:
@@ -85,6 +98,23 @@ class Pulse:
             times = self._process.cpu_times()
             return float(times.user + times.system)
         return 0.0
+
+
+def busiest(process: psutil.Process) -> int:
+    """The thread of a process that computes most, by the system's number; its own for none."""
+    with contextlib.suppress(psutil.Error):
+        before = _used(process)
+        time.sleep(_COMPARED_S)
+        used = {
+            number: used_s - before.get(number, 0.0) for number, used_s in _used(process).items()
+        }
+        most = max(used, key=used.__getitem__, default=process.pid)
+        return most if used.get(most, 0.0) > 0 else process.pid
+    return process.pid
+
+
+def _used(process: psutil.Process) -> dict[int, float]:
+    return {item.id: item.user_time + item.system_time for item in process.threads()}
 
 
 def ending(code: int) -> str:
@@ -114,6 +144,22 @@ def end_strays(*roots: Path) -> None:
         if process.pid != os.getpid() and belongs(process, *roots):
             with contextlib.suppress(psutil.Error):
                 process.kill()
+
+
+def helpers(pid: int, *roots: Path) -> list[psutil.Process]:
+    """The processes beside `pid` that belong below a root, and that are none of the kit's own."""
+    return [
+        process
+        for process in psutil.process_iter()
+        if process.pid != pid and belongs(process, *roots) and not _is_of_the_kit(process)
+    ]
+
+
+def _is_of_the_kit(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error, OSError):
+        zombie = process.status() == psutil.STATUS_ZOMBIE
+        return zombie or any(word.startswith("memproto.testing") for word in process.cmdline())
+    return True
 
 
 def belongs(process: psutil.Process, *roots: Path) -> bool:

@@ -22,6 +22,9 @@ from memproto.testing.integrity import SEAL_CHARS
 #: Texts longer than this are cut before they travel: a 100 MB recall is described, not copied.
 LONGEST = 2_000
 
+#: A text as long as this is shown whole where it is named.
+_SHORT = 60
+
 #: Deeper than this, or beyond so many items, an answer is described, not copied.
 _DEEPEST, _MOST_ITEMS = 12, 500
 
@@ -74,6 +77,24 @@ def show(value: object, limit: int = 160) -> str:
         return shorten(repr(value), limit)
     except BaseException as error:
         return f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
+
+
+def longest_text(value: Any, depth: int = 0) -> str:
+    """The longest of the texts in some arguments of the kit's own; "" for none."""
+    if isinstance(value, str):
+        return value
+    if depth >= _DEEPEST or not isinstance(value, dict | list | tuple):
+        return ""
+    items = value.values() if isinstance(value, dict) else value
+    found = (longest_text(item, depth + 1) for item in itertools.islice(items, _MOST_ITEMS))
+    return max(found, key=len, default="")
+
+
+def beginning(text: str) -> str:
+    """A text as a message names it: all of a short one, else its length and how it begins."""
+    if len(text) <= _SHORT:
+        return f"the text {text!r}"
+    return f"a text of {len(text)} characters that begins with {text[:24]!r}"
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -187,11 +208,11 @@ class Wire:
         return write(self._descriptor, data)
 
     @contextlib.contextmanager
-    def hook(self, operation: str, budget_s: float) -> Iterator[None]:
-        """Tell the parent that a hook is running, and until when it may."""
+    def hook(self, operation: str, budget_s: float, given: str = "") -> Iterator[None]:
+        """Tell the parent that a hook is running, until when it may, and the text it was given."""
         call = next(self._calls)
         told = {"thread": threading.get_native_id(), "starved_s": noise.starved_s()}
-        self.send("enter", call=call, operation=operation, budget_s=budget_s, **told)
+        self.send("enter", call=call, operation=operation, budget_s=budget_s, given=given, **told)
         try:
             yield
         finally:

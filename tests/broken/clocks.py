@@ -39,6 +39,18 @@ class RecencyDecaysFromANegativeAge(Journal):
         return math.exp(-age_days)
 
 
+@mutant(kills="MP-TIME-001", says="after it was set right again", report="J4")
+class DropsWhatLiesInTheFuture(Journal):
+    def _load(self) -> list[dict[str, str]]:
+        now = time.time()
+        return [entry for entry in super()._load() if float(entry["at"]) <= now]
+
+    def _save(self) -> None:
+        for entry in self._entries:
+            entry.setdefault("at", str(time.time()))
+        super()._save()
+
+
 @mutant(kills="MP-TIME-002", says="stored in the zone of Shanghai", report="J4")
 class ZonesAreStoredByTheirNames(Journal):
     _FORM = "%Y-%m-%d %H:%M:%S %Z"

@@ -50,6 +50,13 @@ class AdjoiningRepetition(Journal):
         super().on_turn_complete(re.sub(r"\s+$", "", user_message), assistant_response)
 
 
+@mutant(kills="MP-THR-002", says="initialize held the interpreter for", report="B1", scale=0.3)
+class BacktracksOverItsStore(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._index = {re.sub(r"\s+$", "", entry["text"]) for entry in self._entries}
+
+
 @mutant(kills="MP-THR-003", says="on_turn_complete had not returned", report="B1", scale=0.2)
 class RecordingNeverReturns(Journal):
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:

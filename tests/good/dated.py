@@ -5,6 +5,7 @@ It gives the rule on times that recall shows something good to pass.
 """
 
 import datetime as dt
+from typing import Any
 
 from tests.good.journal import Journal
 
@@ -25,3 +26,19 @@ class Dated(Journal):
         for entry in self._entries:
             entry.setdefault("at", self._stamp())
         super()._save()
+
+
+class Due(Dated):
+    """Shows no entry before its time has come by the clock, and keeps it until then."""
+
+    name = "due"
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        now = dt.datetime.now(dt.UTC)
+        with self._lock:
+            kept = self._entries
+            self._entries = [e for e in kept if dt.datetime.fromisoformat(e["at"]) <= now]
+            try:
+                return super().enrich_turn(user_message, messages)
+            finally:
+                self._entries = kept

@@ -1,0 +1,68 @@
+"""How one result is told by pytest: the phase's outcome, the message, the word and the letter."""
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from memproto import spec
+from memproto.pytest_plugin import junit
+from memproto.report import message
+from memproto.testing.contact import Order
+from memproto.testing.outcomes import Outcome, Result
+
+#: The property of a pytest report that names the outcome by which it is shown.
+PROPERTY = "memproto-outcome"
+
+#: In place of where the kit is installed, which pytest writes beside the reason of a skip.
+_PLACE = ("memproto/pytest_plugin/items.py", 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Telling:
+    """
+    One result on its way to pytest.
+
+    Guarantees:
+        What pytest shows and counts of a requirement follows from the result and the order alone,
+        as its row in the report does.
+    """
+
+    result: Result
+    order: Order
+    strict: bool
+
+    @property
+    def is_waived(self) -> bool:
+        """Whether a waiver has it not be red."""
+        return self.order.waivers.covers(self.result)
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome as the report has it."""
+        return Outcome.WAIVED if self.is_waived else self.result.outcome
+
+    @property
+    def is_red(self) -> bool:
+        """Whether the run is red for it; no warning of a defensive rule makes it so."""
+        if self.outcome is Outcome.WARN:
+            return self.strict and not spec.requirement(self.result.id).defensive
+        return self.outcome in (Outcome.FAIL, Outcome.KIT_ERROR)
+
+    def put(self, report: pytest.TestReport) -> None:
+        """Have a report of pytest say it."""
+        report.outcome, report.longrepr = self._phase()
+        report.user_properties += [(PROPERTY, json.dumps([str(self.outcome), self.is_red]))]
+        report.user_properties += junit.properties(self.result.id, self.outcome)
+
+    def _phase(self) -> tuple[Any, Any]:
+        if self.is_red:
+            return "failed", message.render(self.result, self.order)
+        if self.outcome in (Outcome.PASS, Outcome.WARN):
+            return "passed", None
+        said = f"{self.outcome.replace('_', ' ')}: {self._reason()}"
+        return "skipped", (*_PLACE, f"Skipped: {said}")
+
+    def _reason(self) -> str:
+        return self.order.waivers.reason(self.result.id) if self.is_waived else self.result.reason
