@@ -135,6 +135,68 @@ def test_a_loss_is_blamed_on_it_where_every_turn_comes_back_without(run_of):
     storefiles.needs_return(run_of(Journal))
 
 
+class BelowTheUser(Journal):
+    """Keeps its journal below ~, and lists it for a backup."""
+
+    def initialize(self, session_key, config):
+        super().initialize(session_key, {**config, "home": str(Path.home() / ".harbour")})
+
+    def backup_paths(self):
+        return [str(Path.home() / ".harbour")]
+
+    def capabilities(self):
+        return {**super().capabilities(), "extensions": ["backup"]}
+
+
+class TruncatesBelowTheUser(BelowTheUser, Truncates):
+    """Empties its file there before it writes."""
+
+
+@pytest.fixture
+def at_home(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path / "root" / "user"))
+
+
+@pytest.mark.usefixtures("at_home")
+@pytest.mark.parametrize(
+    "check",
+    [
+        stores.recall_does_not_wait_for_a_lock,
+        stores.what_a_locked_store_accepts_is_not_lost,
+        stores.a_full_disk_costs_nothing_that_was_stored,
+        stores.what_a_full_disk_accepts_is_not_lost,
+        stores.what_a_read_only_store_accepts_is_not_lost,
+        stores.a_damaged_store_neither_hangs_nor_ends_the_process,
+        stores.a_damaged_file_is_kept,
+    ],
+)
+def test_a_store_below_the_user_is_judged_as_one_below_the_home(run_of, check):
+    # It says nothing where it has looked into no file.
+    assert check(run_of(BelowTheUser)) is None
+    assert (Path.home() / ".harbour" / "journal.jsonl").is_file()
+
+
+@pytest.mark.usefixtures("at_home")
+def test_a_loss_below_the_user_is_seen(run_of):
+    with pytest.raises(Violation, match="did not come back"):
+        stores.a_full_disk_costs_nothing_that_was_stored(run_of(TruncatesBelowTheUser))
+
+
+class AtTheOperators(Journal):
+    """Keeps its journal where a variable says."""
+
+    def initialize(self, session_key, config):
+        super().initialize(session_key, {**config, "home": os.environ["JOURNAL_DIR"]})
+
+
+def test_a_store_at_a_place_of_the_operators_is_left_alone_and_said_so(
+    run_of, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("JOURNAL_DIR", str(tmp_path / "operator"))
+    with pytest.raises(Untestable, match=r"journal\.jsonl.*needs: the settings `config` or `env`"):
+        stores.a_damaged_file_is_kept(run_of(AtTheOperators))
+
+
 class EndsWithoutItsFile(Journal):
     """Where it may not write it takes the whole process with it."""
 

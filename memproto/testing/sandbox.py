@@ -97,6 +97,19 @@ def enter(root: Path, extra: dict[str, str]) -> None:
     os.chdir(places(root)["work"])
 
 
+def standing() -> dict[str, str]:
+    """Where this process stands: its places and its working directory; to be given to `stand`."""
+    named = {name: os.environ[name] for name in PLACES if name in os.environ}
+    return {**named, "": str(Path.cwd())}
+
+
+def stand(where: dict[str, str]) -> None:
+    """Have this process stand where it stood before."""
+    os.environ.update({name: value for name, value in where.items() if name})
+    tempfile.tempdir = None
+    os.chdir(where[""])
+
+
 @contextlib.contextmanager
 def naming_home(home: str) -> Iterator[None]:
     """Have HERMES_HOME name a directory; what a hook makes of the variable stays."""
