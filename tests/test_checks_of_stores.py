@@ -14,6 +14,7 @@ from memproto.testing.context import Context
 from memproto.testing.run import Run
 from memproto.testing.subject import Watch
 from memproto.testing.wire import Wire
+from tests.broken.stores import JoinsTheLastOfItsWriters
 from tests.good.journal import Journal
 
 ROOT = Path(__file__).parents[1]
@@ -59,12 +60,12 @@ def run_of(tmp_path):
     """A function that gives a run of a provider of this file."""
     with (tmp_path / "wire").open("wb") as file:
 
-        def begin(kind):
+        def begin(kind, module=__name__):
             watch = Watch(Wire(file.fileno()), scale=SCALE)
             home = tmp_path / "root" / "home"
             home.parent.mkdir()
             run = Run(kind, "native", home, watch, Context(scale=SCALE))
-            target = f"tests.test_checks_of_stores:{kind.__name__}"
+            target = f"{module}:{kind.__name__}"
             run.loading = {"target": target, "factory": None, "path": [str(ROOT)]}
             return run
 
@@ -209,3 +210,31 @@ class EndsWithoutItsFile(Journal):
 def test_a_process_that_ends_before_it_stores_has_not_passed(run_of):
     with pytest.raises(Untestable, match="did not come to 'open ended': exit code 3"):
         stores.what_a_read_only_store_accepts_is_not_lost(run_of(EndsWithoutItsFile))
+
+
+class JoinsAllOfItsWriters(JoinsTheLastOfItsWriters):
+    """Each of the threads that try again is waited for."""
+
+    def __init__(self):
+        super().__init__()
+        self.all = []
+
+    def on_turn_complete(self, user_message, assistant_response):
+        super().on_turn_complete(user_message, assistant_response)
+        self.all += [self.last] if self.last is not None else []
+
+    def shutdown(self):
+        for thread in self.all:
+            thread.join()
+
+
+@pytest.mark.parametrize("_", range(3))
+def test_writers_that_are_not_waited_for_are_seen_each_time(run_of, _):
+    with pytest.raises(Violation, match="11 of 12 did not come back"):
+        stores.what_a_read_only_store_accepts_is_not_lost(
+            run_of(JoinsTheLastOfItsWriters, JoinsTheLastOfItsWriters.__module__)
+        )
+
+
+def test_writers_that_are_all_waited_for_lose_nothing(run_of):
+    assert stores.what_a_read_only_store_accepts_is_not_lost(run_of(JoinsAllOfItsWriters)) is None

@@ -26,6 +26,9 @@ from memproto.testing.ending_process import Host
 #: Another attempt is made after so long.
 _PAUSE_S = 0.05
 
+#: A thread that nobody lets go on stands still so long: longer than the end of a process.
+_STANDING_S = 2.0
+
 #: A worker that writes in the background meets the full disk in this time.
 _WORKER_S = 0.3
 
@@ -244,7 +247,9 @@ def _no_room() -> Iterator[None]:
 
 
 def read_only(host: Host) -> None:
-    """Open and store while no file of the home may be written to."""
+    """Open and store while no file of the store may be written to; then end with slow workers."""
+    workers = _Workers()
+    threading.setprofile(workers)
     host.load()
     with _unwritable(host, [Path(name) for name in host.told["places"]]):
         if _attempt(host, "open", host.start):
@@ -252,8 +257,58 @@ def read_only(host: Host) -> None:
             _fills_a_batch(host, range(len(host.told["texts"])))
             _changes(host, "change 0", host.told["rounds"][0])
             _changes(host, "last", host.told["last"])
-    with contextlib.suppress(Exception):
+        workers.stand_still()
+    with contextlib.suppress(Exception), workers.going_on():
         host.close()
+
+
+class _Workers:
+    """
+    The threads of the provider: they stand still when they are told to, and go on one by one.
+
+    A thread may get the processor late. The newest goes on first, and the next one only if nothing
+    comes of that: a `shutdown` that waits for some of its threads returns without the others.
+    """
+
+    def __init__(self) -> None:
+        self._stand = False
+        self._gates: dict[int, threading.Event] = {}
+
+    def __call__(self, *_: object) -> None:
+        if self._stand:
+            self._gate(threading.get_ident()).wait(_STANDING_S)
+
+    def _gate(self, ident: int) -> threading.Event:
+        return self._gates.setdefault(ident, threading.Event())
+
+    def stand_still(self) -> None:
+        """Have each thread but this one stop at its next call."""
+        self._gate(threading.get_ident()).set()
+        self._stand = True
+
+    @contextlib.contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Let one more go on each time that the body has waited; at its end, what holds the process."""
+        over = threading.Event()
+        helper = threading.Thread(target=self._let_go, args=(over,), daemon=True)
+        threading.setprofile(None)
+        helper.start()
+        try:
+            yield
+        finally:
+            over.set()
+            helper.join()
+            for thread in threading.enumerate():
+                if not thread.daemon:
+                    self._gate(thread.ident or 0).set()
+
+    def _let_go(self, over: threading.Event) -> None:
+        while not over.wait(_PAUSE_S):
+            mine = threading.get_ident()
+            others = [t.ident or 0 for t in threading.enumerate() if t.ident != mine]
+            standing = [ident for ident in others if not self._gate(ident).is_set()]
+            if standing:
+                self._gate(standing[-1]).set()
 
 
 @contextlib.contextmanager

@@ -7,6 +7,8 @@ import json
 import logging
 import os
 import sqlite3
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -305,6 +307,31 @@ class LogsThatItMayNotReplace(Journal):
             if action != "replace":
                 raise
             _LOG.warning("not replaced: %s", error)
+
+
+@mutant(kills="MP-STORE-010", says="of 12 did not come back", report="H4", scale=0.2)
+class JoinsTheLastOfItsWriters(Journal):
+    """A turn that cannot be written is tried again by a thread of its own."""
+
+    last: threading.Thread | None = None
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        try:
+            super().on_turn_complete(user_message, assistant_response)
+        except PermissionError:
+            turn = (user_message, assistant_response)
+            self.last = threading.Thread(target=self.try_again, args=turn, daemon=True)
+            self.last.start()
+
+    def try_again(self, *turn: str) -> None:
+        with contextlib.suppress(PermissionError):
+            return super().on_turn_complete(*turn)
+        time.sleep(0.02)
+        return self.try_again(*turn)
+
+    def shutdown(self) -> None:
+        if self.last is not None:
+            self.last.join()
 
 
 @mutant(kills="MP-STORE-007", says="it still ran", report="J2", scale=0.2)
