@@ -288,7 +288,7 @@ class _Workers:
 
     @contextlib.contextmanager
     def going_on(self) -> Iterator[None]:
-        """Let one more go on each time that the body has waited; at its end, what holds the process."""
+        """Let one more go on each time that the body has waited; at its end, those that hold it."""
         over = threading.Event()
         helper = threading.Thread(target=self._let_go, args=(over,), daemon=True)
         threading.setprofile(None)
