@@ -15,6 +15,7 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,12 @@ class Entry:
 
     """
 
-    def __init__(self, path: Path, content: dict[str, Any], file: int = -1) -> None:
+    def __init__(self, path: Path, content: dict[str, Any], file: FileIO | None = None) -> None:
         self.name = path.name
         self.content = content
         self._path = path
+        # An object and no bare descriptor: Ctrl+C between two lines leaves the object to nobody,
+        # and it closes itself then, which gives the lock back.
         self._file = file
 
     def claim(self) -> bool:
@@ -51,20 +54,21 @@ class Entry:
 
         One that holds no JSON object is put aside.
         """
-        if self._file >= 0:
+        if self._file is not None:
             return True
         try:
-            self._file = os.open(self._path, os.O_RDONLY)
+            file = FileIO(self._path)
         except OSError:
             return False
-        if not _is_locked(self._file) or not self._is_there():
-            self.release()
+        if not _is_locked(file) or not self._is_there(file):
+            file.close()
             return False
+        self._file = file
         return self._is_read()
 
-    def _is_there(self) -> bool:
+    def _is_there(self, file: FileIO) -> bool:
         with contextlib.suppress(OSError):
-            return os.path.samestat(os.fstat(self._file), self._path.stat())
+            return os.path.samestat(os.fstat(file.fileno()), self._path.stat())
         return False
 
     def _is_read(self) -> bool:
@@ -84,9 +88,9 @@ class Entry:
 
     def release(self) -> None:
         """Let go of it; it stays where it is."""
-        file, self._file = self._file, -1
-        if file >= 0:
-            os.close(file)
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
     def done(self) -> None:
         """Remove it: it was confirmed, or its sender was told that it is not stored."""
@@ -128,14 +132,14 @@ class Outbox:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._directory / f"{self._next():012d}-{uuid.uuid4().hex}{_ENTRY}"
         part = path.with_suffix(_PART)
-        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        file = FileIO(part, "x", opener=lambda name, flags: os.open(name, flags, 0o600))
         try:
             _is_locked(file)
             _write(file, json.dumps(content).encode("ascii"))
             part.replace(path)
         except BaseException:
             part.unlink(missing_ok=True)
-            os.close(file)
+            file.close()
             raise
         return Entry(path, dict(content), file)
 
@@ -173,26 +177,22 @@ def _number(name: str) -> int:
     return int(digits) if digits.isascii() and digits.isdigit() else 0
 
 
-def _is_locked(file: int) -> bool:
+def _is_locked(file: FileIO) -> bool:
     with contextlib.suppress(OSError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
     return False
 
 
-def _write(file: int, data: bytes) -> None:
+def _write(file: FileIO, data: bytes) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(file, view) :]
+        view = view[os.write(file.fileno(), view) :]
 
 
 def _remove_left(part: Path) -> None:
     """Remove what a process that died has left half written: nobody has accepted it."""
-    with contextlib.suppress(OSError):
-        file = os.open(part, os.O_RDONLY)
-        try:
-            is_old = time.time() - os.fstat(file).st_mtime > _LEFT_S
-            if is_old and _is_locked(file):
-                part.unlink(missing_ok=True)
-        finally:
-            os.close(file)
+    with contextlib.suppress(OSError), FileIO(part) as file:
+        is_old = time.time() - os.fstat(file.fileno()).st_mtime > _LEFT_S
+        if is_old and _is_locked(file):
+            part.unlink(missing_ok=True)

@@ -69,18 +69,51 @@ class Mine(Journal):
 """
 
 
+#: With one turn in its queue, and with threads inside of it, its end aborts the process.
+ABORTS_WITH_ONE_TURN = """
+class Mine(Journal):
+    turns = 0
+    def on_turn_complete(self, user_message, assistant_response):
+        super().on_turn_complete(user_message, assistant_response)
+        if not Mine.turns:
+            atexit.register(self.goodbye)
+        Mine.turns += 1
+    @classmethod
+    def goodbye(cls):
+        if cls.turns != 2:
+            os.abort()
+"""
+
+#: A second session on one home crashes in `initialize`, where it is not the first in its process.
+CRASHES_ON_A_NEW_START = """
+class Mine(Journal):
+    is_known = False
+    def initialize(self, session_key, config):
+        mark = os.path.join(config["home"], "mark")
+        if os.path.exists(mark) and not Mine.is_known:
+            os.abort()
+        Mine.is_known = True
+        super().initialize(session_key, config)
+        open(mark, "w").close()
+"""
+
+
 @pytest.fixture
-def judged(tmp_path):
+def judged_all(tmp_path):
     def judge_source(source, requirement):
         (tmp_path / "tests").symlink_to(ROOT / "tests")
         start = "import atexit, os\nfrom memproto.errors import WriteRefused\n"
         start += "from tests.good.journal import Journal\n"
         write(tmp_path, mine__py=start + source)
         order = Order("mine:Mine", directory=tmp_path)
-        results = judge(order, [spec.requirement(requirement)])
-        return next(item for item in results if item.id == requirement)
+        return {item.id: item for item in judge(order, [spec.requirement(requirement)])}
 
     return judge_source
+
+
+@pytest.fixture
+def judged(judged_all):
+    return lambda source, requirement: judged_all(source, requirement)[requirement]
 
 
 def test_one_that_puts_back_and_lets_the_signal_through_ends_by_it(judged):
@@ -108,3 +141,18 @@ def test_a_provider_that_forks_in_each_call_does_not_multiply_in_a_host(judged):
 
 def test_a_host_goes_on_after_a_write_that_the_provider_reports_as_refused(judged):
     assert judged(REFUSES_WRITES, "MP-PROC-005").outcome is Outcome.PASS
+
+
+def test_a_simpler_end_that_fails_is_told_under_its_own_rule(judged_all):
+    found = judged_all(ABORTS_WITH_ONE_TURN, "MP-PROC-004")
+    assert found["MP-PROC-004"].outcome is Outcome.UNTESTABLE
+    assert found["MP-PROC-001"].outcome is Outcome.FAIL
+    assert "SIGABRT" in found["MP-PROC-001"].observed
+
+
+@pytest.mark.parametrize("requirement", ["MP-PROC-006", "MP-STORE-003"])
+def test_a_crash_that_keeps_a_host_from_coming_further_is_told(judged_all, requirement):
+    found = judged_all(CRASHES_ON_A_NEW_START, requirement)
+    assert found[requirement].outcome is Outcome.UNTESTABLE
+    assert found["MP-ISO-003"].outcome is Outcome.FAIL
+    assert "SIGABRT" in found["MP-ISO-003"].observed

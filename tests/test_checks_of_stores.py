@@ -14,6 +14,7 @@ from memproto.testing.context import Context
 from memproto.testing.run import Run
 from memproto.testing.subject import Watch
 from memproto.testing.wire import Wire
+from tests.broken.stores import JoinsTheLastOfItsWriters
 from tests.good.journal import Journal
 
 ROOT = Path(__file__).parents[1]
@@ -59,12 +60,12 @@ def run_of(tmp_path):
     """A function that gives a run of a provider of this file."""
     with (tmp_path / "wire").open("wb") as file:
 
-        def begin(kind):
+        def begin(kind, module=__name__):
             watch = Watch(Wire(file.fileno()), scale=SCALE)
             home = tmp_path / "root" / "home"
             home.parent.mkdir()
             run = Run(kind, "native", home, watch, Context(scale=SCALE))
-            target = f"tests.test_checks_of_stores:{kind.__name__}"
+            target = f"{module}:{kind.__name__}"
             run.loading = {"target": target, "factory": None, "path": [str(ROOT)]}
             return run
 
@@ -135,6 +136,68 @@ def test_a_loss_is_blamed_on_it_where_every_turn_comes_back_without(run_of):
     storefiles.needs_return(run_of(Journal))
 
 
+class BelowTheUser(Journal):
+    """Keeps its journal below ~, and lists it for a backup."""
+
+    def initialize(self, session_key, config):
+        super().initialize(session_key, {**config, "home": str(Path.home() / ".harbour")})
+
+    def backup_paths(self):
+        return [str(Path.home() / ".harbour")]
+
+    def capabilities(self):
+        return {**super().capabilities(), "extensions": ["backup"]}
+
+
+class TruncatesBelowTheUser(BelowTheUser, Truncates):
+    """Empties its file there before it writes."""
+
+
+@pytest.fixture
+def at_home(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path / "root" / "user"))
+
+
+@pytest.mark.usefixtures("at_home")
+@pytest.mark.parametrize(
+    "check",
+    [
+        stores.recall_does_not_wait_for_a_lock,
+        stores.what_a_locked_store_accepts_is_not_lost,
+        stores.a_full_disk_costs_nothing_that_was_stored,
+        stores.what_a_full_disk_accepts_is_not_lost,
+        stores.what_a_read_only_store_accepts_is_not_lost,
+        stores.a_damaged_store_neither_hangs_nor_ends_the_process,
+        stores.a_damaged_file_is_kept,
+    ],
+)
+def test_a_store_below_the_user_is_judged_as_one_below_the_home(run_of, check):
+    # It says nothing where it has looked into no file.
+    assert check(run_of(BelowTheUser)) is None
+    assert (Path.home() / ".harbour" / "journal.jsonl").is_file()
+
+
+@pytest.mark.usefixtures("at_home")
+def test_a_loss_below_the_user_is_seen(run_of):
+    with pytest.raises(Violation, match="did not come back"):
+        stores.a_full_disk_costs_nothing_that_was_stored(run_of(TruncatesBelowTheUser))
+
+
+class AtTheOperators(Journal):
+    """Keeps its journal where a variable says."""
+
+    def initialize(self, session_key, config):
+        super().initialize(session_key, {**config, "home": os.environ["JOURNAL_DIR"]})
+
+
+def test_a_store_at_a_place_of_the_operators_is_left_alone_and_said_so(
+    run_of, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("JOURNAL_DIR", str(tmp_path / "operator"))
+    with pytest.raises(Untestable, match=r"journal\.jsonl.*needs: the settings `config` or `env`"):
+        stores.a_damaged_file_is_kept(run_of(AtTheOperators))
+
+
 class EndsWithoutItsFile(Journal):
     """Where it may not write it takes the whole process with it."""
 
@@ -147,3 +210,31 @@ class EndsWithoutItsFile(Journal):
 def test_a_process_that_ends_before_it_stores_has_not_passed(run_of):
     with pytest.raises(Untestable, match="did not come to 'open ended': exit code 3"):
         stores.what_a_read_only_store_accepts_is_not_lost(run_of(EndsWithoutItsFile))
+
+
+class JoinsAllOfItsWriters(JoinsTheLastOfItsWriters):
+    """Each of the threads that try again is waited for."""
+
+    def __init__(self):
+        super().__init__()
+        self.all = []
+
+    def on_turn_complete(self, user_message, assistant_response):
+        super().on_turn_complete(user_message, assistant_response)
+        self.all += [self.last] if self.last is not None else []
+
+    def shutdown(self):
+        for thread in self.all:
+            thread.join()
+
+
+@pytest.mark.parametrize("_", range(3))
+def test_writers_that_are_not_waited_for_are_seen_each_time(run_of, _):
+    with pytest.raises(Violation, match="11 of 12 did not come back"):
+        stores.what_a_read_only_store_accepts_is_not_lost(
+            run_of(JoinsTheLastOfItsWriters, JoinsTheLastOfItsWriters.__module__)
+        )
+
+
+def test_writers_that_are_all_waited_for_lose_nothing(run_of):
+    assert stores.what_a_read_only_store_accepts_is_not_lost(run_of(JoinsAllOfItsWriters)) is None

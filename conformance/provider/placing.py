@@ -12,7 +12,7 @@ from memproto.testing import losses, routes, sandbox
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
-from memproto.testing.storefiles import holds
+from memproto.testing.storefiles import holds, set_by_operator
 from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.watchers import tree
 
@@ -44,7 +44,7 @@ def what_is_stored_lies_below_the_home(run: Run) -> None:
 def _stored(run: Run) -> tuple[list[Fact], list[Path]]:
     """Facts that were given by each route in one whole session, and where they may lie."""
     facts = run.facts.several(2 * len(routes.ROUTES))
-    allowed = [run.home.resolve(), *_paths(_set_by_operator(run)), *_paths(run.context.caches)]
+    allowed = [run.home.resolve(), *_paths(set_by_operator(run)), *_paths(run.context.caches)]
     with run.session() as subject:
         for number, fact in enumerate(facts):
             long = dataclasses.replace(fact, text=fact.text + _AT_LENGTH)
@@ -85,19 +85,6 @@ def _whatever_it_raises(call: Callable[[], Any]) -> None:
     except HookRaised as failure:
         if failure.ends_process:
             raise
-
-
-def _set_by_operator(run: Run) -> list[str]:
-    """Values of the settings, and of variables that the kit itself does not set."""
-    base = sandbox.environment(run.root, {})
-    values: list[Any] = [v for name, v in os.environ.items() if base.get(name) != v]
-    waiting: list[Any] = [run.context.config]
-    while waiting:
-        item = waiting.pop()
-        inner = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
-        waiting += inner
-        values.append(item)
-    return [value for value in values if isinstance(value, str)]
 
 
 def _paths(values: Any) -> list[Path]:

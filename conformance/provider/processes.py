@@ -1,13 +1,16 @@
 """Chapter 81: how the process ends, and several processes on one store."""
 
+import json
 import signal
 from typing import Any
 
-from memproto.testing import losses, tally
-from memproto.testing.clauses import NotApplicable, Untestable, check
-from memproto.testing.ending import EXIT_S, Ended, HostProcess
+from memproto.testing import changes, losses, storefiles, tally
+from memproto.testing.changes import Change
+from memproto.testing.clauses import Behind, NotApplicable, Untestable, Violation, check
+from memproto.testing.ending import EXIT_S, Ended, HostProcess, not_lived
 from memproto.testing.ending_process import EXIT_CODE, TERMINATED
 from memproto.testing.facts import Fact
+from memproto.testing.races import Races
 from memproto.testing.run import Run
 
 #: A host of another process loads, opens and stores before it ends.
@@ -38,6 +41,15 @@ _PARTS = {
     "deep": [step / 20 for step in range(1, 20)],
 }
 
+#: Moments of one call in which a host is killed at most.
+_MOMENTS = {"quick": 2, "ci": 4, "deep": 16}
+
+#: Script of a simple end to the rule on it, and how the host ends.
+_SIMPLER = {
+    "plain": ("MP-PROC-001", "after shutdown"),
+    "forgets": ("MP-PROC-002", "where the host returns and calls no shutdown"),
+}
+
 #: Scripts of hosts that call shutdown.
 _SHUT_DOWN = ("plain", "at_exit")
 
@@ -65,8 +77,7 @@ def _host(run: Run, script: str, facts: list[Fact], **told: Any) -> HostProcess:
 def _lived(ended: Ended, mark: str) -> None:
     """Where a host did not come so far, it is another rule that was broken, or the machine."""
     if mark not in ended.marks:
-        reason = f"a host in a process of its own did not come to {mark!r}: {ended.ending}"
-        raise Untestable(f"{reason}; {ended.errors.strip()[-300:]}")
+        not_lived(ended, f"a host in a process of its own did not come to {mark!r}: {ended.ending}")
 
 
 def _ends(run: Run, script: str, code: int, how: str, *simpler: str) -> Ended:
@@ -95,11 +106,19 @@ def _fault(ended: Ended, script: str, code: int) -> str:
 
 
 def _not_of(run: Run, script: str) -> None:
-    """See that a simpler end is well, so that it is not this that fails."""
+    """
+    See that a simpler end is well, so that it is not this that fails.
+
+    Raises:
+        Behind: It is not: its own rule is violated, whether its own check has met that or not.
+
+    """
     ended = _host(run, script, run.facts.several(1), route=_any_route(run)).end()
     if fault := _fault(ended, script, 0):
-        known = {"plain": "MP-PROC-001", "forgets": "MP-PROC-002"}[script]
-        raise Untestable(f"a simpler end fails as well ({fault}); see {known}")
+        known, how = _SIMPLER[script]
+        expected = f"exit code 0 within {EXIT_S:g} s, {how}"
+        violation = Violation(expected, fault, operation="close", requirement=known)
+        raise Behind(f"a simpler end fails as well ({fault}); see {known}", violation)
 
 
 @check("MP-PROC-001", budget_s=_BUDGET_S)
@@ -136,7 +155,12 @@ def _needs_return(run: Run, count: int = 1) -> None:
     """
     facts = run.facts.several(count)
     ended = _host(run, "plain", facts, route=_route(run)).end()
-    if ended.code != 0 or losses.lost(run, facts):
+    if fault := _fault(ended, "plain", 0):
+        known, how = _SIMPLER["plain"]
+        expected = f"exit code 0 within {EXIT_S:g} s, {how}"
+        violation = Violation(expected, fault, operation="close", requirement=known)
+        raise Behind(f"a process that is shut down fails ({fault}); see {known}", violation)
+    if losses.lost(run, facts):
         reason = "what a process stores that is shut down before it ends does not come back either"
         raise Untestable(f"{reason}; see MP-TURN-001 and MP-PROC-001")
 
@@ -151,11 +175,11 @@ def a_process_may_end_while_hooks_run(run: Run) -> None:
 @check("MP-PROC-005", budget_s=_BUDGET_S)
 def an_interrupt_loses_nothing_that_was_accepted(run: Run) -> None:
     facts, points = run.facts.several(2), _POINTS[run.context.profile]
-    ended = _host(run, "interrupted", facts, route=_route(run), points=points).end()
+    ended = _interrupted(run, facts, points)
     _lived(ended, "opened")
     how = "after the user pressed Ctrl+C inside of hooks"
     if "closed" not in ended.marks:
-        _lived(_host(run, "interrupted", facts, route=_route(run), points=[_NEVER]).end(), "closed")
+        _lived(_interrupted(run, facts, [_NEVER]), "closed")
         expected = f"the hooks work and shutdown returns, {how}"
         run.violated(expected, ended.trouble or ended.ending, operation="close")
     lost = losses.lost(run, facts)
@@ -164,6 +188,16 @@ def an_interrupt_loses_nothing_that_was_accepted(run: Run) -> None:
         _needs_peace(run, len(points))
         observed = f"{lost[0].text!r} did not come back"
         run.violated(f"what was accepted before and after is recalled, {how}", observed)
+
+
+def _interrupted(run: Run, facts: list[Fact], points: list[int]) -> Ended:
+    """What became of a host in whose calls Ctrl+C came, of those that change the store as well."""
+    route, ready = _route(run), changes.prepared(run)
+    calls = [change.told() for change in ready.rounds[0]]
+    switches = [change.told() for change in ready.last if change.operation == "switch"]
+    ends = [change.told() for change in ready.last if change.operation == "end"]
+    told = {"calls": calls, "switches": [switches] if switches else [], "ends": ends}
+    return _host(run, "interrupted", facts, route=route, points=points, **told).end()
 
 
 def _needs_peace(run: Run, rounds: int) -> None:
@@ -177,8 +211,8 @@ def _needs_peace(run: Run, rounds: int) -> None:
 
     """
     for count in range(rounds + 1):
-        facts, quiet = run.facts.several(2), [_NEVER] * count
-        _host(run, "interrupted", facts, route=_route(run), points=quiet).end()
+        facts = run.facts.several(2)
+        _interrupted(run, facts, [_NEVER] * count)
         if losses.lost(run, facts):
             reason = f"{facts[0].text!r} or what followed it is lost without Ctrl+C too"
             raise Untestable(f"{reason}; see MP-TURN-001, MP-TURN-003 and MP-COMP-003")
@@ -199,6 +233,56 @@ def what_was_stored_survives_a_kill(run: Run) -> None:
                 " in the middle of a write",
                 f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}",
             )
+    _survives_in_each_call(run)
+
+
+def _survives_in_each_call(run: Run) -> None:
+    """
+    The same for each other call that changes the store.
+
+    A host makes the calls and tells in which moments the files with the texts are neither as they
+    were nor as they will be; a host is killed in some of these. A provider that writes a new file
+    beside the old one, or keeps a database, has no such moment.
+    """
+    ready = changes.prepared(run)
+    made = [*ready.rounds[0], *ready.last]
+    kept = changes.brought(run, ready.kept)
+    watched = [str(path) for path in storefiles.files(run, kept)]
+    if not made or not watched:
+        return
+    with storefiles.Pristine(run, kept) as pristine:
+        told = {"calls": [change.told() for change in made], "watched": watched}
+        seen = _host(run, "watched", [], **told).end()
+        for number, change in enumerate(made):
+            for moment in _some(_moments(seen, number), run.context.profile):
+                pristine.restore()
+                told["calls"] = [one.told() for one in made[: number + 1]]
+                _lived(_host(run, "killed_at", [], **told, moment=moment).end(), "opened")
+                _is_left(run, kept, change)
+
+
+def _moments(seen: Ended, number: int) -> list[int]:
+    sign = f"moments {number} "
+    found = [mark.removeprefix(sign) for mark in seen.marks if mark.startswith(sign)]
+    return json.loads(found[0]) if found else []
+
+
+def _some(moments: list[int], profile: str) -> list[int]:
+    """As many of the moments as a profile has time for, from the first to the last."""
+    most = _MOMENTS[profile]
+    if len(moments) <= most:
+        return moments
+    return [moments[place * (len(moments) - 1) // (most - 1)] for place in range(most)]
+
+
+def _is_left(run: Run, kept: list[Fact], change: Change) -> None:
+    if lost := losses.lost(run, kept):
+        run.violated(
+            "what an earlier session had stored is recalled after a process was killed in the"
+            f" middle of {change.what}",
+            f"{len(lost)} of {len(kept)} did not come back: {lost[0].text!r}",
+            operation=change.operation,
+        )
 
 
 @check("MP-PROC-007", budget_s=_BUDGET_S)
@@ -209,10 +293,18 @@ def two_processes_lose_none_of_each_others_writes(run: Run) -> None:
         raise NotApplicable("each session has a memory of its own, and no two share one")
     facts = run.facts.several(2 * _EACH)
     parts, route = (facts[:_EACH], facts[_EACH:]), _route(run)
-    hosts = [_host(run, "waits_to_write", part, route=route) for part in parts]
+    races = Races(run, route)
+    told = [
+        {"route": route, "watched": races.watched, "races": rows}
+        for rows in (races.pausing, races.adding)
+    ]
+    hosts = [
+        _host(run, "waits_to_write", part, **more) for part, more in zip(parts, told, strict=True)
+    ]
     ready = [host.comes_to("opened") for host in hosts]
     for host in hosts:
         host.go()
+    races.drive(*hosts)
     ended = [host.end() for host in hosts]
     if not all(ready):
         _lived(ended[ready.index(False)], "opened")
@@ -229,6 +321,14 @@ def two_processes_lose_none_of_each_others_writes(run: Run) -> None:
             f"what two processes stored at the same time, {len(accepted)} texts, is recalled",
             f"{len(lost)} did not come back: {lost[0].text!r}",
         )
+    for race in races.judged(*ended):
+        if race.fault and not race.fails_in_turn():
+            run.violated(
+                "what one process stores while another one is about to change the store is"
+                " recalled, and the change is made",
+                race.fault,
+                operation=race.change.operation,
+            )
 
 
 @check("MP-PROC-008", budget_s=_BUDGET_S)

@@ -1,9 +1,12 @@
 """Chapter 83: stores in files that are locked, full, read-only or damaged."""
 
-from memproto.testing import losses, storedamage, storefaults, storefiles
+from memproto.testing import changes, losses, storedamage, storefaults, storefiles
+from memproto.testing.changes import Change
 from memproto.testing.clauses import Untestable, check
+from memproto.testing.ending import not_lived
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
+from memproto.testing.storefaults import Seen
 
 #: Hosts in processes of their own: each loads, opens and stores.
 _BUDGET_S = 300.0
@@ -23,8 +26,11 @@ _ACCEPTED = "what is accepted {} is stored; what cannot be stored raises"
 def recall_does_not_wait_for_a_lock(run: Run) -> None:
     seen = storefaults.locked(run)
     took_s, scale = seen.took_s("recall"), run.context.scale
+    if took_s is None and seen.ended.code is not None:
+        not_lived(seen.ended, f"its process ended inside of recall: {seen.ended.ending}")
     if took_s is None:
-        raise Untestable(f"recall had not returned when its process ended: {seen.ended.ending}")
+        expected = f"recall returns within {storefaults.RECALL_S * scale:g} s {_HELD}"
+        run.violated(expected, f"it never did: {seen.ended.ending}", operation="recall")
     if took_s > (storefaults.RECALL_S + storefaults.MARGIN_S) * scale:
         expected = f"recall returns within {storefaults.RECALL_S * scale:g} s {_HELD}"
         run.violated(expected, f"it returned after {took_s:.1f} s", operation="recall")
@@ -32,31 +38,68 @@ def recall_does_not_wait_for_a_lock(run: Run) -> None:
 
 @check("MP-STORE-002", budget_s=_BUDGET_S)
 def what_a_locked_store_accepts_is_not_lost(run: Run) -> None:
-    _is_kept(run, storefaults.locked(run).accepted(1), _ACCEPTED.format(_HELD))
+    seen = storefaults.locked(run)
+    _is_kept(run, seen.accepted(1), _ACCEPTED.format(_HELD))
+    for other in seen.others:
+        _are_made(run, other, other.changes(1), _ACCEPTED.format(_HELD))
 
 
-def _is_kept(run: Run, facts: list[Fact], expected: str) -> None:
+def _is_kept(run: Run, facts: list[Fact], expected: str, how: str = "") -> None:
     """What is owed is recalled in a later session, once the store is well."""
     if lost := losses.lost(run, facts):
         storefiles.needs_return(run, len(facts))
         observed = f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}"
-        run.violated(expected, observed, operation=storefiles.storing(run))
+        run.violated(expected, observed + how, operation=storefiles.storing(run))
+
+
+def _are_made(run: Run, seen: Seen, calls: list[tuple[str, Change]], expected: str) -> None:
+    """What a call that returned was to store is there, and what it was to take away is gone."""
+    faults = _unmade(run, seen, calls)
+    if faults and not storefaults.fails_anyway(
+        run, lambda well: _unmade(run, well, well.changes())
+    ):
+        change, fault = faults[0]
+        run.violated(expected, fault, operation=change.operation)
+
+
+def _unmade(run: Run, seen: Seen, calls: list[tuple[str, Change]]) -> list[tuple[Change, str]]:
+    """The calls that returned and did not do what they were to do, and what shows it."""
+    done = [change for name, change in calls if seen.is_done(name)]
+    new = [change.new for change in done if change.new]
+    back = changes.brought(run, [*new, *(change.gone for change in done if change.gone)])
+    lost = losses.lost(run, [fact for fact in new if fact not in back])
+    return [
+        *((c, f"{c.what} returned, and {c.new.text!r} is lost") for c in done if c.new in lost),
+        *((c, f"{c.what} returned, and {c.gone.text!r} is there") for c in done if c.gone in back),
+    ]
 
 
 @check("MP-STORE-003", budget_s=_BUDGET_S)
 def a_store_works_again_when_the_lock_is_gone(run: Run) -> None:
-    _works_again(run, storefaults.locked(run), 2, "the lock was gone")
+    seen = storefaults.locked(run)
+    _works_again(run, seen, 2, "the lock was gone")
+    for other in seen.others:
+        _can_be_made_again(run, other)
+
+
+def _can_be_made_again(run: Run, seen: Seen) -> None:
+    """A call that worked before the lock works after it."""
+    (before, change), (after, _) = *seen.changes(0), *seen.changes(2)
+    if seen.is_done(before) and "works not" in seen.ended.marks:
+        expected = "a write works without a restart when the lock was gone"
+        observed = f"{change.what}: {seen.said(after)}"
+        run.violated(expected, observed, operation=change.operation)
 
 
 def _works_again(run: Run, seen: storefaults.Seen, number: int, when: str) -> None:
     if f"storing {number}" not in seen.ended.marks:
         reason = f"the host did not come to the time after it: {seen.ended.ending}"
-        raise Untestable(f"{reason}; {seen.ended.errors.strip()[-300:]}")
+        not_lived(seen.ended, reason)
     if seen.said("store 0") != "done":
         raise Untestable(f"the host could not store before either: {seen.said('store 0')}")
     ended_early = "works not" not in seen.ended.marks and seen.ended.code is not None
     if "works again" not in seen.ended.marks and ended_early:
-        raise Untestable(f"the host ended before it was seen to: {seen.ended.ending}")
+        not_lived(seen.ended, f"the host ended before it was seen to: {seen.ended.ending}")
     if "works again" not in seen.ended.marks:
         stored, recalled = seen.said(f"store {number}"), seen.said("recall")
         expected = f"a write and a recall work without a restart when {when}"
@@ -69,7 +112,7 @@ def initialize_does_not_wait_for_a_lock(run: Run) -> None:
     seen = storefaults.opened_locked(run)
     took_s, scale = seen.took_s("open"), run.context.scale
     if took_s is None and seen.ended.code is not None:
-        raise Untestable(f"the host ended before initialize had: {seen.ended.ending}")
+        not_lived(seen.ended, f"the host ended before initialize had: {seen.ended.ending}")
     if took_s is None or took_s > (storefaults.OPEN_S + storefaults.MARGIN_S) * scale:
         expected = f"initialize returns or raises within {storefaults.OPEN_S * scale:g} s {_HELD}"
         told = f"it returned after {took_s:.1f} s" if took_s else seen.ended.ending
@@ -81,21 +124,50 @@ def initialize_does_not_wait_for_a_lock(run: Run) -> None:
 
 @check("MP-STORE-004", budget_s=_BUDGET_S)
 def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
-    _, seen = storefaults.full(run)
+    before, seen = storefaults.full(run)
     _is_kept(run, seen.accepted(*range(1, seen.last)), _ACCEPTED.format(_NO_ROOM))
+    if not losses.lost(run, before[:1]):
+        # What was accepted last is still to be written when the session ends without room. One that
+        # loses what it had stored is the next rule's.
+        _is_kept(run, seen.accepted(seen.last), _ACCEPTED.format(_NO_ROOM))
+    _are_made(run, seen, seen.changes(), _ACCEPTED.format(_NO_ROOM))
 
 
 @check("MP-STORE-005", budget_s=_BUDGET_S)
 def a_full_disk_costs_nothing_that_was_stored(run: Run) -> None:
-    before, _ = storefaults.full(run)
+    before, seen = storefaults.full(run)
     expected = f"what an earlier session had stored is recalled after writes {_NO_ROOM}"
-    _is_kept(run, before, expected)
+    how = f"; without room {seen.changed()}" if seen.changed() else ""
+    _is_kept(run, [*before, *seen.ready.kept], expected, how)
+    _keeps_one_of_two(run, seen, expected)
+
+
+def _keeps_one_of_two(run: Run, seen: Seen, expected: str) -> None:
+    """A text that was to be replaced is there where the new one is not."""
+    refused = [c for name, c in seen.changes() if c.new and c.gone and not seen.is_done(name)]
+    for change in refused:
+        assert change.new is not None
+        assert change.gone is not None
+        if not changes.brought(run, [change.new, change.gone]) and losses.lost(run, [change.gone]):
+            observed = f"{change.what} did not return, and {change.gone.text!r} is lost"
+            run.violated(expected, observed, operation=change.operation)
 
 
 @check("MP-STORE-006", budget_s=_BUDGET_S)
 def a_store_works_again_when_there_is_room(run: Run) -> None:
     _, seen = storefaults.full(run)
     _works_again(run, seen, seen.last, "there was room")
+    raised = _raised(seen)
+    if raised and not storefaults.fails_anyway(run, _raised):
+        name, change = raised[0]
+        expected = "a write works without a restart when there was room"
+        observed = f"{change.what}: {seen.said(name)}"
+        run.violated(expected, observed, operation=change.operation)
+
+
+def _raised(seen: Seen) -> list[tuple[str, Change]]:
+    """The calls that did not work in the second round, when the store was well."""
+    return [(name, change) for name, change in seen.changes(1) if not seen.is_done(name)]
 
 
 # -- read-only -------------------------------------------------------------------------------------
@@ -105,6 +177,7 @@ def a_store_works_again_when_there_is_room(run: Run) -> None:
 def what_a_read_only_store_accepts_is_not_lost(run: Run) -> None:
     seen = storefaults.read_only(run)
     _is_kept(run, seen.accepted(*range(len(seen.facts))), _ACCEPTED.format(_READ_ONLY))
+    _are_made(run, seen, seen.changes(), _ACCEPTED.format(_READ_ONLY))
 
 
 # -- damaged ---------------------------------------------------------------------------------------

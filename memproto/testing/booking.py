@@ -29,6 +29,8 @@ def judge(requirement: spec.Requirement, decide: Callable[[], None], run: Any) -
         return _violated(requirement, found, run)
     except clauses.NotApplicable as found:
         return [Result(requirement.id, Outcome.NOT_APPLICABLE, reason=str(found))]
+    except clauses.Behind as found:
+        return _violated(requirement, found.violation, run)
     except clauses.Untestable as found:
         return [Result(requirement.id, Outcome.UNTESTABLE, reason=_with_key(str(found), run))]
     except clauses.Inconclusive as found:

@@ -45,6 +45,20 @@ class Untestable(Exception):
     """The requirement applies and could not be exercised; the message names what is missing."""
 
 
+class Behind(Untestable):
+    """
+    The requirement could not be exercised for a fault that violates another one: both are told.
+
+    Attributes:
+        violation: The fault, of the requirement that it names.
+
+    """
+
+    def __init__(self, reason: str, violation: Violation) -> None:
+        super().__init__(reason)
+        self.violation = violation
+
+
 class NotApplicable(Exception):
     """The requirement does not concern this target; the message says why."""
 

@@ -4,13 +4,14 @@ import contextlib
 import dataclasses
 import os
 import select
+import signal
 import subprocess
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, NoReturn
 
 from memproto.testing import hostcopies, incidents, locate, noise, stacks, vitals
-from memproto.testing.clauses import Untestable
+from memproto.testing.clauses import Behind, Untestable, Violation
 from memproto.testing.run import Run
 from memproto.testing.subject import HookWithdrawn
 from memproto.testing.wire import hidden
@@ -26,6 +27,9 @@ _LIFE_AGAIN_S = 8.0
 
 #: What the end of a process is booked under where it came too late, and how long it may take then.
 EXIT, _EXIT_AGAIN_S = "exit", 5.0
+
+#: Signals by which a process ends that has crashed.
+_CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
 #: The operations of a host.
 _CALLED = (
@@ -95,6 +99,28 @@ class Ended:
             return ""
         lines = [line for line in self.errors.splitlines() if line.strip()]
         return hidden(lines[-1])[:300]
+
+
+def crashed(ended: Ended) -> bool:
+    """Whether a signal ended a host by which the kit ends none: its own code has crashed."""
+    return ended.code is not None and -ended.code in _CRASHES
+
+
+def not_lived(ended: Ended, reason: str) -> NoReturn:
+    """
+    Say that a host did not come as far as it was to come.
+
+    Raises:
+        Behind: It crashed, which a rule of its own forbids.
+        Untestable: It is another rule that was broken, or the machine.
+
+    """
+    told = f"{reason}; {ended.errors.strip()[-300:]}"
+    if crashed(ended):
+        expected = "a session leaves the process of its host alone"
+        observed = f"{reason}{f'; {ended.trouble}' if ended.trouble else ''}"
+        raise Behind(told, Violation(expected, observed, requirement=incidents.DIED))
+    raise Untestable(told)
 
 
 def _after(marks: list[str]) -> str:
@@ -174,6 +200,15 @@ class HostProcess:
         while self.marks.count(mark) < times:
             if not self._listen(end):
                 return False
+        return True
+
+    def comes_to_one_of(self, *signs: str, within_s: float = 0.0) -> bool:
+        """Whether it says what begins with one of them, in its time or in so many seconds."""
+        end = monotonic() + (within_s or self._life_s)
+        with self._run.watch.wire.hook("close", (within_s or self._life_s) + self._exit_s):
+            while not any(mark.startswith(signs) for mark in self.marks):
+                if not self._listen(end):
+                    return False
         return True
 
     def _listen(self, end: float) -> bool:

@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import warnings
+import zlib
 from collections.abc import Callable, Iterator
 from time import monotonic, sleep
 from types import FrameType
@@ -34,6 +35,15 @@ _INSIDE_S = 2.0
 
 #: What gives a lock back: an interrupt at its first line is one that nobody can guard against.
 _GIVING_BACK = ("__exit__", "__aexit__", "release")
+
+#: No hook makes so many calls.
+_NEVER = 1 << 40
+
+#: So much of a tool's answer is told.
+_ANSWER_CHARS = 3_000
+
+#: Stands in a call for the id of the session in which it is made; the same as in `changes`.
+SESSION = "<the session>"
 
 #: What the host raises, and its exit code where it names one.
 FAILURE, EXIT_CODE = "the host has failed", 7
@@ -110,6 +120,14 @@ class Host:
         for number, text in enumerate(self.told["texts"]):
             self.store(text)
             self.say(f"stored {number}")
+
+    def make(self, call: dict[str, Any]) -> Any:
+        """Make a call that the parent has made up, as `changes` describes it; gives its answer."""
+        filled = json.loads(
+            json.dumps(call).replace(json.dumps(SESSION), json.dumps(self.told["session_key"]))
+        )
+        hook = getattr(self.provider, filled["hook"])
+        return hook(*filled["arguments"], **filled["keywords"])
 
     def close(self) -> None:
         """Shut down; a session is rounded off before where that matters."""
@@ -213,6 +231,15 @@ _WRITING = frozenset(
 )
 
 
+#: C functions after which it is known what is stored.
+_READING = frozenset(
+    {
+        *("read", "readall", "readinto", "readline", "readlines"),
+        *("fetchone", "fetchmany", "fetchall"),
+    }
+)
+
+
 def _is_writing(_: FrameType, event: str, function: Any) -> bool:
     return event == "c_return" and getattr(function, "__name__", "") in _WRITING
 
@@ -228,25 +255,159 @@ def _kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def watched(host: Host) -> None:
+    """Make calls that change the store; tell at which moments of each it is in neither state."""
+    host.open()
+    for number, call in enumerate(host.told["calls"]):
+        states: list[tuple[int, ...]] = []
+        note, begun = functools.partial(_note, host, states), _held(host)
+        with _seeing(_is_writing, note), contextlib.suppress(Exception):
+            host.make(call)
+        known = {begun, _held(host)}
+        moments = [place for place, state in enumerate(states, 1) if state not in known]
+        host.say(f"moments {number} {json.dumps(moments)}")
+    host.close()
+
+
+def killed_at(host: Host) -> None:
+    """Make the same calls, and be killed at one moment of one of them."""
+    host.open()
+    *before, last = host.told["calls"]
+    for call in before:
+        with contextlib.suppress(Exception):
+            host.make(call)
+    with _at(_is_writing, host.told["moment"], _kill), contextlib.suppress(Exception):
+        host.make(last)
+    _kill()
+
+
+def _held(host: Host) -> tuple[int, ...]:
+    """A sum of what each of the files holds in which an earlier session's texts are found."""
+    return tuple(map(_sum, host.told["watched"]))
+
+
+def _note(host: Host, states: list[tuple[int, ...]]) -> None:
+    states.append(_held(host))
+
+
+def _sum(name: str) -> int:
+    try:
+        with open(name, "rb") as file:  # noqa: PTH123 - an event for each file, many times
+            return zlib.crc32(file.read()) + 1
+    except OSError:
+        return 0
+
+
 def waits_to_write(host: Host) -> None:
-    """Store the texts beside another process that does the same."""
+    """Store the texts beside another process that does the same, and then in each other's midst."""
     host.open()
     sys.stdin.readline()
     host.store_all()
+    _races(host)
     host.close()
+
+
+def _races(host: Host) -> None:
+    """
+    Make each call twice: once by itself, and once with a pause before it changes the store.
+
+    What the other process stores in the pause is what this one has not read.
+    """
+    for number, (first, second) in enumerate(host.told.get("races", ())):
+        # The race before is over for both.
+        sys.stdin.readline()
+        place = _first_change(host, first) if first is not None else 0
+        with _at(_begins_to_write, place or _NEVER, functools.partial(_pause, host, number)):
+            host.say(f"made {number} {_outcome(host, second)}")
+
+
+def _outcome(host: Host, call: dict[str, Any]) -> str:
+    try:
+        answer = host.make(call)
+    except Exception as error:
+        return f"raised {type(error).__name__}"
+    return f"done {json.dumps(answer[:_ANSWER_CHARS] if isinstance(answer, str) else '')}"
+
+
+def _pause(host: Host, number: int) -> None:
+    host.say(f"paused {number}")
+    sys.stdin.readline()
+
+
+def _first_change(host: Host, call: dict[str, Any]) -> int:
+    """
+    Make a call; the number of the call of C in it by which all is read and nothing written, or 0.
+
+    It is the first of those that may write, after the last reading before the store is changed.
+    """
+    states: list[tuple[int, ...]] = []
+    read: list[int] = []
+
+    def see(_: FrameType, event: str, function: Any) -> None:
+        name = getattr(function, "__name__", "")
+        if event == "c_return" and name in _READING:
+            read.append(len(states))
+        elif event == "c_call" and name in _WRITING:
+            states.append(_held(host))
+
+    begun = _held(host)
+    sys.setprofile(see)
+    try:
+        with contextlib.suppress(Exception):
+            host.make(call)
+    finally:
+        sys.setprofile(None)
+    changed = next((place for place, state in enumerate(states) if state != begun), len(states))
+    if changed == len(states) and _held(host) == begun:
+        return 0
+    return max([place + 1 for place in read if place < changed], default=changed)
+
+
+def _begins_to_write(_: FrameType, event: str, function: Any) -> bool:
+    return event == "c_call" and getattr(function, "__name__", "") in _WRITING
+
+
+@contextlib.contextmanager
+def _seeing(
+    counts: Callable[[FrameType, str, Any], bool], act: Callable[[], None]
+) -> Iterator[None]:
+    """Act at each event of the body that counts; what acting itself does is not seen."""
+
+    def see(frame: FrameType, event: str, function: Any) -> None:
+        if counts(frame, event, function):
+            act()
+
+    sys.setprofile(see)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
 
 
 def interrupted(host: Host) -> None:
     """Have the user press Ctrl+C in every hook, and shut down in the end."""
     host.open()
-    texts = host.told["texts"]
+    texts, points = host.told["texts"], host.told["points"]
     host.store(texts[0])
-    for point, call in itertools.product(host.told["points"], _turn(host).values()):
+    for point, call in itertools.product(points, _turn(host).values()):
         known = contextlib.suppress(KeyboardInterrupt, ProviderError)
         with known, _at(_is_call, point, _interrupt):
             call()
+    for point, call in itertools.product(points, host.told["calls"]):
+        _interrupt_call(host, point, call)
+    for point, (there, back) in itertools.product(points, host.told["switches"]):
+        _interrupt_call(host, point, there)
+        _interrupt_call(host, _NEVER, back)
     host.store(texts[1])
+    for point, call in itertools.product(points, host.told["ends"]):
+        _interrupt_call(host, point, call)
     host.close()
+
+
+def _interrupt_call(host: Host, point: int, call: dict[str, Any]) -> None:
+    """Have Ctrl+C come in a call; one that was made before may be refused."""
+    with contextlib.suppress(KeyboardInterrupt, Exception), _at(_is_call, point, _interrupt):
+        host.make(call)
 
 
 def _turn(host: Host) -> dict[str, Callable[[], Any]]:
@@ -343,7 +504,7 @@ SCRIPTS: dict[str, Callable[[Host], None]] = {
     script.__name__: script
     for script in (
         *(plain, forgets, fails, exits, at_exit, busy),
-        *(killed, waits_to_write, interrupted, signalled, forked),
+        *(killed, watched, killed_at, waits_to_write, interrupted, signalled, forked),
     )
 }
 

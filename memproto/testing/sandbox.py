@@ -137,6 +137,19 @@ class HostHome:
 HOST_HOME = HostHome()
 
 
+def standing() -> dict[str, str]:
+    """Where this process stands: its places and its working directory; to be given to `stand`."""
+    named = {name: os.environ[name] for name in PLACES if name in os.environ}
+    return {**named, "": str(Path.cwd())}
+
+
+def stand(where: dict[str, str]) -> None:
+    """Have this process stand where it stood before."""
+    os.environ.update({name: value for name, value in where.items() if name})
+    tempfile.tempdir = None
+    os.chdir(where[""])
+
+
 def search_path(directory: Path) -> list[str]:
     """What a target in `directory` may be imported from: the directory and its ./src."""
     return [str(path) for path in (directory, directory / "src") if path.is_dir()]

@@ -8,11 +8,13 @@ do. What a hook raises is told and goes no further, as with a host.
 import contextlib
 import ctypes
 import functools
+import json
 import os
 import resource
 import stat
 import sys
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter, sleep
@@ -24,11 +26,17 @@ from memproto.testing.ending_process import Host
 #: Another attempt is made after so long.
 _PAUSE_S = 0.05
 
+#: A thread that nobody lets go on stands still so long: longer than the end of a process.
+_STANDING_S = 2.0
+
 #: A worker that writes in the background meets the full disk in this time.
 _WORKER_S = 0.3
 
 #: A batch that is written together is filled while the store fails, unless that takes so long.
 _FILLING_S = 5.0
+
+#: So much of a tool's answer is told.
+_ANSWER_CHARS = 3_000
 
 #: The rights to write of everybody.
 _WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -79,6 +87,35 @@ def _store(host: Host, text: str) -> None:
     answer = host.provider.handle_tool_call(*call) if call else "no tool is offered"
     if call is None or routes.refused(answer):
         raise _Refused(str(answer))
+
+
+def _changes(host: Host, name: str, calls: list[dict[str, Any]]) -> None:
+    """Make calls that may change the store, one after the other, whatever becomes of each."""
+    for number, call in enumerate(calls):
+        _change(host, f"{name} {number}", call)
+
+
+def _change(host: Host, what: str, call: dict[str, Any]) -> bool:
+    """Whether a call returned; says so, what a tool answered, and which file it has changed."""
+    answers: list[Any] = []
+    before = _watched(host)
+    done = _attempt(host, what, lambda: answers.append(host.make(call)))
+    if answers and isinstance(answers[0], str):
+        host.say(f"{what} answered {json.dumps(answers[0][:_ANSWER_CHARS])}")
+    after = _watched(host)
+    for path in (path for path in before if before[path] != after[path]):
+        host.say(f"{what} changed {path}")
+    return done
+
+
+def _watched(host: Host) -> dict[str, int]:
+    """File to a sum of what it holds, for those that hold what an earlier session stored."""
+    found = {}
+    for name in host.told.get("watched", ()):
+        found[name] = 0
+        with contextlib.suppress(OSError):
+            found[name] = zlib.crc32(Path(name).read_bytes()) + 1
+    return found
 
 
 def _fills_a_batch(host: Host, numbers: range) -> None:
@@ -138,20 +175,56 @@ def opens(host: Host) -> None:
         host.close()
 
 
+def changes_locked(host: Host) -> None:
+    """Make one call while the store is free, while another process holds it, and afterwards."""
+    host.open()
+    (before,), (meanwhile,), (after,) = host.told["rounds"]
+    _change(host, "change 0 0", before)
+    host.say("ready")
+    sys.stdin.readline()
+    _change(host, "change 1 0", meanwhile)
+    sys.stdin.readline()
+    again = functools.partial(_change, host, "change 2 0", after)
+    works = patience.happens(functools.partial(_after_all, again), host.told["again_s"])
+    host.say("works again" if works else "works not")
+    host.close()
+
+
+# -- nothing fails ---------------------------------------------------------------------------------
+
+
+def healthy(host: Host) -> None:
+    """Make the same calls in a store that is well, by which a fault is told from the calls."""
+    host.open()
+    for number, calls in enumerate(host.told["rounds"]):
+        _changes(host, f"change {number}", calls)
+    _changes(host, "last", host.told["last"])
+    host.close()
+
+
 # -- there is no room ------------------------------------------------------------------------------
 
 
 def full(host: Host) -> None:
-    """Store while no file takes a byte, and again when there is room."""
+    """Store while no file takes a byte, and again when there is room; and end without room."""
     host.open()
     _stores(host, 0)
     last = len(host.told["texts"]) - 1
     with _no_room():
         _fills_a_batch(host, range(1, last))
-        if threading.active_count() > 1:
-            sleep(_WORKER_S)
+        _changes(host, "change 0", host.told["rounds"][0])
+        _let_workers_work()
     _works_again(host, last)
+    _changes(host, "change 1", host.told["rounds"][1])
+    with _no_room():
+        _changes(host, "last", host.told["last"])
+        _let_workers_work()
     host.close()
+
+
+def _let_workers_work() -> None:
+    if threading.active_count() > 1:
+        sleep(_WORKER_S)
 
 
 @contextlib.contextmanager
@@ -174,21 +247,76 @@ def _no_room() -> Iterator[None]:
 
 
 def read_only(host: Host) -> None:
-    """Open and store while no file of the home may be written to."""
+    """Open and store while no file of the store may be written to; then end with slow workers."""
+    workers = _Workers()
+    threading.setprofile(workers)
     host.load()
-    with _unwritable(host, Path(host.told["home"])):
+    with _unwritable(host, [Path(name) for name in host.told["places"]]):
         if _attempt(host, "open", host.start):
             _recalls(host)
             _fills_a_batch(host, range(len(host.told["texts"])))
-    with contextlib.suppress(Exception):
+            _changes(host, "change 0", host.told["rounds"][0])
+            _changes(host, "last", host.told["last"])
+        workers.stand_still()
+    with contextlib.suppress(Exception), workers.going_on():
         host.close()
 
 
+class _Workers:
+    """
+    The threads of the provider: they stand still when they are told to, and go on one by one.
+
+    A thread may get the processor late. The newest goes on first, and the next one only if nothing
+    comes of that: a `shutdown` that waits for some of its threads returns without the others.
+    """
+
+    def __init__(self) -> None:
+        self._stand = False
+        self._gates: dict[int, threading.Event] = {}
+
+    def __call__(self, *_: object) -> None:
+        if self._stand:
+            self._gate(threading.get_ident()).wait(_STANDING_S)
+
+    def _gate(self, ident: int) -> threading.Event:
+        return self._gates.setdefault(ident, threading.Event())
+
+    def stand_still(self) -> None:
+        """Have each thread but this one stop at its next call."""
+        self._gate(threading.get_ident()).set()
+        self._stand = True
+
+    @contextlib.contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Let one more go on each time that the body has waited; at its end, those that hold it."""
+        over = threading.Event()
+        helper = threading.Thread(target=self._let_go, args=(over,), daemon=True)
+        threading.setprofile(None)
+        helper.start()
+        try:
+            yield
+        finally:
+            over.set()
+            helper.join()
+            for thread in threading.enumerate():
+                if not thread.daemon:
+                    self._gate(thread.ident or 0).set()
+
+    def _let_go(self, over: threading.Event) -> None:
+        while not over.wait(_PAUSE_S):
+            mine = threading.get_ident()
+            others = [t.ident or 0 for t in threading.enumerate() if t.ident != mine]
+            standing = [ident for ident in others if not self._gate(ident).is_set()]
+            if standing:
+                self._gate(standing[-1]).set()
+
+
 @contextlib.contextmanager
-def _unwritable(host: Host, home: Path) -> Iterator[None]:
-    """Take the right to write from everything in a directory; says so where that is in vain."""
+def _unwritable(host: Host, places: list[Path]) -> Iterator[None]:
+    """Take the right to write from everything in directories; says so where that is in vain."""
     _obey_rights()
-    paths = [path for path in (home, *home.rglob("*")) if not path.is_symlink()]
+    found = [path for place in places for path in (place, *place.rglob("*"))]
+    paths = [path for path in dict.fromkeys(found) if not path.is_symlink()]
     rights = {path: path.stat().st_mode for path in paths}
     for path, mode in rights.items():
         path.chmod(mode & ~_WRITE)
@@ -224,13 +352,16 @@ def damaged(host: Host) -> None:
     else:
         _recalls(host)
         _stores(host, 0)
+        _changes(host, "change 0", host.told["rounds"][0])
+        _changes(host, "last", host.told["last"])
     with contextlib.suppress(Exception):
         host.close()
     host.say("over")
 
 
 SCRIPTS: dict[str, Callable[[Host], None]] = {
-    script.__name__: script for script in (locked, opens, full, read_only, damaged)
+    script.__name__: script
+    for script in (locked, changes_locked, opens, healthy, full, read_only, damaged)
 }
 
 

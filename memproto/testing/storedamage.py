@@ -2,17 +2,21 @@
 
 import dataclasses
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from memproto.testing import changes
+from memproto.testing.changes import Prepared
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 from memproto.testing.storefaults import Seen, host_of, lived, once
-from memproto.testing.storefiles import files, found_in, left, stored
+from memproto.testing.storefiles import Pristine, files, found_in, left, stored
 
 #: So many files of a store are damaged, the largest first.
 _MOST_FILES = 3
+
+#: The store as it was before any damage, among what checks share.
+_PRISTINE = "the undamaged store"
 
 #: A page of SQLite's, and the beginning of any file.
 _PAGE = 4_096
@@ -45,9 +49,8 @@ def lives_undamaged(run: Run) -> None:
         Untestable: It does not.
 
     """
-    shutil.rmtree(run.home)
-    shutil.copytree(run.place("pristine"), run.home, symlinks=True)
-    with host_of(run, "damaged", run.facts.several(1)) as host:
+    run.shared[_PRISTINE].restore()
+    with host_of(run, "damaged", run.facts.several(1), changes.Prepared([], [[]], [])) as host:
         lived(host, "over")
 
 
@@ -57,21 +60,24 @@ def damaged(run: Run) -> list[Damage]:
 
 
 def _damaged(run: Run) -> list[Damage]:
-    facts = stored(run)
-    pristine = run.place("pristine")
-    shutil.copytree(run.home, pristine, symlinks=True)
-    names = [path.relative_to(run.home) for path in files(run, facts)[:_MOST_FILES]]
-    return [_damage(run, pristine, name, how, facts) for name in names for how in _DAMAGES]
+    facts, ready = stored(run), changes.prepared(run)
+    facts += left(run, ready.kept)
+    run.shared[_PRISTINE] = Pristine(run, facts)
+    return [
+        _damage(run, path, how, facts, ready)
+        for path in files(run, facts)[:_MOST_FILES]
+        for how in _DAMAGES
+    ]
 
 
-def _damage(run: Run, pristine: Path, name: Path, how: str, facts: list[Fact]) -> Damage:
-    shutil.rmtree(run.home)
-    shutil.copytree(pristine, run.home, symlinks=True)
-    _DAMAGES[how](run.home / name)
-    survivors = found_in(run.home / name, facts)
+def _damage(run: Run, path: Path, how: str, facts: list[Fact], ready: Prepared) -> Damage:
+    run.shared[_PRISTINE].restore()
+    _DAMAGES[how](path)
+    survivors = found_in(path, facts)
     more = run.facts.several(1)
-    with host_of(run, "damaged", more) as host:
-        seen = Seen(host.end(), more)
+    with host_of(run, "damaged", more, ready) as host:
+        seen = Seen(host.end(), more, ready)
+    name = path.relative_to(run.home) if path.is_relative_to(run.home) else path.name
     return Damage(f"{name} was {how}", survivors, seen, bool(left(run, survivors)))
 
 

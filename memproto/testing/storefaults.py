@@ -5,15 +5,25 @@ import dataclasses
 import json
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from time import monotonic
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
-from memproto.testing import noise, sandbox, store_holder
+from memproto.testing import changes, noise, routes, sandbox, store_holder
+from memproto.testing.changes import Change, Prepared
 from memproto.testing.clauses import NotApplicable, Untestable
-from memproto.testing.ending import Ended, HostProcess
+from memproto.testing.ending import Ended, HostProcess, not_lived
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
-from memproto.testing.storefiles import BESIDE, all_files, route, stored
+from memproto.testing.storefiles import (
+    BESIDE,
+    files,
+    files_below,
+    has_elsewhere,
+    places,
+    route,
+    stored,
+)
 from memproto.testing.wire import hidden
 
 T = TypeVar("T")
@@ -27,6 +37,12 @@ OPEN_S = 30.0
 
 #: A lock is held a little longer than that, and during a write for so long.
 _HELD_S, _WRITING_S = RECALL_S + MARGIN_S + 0.5, 1.0
+
+#: A host beside another one has so long to open its session.
+_OPENING_S = 5.0
+
+#: A host beside another one had that time already.
+_WAITING_S = 0.05
 
 #: A provider that waits before it tries again does so within this time.
 AGAIN_S = 15.0
@@ -77,11 +93,15 @@ class Seen:
     Attributes:
         ended: How it ended, and how far it came.
         facts: What it was to store, in order.
+        ready: The other calls that it was to make, and what they left alone.
+        others: What hosts saw that made one of these calls each, at the same time.
 
     """
 
     ended: Ended
     facts: list[Fact]
+    ready: Prepared = dataclasses.field(default_factory=lambda: Prepared([], [], []))
+    others: list["Seen"] = dataclasses.field(default_factory=list)
 
     def took_s(self, what: str) -> float | None:
         """Seconds that the first call of that kind took; None where none came back."""
@@ -101,6 +121,33 @@ class Seen:
         """Those of the facts of which a write hook returned."""
         return [self.facts[number] for number in numbers if self.said(f"store {number}") == "done"]
 
+    def changes(self, number: int = 0) -> list[tuple[str, Change]]:
+        """The calls of one round, each with the name by which the host speaks of it."""
+        made = self.ready.rounds[number] if number < len(self.ready.rounds) else []
+        return [(f"change {number} {place}", change) for place, change in enumerate(made)]
+
+    def last_calls(self) -> list[tuple[str, Change]]:
+        """The calls that come last, each with the name by which the host speaks of it."""
+        return [(f"last {place}", change) for place, change in enumerate(self.ready.last)]
+
+    def is_done(self, name: str) -> bool:
+        """Whether a call returned, and a tool did not answer that it refused."""
+        return self.said(name) == "done" and not routes.refused(self._answer(name))
+
+    def _answer(self, name: str) -> str:
+        sign = f"{name} answered "
+        found = [mark.removeprefix(sign) for mark in self.ended.marks if mark.startswith(sign)]
+        return str(json.loads(found[-1])) if found else ""
+
+    def changed(self) -> str:
+        """Which call changed a file of the store first, in words; "" where none did."""
+        for name, change in (*self.changes(), *self.last_calls()):
+            sign = f"{name} changed "
+            for mark in self.ended.marks:
+                if mark.startswith(sign):
+                    return f"{change.what} changed {Path(mark.removeprefix(sign)).name}"
+        return ""
+
     @property
     def last(self) -> int:
         """The number of the fact that is stored when the store is well again."""
@@ -119,18 +166,22 @@ def once(run: Run, observe: Callable[[Run], T]) -> T:
     """
     An observation that several rules judge, made once for all checks in one process.
 
-    It starts a process, or several; what comes after it has the home, the user and the sessions for
-    whom it was made, and waits for what was stored then.
+    It starts a process, or several; what comes after it has the places, the user and the sessions
+    for whom it was made, and waits for what was stored then.
     """
     name = observe.__name__
     if name not in run.shared:
-        run.shared[name] = (_observed(run, observe), run)
+        run.shared[name] = (_observed(run, observe), run, sandbox.standing())
     seen: T
     first: Run
-    seen, first = run.shared[name]
+    seen, first, stood = run.shared[name]
     if isinstance(seen, _REASONS):
         raise seen
-    run.home, run.tag, run.numbers = first.home, first.tag, first.numbers
+    if first.root != run.root and has_elsewhere(first):
+        # What lies below ~ or where the process stands is found from there only.
+        sandbox.stand(stood)
+    run.home, run.root = first.home, first.root
+    run.tag, run.numbers = first.tag, first.numbers
     run.freshness.config, run.watch.stored_at = first.freshness.config, first.watch.stored_at
     return seen
 
@@ -147,22 +198,50 @@ def _locked(run: Run) -> Seen:
     """
     Have a host recall and store while another process holds every file of the store.
 
+    Beside it there is a host for each other call that changes the store: one that waits for the
+    lock would keep the next one from being made while it is held.
+
     Raises:
         NotApplicable: It holds them itself, so that nobody else can.
         Untestable: The host did not come so far.
 
     """
-    stored(run)
-    facts = run.facts.several(3)
-    with host_of(run, "locked", facts) as host:
+    before = stored(run)
+    facts, ready = run.facts.several(3), _one_call_each(run)
+    with contextlib.ExitStack() as all_hosts:
+        host = all_hosts.enter_context(host_of(run, "locked", facts))
         lived(host, "ready")
-        with _held(run):
-            host.go()
+        others = [all_hosts.enter_context(_changing(run, call)) for call in ready]
+        # A store that one process holds as long as it is open lets no other one in.
+        if not all(one.comes("ready", _OPENING_S * _pace(run)) for one in others):
+            others = []
+        with _held(run, before):
+            for one in (host, *others):
+                one.go()
             host.comes("recall ended", _HELD_S * _pace(run))
             if host.comes("storing 1", MARGIN_S * _pace(run)):
                 host.comes("store 1 ended", _WRITING_S * _pace(run))
-        host.go()
-        return Seen(host.end(), facts)
+            for one in others:
+                one.comes("change 1 0 ended", _WAITING_S * _pace(run))
+        for one in (host, *others):
+            one.go()
+        beside = [Seen(one.end(), [], call) for one, call in zip(others, ready, strict=False)]
+        return Seen(host.end(), facts, others=beside)
+
+
+def _one_call_each(run: Run) -> list[Prepared]:
+    """For each call that changes the store, that call in three rounds; none for a single writer."""
+    if run.declared("single_writer", default=False):
+        return []
+    ready = changes.prepared(run, 3)
+    # A call that could not be made up in one of the rounds is left out.
+    return [
+        Prepared([], [[one] for one in calls], []) for calls in zip(*ready.rounds, strict=False)
+    ]
+
+
+def _changing(run: Run, ready: Prepared) -> StoreHost:
+    return host_of(run, "changes_locked", run.facts.several(1), ready)
 
 
 def opened_locked(run: Run) -> Seen:
@@ -171,20 +250,21 @@ def opened_locked(run: Run) -> Seen:
 
 
 def _opened_locked(run: Run) -> Seen:
-    stored(run)
+    before = stored(run)
     facts = run.facts.several(1)
     with host_of(run, "opens", facts) as host:
         lived(host, "ready")
-        with _held(run):
+        with _held(run, before):
             host.go()
             host.comes("open ended", (OPEN_S + MARGIN_S) * _pace(run))
         return Seen(host.end(), facts)
 
 
 @contextlib.contextmanager
-def _held(run: Run) -> Iterator[None]:
-    """Every file of the home is locked by another process in the body."""
-    names = [str(path) for path in all_files(run) if not path.name.endswith(BESIDE)]
+def _held(run: Run, facts: list[Fact]) -> Iterator[None]:
+    """Every file where the facts are stored is locked by another process in the body."""
+    found = files_below(*places(run, facts))
+    names = [str(path) for path in found if not path.name.endswith(BESIDE)]
     with subprocess.Popen(
         [sandbox.interpreter(), "-I", "-S", store_holder.__file__],
         stdin=subprocess.PIPE,
@@ -213,11 +293,23 @@ def full(run: Run) -> tuple[list[Fact], Seen]:
 
 def _full(run: Run) -> tuple[list[Fact], Seen]:
     """Have a host store while no file takes a byte; what was stored before, and what it saw."""
-    before = stored(run)
+    before, ready = stored(run), changes.prepared(run, 2)
     facts = run.facts.several(1 + _BATCH + 1)
-    with host_of(run, "full", facts) as host:
+    with host_of(run, "full", facts, ready, watched=watched(run, [*before, *ready.kept])) as host:
         lived(host, "storing 0")
-        return before, Seen(host.end(), facts)
+        return before, Seen(host.end(), facts, ready)
+
+
+def watched(run: Run, facts: list[Fact]) -> list[str]:
+    """The files in which some of the facts are found."""
+    return [str(path) for path in files(run, facts)]
+
+
+def fails_anyway(run: Run, shows: Callable[[Seen], object]) -> bool:
+    """Whether the same calls show the same in a store that is well: then no fault is to blame."""
+    ready, facts = changes.prepared(run, 2), run.facts.several(1)
+    with host_of(run, "healthy", facts, ready) as host:
+        return bool(shows(Seen(host.end(), facts, ready)))
 
 
 # -- read-only -------------------------------------------------------------------------------------
@@ -236,22 +328,26 @@ def _read_only(run: Run) -> Seen:
         Untestable: This process may write to any file; or the host did not come so far.
 
     """
-    stored(run)
+    before = stored(run)
+    ready = changes.prepared(run)
     facts = run.facts.several(_BATCH)
-    with host_of(run, "read_only", facts, home=str(run.home)) as host:
+    where = [str(place) for place in places(run, before)]
+    with host_of(run, "read_only", facts, ready, places=where) as host:
         lived(host, "open ended")
         ended = host.end()
         if "may write" in ended.marks:
             reason = "a process of this user's may write to a file that is read-only"
             raise Untestable(f"{reason}; needs: a user other than root")
-        return Seen(ended, facts)
+        return Seen(ended, facts, ready)
 
 
 # -- hosts -----------------------------------------------------------------------------------------
 
 
-def host_of(run: Run, script: str, facts: list[Fact], **told: str) -> StoreHost:
-    """Start a host that runs one of the scripts of `store_process` with those facts."""
+def host_of(
+    run: Run, script: str, facts: list[Fact], ready: Prepared | None = None, **told: Any
+) -> StoreHost:
+    """Start a host that runs one of the scripts of `store_process` with those facts and calls."""
     return StoreHost(
         run,
         script,
@@ -259,6 +355,7 @@ def host_of(run: Run, script: str, facts: list[Fact], **told: str) -> StoreHost:
         query=facts[0].query,
         route=route(run),
         again_s=AGAIN_S * _pace(run),
+        **(ready.told() if ready else {}),
         **told,
     )
 
@@ -268,10 +365,11 @@ def lived(host: StoreHost, mark: str) -> None:
     Go on only where a host came so far.
 
     Raises:
+        Behind: It did not, since it crashed.
         Untestable: It did not: it is another rule that was broken, or the machine.
 
     """
     if not host.comes(mark):
         ended = host.end()
         reason = f"a host in a process of its own did not come to {mark!r}: {ended.ending}"
-        raise Untestable(f"{reason}; {hidden(ended.errors.strip())[-300:]}")
+        not_lived(ended, reason)

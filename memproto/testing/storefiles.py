@@ -1,17 +1,26 @@
 """The files in which a store keeps what was stored, and what is found in them."""
 
+import contextlib
+import itertools
+import os
+import shutil
 from pathlib import Path
+from typing import Any, Self
 
-from memproto.testing import losses, routes
+from memproto.testing import losses, routes, sandbox
 from memproto.testing.clauses import NotApplicable, Untestable
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
+from memproto.testing.subject import HookRaised
 
 #: So many texts are in a store before it is damaged, so that a part of them is in each part of it.
 _STORED = 12
 
 #: Of a larger file only so many bytes are searched.
 _SEARCHED_BYTES = 50_000_000
+
+#: Of a directory of the operator's so many files are searched.
+_MOST_FILES = 2_000
 
 _ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 
@@ -31,10 +40,11 @@ def storing(run: Run) -> str:
 
 def stored(run: Run) -> list[Fact]:
     """
-    Store facts in a session; those that are found in a file below the home.
+    Store facts in a session; those that are found in a file that belongs to this run.
 
     Raises:
-        NotApplicable: None of them is found in a file below the home.
+        NotApplicable: None of them is found in a file.
+        Untestable: They are found in a file of the operator's, which is left alone.
 
     """
     facts, by = run.facts.several(_STORED), route(run)
@@ -43,8 +53,117 @@ def stored(run: Run) -> list[Fact]:
     run.settle()
     found = left(run, kept)
     if not found:
+        _needs_no_file_of_the_operator(run, kept)
         raise NotApplicable("what it stores is found in no file below its home")
     return found
+
+
+def _needs_no_file_of_the_operator(run: Run, facts: list[Fact]) -> None:
+    """
+    Go on only where the facts are in no file outside of what the kit has made for this run.
+
+    Raises:
+        Untestable: They are: it may hold what others need, so that it is not locked or damaged.
+
+    """
+    for path in _of_the_operator(run):
+        if found_in(path, facts):
+            reason = f"what it stores is in {path}, a file that the kit does not lock or damage"
+            needs = "the settings `config` or `env` with a place below the home or below ~"
+            raise Untestable(f"{reason}; needs: {needs}")
+
+
+def _of_the_operator(run: Run) -> list[Path]:
+    """Files at the paths outside of this run that the settings name, or the provider lists."""
+    subject = run.provider()
+    listed: Any = []
+    with contextlib.suppress(HookRaised):
+        listed = subject.backup_paths() if subject.has("backup") else []
+    named = [*set_by_operator(run), *(listed if isinstance(listed, list | tuple) else ())]
+    found: list[Path] = []
+    for name in named:
+        path = Path(name) if isinstance(name, str) and "\0" not in name else Path()
+        if path.is_absolute() and not path.is_relative_to(run.root):
+            below = path.rglob("*") if path.is_dir() else [path]
+            found += itertools.islice(filter(_is_plain, below), _MOST_FILES)
+    return found
+
+
+def set_by_operator(run: Run) -> list[str]:
+    """Values of the settings, and of variables that the kit itself does not set."""
+    base = sandbox.environment(run.root, {})
+    values: list[Any] = [v for name, v in os.environ.items() if base.get(name) != v]
+    waiting: list[Any] = [run.context.config]
+    while waiting:
+        item = waiting.pop()
+        inner = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        waiting += inner
+        values.append(item)
+    return [value for value in values if isinstance(value, str)]
+
+
+class Pristine:
+    """
+    A copy of the directories in which a store lies; as a context it is put back at the end.
+
+    Attributes:
+        places: The directories that it holds.
+
+    """
+
+    def __init__(self, run: Run, facts: list[Fact]) -> None:
+        self.places = places(run, facts)
+        self._copies = [run.place(f"pristine-{number}") for number in range(len(self.places))]
+        for place, copy in zip(self.places, self._copies, strict=True):
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(place, copy, symlinks=True, ignore=_special_files)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.restore()
+
+    def restore(self) -> None:
+        """Put back what the directories held."""
+        for place, copy in zip(self.places, self._copies, strict=True):
+            # The directory itself stays: a process may stand in it.
+            for item in place.iterdir():
+                if item.is_dir() and not item.is_symlink():
+                    shutil.rmtree(item)
+                else:
+                    item.unlink()
+            shutil.copytree(copy, place, symlinks=True, dirs_exist_ok=True)
+
+
+def _special_files(folder: str, names: list[str]) -> list[str]:
+    """The names that cannot be copied: sockets and pipes."""
+    found = {name: Path(folder, name) for name in names}
+    return [name for name, path in found.items() if path.is_socket() or path.is_fifo()]
+
+
+def places(run: Run, facts: list[Fact]) -> list[Path]:
+    """The directories in which a store lies: the home, and others of this run that hold a fact."""
+    found = [path for path in all_files(run) if not path.is_relative_to(run.home)]
+    elsewhere = [_topmost(run, path) for path in found if found_in(path, facts)]
+    return list(dict.fromkeys([run.home, *elsewhere]))
+
+
+def _topmost(run: Run, path: Path) -> Path:
+    """The directory right below one of this run's that holds a file; else that one itself."""
+    base = next(place for place in _own(run) if path.is_relative_to(place))
+    first = base / path.relative_to(base).parts[0]
+    return first if first.is_dir() else base
+
+
+def has_elsewhere(run: Run) -> bool:
+    """Whether a file of this run's lies outside of the home, so that a store may."""
+    return any(not path.is_relative_to(run.home) for path in all_files(run))
+
+
+def _own(run: Run) -> list[Path]:
+    """The directories of this run: the home, and those that the variables name."""
+    return [run.home, *sandbox.places(run.root).values()]
 
 
 def files(run: Run, facts: list[Fact]) -> list[Path]:
@@ -64,8 +183,18 @@ def _database(beside: Path) -> Path:
 
 
 def all_files(run: Run) -> list[Path]:
-    """Every file below the home that is no link."""
-    return [path for path in run.home.rglob("*") if path.is_file() and not path.is_symlink()]
+    """Every file of this run that is no link, below the home and elsewhere."""
+    return files_below(*_own(run))
+
+
+def files_below(*places: Path) -> list[Path]:
+    """Every file below the directories that is no link, once."""
+    found = [path for place in places for path in place.rglob("*")]
+    return [path for path in dict.fromkeys(found) if _is_plain(path)]
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 def found_in(path: Path, facts: list[Fact]) -> list[Fact]:
@@ -93,7 +222,7 @@ def _stands_in(data: bytes, word: str) -> bool:
 
 
 def left(run: Run, facts: list[Fact]) -> list[Fact]:
-    """Those of the facts that are found in any file below the home."""
+    """Those of the facts that are found in any file of this run."""
     found = {fact.name for path in all_files(run) for fact in found_in(path, facts)}
     return [fact for fact in facts if fact.name in found]
 

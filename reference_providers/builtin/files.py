@@ -11,9 +11,10 @@ import importlib
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import IO
 
 from memproto.errors import Unavailable
 from memproto.reference_providers.reading import own_folder
@@ -84,27 +85,41 @@ def locked(path: Path) -> Iterator[None]:
         Unavailable: Another holder kept it for about 5 s, or the file cannot be opened.
 
     """
-    handle = _opened(path)
-    try:
-        _take(handle, path)
-        yield
-    finally:
-        _let_go(handle)
+    with _opened(path) as gate:
+        try:
+            _take(gate, path)
+            yield
+        finally:
+            if fcntl is not None:
+                # Closing is not enough: a child forked meanwhile has the same lock open.
+                with contextlib.suppress(OSError):
+                    fcntl.flock(gate, fcntl.LOCK_UN)
 
 
-def _opened(path: Path) -> int:
+def _opened(path: Path) -> IO[bytes]:
+    """
+    The lock file, open.
+
+    An object and no bare descriptor: Ctrl+C between two lines leaves the object to nobody, and it
+    closes itself then, which gives the lock back.
+    """
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return open(path, "ab", opener=_opener(0o600))
     except OSError as error:
         raise _unavailable("lock", path, error) from error
 
 
-def _take(handle: int, path: Path) -> None:
+def _opener(mode: int, more: int = 0) -> Callable[[str, int], int]:
+    """What opens a file with these rights where it is new; `more` are further flags."""
+    return lambda name, flags: os.open(name, flags | more | os.O_CLOEXEC, mode)
+
+
+def _take(gate: IO[bytes], path: Path) -> None:
     if fcntl is None:
         return
     for _ in range(LOCK_TRIES):
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             time.sleep(LOCK_PAUSE_S)
         except OSError as error:
@@ -114,17 +129,9 @@ def _take(handle: int, path: Path) -> None:
     raise Unavailable(f"another writer holds {path}", retry_after_s=LOCK_TRIES * LOCK_PAUSE_S)
 
 
-def _let_go(handle: int) -> None:
-    if fcntl is not None:
-        # Closing is not enough: a child forked meanwhile has the same lock open.
-        with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_UN)
-    os.close(handle)
-
-
 def _write(path: Path, content: bytes, mode: int) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
-    with open(os.open(path, flags, mode), "wb") as file:  # noqa: PTH123 - pathlib opens no handle
+    opener = _opener(mode, getattr(os, "O_NOFOLLOW", 0))
+    with open(path, "wb", opener=opener) as file:
         os.chmod(path, mode)  # noqa: PTH101 - beside the calls it belongs to; the umask took bits
         file.write(content)
         file.flush()

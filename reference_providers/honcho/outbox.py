@@ -14,6 +14,7 @@ import os
 import threading
 import uuid
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ class Outbox:
         self._items: list[Item] = []
         self._number = 0
         self._directory: Path | None = None
-        self._held = -1
+        self._held: FileIO | None = None
         self.refused = 0
 
     def open(self) -> None:
@@ -101,14 +102,10 @@ class Outbox:
                 self._take_over(left)
 
     def _take_over(self, left: Path) -> None:
-        held = -1
-        with contextlib.suppress(OSError):
-            held = _locked(left)
+        with contextlib.suppress(OSError), _locked(left):
             for path in sorted(left.glob("*.json")):
                 self._adopt(path)
             _removed(left)
-        if held >= 0:
-            os.close(held)
 
     def _adopt(self, path: Path) -> None:
         try:
@@ -218,18 +215,23 @@ class Outbox:
         if directory is not None:
             with contextlib.suppress(OSError):
                 _removed(directory)
-        if self._held >= 0:
-            held, self._held = self._held, -1
-            os.close(held)
+        held, self._held = self._held, None
+        if held is not None:
+            held.close()
 
 
-def _locked(directory: Path) -> int:
-    """A lock on a directory; raises OSError where another instance has it."""
-    held = os.open(directory / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+def _locked(directory: Path) -> FileIO:
+    """
+    A lock on a directory, until it is closed; raises OSError where another instance has it.
+
+    An object and no bare descriptor: Ctrl+C between two lines leaves the object to nobody, and it
+    closes itself then, which gives the lock back.
+    """
+    held = FileIO(directory / "lock", "a", opener=lambda name, flags: os.open(name, flags, 0o600))
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        os.close(held)
+        held.close()
         raise
     return held
 

@@ -78,8 +78,10 @@ async def _stdio(chosen: Settings) -> AsyncIterator[Any]:
 
 @contextlib.contextmanager
 def _log(path: Path) -> Iterator[IO[str]]:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as log:
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags, 0o600)
+
+    with open(path, "w", encoding="utf-8", opener=opener) as log:
         yield log
 
 

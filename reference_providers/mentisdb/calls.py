@@ -4,7 +4,7 @@ import contextlib
 import socket
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 #: So many requests of this process may be under way: one may be stuck in the look-up of a name,
 #: which nothing can end.
@@ -32,7 +32,10 @@ class Call:
     A timeout of a socket bounds each read; a server that sends a byte now and then passes it.
     """
 
-    _room = threading.BoundedSemaphore(_MOST)
+    #: Those that are under way. By name and not by number: one that Ctrl+C let nobody begin, or
+    #: that is taken out twice, changes nothing for the others.
+    _under_way: ClassVar[set["Call"]] = set()
+    _counting = threading.Lock()
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -58,18 +61,28 @@ class Call:
             Late: It did not within the budget, or too many others are under way.
 
         """
-        if not self._room.acquire(blocking=False):
-            raise Late(is_sent=False)
+        thread = threading.Thread(target=self._run, args=(work,), daemon=True)
         try:
-            threading.Thread(target=self._run, args=(work,), daemon=True).start()
+            self._begin()
+            thread.start()
         except RuntimeError:
             # The interpreter ends and starts no thread any more; a timeout of a socket has to do.
             self._run(work)
+        except BaseException:
+            if thread.ident is None:
+                self._under_way.discard(self)
+            raise
         if not self._ended.wait(budget_s):
             raise Late(is_sent=self._cut())
         if self._failure is not None:
             raise self._failure
         return self._result
+
+    def _begin(self) -> None:
+        with self._counting:
+            if len(self._under_way) >= _MOST:
+                raise Late(is_sent=False)
+            self._under_way.add(self)
 
     def _run(self, work: Callable[[], Any]) -> None:
         try:
@@ -77,7 +90,7 @@ class Call:
         except BaseException as failure:
             self._failure = failure
         finally:
-            self._room.release()
+            self._under_way.discard(self)
             self._ended.set()
 
     def _cut(self) -> bool:

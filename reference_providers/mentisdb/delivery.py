@@ -57,7 +57,9 @@ class Delivery:
         self._daemon = daemon
         self._outbox = outbox
         self._standing = standing
-        self._lock = threading.Lock()
+        # One that knows its thread: Ctrl+C may come before it is known here whether it was taken.
+        self._lock = threading.RLock()
+        self._sends = 0
         self._uncertain: set[str] = set()
         self._calm_at: float | None = None
 
@@ -115,12 +117,20 @@ class Delivery:
     @contextlib.contextmanager
     def _turn(self, ends: float) -> Iterator[None]:
         """One thread sends at a time; to wait for another is time of the hook."""
-        if not self._lock.acquire(timeout=max(0.0, ends - time.monotonic())):
-            raise _OutOfTime("another hook is sending")
+        mine = threading.get_ident()
+        if self._sends == mine:
+            raise _OutOfTime("this hook is sending already")
         try:
+            if not self._lock.acquire(timeout=max(0.0, ends - time.monotonic())):
+                raise _OutOfTime("another hook is sending")
+            self._sends = mine
             yield
         finally:
-            self._lock.release()
+            if self._sends == mine:
+                self._sends = 0
+            # Not taken after all where this raises.
+            with contextlib.suppress(RuntimeError):
+                self._lock.release()
 
     def _is_to_be_asked(self) -> None:
         if self._standing.is_resting():

@@ -55,7 +55,7 @@ class Database:
         self._prepare = prepare
         self._read_only = read_only
         self._is_ready = False
-        self._writing = threading.Lock()
+        self._writing = threading.RLock()
         self._idle: list[_Connection] = []
         self._owner = os.getpid()
         self._is_closed = False
@@ -117,12 +117,13 @@ class Database:
             try:
                 self._made_ready(connection)
                 connection.execute(statement)
+                # Inside, since a connection that is dropped keeps its transaction for a while.
+                return connection
             except BaseException:
                 self._given_back(connection)
                 raise
         except (sqlite3.Error, OSError) as error:
             raise self._named(error) from error
-        return connection
 
     def end(self, connection: "_Connection", error: BaseException | None) -> None:
         """End a transaction as its block ended; an error of the file is raised in our words."""
@@ -145,7 +146,7 @@ class Database:
         """Begin anew in a copy of the process; closing the other one's would drop its locks."""
         if self._owner != os.getpid():
             _of_others.extend(self._idle)
-            self._idle, self._writing, self._owner = [], threading.Lock(), os.getpid()
+            self._idle, self._writing, self._owner = [], threading.RLock(), os.getpid()
 
     def _taken(self, waits_s: float) -> "_Connection":
         self._made_own()
@@ -218,31 +219,42 @@ class Transaction:
     """
     What `reading` and `writing` return: a `with` statement has a connection of it.
 
-    A class, since generators for the same took a short turn half of its time.
+    A class, since generators for the same took a short turn half of its time. The turn is a lock
+    that knows its thread: Ctrl+C may come before it is known here whether the lock was taken.
     """
 
     __slots__ = ("_begin", "_connection", "_database", "_turn", "_waits_s")
 
     def __init__(
-        self, database: Database, begin: str, waits_s: float, turn: "threading.Lock | None" = None
+        self, database: Database, begin: str, waits_s: float, turn: "threading.RLock | None" = None
     ) -> None:
         self._database, self._begin, self._waits_s, self._turn = database, begin, waits_s, turn
+        self._connection: _Connection | None = None
 
     def __enter__(self) -> sqlite3.Connection:
         turn = self._turn  # SQLite would have the threads of a process ask again and again.
-        if turn is not None and not turn.acquire(timeout=self._waits_s):
-            raise Unavailable(f"{self._database.path} is being written by another thread")
         try:
-            self._connection = self._database.begin(self._begin, self._waits_s)
-        except BaseException:
             if turn is not None:
-                turn.release()
+                self._wait_for(turn)
+            self._connection = self._database.begin(self._begin, self._waits_s)
+            return self._connection
+        except BaseException as error:
+            if self._connection is not None:
+                self._database.end(self._connection, error)
+            if turn is not None:
+                # Not taken after all where this raises.
+                with contextlib.suppress(RuntimeError):
+                    turn.release()
             raise
-        return self._connection
+
+    def _wait_for(self, turn: "threading.RLock") -> None:
+        if not turn.acquire(timeout=self._waits_s):
+            raise Unavailable(f"{self._database.path} is being written by another thread")
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
-            self._database.end(self._connection, error)
+            if self._connection is not None:
+                self._database.end(self._connection, error)
         finally:
             if self._turn is not None:
                 self._turn.release()

@@ -2,6 +2,7 @@
 
 import atexit
 import concurrent.futures
+import contextlib
 import json
 import logging
 import os
@@ -11,6 +12,7 @@ from typing import Any, ClassVar
 
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
+from tests.good.tooled import Tooled
 
 _LOG = logging.getLogger(__name__)
 _NEVER = threading.Event()
@@ -83,6 +85,46 @@ class KeepsItsLockAfterAnInterrupt(Journal):
         self._gate.release()
 
 
+@mutant(kills="MP-PROC-005", says="Ctrl+C", report="B7", scale=0.2)
+class KeepsItsLockAfterAnInterruptedRemoval(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        self._gate = threading.Lock()
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        self._gate.acquire()
+        try:
+            super().on_memory_write(action, target, content, old_text)
+        except Exception:
+            self._gate.release()
+            raise
+        except BaseException:
+            if action != "remove":
+                self._gate.release()
+            raise
+        self._gate.release()
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        with self._gate:
+            super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-PROC-006", says="did not come back", report="C7")
+class ReplacesInPlace(Journal):
+    """There was room for the new file, so that there is for the same over the old one."""
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        super().on_memory_write(action, target, content, old_text)
+        if action == "replace" and self._is_kept:
+            assert self._path is not None
+            with self._changing(), self._path.open("w", encoding="ascii") as file:
+                file.write("".join([json.dumps(entry) + "\n" for entry in self._entries]))
+
+
 @mutant(kills="MP-PROC-006", says="did not come back", report="C7")
 class WritesItsFileInPlace(Journal):
     def _save(self) -> None:
@@ -120,6 +162,49 @@ class KeepsItsOwnViewOfTheFile(Journal):
         assert self._path is not None
         self.views[self._path] = self._entries
         super()._save()
+
+
+@mutant(kills="MP-PROC-007", says="in the midst of a remove in memory", report="C7")
+class RemovesWithoutTheLock(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if action != "remove":
+            super().on_memory_write(action, target, content, old_text)
+            return
+        with self._lock:
+            entries = self._load()
+            self._entries = [e for e in entries if not self._is_old(e, target, old_text)]
+            self._save()
+
+
+@mutant(kills="MP-PROC-007", says="in the midst of a replace in memory", report="C1")
+class ReplacesWithoutTheLock(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if action != "replace":
+            super().on_memory_write(action, target, content, old_text)
+            return
+        with self._lock:
+            entries = self._load()
+            kept = [e for e in entries if not self._is_old(e, target, old_text)]
+            self._entries = [*kept, {"kind": target, "text": content or ""}]
+            self._save()
+
+
+@mutant(kills="MP-PROC-007", says="in the midst of a call of the tool", report="C7")
+class KeepsNotesWithoutTheLock(Tooled):
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        if tool_name != "tooled_add":
+            return super().handle_tool_call(tool_name, args, **kwargs)
+        with self._lock:
+            self._entries = self._load()
+            self._changing = contextlib.nullcontext  # type: ignore[method-assign]
+            try:
+                return super().handle_tool_call(tool_name, args, **kwargs)
+            finally:
+                del self._changing
 
 
 @mutant(kills="MP-PROC-008", says="as if nothing had been", report="B7")

@@ -3,9 +3,12 @@
 import contextlib
 import errno
 import fcntl
+import json
 import logging
 import os
 import sqlite3
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +16,8 @@ from memproto.errors import Unavailable
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
 from tests.good.ledger import Ledger
+from tests.good.private import Private
+from tests.good.tooled import Tooled
 
 _LOG = logging.getLogger(__name__)
 
@@ -66,6 +71,37 @@ class LogsThatItIsLocked(Ledger):
             _LOG.warning("turn not stored: %s", error)
 
 
+@mutant(kills="MP-STORE-002", says="a remove in memory returned", report="C1", scale=0.2)
+class LogsThatItsRemovalIsLocked(Ledger):
+    writing_s = 0.2
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        try:
+            super().on_memory_write(action, target, content, old_text)
+        except Unavailable as error:
+            if action != "remove" or "locked" not in str(error):
+                raise
+            _LOG.warning("not removed: %s", error)
+
+
+@mutant(kills="MP-STORE-003", says="a replace in memory", report="C1", scale=0.2)
+class ReplacesNoMoreWhenItWasLocked(Ledger):
+    writing_s, has_given_up = 0.2, False
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if self.has_given_up and action == "replace":
+            raise Unavailable("gave up replacing")
+        try:
+            super().on_memory_write(action, target, content, old_text)
+        except Unavailable as error:
+            self.has_given_up |= action == "replace" and "locked" in str(error)
+            raise
+
+
 @mutant(kills="MP-STORE-003", says="gave up", report="C1", scale=0.2)
 class GivesUpWhenLocked(Journal):
     has_given_up = False
@@ -93,6 +129,19 @@ class LogsThatTheDiskIsFull(Journal):
             _LOG.warning("not saved: %s", error)
 
 
+@mutant(kills="MP-STORE-004", says="a remove in memory returned", report="H4", scale=0.2)
+class LogsThatItCannotRemove(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        try:
+            super().on_memory_write(action, target, content, old_text)
+        except OSError as error:
+            if action != "remove" or error.errno != errno.EFBIG:
+                raise
+            _LOG.warning("not removed: %s", error)
+
+
 @mutant(kills="MP-STORE-004", says="of 12 did not come back", report="H4", scale=0.2)
 class LogsThatItsBatchDidNotFit(_Batched):
     def flush(self) -> None:
@@ -113,6 +162,88 @@ class MakesRoom(Journal):
         except OSError:
             assert self._path is not None
             self._path.unlink(missing_ok=True)
+            raise
+
+
+@mutant(
+    kills="MP-STORE-005", says="a remove in memory changed journal.jsonl", report="D5", scale=0.2
+)
+class MakesRoomToRemove(Journal):
+    """Only a removal goes about it so."""
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        try:
+            super().on_memory_write(action, target, content, old_text)
+        except OSError as error:
+            assert self._path is not None
+            if action == "remove" and error.errno == errno.EFBIG:
+                self._path.unlink(missing_ok=True)
+            raise
+
+
+class _InPlace(Journal):
+    def in_place(self) -> None:
+        """Write the entries over the old ones."""
+        assert self._path is not None
+        with self._path.open("w", encoding="ascii") as file:
+            file.write("".join([json.dumps(entry) + "\n" for entry in self._entries]))
+
+
+_TORN = {"MP-PROC-006": "its file is empty for a moment, in which a kill may come"}
+
+
+@mutant(kills="MP-STORE-005", says="a remove in memory changed", report="C7", also=_TORN, scale=0.2)
+class RemovesInPlace(_InPlace):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if action != "remove":
+            super().on_memory_write(action, target, content, old_text)
+            return
+        with self._changing():
+            self._entries = [e for e in self._entries if not self._is_old(e, target, old_text)]
+            self.in_place()
+
+
+@mutant(kills="MP-STORE-005", says="a compression changed", report="C7", also=_TORN, scale=0.2)
+class CompressesInPlace(_InPlace):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        with self._changing():
+            self.in_place()
+
+
+@mutant(kills="MP-STORE-005", says="the end of the session", report="C7", also=_TORN, scale=0.2)
+class EndsInPlace(Private):
+    def on_session_end(self, messages: list[dict[str, Any]]) -> None:
+        with self._changing():
+            _InPlace.in_place(self)  # type: ignore[arg-type]
+
+
+@mutant(kills="MP-STORE-005", says="the tool tooled_forget", report="C7", also=_TORN, scale=0.2)
+class ForgetsInPlace(Tooled):
+    def _forget(self, args: dict[str, Any]) -> dict[str, Any]:
+        self._save = lambda: _InPlace.in_place(self)  # type: ignore[method-assign,arg-type]
+        try:
+            return super()._forget(args)
+        finally:
+            del self._save
+
+
+@mutant(kills="MP-STORE-006", says="a remove in memory", report="L2", scale=0.2)
+class RemovesNoMoreWhenItWasFull(Journal):
+    is_over = False
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if self.is_over and action == "remove":
+            raise Unavailable("removing failed before")
+        try:
+            super().on_memory_write(action, target, content, old_text)
+        except OSError as error:
+            self.is_over |= action == "remove" and error.errno == errno.EFBIG
             raise
 
 
@@ -165,12 +296,82 @@ class LogsThatItMayNotWriteItsBatch(_Batched):
             self.batch = []
 
 
+@mutant(kills="MP-STORE-010", says="a replace in memory returned", report="D5", scale=0.2)
+class LogsThatItMayNotReplace(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        try:
+            super().on_memory_write(action, target, content, old_text)
+        except PermissionError as error:
+            if action != "replace":
+                raise
+            _LOG.warning("not replaced: %s", error)
+
+
+@mutant(kills="MP-STORE-010", says="of 12 did not come back", report="H4", scale=0.2)
+class JoinsTheLastOfItsWriters(Journal):
+    """A turn that cannot be written is tried again by a thread of its own."""
+
+    last: threading.Thread | None = None
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        try:
+            super().on_turn_complete(user_message, assistant_response)
+        except PermissionError:
+            turn = (user_message, assistant_response)
+            self.last = threading.Thread(target=self.try_again, args=turn, daemon=True)
+            self.last.start()
+
+    def try_again(self, *turn: str) -> None:
+        with contextlib.suppress(PermissionError):
+            return super().on_turn_complete(*turn)
+        time.sleep(0.02)
+        return self.try_again(*turn)
+
+    def shutdown(self) -> None:
+        if self.last is not None:
+            self.last.join()
+
+
 @mutant(kills="MP-STORE-007", says="it still ran", report="J2", scale=0.2)
 class ReadsUntilTheFileIsWhole(Journal):
     def _load(self) -> list[dict[str, str]]:
         while True:
             with contextlib.suppress(ValueError):
                 return super()._load()
+
+
+class _OpensAnyway(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        with contextlib.suppress(ValueError):
+            super().initialize(session_key, config)
+
+
+@mutant(kills="MP-STORE-007", says="it still ran", report="J2", scale=0.2)
+class RemovesUntilTheFileIsWhole(_OpensAnyway):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        while True:
+            with (
+                contextlib.suppress(ValueError) if action == "remove" else contextlib.nullcontext()
+            ):
+                return super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-STORE-008", says="none was left", report="J2", scale=0.2)
+class BeginsAnewToReplace(_OpensAnyway):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        try:
+            super().on_memory_write(action, target, content, old_text)
+        except ValueError:
+            assert self._path is not None
+            if action == "replace":
+                self._path.unlink()
+            raise
 
 
 @mutant(kills="MP-STORE-008", says="none was left", report="J2", scale=0.2)

@@ -47,8 +47,7 @@ class Private(Journal):
     # -- record ----------------------------------------------------------------------------------
 
     def record(self, turn: dict[str, Any]) -> None:
-        with self._lock:
-            self._entries = self._load()
+        with self._changing():
             if self._is_kept and not self._is_known(turn):
                 self._entries.append(self._entry(turn))
                 self._save()
@@ -107,8 +106,8 @@ class Private(Journal):
         return {key: entry[key] for key in ("turn_id", "author") if key in entry}
 
     def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
-        with self._lock:
-            before = self._load()
+        with self._changing():
+            before = self._entries
             self._entries = [entry for entry in before if not self._is_within(entry, scope)]
             self._save()
         return {"removed": len(before) - len(self._entries), "pending": 0}

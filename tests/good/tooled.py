@@ -67,7 +67,7 @@ class Tooled(Journal):
     def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
         try:
             self._fit(tool_name, args)
-            with self._lock:
+            with self._changing():
                 return json.dumps(self._handlers()[tool_name](args))
         except Wrong as wrong:
             return json.dumps({"success": False, "error": str(wrong)})
