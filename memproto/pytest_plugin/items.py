@@ -12,6 +12,7 @@ from memproto import spec
 from memproto.errors import KitUsageError
 from memproto.pytest_plugin import junit
 from memproto.report import message
+from memproto.testing import wire
 from memproto.testing.contact import Order
 from memproto.testing.judge import SCORED_AT_CONTACT, Judge
 from memproto.testing.outcomes import Outcome, Result
@@ -21,6 +22,10 @@ PROPERTY = "memproto"
 
 #: That of one which says why the run cannot go on as it was asked for.
 USAGE = "memproto-usage"
+
+
+#: The name of the package of checks.
+SUITE = "conformance"
 
 
 @dataclasses.dataclass
@@ -48,7 +53,9 @@ class Target:
     @property
     def label(self) -> str:
         """How the target is called in node ids."""
-        return f"host {self.order.target}" if self.order.side == "host" else self.order.target
+        # pytest writes node ids to files; a path may hold what no file of text does.
+        named = wire.in_one_line(self.order.target)
+        return f"host {named}" if self.order.side == "host" else named
 
     def messages(self) -> list[str]:
         """What no item shows and what is red, one message for each requirement."""
@@ -64,14 +71,17 @@ class Target:
 
 
 class SuiteDirectory(pytest.Directory):
-    """Stands for the suite: its children are the requirements of each target."""
+    """Stands for the suite, and for the package above it: pytest walks down to the suite."""
 
     def __init__(self, *, targets: list[Target], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._targets = targets
 
-    def collect(self) -> Iterator[pytest.Item]:
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
         """One item for each requirement of each target, gates first as in the catalogue."""
+        if self.path.name != SUITE:
+            yield SuiteDirectory.from_parent(self, path=self.path / SUITE, targets=self._targets)
+            return
         for target in self._targets:
             for requirement in target.wanted:
                 yield ClauseItem.from_parent(

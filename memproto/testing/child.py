@@ -23,10 +23,12 @@ from typing import Any
 
 from memproto import spec
 from memproto.errors import InvalidSettings, KitUsageError
+from memproto.loading import named_paths
 from memproto.testing import (
     clauses,
     facts,
     locate,
+    osnames,
     sandbox,
     stacks,
     survey,
@@ -110,7 +112,7 @@ class Child:
         locate.called_from(Path(command["directory"]))
         sys.path[:0] = command["path"]
         self._side = command["side"]
-        named = {key: command[key] for key in ("factory", "path")}
+        named = {key: command[key] for key in ("factory", "path", "root", "env")}
         self._loading = {"target": _target(command), **named}
         loader = importlib.import_module(_LOADERS[self._side])
         clauses.checks(self._side)
@@ -134,8 +136,12 @@ class Child:
         target, factory = _target(command), command["factory"]
         if self._side == "host":
             return loader.load(target, factory)
+        if not factory:
+            named_paths.refuse(command["target"], Path(command["directory"]))
         loader.import_ahead(target)
-        self._step = LoadStep(audit=self._audit, by_factory=bool(factory))
+        self._step = LoadStep(
+            audit=self._audit, factory=factory, package=_package(command["target"])
+        )
         return self._step.take(lambda: loader.load(target, factory), Path(command["root"]))
 
     def _prepare(self, named: dict[str, list[str]], scale: float) -> None:
@@ -237,7 +243,13 @@ def _target(command: dict[str, Any]) -> str:
     """The target as typed; a directory from where the user stands, which is not here."""
     typed: str = command["target"]
     path = Path(command["directory"], typed)
-    return str(path) if (path / "__init__.py").is_file() else typed
+    return str(path) if named_paths.is_package(path) else typed
+
+
+def _package(target: str) -> str:
+    """The top package that TARGET names, where it is the name of a module; else ""."""
+    top = target.partition(":")[0].partition(".")[0]
+    return top if top.isidentifier() else ""
 
 
 def _placed(error: KitUsageError, command: dict[str, Any]) -> KitUsageError:
@@ -277,7 +289,7 @@ def main() -> None:
         child = Child(Wire(results))
         with os.fdopen(commands, encoding="utf-8") as source:
             for line in source:
-                child.obey(_decode(line))
+                child.obey(osnames.heard_in(_decode(line)))
                 if getpid() != pid:
                     # A copy that a provider forked ends here: it must not take the next command.
                     break

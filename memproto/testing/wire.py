@@ -108,6 +108,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
+def in_one_line(text: str) -> str:
+    """`text` with every character escaped that does not print, and every end of a line."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 class Wire:
     """
     The child's end: writes messages, whole lines at a time, from any thread.
