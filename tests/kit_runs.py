@@ -32,6 +32,7 @@ def kit_process(
         env={**kept, **environment},
         capture_output=True,
         text=True,
+        errors="backslashreplace",
         timeout=timeout_s,
         check=False,
     )

@@ -38,6 +38,7 @@ ONCE = (
     "test_lifecycle.py",
     "test_losses.py",
     "test_no_session.py",
+    "test_paths.py",
     "test_noise.py",
     "test_one_count.py",
     "test_oracle.py",

@@ -203,6 +203,6 @@ def test_what_is_required_and_given_by_nobody_is_missing(run_of):
 
 def test_what_a_factory_gives_is_not_known_and_so_nothing_is_missing(run_of):
     run = run_of(Asking)
-    run.load_step = LoadStep(by_factory=True)
+    run.load_step = LoadStep(factory="mine:make")
     with pytest.raises(NotApplicable, match="`factory`"):
         availability.what_is_required_is_looked_for(run)

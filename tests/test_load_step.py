@@ -1,5 +1,6 @@
 """What the load step refuses, what it notes, and whose doing a failed load is."""
 
+import importlib
 import os
 import platform
 import socket
@@ -126,3 +127,48 @@ def test_whether_the_host_was_sought_is_known(step, root):
 
     step.take(load, root)
     assert step.sought_host
+
+
+FACTORY = """
+import subprocess, sys
+sys.path.insert(0, "{folder}")
+
+def _helper():
+    return subprocess.run(["true"]).returncode
+
+def make():
+    _helper()
+    from starting import Memory
+    return Memory()
+"""
+
+PROVIDER = """
+import subprocess
+from tests.good.journal import Journal
+
+class Memory(Journal):
+    def __init__(self):
+        super().__init__()
+        {does}
+"""
+
+
+@pytest.mark.parametrize(
+    ("does", "blamed"), [("pass", 0), ("subprocess.run(['false'], check=False)", 1)]
+)
+def test_a_program_of_the_users_factory_runs_and_one_of_the_provider_is_refused(
+    root, tmp_path, monkeypatch, does, blamed
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("mine_factory", "starting"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    (tmp_path / "mine_factory.py").write_text(FACTORY.format(folder=tmp_path), encoding="utf-8")
+    (tmp_path / "starting.py").write_text(PROVIDER.format(does=does), encoding="utf-8")
+    step = LoadStep(audit=AUDIT, factory="mine_factory:make", package="starting")
+    make = lambda: importlib.import_module("mine_factory").make()  # noqa: E731 - it is imported late
+    if blamed:
+        with pytest.raises(FileNotFoundError):
+            step.take(make, root)
+    else:
+        step.take(make, root)
+    assert len(step.programs) == blamed

@@ -22,6 +22,18 @@ def _step(run: Run) -> LoadStep:
     return run.load_step
 
 
+def _spare_the_user(run: Run, doing: str) -> None:
+    """
+    Blame the provider for nothing that the user's own function may have done.
+
+    Raises:
+        NotApplicable: One builds the instances.
+
+    """
+    if _step(run).by_factory:
+        raise NotApplicable(f"the setting `factory` {doing}")
+
+
 @check(CONNECTS, session=False)
 def loading_opens_no_connection(run: Run) -> None:
     connections = _step(run).connections
@@ -40,9 +52,8 @@ def loading_starts_no_program(run: Run) -> None:
 def loading_writes_no_file(run: Run) -> None:
     exempt = (_EXEMPT, *(f"~/{name}" for name in run.context.caches))
     seen = [line for line in _step(run).files if not line.split(" ", 1)[1].startswith(exempt)]
-    if seen and _step(run).by_factory:
-        raise NotApplicable("the setting `factory` may write what set-up would have written")
     if seen:
+        _spare_the_user(run, "may write what set-up would have written")
         run.violated("files and directories as they were", "; ".join(seen[:4]))
 
 
@@ -50,6 +61,7 @@ def loading_writes_no_file(run: Run) -> None:
 def loading_prints_nothing(run: Run) -> None:
     printed = _step(run).printed
     if printed:
+        _spare_the_user(run, "may print")
         run.violated("nothing on the standard output", show(printed, 200))
 
 
@@ -57,6 +69,7 @@ def loading_prints_nothing(run: Run) -> None:
 def loading_leaves_the_process_as_it_was(run: Run) -> None:
     changed = _step(run).changed
     if changed:
+        _spare_the_user(run, "may set up the process")
         run.violated("the process as it was before the import", changed[0])
 
 
@@ -64,6 +77,7 @@ def loading_leaves_the_process_as_it_was(run: Run) -> None:
 def loading_leaves_no_thread(run: Run) -> None:
     started = _step(run).threads
     if started and not run.wait_until(lambda: not started & watchers.thread_ids(), 1.0):
+        _spare_the_user(run, "may start threads, as those of a server")
         left = started & watchers.thread_ids()
         names = [item.name for item in threading.enumerate() if item.ident in left]
         run.violated(

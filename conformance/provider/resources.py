@@ -25,6 +25,9 @@ _WARM = 2
 #: Sessions that are counted: what grows in each of them grows for ever.
 _CYCLES = 6
 
+#: Each of these checks opens a provider up to thirty times, and to open one may take a while.
+_BUDGET_S = 240.0
+
 #: What was told to end gets so long to do so.
 _ENDING_S = 2.0
 
@@ -109,7 +112,7 @@ def _whole(run: Run) -> None:
     run.close(subject)
 
 
-@check("MP-RES-001")
+@check("MP-RES-001", budget_s=_BUDGET_S)
 def sessions_leave_no_threads(run: Run) -> None:
     _judge(run, "threads", _left(run, _threads, _whole))
 
@@ -128,7 +131,7 @@ def _threads() -> Counter[str]:
     return found
 
 
-@check("MP-RES-002")
+@check("MP-RES-002", budget_s=_BUDGET_S)
 def sessions_leave_no_open_files_and_sockets(run: Run) -> None:
     if not Path("/proc/self/fd").is_dir():
         raise NotApplicable("this system does not say what a process has open")
@@ -169,7 +172,7 @@ def _open_now(kind: str) -> str:
     return f"open files in {Path(kind).name}/, where there are {', '.join(told)}"
 
 
-@check("MP-RES-003")
+@check("MP-RES-003", budget_s=_BUDGET_S)
 def sessions_leave_no_processes(run: Run) -> None:
     before = set(_processes(run))
     subject = run.open()
@@ -200,7 +203,7 @@ def _processes(run: Run) -> dict[int, str]:
     return found
 
 
-@check("MP-RES-004", budget_s=240.0)
+@check("MP-RES-004", budget_s=_BUDGET_S)
 def sessions_leave_no_conversation_in_memory(run: Run) -> None:
     for _ in range(_WARM):
         _session(run, _said(0))
@@ -259,7 +262,7 @@ def _place() -> str:
     return f"most of it allocated at {locate.short(top.filename)}:{top.lineno}"
 
 
-@check("MP-RES-005")
+@check("MP-RES-005", budget_s=_BUDGET_S)
 def sessions_leave_no_handlers(run: Run) -> None:
     calls = ExitCalls()
     with calls.watched():
@@ -276,7 +279,7 @@ def _handlers(calls: ExitCalls) -> Counter[str]:
     return found
 
 
-@check("MP-RES-006")
+@check("MP-RES-006", budget_s=_BUDGET_S)
 def a_second_initialize_leaves_no_thread(run: Run) -> None:
     if left := _left(run, _threads, _twice):
         run.violated(

@@ -2,6 +2,7 @@
 
 import inspect
 
+from memproto.adapters.members import found_without_running
 from memproto.operations import CORE_HOOKS, EXTENSION_HOOKS
 
 #: Every hook of an extension, by its native name.
@@ -16,10 +17,14 @@ def is_async(obj: object) -> bool:
 
     One is enough. Runs no property of `obj`.
     """
-    return any(_is_coroutine_hook(inspect.getattr_static(obj, hook, None)) for hook in _HOOKS)
+    return any(_is_coroutine_hook(found_without_running(obj, hook)) for hook in _HOOKS)
 
 
 def _is_coroutine_hook(member: object) -> bool:
     if isinstance(member, staticmethod | classmethod):
         member = member.__func__
-    return inspect.iscoroutinefunction(member)
+    if inspect.iscoroutinefunction(member):
+        return True
+    # An object that is called as a hook; a proxy around a function is one too.
+    called = inspect.getattr_static(type(member), "__call__", None)
+    return inspect.isfunction(called) and inspect.iscoroutinefunction(called)

@@ -6,7 +6,6 @@ wrong types come through as they are, errors with their own traceback. A Hermes 
 declare; what `capabilities` says of it is read off its hooks.
 """
 
-import inspect
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -19,6 +18,7 @@ from memproto.adapters.hermes_hooks import (
     bare_schemas,
     is_checkpoint,
 )
+from memproto.adapters.members import found_without_running
 from memproto.adapters.signatures import binding_of, call_with_accepted
 from memproto.errors import NotAProvider
 from memproto.operations import OPERATIONS
@@ -68,7 +68,10 @@ def is_hermes(obj: object) -> bool:
 
     Decided by shape, never by inheritance, and without running any property of `obj`; true for
     the abstract base class too. A class need not show a `name`, which may be set on its instances.
+    A proxy shows what its `__getattr__` answers.
     """
+    if not isinstance(obj, type) and is_hermes(type(obj)):
+        return True
     if _shows(obj, "enrich_turn") or _shows(obj, "on_turn_complete"):
         return False
     if not (_shows(obj, "initialize") and _shows(obj, "is_available")):
@@ -276,7 +279,10 @@ def owns(provider: Any, hook: str) -> bool:
     kind = type(provider)
     if hook in getattr(provider, "__dict__", ()):
         return True
-    owner = next((base for base in kind.__mro__ if hook in vars(base)), kind)
+    owner = next((base for base in kind.__mro__ if hook in vars(base)), None)
+    if owner is None:
+        behind = getattr(getattr(provider, hook, None), "__self__", None)
+        return behind is None or behind is provider or owns(behind, hook)
     return owner is kind or owner.__name__ != "MemoryProvider"
 
 
@@ -285,5 +291,4 @@ def _has(provider: Any, hook: str) -> bool:
 
 
 def _shows(obj: object, member: str) -> bool:
-    found = inspect.getattr_static(obj, member, _ABSENT)
-    return found is not _ABSENT and found is not None
+    return found_without_running(obj, member) is not None

@@ -7,13 +7,16 @@ process that they can do without.
 """
 
 import dataclasses
+import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from memproto.adapters import hermes
 from memproto.adapters.coroutines import is_async
+from memproto.adapters.members import found_without_running
 from memproto.errors import KitUsageError, NoProvider
-from memproto.loading import host
+from memproto.loading import host, named_paths
 from memproto.loading.faults import does_not_import, missing, no_provider
 from memproto.loading.finding import GROUPS, other_than_first, resolve
 from memproto.loading.host import import_ahead
@@ -60,6 +63,8 @@ def load(target: str, factory: str = "") -> Loaded:
         SeveralProviders: A module holds more than one.
 
     """
+    if not factory:
+        named_paths.refuse(target, Path())
     try:
         return _as_loaded(target, *resolve(factory or target))
     except NoProvider:
@@ -71,7 +76,7 @@ def load(target: str, factory: str = "") -> Loaded:
 
 def _as_loaded(target: str, found: Any, origin: str) -> Loaded:
     """Build one instance, to learn its binding and that it can be built at all."""
-    if not callable(found):
+    if not callable(found) or _is_built(found):
         raise NoProvider(
             f"--memproto={target}",
             f"is {type(found).__name__}, an object that is built already",
@@ -83,6 +88,13 @@ def _as_loaded(target: str, found: Any, origin: str) -> Loaded:
     if binding == "hermes":
         told = (*host.notes(first), *told)
     return Loaded(target, lambda: adapt(found()), binding, origin, found, told)
+
+
+def _is_built(found: Any) -> bool:
+    """Whether what can be called is a provider itself, as a proxy that passes calls on is."""
+    if isinstance(found, type | types.FunctionType | types.MethodType | Registering):
+        return False
+    return all(_has(found, hook) for hook in CORE_HOOKS) or hermes.is_hermes(found)
 
 
 def _built(target: str, build: Callable[[], Any]) -> Any:
@@ -111,7 +123,8 @@ def _adapter(target: str, provider: Any) -> tuple[Callable[[Any], Any], Binding]
 
         return from_async, "native"
     missing = [hook for hook in CORE_HOOKS if not _has(provider, hook)]
-    if not missing:
+    # A provider whose class is a Hermes one is one, whatever its instances answer for besides.
+    if not missing and not hermes.is_hermes(type(provider)):
         return (lambda instance: instance), "native"
     if hermes.is_hermes(provider):
         return hermes.from_hermes, "hermes"
@@ -122,4 +135,4 @@ def _adapter(target: str, provider: Any) -> tuple[Callable[[Any], Any], Binding]
 
 def _has(provider: Any, hook: str) -> bool:
     """Whether the class or instance has a member, without running a property."""
-    return hasattr(type(provider), hook) or hook in getattr(provider, "__dict__", {})
+    return found_without_running(provider, hook) is not None

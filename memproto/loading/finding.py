@@ -14,6 +14,7 @@ from memproto.loading.bundled import bundled
 from memproto.loading.directories import import_directory
 from memproto.loading.faults import does_not_import, missing
 from memproto.loading.modules import Registering, is_registering, provider_of_module, submodules
+from memproto.loading.named_paths import is_package
 from memproto.loading.packages import GROUPS
 
 __all__ = ["GROUPS", "resolve"]
@@ -36,13 +37,15 @@ def resolve(target: str) -> tuple[Any, str]:
 
     """
     path = Path(target)
-    if path.is_dir() and (path / "__init__.py").is_file():
+    if is_package(path):
         return _of_module(target, import_directory(target, path)), str(path)
     if target.startswith("hermes:"):
         return _bundled(target), target
     if ":" in target:
+        _assert_extra(target, None)
         return _as_factory(target, _attribute(target, target)), target
     point = packages.entry_point(target)
+    _assert_extra(target, point)
     if point is not None:
         origin = f"entry point {point.name} = {point.value}"
         return _of_value(target, point.value), origin
@@ -96,6 +99,18 @@ def _of_distribution(
     )
 
 
+def _assert_extra(target: str, point: importlib.metadata.EntryPoint | None) -> None:
+    """Tell an extra that was not installed before the provider is without its packages."""
+    found = packages.missing_extra(target, point)
+    if found is not None:
+        extra, lacks = found
+        raise MissingPackage(
+            f"--memproto={target}",
+            f"needs {' and '.join(lacks)}, which the extra {extra!r} brings, not installed here",
+            f"pip install '{extra}'",
+        )
+
+
 def _is_there(module: str) -> bool:
     """Whether a module of that name can be found, as far as its top package tells."""
     top = module.partition(".")[0]
@@ -132,6 +147,8 @@ def _import(target: str, module: str) -> types.ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
+        if error.name and f"{module}.".startswith(f"{error.name}."):
+            raise _no_such_module(target, error.name) from None
         raise missing(target, error) from None
     except Exception as error:
         raise does_not_import(target, error) from None
@@ -151,6 +168,12 @@ def _assert_exists(target: str, module: str) -> None:
             f"there is no module, entry point or distribution named {parts[0]!r} here",
             f"install the package in this environment, or give {_FORMS}",
         )
+
+
+def _no_such_module(target: str, module: str) -> NoSuchTarget:
+    above, _, last = module.rpartition(".")
+    fix = f"name an attribute of {above} with a colon, as in --memproto={above}:{last}, or a module"
+    return NoSuchTarget(f"--memproto={target}", f"there is no module {module!r}", fix)
 
 
 def _attribute(target: str, named: str) -> Any:
@@ -181,5 +204,10 @@ def _as_factory(target: str, found: Any) -> Any:
 
 
 def _bundled(target: str) -> Any:
-    _assert_exists(target, "plugins")
+    if not _is_there("plugins"):
+        raise NoSuchTarget(
+            f"--memproto={target}",
+            "names a provider that hermes-agent bundles, and that is not installed here",
+            "pip install hermes-agent, or name a provider of your own without `hermes:`",
+        )
     return bundled(target, _import(target, "plugins.memory"))

@@ -98,7 +98,7 @@ def _standing(provider: Any, base: type) -> tuple[str, ...]:
 def _skew(provider: Any, base: type) -> tuple[str, ...]:
     """Hooks of other releases: what this host never calls, and what a later one calls as well."""
     unknown = [hook for hook in (*HOST_CALLS, *_LATER) if not hasattr(base, hook)]
-    has = [hook for hook in unknown if hasattr(type(provider), hook)]
+    has = [hook for hook in unknown if callable(getattr(provider, hook, None))]
     lacks = [hook for hook in unknown if hook in HOST_CALLS and hook not in has]
     is_older = _numbers(version()) < _numbers(_JUDGED)
     told = []

@@ -12,6 +12,7 @@ from typing import Any
 
 from memproto.adapters import hermes
 from memproto.adapters.hooks import from_registered
+from memproto.adapters.members import found_without_running
 from memproto.errors import NotAProvider, SeveralProviders
 from memproto.loading.context import PluginContext
 from memproto.loading.faults import no_provider
@@ -20,6 +21,9 @@ from memproto.operations import CORE_HOOKS
 #: What the source of a submodule says, if it may hold the provider of its package.
 _MARKS = ("register_memory_provider", "MemoryProvider", "def on_turn_complete", "def sync_turn")
 _MOST_SUBMODULES = 200
+
+#: Hooks by which a provider is known that sets them on its instances.
+_STORING = ("on_turn_complete", "sync_turn")
 
 #: The hook without which a plugin of hooks is no memory.
 _RECALLS = "pre_llm_call"
@@ -50,6 +54,7 @@ def provider_of_module(target: str, module: types.ModuleType, *, deep: bool = Tr
     if classes:
         return classes[0]
     found = _in_submodules(target, module) if deep else None
+    found = found or _shown_when_built(target, module)
     if found is None:
         raise no_provider(target, f"{module.__name__} defines no provider")
     return found
@@ -71,16 +76,50 @@ def provider_classes(module: types.ModuleType) -> list[type]:
         if not inspect.isclass(value) or value in mine or inspect.isabstract(value):
             continue
         home = getattr(value, "__module__", "")
-        if (home == root or home.startswith(f"{root}.")) and _looks_like_provider(value):
+        if (home == root or home.startswith(f"{root}.")) and looks_like_provider(value):
             mine.append(value)
     # A stand-in for the host's base class is no provider beside one that is built on it.
     return [item for item in mine if item.__name__ != "MemoryProvider"] or mine
 
 
-def _looks_like_provider(value: Any) -> bool:
+def looks_like_provider(value: Any) -> bool:
+    """Whether a class defines the hooks of a provider, of either binding."""
     if getattr(value, "_is_protocol", False):
         return False
     return all(hasattr(value, hook) for hook in CORE_HOOKS) or hermes.is_hermes(value)
+
+
+def _shown_when_built(target: str, module: types.ModuleType) -> type | None:
+    """The one class of the module whose instances have hooks that the class does not show."""
+    found = [
+        item for item in _defined(module) if _may_have_hooks(item) and _is_provider_when_built(item)
+    ]
+    if len(found) > 1:
+        raise _several(target, module.__name__, [item.__name__ for item in found])
+    return found[0] if found else None
+
+
+def _defined(module: types.ModuleType) -> list[type]:
+    values = {id(value): value for value in vars(module).values() if inspect.isclass(value)}
+    return [item for item in values.values() if item.__module__ == module.__name__]
+
+
+def _may_have_hooks(kind: type) -> bool:
+    """Whether a class answers for members that it does not define, or sets hooks when it begins."""
+    if inspect.isabstract(kind) or takes_arguments(kind):
+        return False
+    code = getattr(kind.__init__, "__code__", None)  # type: ignore[misc]  # it is only looked at
+    named = {*code.co_names, *code.co_consts} if code else set()
+    return hasattr(kind, "__getattr__") or not named.isdisjoint(_STORING)
+
+
+def _is_provider_when_built(kind: type) -> bool:
+    try:
+        built = kind()
+    except Exception:  # the author's code, of a class that nobody has named
+        return False
+    hooks = (found_without_running(built, hook) for hook in CORE_HOOKS)
+    return all(hook is not None for hook in hooks) or hermes.is_hermes(built)
 
 
 # -- submodules ------------------------------------------------------------------------------------
@@ -173,7 +212,7 @@ class Registering:
             return provider()
         if any(provider is earlier for earlier in self._given):
             # A module that registers one object of its own is no factory; its class is.
-            return type(provider)()
+            return _another(provider)
         self._given.append(provider)
         return provider
 
@@ -208,6 +247,21 @@ class Registering:
         raise no_provider(self._target, "register(ctx) registered no memory provider")
 
 
+def _another(provider: Any) -> Any:
+    """
+    A new instance of the class of a provider; of what a proxy stands before, in a new proxy.
+
+    Where the class builds none without arguments, it is the same object again, as a host has it.
+    """
+    kind = type(provider)
+    if not takes_arguments(kind):
+        return kind()
+    behind = found_without_running(provider, "__wrapped__")
+    if behind is None or takes_arguments(type(behind)):
+        return provider
+    return kind(type(behind)())
+
+
 def _label(name: str) -> str:
     """The name of a plugin's module as that of a provider; a plugin of hooks has none itself."""
     label = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:64].strip("-")
@@ -216,16 +270,17 @@ def _label(name: str) -> str:
 
 def is_registering(found: Any) -> bool:
     """Whether `found` is a plugin's entry function, which takes the context and gives nothing."""
-    if not isinstance(found, types.FunctionType):
+    if isinstance(found, type) or not callable(found):
         return False
     try:
         parameters = inspect.signature(found).parameters.values()
     except (TypeError, ValueError):
         return False
-    if found.__name__ == "register":
+    name = str(getattr(getattr(found, "func", found), "__name__", ""))
+    if name == "register":
         return any(_is_one(item) for item in parameters)
     needed = [item.name for item in parameters if item.default is item.empty and _is_one(item)]
-    named = found.__name__.startswith("register") or bool(_CONTEXT_NAMES.intersection(needed))
+    named = name.startswith("register") or bool(_CONTEXT_NAMES.intersection(needed))
     return len(needed) == 1 and named
 
 

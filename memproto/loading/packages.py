@@ -4,6 +4,12 @@ import importlib.metadata
 import re
 from collections.abc import Iterator
 
+#: The distribution of this project.
+_MINE = "memproto"
+
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_EXTRA = re.compile(r"""extra\s*==\s*['"](?P<extra>[^'"]+)['"]""")
+
 #: Entry-point groups that may hold a provider, in the order in which they are searched.
 GROUPS = (
     "memproto.providers",
@@ -33,6 +39,35 @@ def entry_point_of(distribution: importlib.metadata.Distribution) -> str:
             if point.group == group:
                 return point.value
     return ""
+
+
+def missing_extra(
+    target: str, point: importlib.metadata.EntryPoint | None
+) -> tuple[str, list[str]] | None:
+    """
+    The extra that a provider of this project needs, as pip takes it, and what of it is missing.
+
+    An extra has the name of the entry point that it is for. None where nothing is missing.
+    """
+    mine = distribution(_MINE)
+    known = [] if mine is None else mine.entry_points
+    named = point.value if point else target
+    module = named.partition(":")[0].strip()
+    names = [each.name for each in known if each.group == GROUPS[0] and each.module == module]
+    for name in names:
+        lacks = [item for item in _required(mine, name) if distribution(item) is None]
+        if lacks:
+            return f"{_MINE}[{name}]", lacks
+    return None
+
+
+def _required(mine: importlib.metadata.Distribution | None, extra: str) -> list[str]:
+    found = []
+    for line in (mine and mine.requires) or ():
+        marked = _EXTRA.search(line)
+        if marked and marked["extra"] == extra:
+            found.append(_NAME.match(line)[0])  # type: ignore[index]  # a requirement begins with one
+    return found
 
 
 def distribution(name: str) -> importlib.metadata.Distribution | None:

@@ -1,6 +1,9 @@
 """The files that a run is asked for: whether they can be written, before it; and written, after."""
 
-from collections.abc import Callable
+import contextlib
+import errno
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +19,60 @@ _WRITERS: dict[str, Callable[[Path, dict[str, Any]], None]] = {
 
 def check(option: Any) -> None:
     """
-    Find out before the run, not after it, what cannot be written.
+    Find out before the run, not after it, what cannot be written; nothing of it stays.
 
     Raises:
-        InvalidSettings: A file cannot be written.
+        InvalidSettings: A file cannot be written, or is asked for twice.
         MissingPackage: A page is asked for, and what makes it is not installed.
 
     """
+    seen: dict[Path, str] = {}
     for flag, path in _asked(option):
         if flag == "--memproto-html":
             pages.check_installed(f"{flag}={path}")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.open("ab").close()
+            # A link may name a file that is not there yet.
+            real = path.resolve()
+            with made(real.parent):
+                _probe(real)
+            earlier = seen.setdefault(real, flag)
         except OSError as error:
             what, fault = f"{flag}={path}", f"cannot be written ({error.strerror})"
             raise InvalidSettings(what, fault, "name a file in a directory of your own") from None
+        if earlier != flag:
+            what, fault = f"{flag}={path}", f"is the file of {earlier} too"
+            raise InvalidSettings(what, fault, "name a file for each")
+
+
+@contextlib.contextmanager
+def made(folder: Path) -> Iterator[None]:
+    """
+    A folder that is there in the body, and afterwards only if it was before.
+
+    Raises:
+        OSError: It cannot be made.
+
+    """
+    missing = [part for part in (folder, *folder.parents) if not os.path.lexists(part)]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        for part in missing:
+            with contextlib.suppress(OSError):
+                part.rmdir()
+
+
+def _probe(path: Path) -> None:
+    """Open a file as it will be written, without a change to one that is there."""
+    if not path.exists():
+        path.open("xb").close()
+        path.unlink()
+    elif path.is_file() or path.is_dir():
+        path.open("ab").close()
+    elif not os.access(path, os.W_OK):
+        # To open a pipe is to wait for its reader.
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def write(option: Any, document: dict[str, Any]) -> list[str]:
@@ -39,6 +80,7 @@ def write(option: Any, document: dict[str, Any]) -> list[str]:
     faults = []
     for flag, path in _asked(option):
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             _WRITERS[flag](path, document)
         except OSError as error:
             faults.append(f"{flag}={path}: {error.strerror}")

@@ -34,6 +34,10 @@ class Held:
     took_s: float
 
 
+#: The name of the package of checks.
+SUITE = "conformance"
+
+
 @dataclasses.dataclass
 class Target:
     """
@@ -75,14 +79,17 @@ class Target:
 
 
 class SuiteDirectory(pytest.Directory):
-    """Stands for the suite: its children are the requirements of each target."""
+    """Stands for the suite, and for the package above it: pytest walks down to the suite."""
 
     def __init__(self, *, targets: list[Target], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._targets = targets
 
-    def collect(self) -> Iterator[pytest.Item]:
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
         """One item for each requirement of each target, gates first as in the catalogue."""
+        if self.path.name != SUITE:
+            yield SuiteDirectory.from_parent(self, path=self.path / SUITE, targets=self._targets)
+            return
         for target in self._targets:
             for requirement in target.wanted:
                 yield ClauseItem.from_parent(

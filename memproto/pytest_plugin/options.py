@@ -2,6 +2,8 @@
 
 import os
 import random
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +44,24 @@ def check_options(option: Any) -> None:
             "is no release of the specification that this kit knows",
             f"use {' or '.join(spec.releases())}",
         )
+    _check_workers(option)
     files.check(option)
     _check_directory(option.memproto_replay)
+
+
+def _check_workers(option: Any) -> None:
+    """Refuse what pytest-xdist fails at: it hands its workers paths as UTF-8."""
+    if not getattr(option, "dist", "no") or getattr(option, "dist", "no") == "no":
+        return
+    for path in (str(Path.cwd()), tempfile.gettempdir(), *sys.path, *map(str, option.memproto)):
+        try:
+            path.encode("utf-8")
+        except UnicodeEncodeError:
+            raise KitUsageError(
+                f"-n {getattr(option, 'numprocesses', '')}",
+                f"takes paths that are UTF-8 in this locale only, and {path!r} is not",
+                "leave -n out, or set PYTHONUTF8=1",
+            ) from None
 
 
 def _check_directory(name: str | None) -> None:
@@ -51,8 +69,8 @@ def _check_directory(name: str | None) -> None:
     if name is None:
         return
     try:
-        Path(name).mkdir(parents=True, exist_ok=True)
-        fault = "" if os.access(name, os.W_OK) else "cannot be written to"
+        with files.made(Path(name)):
+            fault = "" if os.access(name, os.W_OK) else "cannot be written to"
     except OSError as error:
         fault = f"cannot be made ({error.strerror})"
     if fault:

@@ -11,11 +11,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import IO
 
 import pytest
 
+import memproto
 from memproto import pytest_plugin
 
 _KIT_MODULES = (
@@ -26,6 +28,11 @@ _KIT_MODULES = (
     "psutil",
     "xdist",
 )
+
+_SUITE = "memproto.conformance"
+
+#: The variable that names the directory of the call in the inner run.
+_HERE = "MEMPROTO_CALLED_FROM"
 
 #: Variables by which a project's settings, coverage or warnings would reach the inner run.
 _DROPPED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONWARNINGS", "COVERAGE_PROCESS_START")
@@ -39,7 +46,7 @@ def run(early_config: pytest.Config) -> int:
         sys.stderr.write(f"ERROR: {fault}\n")
         return int(pytest.ExitCode.USAGE_ERROR)
     words = [*typed, *_from_settings(early_config, typed)]
-    return _started(_command(words, caches=early_config.pluginmanager.hasplugin("cacheprovider")))
+    return _started(words, caches=early_config.pluginmanager.hasplugin("cacheprovider"))
 
 
 def judge(words: list[str]) -> int:
@@ -54,10 +61,15 @@ def judge(words: list[str]) -> int:
     if fault:
         sys.stderr.write(f"ERROR: {fault}\n")
         return int(pytest.ExitCode.USAGE_ERROR)
-    return _started(_command(words, caches=False))
+    return _started(words, caches=False)
 
 
-def _started(command: list[str]) -> int:
+def _started(words: list[str], *, caches: bool) -> int:
+    installed = _installed()
+    if installed is None:
+        sys.stderr.write(f"ERROR: {_not_installed()}\n")
+        return int(pytest.ExitCode.USAGE_ERROR)
+    command = _command(words, installed, caches=caches)
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return _run(command, _environment(), ())
     return _run_as_job(command)
@@ -164,28 +176,43 @@ def _was_typed(flag: str, value: str, typed: list[str]) -> bool:
     return f"{flag}={value}" in typed or (flag in typed and value in typed)
 
 
-def _command(words: list[str], *, caches: bool) -> list[str]:
-    suite = _suite()
-    here = str(Path.cwd())
-    own = ["-c", str(_ini()), "--rootdir", here, "--confcutdir", suite, "--noconftest"]
+def _command(words: list[str], installed: tuple[Path, Path], *, caches: bool) -> list[str]:
+    suite, ini = installed
+    # pytest replaces variables in these two, so that a `$` in the path itself would be read as one.
+    own = ["-c", str(ini), "--rootdir", f"${_HERE}", "--confcutdir", str(suite), "--noconftest"]
     if caches:
-        own += ["-o", f"cache_dir={here}/.pytest_cache"]
+        own += ["-o", f"cache_dir=${_HERE}/.pytest_cache"]
     else:
         own += ["-p", "no:cacheprovider"]
     own += ["-p", "memproto.pytest_plugin", "-p", "xdist.plugin"]
-    # The interpreter must not take modules from the working directory: -P.
-    return [sys.executable, "-P", "-m", "pytest", *own, *words, suite]
+    # The interpreter must not take modules from the working directory: -P. Nor does the suite have
+    # a path here, in which pytest would read a `[` or a `::` as more than a path.
+    return [sys.executable, "-P", "-m", "pytest", *own, *words, "--pyargs", _SUITE]
 
 
-def _suite() -> str:
-    found = importlib.util.find_spec("memproto.conformance")
-    assert found is not None
-    assert found.submodule_search_locations
-    return str(Path(found.submodule_search_locations[0]).resolve())
+def _installed() -> tuple[Path, Path] | None:
+    """The checks and the settings of the kit that the inner run imports; None for no such kit."""
+    found = importlib.util.find_spec(_SUITE)
+    if found is not None and found.submodule_search_locations:
+        suite = Path(found.submodule_search_locations[0])
+        return suite.resolve(), Path(pytest_plugin.__file__).with_name("kit.ini")
+    # A checkout's own memproto, which holds no checks, was found first: `python -m pytest` looks
+    # into the working directory before it looks for what is installed.
+    mine = Path(memproto.__file__).resolve().parent
+    elsewhere = [entry for entry in sys.path if Path(entry, "memproto").resolve() != mine]
+    kit = PathFinder.find_spec("memproto", elsewhere)
+    for folder in kit.submodule_search_locations or () if kit else ():
+        if Path(folder, "conformance").is_dir():
+            return Path(folder, "conformance").resolve(), Path(folder, "pytest_plugin", "kit.ini")
+    return None
 
 
-def _ini() -> Path:
-    return Path(pytest_plugin.__file__).with_name("kit.ini")
+def _not_installed() -> str:
+    return (
+        f"--memproto: the memproto at {Path(memproto.__file__).resolve().parent} is a checkout, "
+        "which holds no checks until it is installed\n"
+        "  fix: pip install '.[kit]' in the checkout, or -e for one that follows it"
+    )
 
 
 def _environment() -> dict[str, str]:
@@ -194,4 +221,5 @@ def _environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if name not in _DROPPED and not name.startswith("COV_CORE_")
     }
-    return {**kept, pytest_plugin.INNER: "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    own = {pytest_plugin.INNER: "1", _HERE: str(Path.cwd())}
+    return {**kept, **own, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

@@ -23,6 +23,7 @@ from typing import Any
 
 from memproto import spec
 from memproto.errors import InvalidSettings, KitUsageError
+from memproto.loading import named_paths
 from memproto.testing import (
     clauses,
     confinement,
@@ -30,6 +31,7 @@ from memproto.testing import (
     hiding,
     integrity,
     locate,
+    osnames,
     sandbox,
     selecting,
     stacks,
@@ -140,7 +142,7 @@ class Child:
         locate.called_from(Path(command["directory"]))
         sys.path[:0] = command["path"]
         self._side = command["side"]
-        named = {key: command[key] for key in ("factory", "path")}
+        named = {key: command[key] for key in ("factory", "path", "root", "env")}
         self._loading = {"target": _target(command), **named}
         loader = importlib.import_module(_LOADERS[self._side])
         clauses.checks(self._side)
@@ -169,8 +171,12 @@ class Child:
         target, factory = _target(command), command["factory"]
         if self._side == "host":
             return loader.load(target, factory)
+        if not factory:
+            named_paths.refuse(command["target"], Path(command["directory"]))
         loader.import_ahead(target)
-        self._step = LoadStep(audit=self._audit, by_factory=bool(factory))
+        self._step = LoadStep(
+            audit=self._audit, factory=factory, package=_package(command["target"])
+        )
         return self._step.take(lambda: loader.load(target, factory), Path(command["root"]))
 
     def _prepare(self, named: dict[str, list[str]], scale: float) -> None:
@@ -341,7 +347,13 @@ def _target(command: dict[str, Any]) -> str:
     """The target as typed; a directory from where the user stands, which is not here."""
     typed: str = command["target"]
     path = Path(command["directory"], typed)
-    return str(path) if (path / "__init__.py").is_file() else typed
+    return str(path) if named_paths.is_package(path) else typed
+
+
+def _package(target: str) -> str:
+    """The top package that TARGET names, where it is the name of a module; else ""."""
+    top = target.partition(":")[0].partition(".")[0]
+    return top if top.isidentifier() else ""
 
 
 def _placed(error: KitUsageError, command: dict[str, Any]) -> KitUsageError:
@@ -387,10 +399,11 @@ def main() -> None:
             seal, last_seal = (integrity.sealer(bytes.fromhex(key)) for key in next(source).split())
             wire = Wire(results, seal)
             # This frame runs already: what it holds in variables no replaced name changes.
-            report, changed, decode = wire.reporter(last_seal), template_process.watcher(), _decode
+            report, changed = wire.reporter(last_seal), template_process.watcher()
+            decode, heard_in = _decode, osnames.heard_in
             child = Child(wire, unconfined)
             for line in source:
-                answer = child.obey(decode(line))
+                answer = child.obey(heard_in(decode(line)))
                 report({**answer, "changed_kit": changed()})
                 if getpid() != pid:
                     # A copy that a provider forked ends here: it must not take the next command.

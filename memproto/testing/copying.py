@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from memproto.testing import osnames
+
 #: A message is as long as an environment and what a host is told.
 _LONGEST = 1 << 20
 
@@ -66,7 +68,7 @@ class Copier:
                     continue
                 is_whole = len(descriptors) == self._count
                 if is_whole:
-                    wanted = json.loads(message)
+                    wanted = _heard(json.loads(message))
                     if self._copy(wanted, descriptors[-1]):
                         return wanted, descriptors
                 # A copy has its own; its exit code goes to the last one.
@@ -116,6 +118,12 @@ def from_descriptor(
     """What copies this process, asked on a socket with so many descriptors in each message."""
     os.set_inheritable(descriptor, False)
     return Copier(socket.socket(fileno=descriptor), count, prepare, answer)
+
+
+def _heard(wanted: dict[str, Any]) -> dict[str, Any]:
+    """A message with its names of files and variables as this process decodes them."""
+    named = ("environment", "cwd", "words")
+    return {**wanted, **{key: osnames.heard(wanted[key]) for key in named if key in wanted}}
 
 
 def tell(status: int) -> None:

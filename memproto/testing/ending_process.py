@@ -18,13 +18,14 @@ import threading
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from time import monotonic, sleep
 from types import FrameType
 from typing import Any
 
 from memproto import loading
 from memproto.errors import ProviderError
-from memproto.testing import hosttemplate, locate, stacks, watchers, writing
+from memproto.testing import hosttemplate, locate, sandbox, stacks, watchers, writing
 
 #: Between two calls of a thread that makes them until the process ends: a host has pauses too, and
 #: a queue that is filled at full speed takes longer than any end.
@@ -83,7 +84,7 @@ class Host:
     def say(self, word: str) -> None:
         """Tell the parent how far this process came."""
         self.goes_on()
-        os.write(self.told["marks"], f"{word}\n".encode())
+        os.write(self.told["marks"], f"{word}\n".encode("utf-8", "backslashreplace"))
 
     def open(self) -> None:
         """Load the target and open the session, as a host does."""
@@ -91,10 +92,16 @@ class Host:
         self.start()
 
     def load(self) -> None:
-        """Load the target."""
+        """
+        Load the target, in the places in which the process of the check has loaded it.
+
+        A module that makes the name of its directory when it is imported has the same one in both.
+        """
         sys.path[:0] = self.told["path"]
-        loading.import_ahead(self.told["target"])
-        self.provider = loading.load(self.told["target"], self.told["factory"]).build()
+        with sandbox.entered(Path(self.told["root"]), self.told["env"]):
+            loading.import_ahead(self.told["target"])
+            loaded = loading.load(self.told["target"], self.told["factory"])
+        self.provider = loaded.build()
         self.provider.is_available()
 
     def start(self) -> None:

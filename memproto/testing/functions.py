@@ -94,7 +94,7 @@ class Functions:
         """How often the provider stores `text`; None without the setting."""
         if "read_back" not in self:
             return None
-        count = self._call("read_back", author_made(provider), text)
+        count = self._call("read_back", locate.author_made(provider), text)
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             fault = f"returned {wire.show(count)}, which is no count"
             raise self._fault("read_back", fault, "return how often the text is stored, as an int")
@@ -169,12 +169,6 @@ def _takes(function: Callable[..., Any], arguments: Sequence[Any]) -> bool:
         # One that is not written in Python may show no signature.
         return True
     return True
-
-
-def author_made(provider: Any) -> Any:
-    """The author's own instance, where an adapter stands before it."""
-    is_adapter = type(provider).__module__.startswith("memproto.adapters.")
-    return provider.wrapped if is_adapter else provider
 
 
 def described(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from memproto.testing import copied, sandbox, template
+from memproto.testing import copied, osnames, sandbox, template
 
 
 class _HostTemplate(template.Template):
@@ -99,8 +99,8 @@ def _copied(
     told = {
         "asked": asked,
         "given": list(given),
-        "environment": dict(os.environ),
-        "cwd": str(Path.cwd()),
+        "environment": osnames.told(dict(os.environ)),
+        "cwd": osnames.told(str(Path.cwd())),
         "processors": sorted(os.sched_getaffinity(0)),
     }
     read, write = os.pipe()

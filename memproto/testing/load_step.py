@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from memproto.errors import KitUsageError, NoProvider, TargetDoesNotImport
+from memproto.loading import modules
 from memproto.testing import locate, watchers
 from memproto.testing.booking import describe
 from memproto.testing.logged import Records
@@ -66,7 +67,8 @@ class LoadStep:
         loaded: The target, once it is loaded.
         sought_host: Whether the target tried to import from hermes-agent.
         warned: What was logged as a warning or worse.
-        by_factory: Whether a function of the settings builds the instances.
+        factory: The function of the settings that builds the instances, "module:function", or "".
+        package: The top package that TARGET names, as far as its text tells; else "".
 
     """
 
@@ -81,7 +83,13 @@ class LoadStep:
     sought_host: bool = False
     audit: watchers.AuditLog | None = None
     warned: list[str] = dataclasses.field(default_factory=list)
-    by_factory: bool = False
+    factory: str = ""
+    package: str = ""
+
+    @property
+    def by_factory(self) -> bool:
+        """Whether a function of the settings builds the instances."""
+        return bool(self.factory)
 
     def take(self, load: Callable[[], T], root: Path) -> T:
         """Load the target once, and note what that does; whatever it raises comes through."""
@@ -122,6 +130,10 @@ class LoadStep:
     def _refuse(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "import":
             self.sought_host |= args[0] in _HOST_MODULES
+        if event not in _CONNECTING and event not in _STARTING:
+            return
+        if self._is_the_users():
+            return
         if event in _CONNECTING:
             is_question = event.startswith("socket.get")
             address = args[0] if is_question else args[-1]
@@ -139,6 +151,34 @@ class LoadStep:
             raise FileNotFoundError(
                 errno.ENOENT, "memproto starts no program while a provider is loaded", str(args[0])
             )
+
+    def _is_the_users(self) -> bool:
+        """
+        Whether this thread runs the user's factory, and no code of the provider's inside of it.
+
+        The provider's are its package, a method of an object that has the hooks of one, and what
+        is imported.
+        """
+        module = self.factory.partition(":")[0]
+        frame: types.FrameType | None = sys._getframe(2) if module else None  # noqa: SLF001 - as below
+        inside_factory = False
+        while frame is not None:
+            code, name = frame.f_code, str(frame.f_globals.get("__name__", ""))
+            inside_factory = inside_factory or name == module
+            if locate.is_authors(code.co_filename) and self._is_the_providers(frame, name, module):
+                return False
+            frame = frame.f_back
+        return inside_factory
+
+    def _is_the_providers(self, frame: types.FrameType, name: str, module: str) -> bool:
+        is_of_package = bool(self.package) and name.partition(".")[0] == self.package
+        if frame.f_code.co_name == "<module>":
+            return is_of_package or name != module
+        if is_of_package and name != module:
+            return True
+        owner = frame.f_locals.get("self", frame.f_locals.get("cls"))
+        kind = owner if isinstance(owner, type) else type(owner)
+        return modules.looks_like_provider(kind)
 
     @contextlib.contextmanager
     def _printing(self, root: Path) -> Iterator[None]:

@@ -1,26 +1,49 @@
 """Where a hook stands in the author's code, and which frames of a stack are the author's."""
 
 import contextlib
+import functools
 import inspect
+import os
 import re
 import sys
 import sysconfig
+import types
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
 import memproto
+from memproto.adapters import members
 from memproto.operations import Binding, hook_name
+from memproto.testing import foreign, osnames
 
+#: Where the kit and the standard library lie, as they are imported and as they really are.
 _KIT = str(Path(memproto.__file__).resolve().parent)
-_STDLIB = str(Path(sysconfig.get_paths()["stdlib"]).resolve())
+_KITS = tuple(dict.fromkeys((_KIT, str(Path(memproto.__file__).parent))))
+_STDLIBS = tuple(
+    dict.fromkeys(
+        str(place)
+        for named in (sysconfig.get_paths()["stdlib"], str(Path(os.__file__).parent))
+        for place in (Path(named).resolve(), Path(named))
+    )
+)
+_INSTALLED = ("site-packages", "dist-packages")
 #: Packages that the kit calls itself: what goes wrong in them is not the author's doing.
 _KITS_OWN = re.compile(
-    r"[/\\]site-packages[/\\](_pytest|hypothesis|jsonschema|pluggy|psutil|pytest|referencing|xdist)[/\\]"
+    r"[/\\](site|dist)-packages[/\\]"
+    r"(_pytest|hypothesis|jsonschema|pluggy|psutil|pytest|referencing|xdist)[/\\]"
 )
 #: How faulthandler marks the thread that handles the signal; it writes "Stack" for it alone.
 _ASKED = re.compile(r"^(Current thread |Stack \(most recent)", re.MULTILINE)
 _FRAME = re.compile(r'  File "(?P<file>.+)", line (?P<line>\d+) in (?P<name>.+)')
+
+#: How `faulthandler` writes a character that is not ASCII; a backslash it writes as it is.
+_ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
+#: It cuts a longer text off, and says so.
+_CUT, _LONGEST = "...", 500
+
+#: So many layers of wrappers and proxies are looked through.
+_MOST_LAYERS = 10
 
 #: The directory that the user called the kit from; set once by the child.
 _from_directory = Path.cwd()
@@ -34,10 +57,14 @@ def called_from(directory: Path) -> None:
 
 def short(path: str) -> str:
     """`path` relative to the user's directory or to the installed packages; never a home."""
-    with contextlib.suppress(ValueError, OSError):
+    return foreign.printable(osnames.readable(_short(path))).replace("\n", "\\n")
+
+
+def _short(path: str) -> str:
+    with contextlib.suppress(ValueError, OSError, RuntimeError):
         resolved = Path(path).resolve()
-        for part in ("site-packages", "dist-packages"):
-            if part in resolved.parts:
+        for part in _INSTALLED:
+            if part in resolved.parts[:-1]:
                 start = len(resolved.parts) - resolved.parts[::-1].index(part)
                 return str(Path(*resolved.parts[start:]))
         if resolved.is_relative_to(_from_directory):
@@ -49,21 +76,72 @@ def short(path: str) -> str:
 def hook(provider: Any, operation: str, binding: Binding) -> str:
     """`file:line in Class.hook` of the hook that serves `operation`, as well as it can be known."""
     name = hook_name(operation, binding)
-    inner = provider.wrapped if _is_adapter(provider) else provider
+    inner = author_made(provider)
     function = inspect.getattr_static(type(inner), name, None)
-    function = getattr(function, "fget", None) or getattr(function, "__func__", function)
     label = f"{type(inner).__name__}.{name}"
+    if function is None:
+        function = _answered(inner, name)
+        holder = type(getattr(function, "__self__", inner))
+        if holder not in (type(inner), types.ModuleType):
+            label = f"{holder.__name__}.{name}, by way of {type(inner).__name__}"
+    code = _code(function)
+    return f"{short(code.co_filename)}:{code.co_firstlineno} in {label}" if code else label
+
+
+def _answered(inner: Any, name: str) -> Any:
+    """A member that the class does not define: set on the instance, or what a proxy answers."""
     try:
-        code = inspect.unwrap(function).__code__
-    except (AttributeError, ValueError):
-        return label
-    return f"{short(code.co_filename)}:{code.co_firstlineno} in {label}"
+        return members.found_without_running(inner, name)
+    except Exception:
+        return None
+
+
+def _code(function: Any) -> types.CodeType | None:
+    """The code behind a method, a property, a partial, a wrapper, or an object that is called."""
+    for _ in range(_MOST_LAYERS):
+        inside = _inside(function)
+        if inside is None:
+            break
+        function = inside
+    code = getattr(function, "__code__", None)
+    return code if isinstance(code, types.CodeType) else None
+
+
+def _inside(function: Any) -> Any:
+    """What a callable passes its calls on to; None for one that has the code itself."""
+    if isinstance(function, property):
+        return function.fget
+    if isinstance(function, functools.partial | functools.partialmethod):
+        return function.func
+    if isinstance(function, staticmethod | classmethod | types.MethodType):
+        return function.__func__
+    try:
+        wrapped = getattr(function, "__wrapped__", None)
+    except Exception:
+        wrapped = None
+    if wrapped is not None or isinstance(function, types.FunctionType):
+        return wrapped
+    called = inspect.getattr_static(type(function), "__call__", None)
+    is_code = isinstance(called, types.FunctionType) and is_authors(called.__code__.co_filename)
+    return called if is_code else None
+
+
+def kind_of(provider: Any) -> type:
+    """The class that a provider's hooks are of: that behind a proxy, where it is one."""
+    inner = author_made(provider)
+    for _ in range(_MOST_LAYERS):
+        if inspect.getattr_static(type(inner), "initialize", None) is not None:
+            break
+        behind = getattr(_answered(inner, "initialize"), "__self__", None)
+        if behind is None or behind is inner or isinstance(behind, types.ModuleType):
+            break
+        inner = behind
+    return type(inner)
 
 
 def code_of(provider: Any) -> Path | None:
     """The directory of the package that a provider's class is in, or its file; None for neither."""
-    inner = provider.wrapped if _is_adapter(provider) else provider
-    named = getattr(sys.modules.get(type(inner).__module__), "__file__", None)
+    named = getattr(sys.modules.get(kind_of(provider).__module__), "__file__", None)
     if not named:
         return None
     found = folder = Path(named).resolve()
@@ -72,9 +150,11 @@ def code_of(provider: Any) -> Path | None:
     return found
 
 
-def _is_adapter(provider: Any) -> bool:
+def author_made(provider: Any) -> Any:
+    """The author's own instance, where an adapter stands before it."""
     # Asking the object itself would run its author's code.
-    return type(provider).__module__.startswith("memproto.adapters.")
+    is_adapter = type(provider).__module__.startswith("memproto.adapters.")
+    return provider.wrapped if is_adapter else provider
 
 
 def raised(error: BaseException) -> str:
@@ -110,8 +190,9 @@ def frames(dump: str) -> list[str]:
     stacks = re.split(r"^(?=Timeout \(|Fatal Python error)", dump, flags=re.MULTILINE)
     best: list[str] = []
     for thread in re.split(r"\n\n", stacks[-1]):
-        mine = [match for match in _FRAME.finditer(thread) if is_authors(match["file"])]
-        found = [f"{short(m['file'])}:{m['line']} in {m['name']}" for m in mine]
+        read = [(_unescaped(m["file"]), m) for m in _FRAME.finditer(thread)]
+        mine = [(file, match) for file, match in read if is_authors(file)]
+        found = [f"{short(file)}:{m['line']} in {_unescaped(m['name'])}" for file, m in mine]
         if found and _ASKED.search(thread):
             return found
         if found and len(found) >= len(best):
@@ -119,17 +200,34 @@ def frames(dump: str) -> list[str]:
     return best
 
 
+def _unescaped(text: str) -> str:
+    """A text of a dump as it was before it was written in ASCII."""
+    if "\\" not in text or os.path.exists(text):  # noqa: PTH110 - a Path raises for a long one
+        return text
+    plain = _ESCAPE.sub(lambda match: match[0].encode().decode("unicode_escape"), text)
+    return osnames.native(osnames.readable(plain))
+
+
+@functools.lru_cache(maxsize=4_096)
 def is_authors(path: str) -> bool:
     """Whether a file of code is neither the kit's nor the standard library's."""
     if path.startswith("<") or path == "???" or _KITS_OWN.search(path):
         return False
-    if f"{_KIT}/reference_providers" in path:
-        return True
-    if path.startswith(_KIT) or _kit_checkout(path):
+    if _is_cut(path) and any(kit.startswith(path.removesuffix(_CUT)) for kit in _KITS):
         return False
-    return not path.startswith(_STDLIB) or "site-packages" in path
+    for kit in _KITS:
+        if _is_in(path, f"{kit}/reference_providers"):
+            return True
+        # Beside it are the checks, where the suite runs from a checkout.
+        if _is_in(path, kit) or _is_in(path, f"{Path(kit).parent}/conformance"):
+            return False
+    library = next((place for place in _STDLIBS if _is_in(path, place)), None)
+    return library is None or any(f"/{part}/" in path[len(library) :] for part in _INSTALLED)
 
 
-def _kit_checkout(path: str) -> bool:
-    """Whether `path` is a check, where the suite runs from a checkout."""
-    return f"{Path(_KIT).parent}/conformance/" in path
+def _is_in(path: str, folder: str) -> bool:
+    return path.startswith(f"{folder}{os.sep}")
+
+
+def _is_cut(path: str) -> bool:
+    return len(path) >= _LONGEST and path.endswith(_CUT)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from memproto.testing import locate
 from memproto.testing.clauses import Untestable
 
 #: plugin.yaml of a package is in its folder, or in a folder above a provider's own module.
@@ -16,7 +17,7 @@ _LEVELS = 2
 
 def beside(provider: Any) -> Path | None:
     """The plugin.yaml of a provider's class, or of one that it is built on in the same package."""
-    kind = type(provider)
+    kind = locate.kind_of(provider)
     for base in kind.__mro__:
         if base.__module__.partition(".")[0] == kind.__module__.partition(".")[0]:
             for folder in _folders(base):

@@ -1,6 +1,7 @@
 """The settings that a provider's package carries itself, found without importing anything of it."""
 
 import importlib.machinery
+import os
 import sys
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
@@ -14,7 +15,7 @@ NAME = "memproto.toml"
 def beside(target: str, directory: Path) -> Path | None:
     """The file beside the module that `target` names, as seen from `directory`."""
     path = directory / target
-    if path.is_dir():
+    if os.path.isdir(path):  # noqa: PTH112 - a Path raises for a long name
         return _file(path)
     module = _module(target)
     if not all(part.isidentifier() for part in module.split(".")):
@@ -100,4 +101,5 @@ def _spec(name: str, path: Sequence[str] | None) -> importlib.machinery.ModuleSp
 
 
 def _file(folder: Path) -> Path | None:
-    return folder / NAME if (folder / NAME).is_file() else None
+    file = folder / NAME
+    return file if os.path.isfile(file) else None  # noqa: PTH113 - as above

@@ -42,4 +42,6 @@ def workers(provider: Any, known: frozenset[int]) -> list[str]:
 
 def _is_below(place: Path | None, code: CodeType) -> bool:
     file = code.co_filename
-    return place is not None and locate.is_authors(file) and Path(file).is_relative_to(place)
+    if place is None or not locate.is_authors(file):
+        return False
+    return Path(file).resolve().is_relative_to(place)

@@ -5,9 +5,11 @@ The operator's own home is never read or written: everything that points to it i
 nothing of the environment goes through but what a program needs to run at all.
 """
 
+import contextlib
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from memproto.adapters.homes import own_folder
@@ -92,12 +94,26 @@ def environment(root: Path, extra: dict[str, str]) -> dict[str, str]:
 
 def enter(root: Path, extra: dict[str, str]) -> None:
     """Make the places below `root` this process's own, as a fresh process would find them."""
-    wanted = environment(root, extra)
-    for name in set(os.environ) - set(wanted):
+    _be_in(environment(root, extra), str(places(root)["work"]))
+
+
+@contextlib.contextmanager
+def entered(root: Path, extra: dict[str, str]) -> Iterator[None]:
+    """Have the places below `root` in the body, and afterwards what there was before."""
+    before, here = dict(os.environ), str(Path.cwd())
+    enter(root, extra)
+    try:
+        yield
+    finally:
+        _be_in(before, here)
+
+
+def _be_in(variables: dict[str, str], folder: str) -> None:
+    for name in set(os.environ) - set(variables):
         del os.environ[name]
-    os.environ.update(wanted)
+    os.environ.update(variables)
     tempfile.tempdir = None
-    os.chdir(places(root)["work"])
+    os.chdir(folder)
 
 
 class HostHome:

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 from memproto.errors import InvalidSettings
-from memproto.testing import sandbox, vitals
+from memproto.testing import osnames, sandbox, vitals
 from memproto.testing.settings import Settings
 
 _MODULE = "memproto.testing.service_process"
@@ -68,13 +68,13 @@ class Service:
         if "fault" in said:
             self.stop()
             raise self._settings.fault("service", f"{said['fault']}{self._printed()}", _FIX)
-        return {**said, "pid": self._process.pid}
+        return {**said, "env": osnames.heard(said["env"]), "pid": self._process.pid}
 
     def _open(self, write: int) -> subprocess.Popen[bytes]:
         environment = sandbox.environment(self._root, self._settings.env)
-        path = os.pathsep.join(sandbox.search_path(self._directory))
-        place = self._settings.place("service")
-        words = ["-P", "-m", _MODULE, str(write), self._settings.service, place, path]
+        path = osnames.told(sandbox.search_path(self._directory))
+        named = [self._settings.service, self._settings.place("service"), path]
+        words = ["-P", "-m", _MODULE, str(write), json.dumps(named)]
         with self._output.open("wb") as output:
             return subprocess.Popen(
                 [sandbox.interpreter(), *words],

@@ -6,21 +6,22 @@ import sys
 from typing import Any
 
 from memproto.errors import InvalidSettings
-from memproto.testing import functions
+from memproto.testing import functions, osnames
 from memproto.testing.hiding import Hiding, of_variables
 from memproto.testing.wire import hide_by, show
 
 
 def main() -> None:
     """
-    Serve from the descriptor, function, place and search path on the command line.
+    Serve from the descriptor on the command line, and the function, place and search path after it.
 
     Writes one line: what was yielded, or `fault`. An end without a line is a fault as well.
     """
-    descriptor, name, place, path = sys.argv[1:5]
+    descriptor = sys.argv[1]
+    name, place, path = json.loads(sys.argv[2])
     os.set_inheritable(int(descriptor), False)
     hide_by(Hiding(of_variables(os.environ)))
-    sys.path[:0] = [entry for entry in path.split(os.pathsep) if entry]
+    sys.path[:0] = osnames.heard(path)
     with os.fdopen(int(descriptor), "w", encoding="utf-8") as parent:
         try:
             manager = functions.found("service", name, place)()
@@ -49,7 +50,7 @@ def _checked(name: str, given: Any) -> dict[str, Any]:
     if not all(isinstance(text, str) for text in (*env, *env.values())):
         return fault
     try:
-        return {"env": env, "config": json.loads(json.dumps(config))}
+        return {"env": osnames.told(env), "config": json.loads(json.dumps(config))}
     except (TypeError, ValueError):
         return fault
 

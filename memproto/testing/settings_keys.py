@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from memproto import spec
-from memproto.testing import credentials
+from memproto.testing import credentials, osnames
 
 #: Keys that name a function of the user's.
 FUNCTIONS = ("factory", "service", "warm", "read_back", "settle", "cleanup")
@@ -93,8 +93,12 @@ def _env(value: Any) -> dict[str, str]:
     """Values, or names of variables to take over: the only way a credential enters."""
     found: dict[str, str] = {}
     for name, given in _table(value).items():
+        if not name or "=" in name or "\0" in name:
+            raise Wrong("is no name of a variable", "write letters, digits and _", name)
+        if isinstance(given, str) and "\0" in given:
+            raise Wrong("holds a NUL, which no variable can hold", "leave it out", name)
         if isinstance(given, str):
-            found[name] = given
+            found[osnames.native(name)] = osnames.native(given)
             continue
         source = given.get("from_env") if isinstance(given, dict) and len(given) == 1 else None
         if not isinstance(source, str):

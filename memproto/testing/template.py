@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 
 from memproto import spec
-from memproto.testing import copied, relay, sandbox
+from memproto.testing import copied, osnames, relay, sandbox
 from memproto.testing.copied import Copy, close
 
 #: Variables that are a copy's own: to it they are what they are to a program that begins.
@@ -118,14 +118,14 @@ class Template:
             self.end()
             return None
         told: dict[str, Any] = {
-            "environment": wanted.environment,
-            "cwd": wanted.cwd,
+            "environment": osnames.told(wanted.environment),
+            "cwd": osnames.told(wanted.cwd),
             "side": wanted.side,
             # Of the thread that asks, which a copy would not have from the template.
             "processors": sorted(os.sched_getaffinity(0)),
         }
         if not self.suits(wanted.environment):
-            told["words"] = list(wanted.words)
+            told["words"] = osnames.told(wanted.words)
         copy = self.copy(told, (wanted.output, *wanted.given))
         # A child that is gone before it was asked anything says nothing of its target.
         return copy if copy is not None and copy.was_seen else None

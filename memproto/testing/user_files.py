@@ -36,12 +36,16 @@ def decoded(data: bytes) -> str:
         BrokenFile: It is no UTF-8.
 
     """
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        raise BrokenFile(1, "is UTF-32", "save it as UTF-8")
     if data.startswith(_WIDE):
         fault = "is UTF-16, as `>` of an older PowerShell writes it"
         raise BrokenFile(1, fault, "save it as UTF-8, such as with Set-Content -Encoding utf8")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        if b"\0" in data:
+            raise BrokenFile(1, "is UTF-16 without its mark", "save it as UTF-8") from None
         line = data.count(b"\n", 0, error.start) + 1
         fault = f"is no UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}"
         raise BrokenFile(line, fault, "save it as UTF-8") from None

@@ -1,0 +1,82 @@
+"""What is said of a TARGET that names a file, or a directory that holds no package."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+from memproto.errors import NoSuchTarget
+
+
+def is_package(path: Path) -> bool:
+    """Whether it is a directory with `__init__.py`; a name of any length may be asked about."""
+    return os.path.isfile(path / "__init__.py")  # noqa: PTH113 - a Path raises for a long name
+
+
+def refuse(target: str, directory: Path) -> None:
+    """
+    Refuse what names a file or a directory and no package, as seen from `directory`.
+
+    Raises:
+        NoSuchTarget: It does; the message says what to type instead.
+
+    """
+    named, _, attribute = target.partition(":")
+    path = directory / named
+    if is_package(directory / target) or target.startswith("hermes:") or not _is_path(named, path):
+        return
+    raise NoSuchTarget(f"--memproto={target}", *_said(named, path, attribute))
+
+
+def _is_path(named: str, path: Path) -> bool:
+    if os.sep in named or named.startswith((".", "~")) or not named:
+        return True
+    if not named.endswith(".py"):
+        return False
+    return os.path.isfile(path) or not _is_module(named)  # noqa: PTH113 - as above
+
+
+def _is_module(named: str) -> bool:
+    """Whether a module of a package may be called so: `py` is a name like any other."""
+    try:
+        top = importlib.util.find_spec(named.partition(".")[0])
+    except (ValueError, ImportError):
+        return False
+    return top is not None and top.submodule_search_locations is not None
+
+
+def _said(named: str, path: Path, attribute: str) -> tuple[str, str]:
+    """The fault and the fix."""
+    if not named:
+        return "names nothing", "name a module, module:attribute, or a directory with __init__.py"
+    if named.startswith("~"):
+        fix = f'write --memproto="$HOME{named[1:]}"'
+        return "begins with a `~`, which the shell replaces at the beginning of a word only", fix
+    after = f":{attribute}" if attribute else ""
+    if os.path.isdir(path):  # noqa: PTH112 - as above
+        fix = "add the file, or name a module or a package inside of it"
+        return "is a directory without __init__.py" + (
+            ", and a directory takes no attribute" if after else ""
+        ), fix
+    if os.path.isfile(path):  # noqa: PTH113 - as above
+        if path.suffix != ".py" or not path.stem.isidentifier():
+            return (
+                "is a file, and no Python module",
+                "name a module or a directory with __init__.py",
+            )
+        if path.name == "__init__.py":
+            return "is a file, and its directory is the target", f"--memproto={Path(named).parent}"
+        return "is a file, and a module is meant", _fix_of(path, Path(named), after)
+    if named.endswith(".py"):
+        return f"there is no file {path}", "name a module that is there, without .py"
+    fix = "name a directory with __init__.py, or a module, as in --memproto=mypkg.memory"
+    return f"there is no directory {path}", fix
+
+
+def _fix_of(path: Path, named: Path, after: str) -> str:
+    """How to name the module that a file is."""
+    parts = [part for part in named.with_suffix("").parts if part != "."]
+    if parts[:1] == ["src"]:
+        parts = parts[1:]
+    if ".." in parts or named.is_absolute() or not all(part.isidentifier() for part in parts):
+        return f"call pytest in {path.parent}, with --memproto={path.stem}{after}"
+    return f"name the module: --memproto={'.'.join(parts)}{after}"

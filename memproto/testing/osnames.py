@@ -1,0 +1,62 @@
+"""
+Names of files and values of variables on their way from one process to another.
+
+To the system they are bytes; Python decodes them by the locale that a process was started in. A
+check may ask for another locale than the one of the run, so a name travels as the bytes that it
+stands for, written as UTF-8, and each process decodes it as it decodes its own.
+"""
+
+import os
+from typing import Any
+
+#: The fields of a command to a kit child that are names of files, lists of them, or variables.
+_NAMED = ("root", "directory", "target", "path", "env")
+
+
+def told(name: Any) -> Any:
+    """A name, or names in a list or a table, as they are written to another process."""
+    if isinstance(name, str):
+        return _told(name)
+    if isinstance(name, dict):
+        return {_told(key): told(value) for key, value in name.items()}
+    return [told(item) for item in name] if isinstance(name, list | tuple) else name
+
+
+def heard(name: Any) -> Any:
+    """What `told` has written in another process, as this one decodes it."""
+    if isinstance(name, str):
+        return native(name)
+    if isinstance(name, dict):
+        return {native(key): heard(value) for key, value in name.items()}
+    return [heard(item) for item in name] if isinstance(name, list) else name
+
+
+def _told(name: str) -> str:
+    try:
+        return os.fsencode(name).decode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        # No name that this process has from the system, but text that is one to others.
+        return name
+
+
+def native(name: str) -> str:
+    """A name that is written as UTF-8 somewhere, in a file of settings too, as Python has it."""
+    try:
+        return os.fsdecode(name.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        return name
+
+
+def readable(name: str) -> str:
+    """A name as a reader knows it, in whatever locale this process runs."""
+    return _told(name)
+
+
+def told_in(command: dict[str, Any]) -> dict[str, Any]:
+    """A command to a kit child with its names as they are written."""
+    return {key: told(value) if key in _NAMED else value for key, value in command.items()}
+
+
+def heard_in(command: dict[str, Any]) -> dict[str, Any]:
+    """A command as the child understands it that was told it."""
+    return {key: heard(value) if key in _NAMED else value for key, value in command.items()}
