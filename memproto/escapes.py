@@ -7,16 +7,44 @@ time. Both search a text in which characters are already read as `characters` sa
 
 import functools
 import re
+from collections.abc import Iterator
 
 from memproto import fence_tables
 from memproto.characters import HIDDEN, UNSEEN, Folds, codes
 
+#: Marks that no delimiter is made of, but its escapes are, or what may stand in it.
+_MARKS_BY_NAME = {"lcub": "{", "lbrace": "{", "rcub": "}", "rbrace": "}"}
+_MARKS_BY_NAME |= {"plus": "+", "excl": "!", "quest": "?", "colon": ":"}
+
 
 @functools.cache
-def _names() -> dict[str, str]:
-    return {
+def entity_names() -> dict[str, str]:
+    """What each character reference by name is read as, in lower case."""
+    return _MARKS_BY_NAME | {
         name: reading for reading, names in fence_tables.ENTITIES.items() for name in names.split()
     }
+
+
+@functools.cache
+def bare_names() -> frozenset[str]:
+    """The names that need no semicolon."""
+    return frozenset(fence_tables.BARE["names"].split())
+
+
+_C1 = range(0x80, 0xA0)
+
+
+def of_reference(code: int) -> Iterator[int]:
+    """
+    The codes that a character reference of this number may stand for.
+
+    As in HTML, a C1 control is what Windows has in its place, and of no character nothing is left.
+    """
+    yield code
+    if code in _C1:
+        yield ord(bytes([code]).decode("cp1252", "replace"))
+    elif 0xFDD0 <= code < 0xFDF0 or code & 0xFFFE == 0xFFFE:
+        yield 0
 
 
 def _any_of(words: list[str]) -> str:
@@ -24,7 +52,8 @@ def _any_of(words: list[str]) -> str:
 
 
 @functools.cache
-def _several() -> dict[str, str]:
+def several() -> dict[str, str]:
+    """The characters that are read as more than one."""
     return {
         chr(code): reading
         for reading, ranges in fence_tables.SEVERAL.items()
@@ -35,8 +64,8 @@ def _several() -> dict[str, str]:
 @functools.cache
 def escapes() -> re.Pattern[str]:
     """One unit that stands for something else; the last group that took part says which kind."""
-    named = _any_of([name for name in _names() if name != "amp"])
-    bare = _any_of([name for name in fence_tables.BARE["names"].split() if name != "amp"])
+    named = _any_of([name for name in entity_names() if name != "amp"])
+    bare = _any_of([name for name in bare_names() if name != "amp"])
     more = "%[89ab][0-9a-f]"
     return re.compile(
         rf"""
@@ -52,7 +81,7 @@ def escapes() -> re.Pattern[str]:
             | u(?P<high>d[89ab][0-9a-f]{{2}})\\++u(?P<low>d[c-f][0-9a-f]{{2}})
             | u(?P<long>00[01][0-9a-f]{{5}}) | u(?P<u>[0-9a-f]{{4}})
             | 0{{0,4}}(?P<css>[2-7][a-f])[ ]? | (?P<octal>[0-7]{{1,3}}) | (?P<simple>[^xu]) )
-        | (?P<several>[{"".join(_several())}])
+        | (?P<several>[{"".join(several())}])
         """,
         re.VERBOSE | re.DOTALL,
     )
@@ -61,7 +90,7 @@ def escapes() -> re.Pattern[str]:
 @functools.cache
 def exact_escapes() -> re.Pattern[str]:
     """The same, one escape at a time, and none that a strict reader leaves as it is."""
-    named, bare = (_any_of(names) for names in ([*_names()], fence_tables.BARE["names"].split()))
+    named, bare = (_any_of(names) for names in ([*entity_names()], [*bare_names()]))
     more = "%[89ab][0-9a-f]"
     return re.compile(
         rf"""
@@ -78,7 +107,7 @@ def exact_escapes() -> re.Pattern[str]:
             | u(?P<high>d[89ab][0-9a-f]{{2}})\\u(?P<low>[0-9a-f]{{4}})
             | u(?P<long>(?:000[01e]|0010)[0-9a-f]{{4}}) | u(?P<u>[0-9a-f]{{4}})
             | (?P<simple>[nrt]|[^a-z0-9 \n{HIDDEN}]) )
-        | (?P<several>[{"".join(_several())}])
+        | (?P<several>[{"".join(several())}])
         """,
         re.VERBOSE | re.DOTALL,
     )
@@ -105,9 +134,9 @@ class Scribe:
         """What the unit stands for; None where it stands for itself."""
         kind, value = match.lastgroup or "", match[match.lastgroup or 0]
         if kind in ("name", "bare"):
-            return _names()[value]
+            return entity_names()[value]
         if kind == "several":
-            return _several()[value]
+            return several()[value]
         if kind == "again":
             return value[0]
         if kind == "simple":
@@ -115,7 +144,9 @@ class Scribe:
         if kind == "lone":
             return "\ufffd"
         code = self._code(kind, value, match)
-        return self._character(code) if code or kind not in ("hex", "decimal") else None
+        if kind not in ("hex", "decimal"):
+            return self._character(code)
+        return self._character([*of_reference(code)][-1]) if code else None
 
     def _code(self, kind: str, value: str, match: re.Match[str]) -> int:
         if kind == "decimal":
@@ -135,7 +166,7 @@ class Scribe:
         if code > 0x10FFFF:
             return None
         self.carried = self.carried or 0xE0020 <= code <= 0xE01EF
-        return _several().get(chr(code)) or self.folds.of(code)
+        return several().get(chr(code)) or self.folds.of(code)
 
 
 class Squeezer(Scribe):

@@ -14,7 +14,8 @@ from array import array
 from collections.abc import Iterable, Iterator
 
 from memproto import spots
-from memproto.characters import HIDDEN, TURN
+from memproto.characters import HIDDEN, TURN, smuggled, smugglers, visible
+from memproto.derivations import Derivations, Search
 from memproto.errors import TextExpected
 from memproto.readings import Pieces, Reading, readings
 
@@ -175,8 +176,46 @@ def _harmless(text: str, *, whole: bool = True) -> str:
     for _ in range(_TURNED_ROUNDS):
         found = _read(text, whole=whole)
         before, text = text, _substituted(text, found, whole=whole)
-        if text == before or not any(TURN in reading.text for reading in found):
+        has_an_order = _has_an_order(found)
+        if has_an_order:
+            text = _underived(text)
+        if text == before or not (has_an_order or any(TURN in one.text for one in found)):
             break
+    return text
+
+
+#: What begins one of the characters that an escape is made of, as an escape of its own.
+_BEGUN = r"(?:&(?:\#|[a-z])|%[0-9a-fu&%\\]|\\(?:[0-9xu&%\\]|n\{))"
+#: An escape with another one inside: their order counts. So it does where a reference has no end,
+#: where a plus sign may be a space, and for names and octal digits, which few decoders know.
+_ORDERED = re.compile(
+    rf"""
+    \\(?:(?=[&%]){_BEGUN}|x[0-9a-f]?{_BEGUN}|u(?:[0-9a-f]{{0,3}}|00(?:0[01e]|10)[0-9a-f]{{0,3}}){_BEGUN}
+        |[xu]\{{[0-9a-f]*+{_BEGUN}|[0-7](?:[0-7]|[&%]|\\[0-7xun])|n(?:\{{|(?=[&%\\]){_BEGUN}))
+    | %(?:[0-9a-f]?{_BEGUN}|u[0-9a-f]{{0,3}}{_BEGUN}
+        |[c-f][0-9a-f](?:%[89ab][0-9a-f])*+(?:%[89ab]?)?(?!%[89ab][0-9a-f]){_BEGUN})
+    | &(?:[a-z0-9]{{0,32}}{_BEGUN}|\#x?(?:[0-9a-f{HIDDEN}]++(?!;)|{_BEGUN}))
+    | (?<=[a-z0-9<\[#/!?;}}\-{HIDDEN}])\+(?=[a-z0-9<\#/!?&%\\\-{HIDDEN}])
+    """,
+    re.VERBOSE,
+)
+_MOST_READINGS = 8
+
+
+def _has_an_order(found: list[Reading]) -> bool:
+    """Whether decoders that take turns in another order than the readings may find more."""
+    return len(found) > _MOST_READINGS or any(_ORDERED.search(reading.text) for reading in found)
+
+
+def _underived(text: str) -> str:
+    """The text without delimiters that escapes give in any order."""
+    for folds in (visible(), smuggled()) if smugglers().search(text) else (visible(),):
+        search = Search(Derivations(text, folds))
+        marks = search.headings()
+        if marks:
+            text = _replaced(text, [marks])
+            search = Search(Derivations(text, folds))
+        text = _replaced(text, [search.words()])
     return text
 
 
@@ -223,7 +262,7 @@ class _Spans:
             yield edges[place], -edges[place + 1], self._by
 
 
-def _replaced(text: str, spans: list[_Spans]) -> str:
+def _replaced(text: str, spans: Iterable[Iterable[tuple[int, int, str]]]) -> str:
     """`text` with each span replaced; of two that overlap the first, and the longer one, counts."""
     pieces, end = Pieces(), 0
     for start, minus_stop, by in heapq.merge(*spans):

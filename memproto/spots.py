@@ -14,7 +14,7 @@ from memproto import fence_tables
 from memproto.characters import HIDDEN, TURN, codes, visible
 
 #: Characters that no delimiter holds in any reading, nor any escape.
-HARD = re.compile("[\"$'()*+,.=@^`\u3001\u3002\uff0c]")
+HARD = re.compile("[\"$'()*,.=@^`\u3001\u3002\uff0c]")
 
 _META = "&%\\"
 _OPENING = "<[#" + _META
@@ -165,13 +165,28 @@ def _names(marks: str, behind: str = "") -> str:
 
 
 _SURROGATES = range(0xD800, 0xE000)
+#: The number by which Windows, and so HTML, has a single quotation mark that looks like a bracket.
+_QUOTE = 0x8B
 _CARRIED = "e0[01][0-9a-f]{2}"
 _CARRIED_DECIMAL = "917[5-9][0-9]{2}"
 #: The begin of an escape, by what no common text has at this place.
-_NESTED = r"(?:&(?:\#|[aA][mM][pP])|%[2-7][0-9a-fA-F]|\\[0-9xXuU&%\\])"
-_ESCAPED = r"\\[xXuU0-7]"
+_SPELLED = r"(?i:amp|num;|semi;|percnt;|bsol;|[lr]cub;|[lr]brace;)"
+_NESTED = (
+    rf"(?:&(?:\#|{_SPELLED})|\\[0-9xXuUnN&%\\]"
+    r"|%(?:[2-7][0-9a-fA-F]|[2-7]?(?:&\#|\\[0-7xXuU]|%[2-7][0-9a-fA-F])))"
+)
+_ESCAPED = r"\\(?:[xXuU0-7]|N[{&%\\])"
+#: What some decoders read as white space, or as nothing; an r and an n may be an m.
+_SIMPLE = r"\\(?:[ntvfbaTVFBA]|N(?![{&%\\])|[rR](?![nN]))"
+#: An escape that may stand for an octal digit.
+_OCTAL = r"(?:&\#|%(?:3[0-7]|[&%\\])|\\(?:[xXuU&%\\]|0?6[0-7]|N\{))"
+#: Behind `N{`: words as in the name of an opening character, or an escape in their place.
+_NAME = (
+    rf"(?:(?i:ampersand)\}}|[a-zA-Z0-9]+[ -][a-zA-Z0-9 -]{{0,96}}+\}}"
+    rf"|[a-zA-Z0-9 -]{{0,96}}+{_NESTED})"
+)
 #: Behind `u` or `x`: the code of a letter that, behind one backslash more, escapes again.
-_ESCAPABLE = "0{0,6}(?:[57][58]|3[0-9]|[46][1-6])"
+_ESCAPABLE = "0{0,6}(?:[57][58]|3[0-9]|[46][1-6eE])"
 
 
 # -- the searches ---------------------------------------------------------------------------------
@@ -213,10 +228,11 @@ class _Shapes:
 
     def tag(self) -> str:
         """What follows the first character of a tag."""
-        skipped = self.of(HIDDEN + " -/!?\\\n")
-        first = r"(?=[mMrR#&%xXuU0-7\x80-\U0010ffff])"
+        skipped = self.of(HIDDEN + " +-/!?\\\n")
+        first = r"(?=[mMrR#&%xXuU0-7N\x80-\U0010ffff])"
         return (
-            rf"{skipped}*+{first}(?:{self.memory()}|{self.of('#')}|(?<=\\)[xXuU0-7]|{self.begun})"
+            rf"(?:{_SIMPLE}|{skipped})*+{first}"
+            rf"(?:{self.memory()}|{self.of('#')}|(?<=\\)(?:[xXuU0-7]|N[{{&%\\])|{self.begun})"
         )
 
     def role(self) -> str:
@@ -228,16 +244,16 @@ class _Shapes:
         head = self.word(*map(self.of, "sys"))
         first = r"(?=[sS#&%\\\x80-\U0010ffff])"
         return (
-            rf"{self.gap}{first}"
-            rf"(?:{head}|{self.of('#')}|\\+(?:[xXuU0-7&%]|[sS]\\*+[yY])|{self.begun})"
+            rf"(?:{_SIMPLE}|{self.of(HIDDEN + ' +-' + chr(10))})*+{first}"
+            rf"(?:{head}|{self.of('#')}|\\+(?:[xXuU0-7&%]|N[{{&%\\]|[sS]\\*+[yY])|{self.begun})"
         )
 
     def heading(self) -> str:
         """What follows the last mark of a run; from the first on it would be read once for each."""
         word = rf"""[^\s\#&%\\"$'()*+,.=@^`{self.looks.no_letter}]"""
-        marks, space = self.of("#"), self.of(HIDDEN + " ")
-        begun = rf"(?:{self.begun}|\\[xXuU0-9nrt \#\\])"
-        words = rf"{word}*+(?:\\(?![xXuU0-9nrt \#\\]){word}*+)*+"
+        marks, space = self.of("#"), self.of(HIDDEN + " +")
+        begun = rf"(?:{self.begun}|\\[xXuU0-9nNrt \#\\&%])"
+        words = rf"{word}*+(?:\\(?![xXuU0-9nNrt \#\\&%]){word}*+)*+"
         return (
             rf"(?!{marks}){space}*+"
             rf"{words}(?:{space}++(?=[mMrR&%\\\x80-\U0010ffff])(?:\\*+{self.memory()}|{begun})|{begun})"
@@ -245,15 +261,19 @@ class _Shapes:
 
     def reference(self) -> str:
         """What follows the first character of a character reference."""
-        lead = self.tag() if self.looks.ascii_only else r"[\s/!?\\-]*+(?:[mrMR&%\#]|[^\x00-\x7f])"
+        lead = (
+            self.tag()
+            if self.looks.ascii_only
+            else rf"(?:{_SIMPLE}|[\s+/!?\\-])*+(?:[mrMR&%\#]|[^\x00-\x7f])"
+        )
         tags = _names("<", rf";?(?:{lead}|{_ESCAPED})")
         others = _names("[#" + _META)
-        decimal = f"{_any_of(map(str, _opening_codes()))}|{_CARRIED_DECIMAL}"
+        decimal = f"{_any_of(map(str, _opening_codes()))}|{_QUOTE}|{_CARRIED_DECIMAL}"
         return (
             rf"(?=[0-9a-zA-Z\#&%\\\x00-\x08\x0e-\x1f\x7f\x80-\U0010ffff])(?:[aA][mM][pP];?)*+(?:{tags}|{others}"
             rf"|\#0*+(?:{decimal})(?![0-9])"
-            rf"|\#[xX]0*+(?i:{_hexes(0)}|{_CARRIED})(?![0-9a-fA-F])"
-            rf"|[0-9a-zA-Z\#;]{{0,8}}+(?:{_NESTED}|{self.looks.odd}))"
+            rf"|\#[xX]0*+(?i:{_hexes(0)}|{_QUOTE:x}|{_CARRIED})(?![0-9a-fA-F])"
+            rf"|\#[xX]?[0-9a-fA-F]*+{_NESTED}|[0-9a-zA-Z\#;]{{0,32}}+(?:{_NESTED}|{self.looks.odd}))"
         )
 
     def percent(self) -> str:
@@ -261,18 +281,23 @@ class _Shapes:
         return (
             rf"(?=[0-9a-fA-FuU&%\\\x00-\x08\x0e-\x1f\x7f\x80-\U0010ffff])"
             rf"(?:25)*+(?:(?=[0-9a-fA-FuU])(?i:{_hexes(2)}|u(?:{_hexes(4)}|db40)|{_byte_runs()}"
-            rf"|f3%(?:25)*a0)|[0-9a-fA-F]?{_NESTED}|[0-9a-fA-FuU]{{0,5}}+{self.looks.odd})"
+            rf"|f3%(?:25)*a0)|[0-9a-fA-F]?{_NESTED}|[uU][0-9a-fA-F]{{0,3}}{_NESTED}"
+            rf"|[c-fC-F][0-9a-fA-F](?:%[89abAB][0-9a-fA-F])*+(?:%[89abAB]?)?{_NESTED}"
+            rf"|[0-9a-fA-FuU]{{0,5}}+{self.looks.odd})"
         )
 
     def backslash(self) -> str:
         """What follows a backslash."""
         octal = _any_of(f"{code:o}" for code in _opening_codes() if code <= _LAST_ASCII)
         return (
-            rf"(?<!\\\\)(?=[xXuU0-9\\]|{self.looks.odd})\\*+(?:(?=[xXuU0-9])(?i:x(?:{_hexes(2)})|[xu]\{{0*+(?:{_hexes(0)}|{_CARRIED})\}}"
+            rf"(?<!\\\\)(?=[xXuU0-9nN&%\\]|{self.looks.odd})\\*+(?:(?=[xXuU0-9])(?i:x(?:{_hexes(2)})|[xu]\{{0*+(?:{_hexes(0)}|{_CARRIED})\}}"
             rf"|u(?:{_pairs()}|(?:0000)?(?:{_hexes(4)})|000(?:{_hexes(5)}|{_CARRIED}))"
             rf"|0{{0,4}}(?:{_hexes(2)})|0?(?:{octal})"
-            rf"|(?:x[0-9a-f]?|u[0-9a-f]{{0,3}}|[xu]\{{[0-9a-f]{{0,6}}){_NESTED})"
+            rf"|(?:x[0-9a-f]?|u[0-9a-f]{{0,3}}|(?-i:U)[0-9a-f]{{0,7}}|[xu]\{{[0-9a-f]*+){_NESTED}"
+            rf"|[0-7]{{1,2}}{_OCTAL})"
+            rf"|(?=[&%]){_NESTED}|N(?:\{{{_NAME}|(?=[&%\\]){_NESTED})"
             rf"|(?<=\\\\)(?i:x|u|u\{{|x\{{){_ESCAPABLE}"
+            rf"|(?<=\\\\)0?(?:6[0-7]|1(?:16|25|30|56|65|70))"
             rf"|(?:[xXuU0-7][0-9a-zA-Z{{}}]{{0,8}}+)?{self.looks.odd})"
         )
 

@@ -24,18 +24,23 @@ def examples(page):
 def test_the_example_of_the_asyncio_registry_runs(tmp_path):
     (example,) = examples("asyncio.md")
     provider = FakeProvider("a", enrich_turn=lambda *_: "Orida is a tug.")
+
+    async def model(content):
+        yield "A tug. "
+        yield content.partition("\n\n")[2]
+
     names = {
         "provider": provider,
         "session_key": "s",
         "home": tmp_path,
         "user_message": "What is Orida?",
         "messages": [],
-        "answer": "A tug.",
+        "model": model,
     }
     body = textwrap.indent(example, "    ")
     exec(f"async def main():\n{body}\n    return content", names)
     assert "Orida is a tug." in asyncio.run(names["main"]())
-    assert provider.named("on_turn_complete") == [("What is Orida?", "A tug.")]
+    assert provider.named("on_turn_complete") == [("What is Orida?", "A tug. ")]
     assert provider.named("shutdown") == [()]
 
 

@@ -37,6 +37,7 @@ TIERS = {
     "entity": DECODED,
     "percent": DECODED,
     "backslash": DECODED,
+    "order": DECODED,
     "mixed": DECODED,
     "hyphen": LOOKS,
     "control": LOOKS,

@@ -20,7 +20,8 @@ from memproto.testing.fencing import (
     worst_cases,
 )
 from memproto.testing.hostrun import HostRun
-from memproto.testing.oracle import SMUGGLED, TURNED, effective, may, must
+from memproto.testing.oracle import DECODED, SMUGGLED, TURNED, effective, may, must
+from memproto.testing.oracle_decoders import decodings
 from memproto.testing.texts import NAMED
 from memproto.testing.wire import show
 
@@ -99,7 +100,14 @@ def _assert_none_left(run: HostRun, text: str, level: int) -> None:
         shown = clean[left[0].start : left[0].end]
         expected = f"no delimiter that is read at tier {left[0].tier}"
         observed = f"{left[0].kind} {show(shown)} in {show(clean)}, out of {show(text)}"
+        if left[0].tier == DECODED and left[0].end - left[0].start == len(clean):
+            observed = f"{left[0].kind} in {show(_shown(clean))}, decoded from {show(clean)}"
         run.violated(expected, observed, operation=SANITIZE)
+
+
+def _shown(clean: str) -> str:
+    """The first decoding that shows a delimiter; the text itself where no order of them does."""
+    return next((one for one in decodings(clean) if effective(one, SMUGGLED)), clean)
 
 
 @check("MP-HOST-FENCE-020")

@@ -228,6 +228,36 @@ def _backslash(rng: random.Random, text: str) -> str:
     return text.replace("\\", "\\\\") if rng.random() < 0.2 else text
 
 
+_MORE_NAMED = {"&": "amp", "%": "percnt", "\\": "bsol", ";": "semi", "{": "lcub", "}": "rcub"}
+
+
+def _reference(rng: random.Random, character: str) -> str:
+    code, name = ord(character), (_NAMED | _MORE_NAMED).get(character)
+    return rng.choice((f"&#{code};", f"&#x{code:04X};", f"&{name};" if name else f"&#{code:05d};"))
+
+
+def _percents(rng: random.Random, character: str) -> str:
+    return "".join(f"%{byte:02x}" for byte in character.encode("utf-8", "replace"))
+
+
+def _of_python(rng: random.Random, character: str) -> str:
+    code = ord(character)
+    forms = [f"\\U{code:08x}", f"\\x{code:02x}" if code < 0x100 else f"\\U{code:08X}"]
+    forms += [f"\\{code:03o}"] if code < 0x100 else []
+    forms += [f"\\N{{{unicodedata.name(character)}}}"] if unicodedata.name(character, "") else []
+    return rng.choice(forms)
+
+
+def _in_turns(rng: random.Random, text: str) -> str:
+    """Escapes of some characters for one decoder, then of some of what these are made of."""
+    for form in rng.sample((_reference, _percents, _of_python), rng.randint(2, 3)):
+        # A backslash takes the next character, so that this one cannot be an escape by another.
+        free = [n for n, c in enumerate(text) if form is not _of_python or text[n - 1 : n] != "\\"]
+        some = {*rng.sample(free, min(len(free), rng.randint(1, 5))), free[0]}
+        text = "".join(form(rng, c) if n in some else c for n, c in enumerate(text))
+    return text
+
+
 # -- disguises of wording --------------------------------------------------------------------------
 
 
@@ -312,6 +342,7 @@ DISGUISES: dict[str, tuple[tuple[str, ...], Disguise]] = {
     "entities": (BLOCK, _entities),
     "percent": (BLOCK, _percent),
     "backslash": (BLOCK, _backslash),
+    "in turns": (BLOCK, _in_turns),
     "hyphens": (("open", "close", "note"), _hyphens),
     "controls": (BLOCK, _controls),
     "label": (("heading",), _label),

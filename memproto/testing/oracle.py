@@ -10,8 +10,9 @@ Both take time linear in the text. Spec: MP-HOST-FENCE, levels A, B and C.
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+from memproto.testing.oracle_decoders import decodings, loose_decodings
 from memproto.testing.oracle_escapes import ROUNDS, WIDE_ROUNDS, collapsed, decoded
 from memproto.testing.oracle_spans import Kind, Spans, sure_spans, wide_spans
 from memproto.testing.oracle_tables import RETURN, SPACE, TURN, sure
@@ -65,14 +66,21 @@ class Finding:
 def must(text: str, level: int = TURNED) -> tuple[Finding, ...]:
     """The delimiters that a sanitizer up to that level has to remove, in order of the text."""
     found = _distinct(_read(text, sure_spans, level))
-    return tuple(finding for finding in found if finding.tier <= level)
+    read = tuple(finding for finding in found if finding.tier <= level)
+    if level >= DECODED and all(finding.kind == "role" for finding in read):
+        return (*read, *_in_any_order(text, decodings(text), sure_spans))
+    return read
 
 
 @functools.lru_cache(maxsize=_KEPT)
 def may(text: str) -> tuple[Finding, ...]:
     """Everything that somebody could take for a delimiter, in order of the text."""
-    found = _read(text, sure_spans, TURNED) + _read(text, wide_spans, TURNED, is_wide=True)
+    sure_ones = _read(text, sure_spans, TURNED)
+    found = sure_ones + _read(text, wide_spans, TURNED, is_wide=True)
     spread = {_with_hidden(finding, text) for finding in found}
+    # What is sure is the whole of what it is; a wide finding may be a part of what an order gives.
+    rest = _without(text, {_with_hidden(finding, text) for finding in sure_ones})
+    spread.update(_in_any_order(rest, loose_decodings(rest), wide_spans))
     return tuple(sorted(spread, key=lambda one: (one.start, one.end, one.kind, one.tier)))
 
 
@@ -90,6 +98,29 @@ def _with_hidden(finding: Finding, text: str) -> Finding:
 def effective(text: str, level: int = TURNED) -> list[Finding]:
     """As `must`, without roles: what ends or forges a part of the block."""
     return [finding for finding in must(text, level) if finding.kind != "role"]
+
+
+def _without(text: str, found: Iterable[Finding]) -> str:
+    """The text with full stops in place of what was found."""
+    for finding in found:
+        stops = "." * (finding.end - finding.start)
+        text = f"{text[: finding.start]}{stops}{text[finding.end :]}"
+    return text
+
+
+def _in_any_order(
+    text: str, decoded_texts: Iterable[str], spans_of: Callable[[str], Spans]
+) -> Iterator[Finding]:
+    """
+    The first delimiter that the standard library's decoders show, if they show one.
+
+    Nobody can say of which characters it was made, so it stands for the text as a whole.
+    """
+    for decoding in decoded_texts:
+        for finding in _read(decoding, spans_of, SMUGGLED):
+            if finding.kind != "role":
+                yield Finding(finding.kind, DECODED, 0, len(text))
+                return
 
 
 # -- views -----------------------------------------------------------------------------------------

@@ -78,6 +78,17 @@ class DecodesNothing(MemoryProviderRegistry):
     fence = _Literal()
 
 
+class _OneOrder(Fence):
+    def sanitize_context(self, text):
+        pieces = re.split(r"(\\(?:%[0-9a-fA-F]{2}|&#\d+;))", text)
+        return "".join(p if n % 2 else fence.sanitize_context(p) for n, p in enumerate(pieces))
+
+
+@mutant(kills="MP-HOST-FENCE-009", says="%75003c", report="F3")
+class TakesABackslashBeforeWhatItIsBefore(MemoryProviderRegistry):
+    fence = _OneOrder()
+
+
 class _Surrogates(Fence):
     def sanitize_context(self, text):
         if re.search("[\ud800-\udfff]", text):

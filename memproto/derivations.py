@@ -1,0 +1,541 @@
+r"""
+Derivations: every character that a stretch of escapes may stand for, in whatever order it is read.
+
+A reading decodes a text as a whole, round by round, and one round may spoil what another order
+would have shown: in `\%75003c` the percent sign has to go first, and the backslash is none to a
+reader who reads it first. Here nothing is decoded as a whole. For each mark of an escape it is
+found which characters may be derived from there, and where each ends; the characters that spell an
+escape may be derived themselves, to any depth. A delimiter is then looked for along all of these
+at once.
+
+Both take time linear in the text: a chain of marks that escape each other is followed once, from
+its first one, and no place is visited twice in the same state.
+"""
+
+import functools
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from memproto import fence_names
+from memproto.characters import HIDDEN, UNSEEN, Folds, smuggled
+from memproto.escapes import bare_names, entity_names, of_reference, several
+
+_MARKS = "&%\\"
+_EACH_MARK = frozenset(_MARKS)
+_EACH_HIDDEN = frozenset(HIDDEN)
+#: A form writes a space as a plus sign; beside white space or another one it is a plus sign.
+_DERIVED = re.compile(r"[&%\\]|(?<![ \n+])\+(?![ \n+])")
+_HIDDEN_RUN = re.compile(f"[{HIDDEN}]*+")
+_DIGITS = "0123456789"
+_HEX = "0123456789abcdef"
+_EACH_DIGIT = frozenset("0123456789abcdefABCDEF")
+_OCTAL = "01234567"
+#: A backslash before one of these stays in front of it.
+_OF_ESCAPES = frozenset(";{}0123456789")
+_MOST_STEPS = 64
+#: So many ways to read one escape are followed; zeros in front count as none.
+_MOST_WAYS = 256
+_LARGEST = 0x10FFFF
+_SIMPLE = {"n": "\n", "r": "\n", "v": "\n", "f": "\n", "t": " ", "b": UNSEEN, "a": UNSEEN}
+_SIMPLE |= {"\n": UNSEEN}
+_UNKNOWN = "\ufffd"
+_NAME = re.compile(r"[a-z0-9 -]{1,96}\}")
+
+
+class Step(NamedTuple):
+    """
+    What may stand at a place.
+
+    Attributes:
+        symbols: What is read there.
+        stop: Where it ends.
+
+    """
+
+    symbols: str
+    stop: int
+
+
+class _Names:
+    """Names in order, so that it can be told what one may begin with."""
+
+    def __init__(self, readings: dict[str, str]) -> None:
+        self.readings = readings
+        self._known = sorted(readings)
+
+    def goes_on(self, begun: str) -> bool:
+        """Whether a name begins so."""
+        place = bisect_left(self._known, begun)
+        return place < len(self._known) and self._known[place].startswith(begun)
+
+
+@functools.cache
+def _entities() -> _Names:
+    return _Names(entity_names())
+
+
+@functools.cache
+def _characters() -> _Names:
+    return _Names(
+        {
+            name: reading
+            for reading, names in fence_names.NAMES.items()
+            for name in names.split(", ")
+        }
+    )
+
+
+class Derivations:
+    """
+    All that may be derived from the escapes of a text.
+
+    Attributes:
+        text: The text as its characters are read, one for each of the original.
+
+    """
+
+    def __init__(self, original: str, folds: Folds) -> None:
+        self.text = text = original.translate(folds)
+        self._original = original
+        self._folds = folds
+        self._several = several()
+        self._known: dict[int, set[Step]] = {}
+        # Halves: bytes beyond ASCII, and low surrogates, by where they begin.
+        self._bytes: dict[int, set[tuple[int, int]]] = {}
+        self._lows: dict[int, set[tuple[int, int]]] = {}
+        places = [found.start() for found in _DERIVED.finditer(text)]
+        for place in reversed(places):
+            self._derive(place)
+
+    @property
+    def places(self) -> dict[int, set[Step]]:
+        """What is derived, by where it begins."""
+        return self._known
+
+    def at(self, place: int) -> Iterator[Step]:
+        """What may stand at `place`: what is written there, and all that is derived from it."""
+        if place >= len(self.text):
+            return
+        written = self.text[place]
+        if written in HIDDEN:
+            yield from self.at(self._behind_hidden(place))
+            return
+        yield Step(self._several.get(written, written), place + 1)
+        yield from self._known.get(place, ())
+
+    def is_end(self, place: int) -> bool:
+        """Whether nothing is seen from `place` on."""
+        return self._behind_hidden(place) >= len(self.text)
+
+    def _behind_hidden(self, place: int) -> int:
+        found = _HIDDEN_RUN.match(self.text, place)
+        return found.end() if found else place
+
+    # -- one place --------------------------------------------------------------------------------
+
+    def _derive(self, place: int) -> None:
+        """Everything from here; what begins behind it is known already."""
+        self._known[place] = found = set()
+        if self.text[place] == "+":
+            found.add(Step(" ", place + 1))
+            return
+        # A mark may be derived too; each is tried where it ends.
+        marks = [(self.text[place], place + 1)]
+        known = set(marks)
+        while marks:
+            mark, end = marks.pop()
+            for symbols, stop in self._units(place, mark, end):
+                if symbols not in _EACH_MARK:
+                    if len(found) < _MOST_STEPS:
+                        found.add(Step(symbols, stop))
+                        found.update([Step(" ", stop)] if symbols == "+" else ())
+                elif (symbols, stop) not in known:
+                    known.add((symbols, stop))
+                    marks.append((symbols, stop))
+        for step in [step for step in found if step.symbols in _EACH_HIDDEN]:
+            # Some decoders leave nothing of it, and what stands behind it moves up.
+            self._moves_up(place, step.stop)
+
+    def _moves_up(self, place: int, behind: int) -> None:
+        """
+        What may stand behind an escape, or a mark, may stand at its place.
+
+        What is not seen need not: it would come along from place to place. Of a place with very
+        many derivations no more are taken, so that a long chain of them stays linear.
+        """
+        found = self._known[place]
+        for step in self.at(behind):
+            if len(found) >= _MOST_STEPS:
+                break
+            if step.symbols not in _EACH_MARK and step.symbols not in _EACH_HIDDEN:
+                found.add(step)
+        for halves in (self._bytes, self._lows):
+            if behind in halves:
+                halves.setdefault(place, set()).update(halves[behind])
+
+    def _units(self, place: int, mark: str, end: int) -> Iterator[tuple[str, int]]:
+        """What a unit stands for that begins at `place`, with a mark that ends at `end`."""
+        if mark == "&":
+            yield from self._references(end)
+        elif mark == "%":
+            yield from self._percents(place, end)
+        else:
+            yield from self._backslashes(place, end)
+
+    def _written(self, code: int, stop: int) -> Iterator[tuple[str, int]]:
+        """What a code is read as."""
+        if code > _LARGEST or 0xD800 <= code < 0xE000:
+            return
+        character = chr(code)
+        symbols = self._several.get(character) or self._folds.of(code)
+        yield symbols, stop
+        if 0xE0020 <= code <= 0xE01EF:
+            yield smuggled().of(code), stop
+
+    def _numbers(self, place: int, digits: str, least: int, most: int) -> Iterator[tuple[int, int]]:
+        """Numbers of so many digits, and where each ends; a digit that is written belongs to it."""
+        waiting = [(0, 0, place)]
+        base = len(digits)
+        seen = set(waiting)
+        zeros = 0
+        while waiting and len(seen) - zeros <= _MOST_WAYS:
+            count, value, stop = waiting.pop()
+            goes_on = False
+            for symbols, end in self.at(stop) if count < most else ():
+                if len(symbols) == 1 and symbols in digits:
+                    goes_on = goes_on or self._original[stop] in _EACH_DIGIT
+                    larger = value * base + digits.index(symbols)
+                    # Zeros in front count no digit, so that there may be any number of them.
+                    longer = (count + 1 if larger or least else 0, larger, end)
+                    if longer not in seen:
+                        seen.add(longer)
+                        zeros += not longer[0]
+                        waiting.append(longer)
+            if count >= max(least, 1) and not (goes_on and least != most):
+                yield value, stop
+
+    # -- references -------------------------------------------------------------------------------
+
+    def _references(self, end: int) -> Iterator[tuple[str, int]]:
+        for symbols, stop in self.at(end):
+            if symbols == "#":
+                yield from self._numbered(stop)
+        yield from self._named(end)
+
+    def _numbered(self, place: int) -> Iterator[tuple[str, int]]:
+        numbers = list(self._numbers(place, _DIGITS, 0, 7))
+        for symbols, stop in self.at(place):
+            if symbols == "x":
+                numbers += self._numbers(stop, _HEX, 0, 6)
+        for code, stop in numbers:
+            for read in of_reference(code):
+                yield from self._written(read, stop)
+                for symbols, behind in self.at(stop):
+                    if symbols == ";":
+                        yield from self._written(read, behind)
+
+    def _named(self, place: int) -> Iterator[tuple[str, int]]:
+        names, bare = _entities(), bare_names()
+        waiting = [("", place)]
+        for _ in range(_MOST_WAYS):
+            if not waiting:
+                return
+            begun, stop = waiting.pop()
+            if begun in bare:
+                yield names.readings[begun], stop
+            for symbols, end in self.at(stop):
+                if symbols == ";" and begun in names.readings:
+                    yield names.readings[begun], end
+                elif symbols.isalnum() and names.goes_on(begun + symbols):
+                    waiting.append((begun + symbols, end))
+
+    # -- percent signs ----------------------------------------------------------------------------
+
+    def _percents(self, place: int, end: int) -> Iterator[tuple[str, int]]:
+        for value, stop in self._numbers(end, _HEX, 2, 2):
+            if value < 0x80:
+                yield from self._written(value, stop)
+                continue
+            self._bytes.setdefault(place, set()).add((value, stop))
+            if value >= 0xC2:
+                more = 1 + (value >= 0xE0) + (value >= 0xF0)
+                yield from self._of_bytes(bytes([value]), stop, more)
+        for symbols, stop in self.at(end):
+            if symbols == "u":
+                for code, behind in self._numbers(stop, _HEX, 4, 4):
+                    yield from self._written(code, behind)
+
+    def _of_bytes(self, begun: bytes, place: int, more: int) -> Iterator[tuple[str, int]]:
+        if not more:
+            try:
+                yield from self._written(ord(begun.decode()), place)
+            except UnicodeDecodeError:
+                return
+            return
+        for value, stop in self._bytes.get(place, ()):
+            if value < 0xC0:
+                yield from self._of_bytes(begun + bytes([value]), stop, more - 1)
+
+    # -- backslashes ------------------------------------------------------------------------------
+
+    def _backslashes(self, place: int, end: int) -> Iterator[tuple[str, int]]:
+        behind = self._behind_hidden(end)
+        if behind < len(self.text) and self.text[behind] in _MARKS:
+            # It escapes another mark, or what that stands for: as if it were not there.
+            self._moves_up(place, behind)
+        for symbols, stop in self.at(end):
+            if symbols in ("x", "u"):
+                yield from self._coded(place, symbols, stop)
+                continue
+            if symbols == "n":
+                yield from self._of_a_name(stop)
+            if symbols not in _EACH_MARK and symbols not in _OF_ESCAPES:
+                yield _SIMPLE.get(symbols, symbols), stop
+        for code, stop in self._octal(end):
+            yield from self._written(code, stop)
+
+    def _octal(self, place: int) -> Iterator[tuple[int, int]]:
+        for most in (1, 2, 3):
+            yield from self._numbers(place, _OCTAL, most, most)
+
+    def _coded(self, place: int, kind: str, end: int) -> Iterator[tuple[str, int]]:
+        if kind == "x":
+            for code, stop in self._numbers(end, _HEX, 2, 2):
+                yield from self._written(code, stop)
+        else:
+            for code, stop in self._numbers(end, _HEX, 4, 4):
+                yield from self._of_halves(place, code, stop)
+            for code, stop in self._numbers(end, _HEX, 8, 8):
+                yield from self._written(code, stop)
+        for symbols, begun in self.at(end):
+            if symbols == "{":
+                for code, stop in self._numbers(begun, _HEX, 0, 6):
+                    for closing, behind in self.at(stop):
+                        if closing == "}":
+                            yield from self._written(code, behind)
+
+    def _of_halves(self, place: int, code: int, stop: int) -> Iterator[tuple[str, int]]:
+        if 0xDC00 <= code < 0xE000:
+            self._lows.setdefault(place, set()).add((code, stop))
+        elif 0xD800 <= code < 0xDC00:
+            for low, behind in self._lows.get(stop, ()):
+                whole = 0x10000 + ((code - 0xD800) << 10) + low - 0xDC00
+                yield from self._written(whole, behind)
+        else:
+            yield from self._written(code, stop)
+
+    def _of_a_name(self, place: int) -> Iterator[tuple[str, int]]:
+        """A character by its name; of one that no delimiter holds, that it is some character."""
+        for symbols, begun in self.at(place):
+            if symbols != "{":
+                continue
+            unknown = _NAME.match(self.text, begun)
+            if unknown:
+                yield _UNKNOWN, unknown.end()
+            waiting = [("", begun)]
+            for _ in range(_MOST_WAYS):
+                if not waiting:
+                    break
+                name, stop = waiting.pop()
+                for more, end in self.at(stop):
+                    if more == "}" and name in _characters().readings:
+                        yield _characters().readings[name], end
+                    elif _characters().goes_on(name + more):
+                        waiting.append((name + more, end))
+
+
+# -- delimiters -----------------------------------------------------------------------------------
+
+_BETWEEN = frozenset(f" \n-{HIDDEN}")
+_LEAD = _BETWEEN | frozenset("/!?\\")
+_NO_LABEL = frozenset("\u3001\u3002\uff0c")
+
+
+class _Word:
+    """
+    A tag or a note behind its first character: the letters, and what does not count between them.
+
+    A state is twice the number of letters that were read, and one more behind an r that an n makes
+    an m.
+    """
+
+    def __init__(self, letters: str, lead: frozenset[str]) -> None:
+        self._letters = letters
+        self._lead = lead
+        self.last = 2 * len(letters)
+
+    def step(self, state: int, symbol: str) -> int | None:
+        """The state behind one more symbol."""
+        count, half = divmod(state, 2)
+        wanted = self._letters[count]
+        if half:
+            return state + 1 if symbol == "n" else state if symbol in _EACH_HIDDEN else None
+        if symbol == wanted or (wanted == "o" and symbol == "0"):
+            return state + 2
+        if wanted == "m" and symbol == "r":
+            return state + 1
+        return state if symbol in (_BETWEEN if count else self._lead) else None
+
+
+class _Heading:
+    """
+    The line of a heading: three marks or more, a label, and the word.
+
+    States 0 to 3 count marks, 4 is the label, 5 the space behind it, and 6 on are the word's.
+    """
+
+    last = 6 + 12
+
+    def __init__(self) -> None:
+        self._word = _Word("memory", frozenset(" "))
+
+    def step(self, state: int, symbol: str) -> int | None:
+        """The state behind one more symbol."""
+        if state < 4:
+            if symbol == "#":
+                return min(state + 1, 3)
+            if symbol in _EACH_HIDDEN or symbol == " ":
+                return state
+            return 4 if state == 3 and _is_of_a_label(symbol) else None
+        if state == 4:
+            is_label = symbol in ("-", *HIDDEN) or _is_of_a_label(symbol)
+            return 4 if is_label else 5 if symbol == " " else None
+        if state == self.last:
+            return state if symbol in (" ", ":", "#", *HIDDEN) else None
+        if state > 6 and symbol in (" ", "-", "\n"):
+            return None
+        further = self._word.step(max(state - 6, 0), symbol)
+        if further is None:
+            return None
+        return 5 if state == 5 and not further else further + 6
+
+
+def _is_of_a_label(symbol: str) -> bool:
+    return symbol.isalnum() if symbol.isascii() else symbol not in _NO_LABEL
+
+
+_TAG = _Word("memorycontext", _LEAD)
+_NOTE = _Word("systemnote", _BETWEEN)
+_LINE = _Heading()
+
+
+#: Where what is to be replaced begins, its end as a negative number, and what replaces it.
+Span = tuple[int, int, str]
+
+
+class Search:
+    """The search for delimiters along all derivations of a text."""
+
+    def __init__(self, derivations: Derivations) -> None:
+        self._all = derivations
+        self._text = derivations.text
+
+    def headings(self) -> list[Span]:
+        """The marks of each heading."""
+        starts = [0, *(found.end() for found in re.finditer("\n", self._text))]
+        for steps in self._all.places.values():
+            starts += [stop for symbols, stop in steps if symbols[-1] == "\n"]
+        seen: set[tuple[int, int]] = set()
+        found = []
+        for start in sorted(set(starts)):
+            label = self._label(start, seen)
+            if label is not None:
+                found.append((start, -label, ""))
+        return found
+
+    def words(self) -> list[Span]:
+        """Each tag, and the bracket of each note."""
+        found = []
+        for kind, mark, by in ((_TAG, "<", "[fence]"), (_NOTE, "[", "(")):
+            seen: set[tuple[int, int]] = set()
+            for start, begun in self._places_of(mark):
+                stop = self._end(kind, begun, seen)
+                if stop is not None:
+                    end = self._closed(stop) if kind is _TAG else begun
+                    found.append((start, -end, by))
+        return sorted(found)
+
+    def _places_of(self, mark: str) -> list[tuple[int, int]]:
+        """Where a mark may stand, and where it ends."""
+        places = [
+            (found.start(), found.end()) for found in re.finditer(re.escape(mark), self._text)
+        ]
+        for place, steps in self._all.places.items():
+            places += [(place, stop) for symbols, stop in steps if symbols[-1] == mark]
+        return sorted(places)
+
+    def _end(self, kind: _Word, begun: int, seen: set[tuple[int, int]]) -> int | None:
+        """Where the last letter of a word ends that begins here, if one does."""
+        waiting = [(begun, 0)]
+        while waiting:
+            place, state = waiting.pop()
+            if state == kind.last:
+                if self._is_boundary(place, kind):
+                    return place
+                continue
+            if (place, state) in seen:
+                continue
+            seen.add((place, state))
+            for symbols, stop in self._all.at(place):
+                further = _behind(kind, state, symbols)
+                if further is not None:
+                    waiting.append((stop, further))
+        return None
+
+    def _is_boundary(self, place: int, kind: _Word) -> bool:
+        """Whether no letter has to follow; behind an escape another reader sees none."""
+        skipped = _HYPHENS if kind is _TAG else _HIDDEN_RUN
+        behind = skipped.match(self._text, place)
+        following = self._text[behind.end() : behind.end() + 1] if behind else ""
+        return not (following.isascii() and following.isalnum())
+
+    def _closed(self, place: int) -> int:
+        """Behind the end of a tag, where it has one."""
+        waiting, seen = [place], set()
+        while waiting:
+            at = waiting.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            for symbols, stop in self._all.at(at):
+                if symbols == ">":
+                    return stop
+                if symbols in _TAIL:
+                    waiting.append(stop)
+        return place
+
+    def _label(self, start: int, seen: set[tuple[int, int]]) -> int | None:
+        """Where the label begins of a heading that begins here, if one does."""
+        waiting = [(start, 0, start)]
+        while waiting:
+            place, state, label = waiting.pop()
+            if (place, state) in seen:
+                continue
+            seen.add((place, state))
+            if state == _LINE.last and self._all.is_end(place):
+                return label
+            for symbols, stop in self._all.at(place):
+                if state == _LINE.last and symbols[0] == "\n":
+                    return label
+                further = _behind(_LINE, state, symbols)
+                if further is not None:
+                    waiting.append((stop, further, place if state < 4 <= further else label))
+        return None
+
+
+_HYPHENS = re.compile(f"[\\-{HIDDEN}]*+")
+_TAIL = _BETWEEN | {"/"}
+
+
+def _behind(kind: _Word | _Heading, state: int, symbols: str) -> int | None:
+    """The state behind all of these symbols."""
+    for symbol in symbols:
+        if state == kind.last and isinstance(kind, _Word):
+            return state
+        further = kind.step(state, symbol)
+        if further is None:
+            return None
+        state = further
+    return state

@@ -1,0 +1,150 @@
+"""
+The fence against decoders that take turns: those of the standard library, in any order.
+
+`oracle_decoders` asks `html.unescape`, `urllib.parse`, `json` and `unicode_escape` themselves.
+"""
+
+import random
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memproto.characters import visible
+from memproto.derivations import Derivations, Search
+from memproto.sanitize import sanitize_context
+from memproto.testing.bypasses import EFFECTIVE
+from memproto.testing.disguises import BLOCK, TARGETS
+from memproto.testing.disguises import _of_python as of_python
+from memproto.testing.disguises import _percents as percents
+from memproto.testing.disguises import _reference as reference
+from memproto.testing.oracle import SMUGGLED, effective
+from memproto.testing.oracle_decoders import decodings
+
+HIDDEN_BY_ORDER = {name: text for name, text in EFFECTIVE.items() if name.startswith("order:")}
+
+#: Ordinary text with backslashes, percent signs, ampersands and plus signs.
+ORDINARY = [
+    r"C:\Users\note\memory\x64 and \\server\share\context",
+    r"^\s*<(?:memory|context)\b[^>]*>\d{1,3}%$",
+    r"printf('%d%% of %s\n\t', 75, '\x1b[31m\033[0m');",
+    '{"a": "\\u003cb\\u003e \\\\u00e9", "memory": "50%25 & more", "context": "\\/"}',
+    "https://example.org/?q=memory+context&n=100%25&lt=%3Cb%3E&amp;x=%5B1%5D",
+    r"\% of \& in TeX: \textless memory \%75 \&#117; \(x+y\)",
+    r"\N{GREEK SMALL LETTER MU} \N{LESS-THAN SIGN} \74 \0 \1\2 \u{3c}b",
+    "### C++ memory model\n## memory + context\n# cpu + memory\n[systems+notes]",
+    "&#60;b&#62; &#x3c;i> &#139; &lt;memory> &#0; &#xfdd0; %00 %ff%fe",
+]
+
+
+def shown(text):
+    """The first thing that the decoders make of the text and that holds a delimiter."""
+    return next((one for one in decodings(text) if effective(one, SMUGGLED)), None)
+
+
+@pytest.mark.parametrize("around", ["{}", "Tea & milk: {}", "50% of C:\\new\n{}\nbehind"])
+@pytest.mark.parametrize("name", HIDDEN_BY_ORDER)
+def test_what_one_order_of_decoders_shows_is_replaced(name, around):
+    text = HIDDEN_BY_ORDER[name]
+    if text.startswith("###") and around.startswith("Tea"):
+        around = "Tea\n{}"
+    clean = sanitize_context(around.format(text))
+    assert clean != around.format(text)
+    assert shown(clean) is None
+    assert sanitize_context(clean) == clean
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_escapes_stay_byte_for_byte(text):
+    assert sanitize_context(text) == text
+
+
+def test_a_plus_sign_is_a_space_only_between_words():
+    assert sanitize_context("### evil+memory") == "evil+memory"
+    assert sanitize_context("### C++ memory") == "### C++ memory"
+    assert sanitize_context("### cpu + memory") == "### cpu + memory"
+
+
+@st.composite
+def encoded(draw):
+    """A delimiter in layers of escapes, each for a decoder of its own, in an order of its own."""
+    text = TARGETS[draw(st.sampled_from(BLOCK))]
+    rng = random.Random(draw(st.integers(0, 2**32)))
+    for write in draw(
+        st.lists(st.sampled_from([reference, percents, of_python]), min_size=1, max_size=4)
+    ):
+        share = draw(st.floats(0.05, 0.6))
+        text = "".join(write(rng, one) if rng.random() < share else one for one in text)
+        if len(text) > 300:
+            break
+    return draw(st.sampled_from(["", "Tea\n", "a & b\n", "50%\n"])) + text
+
+
+@given(encoded())
+@settings(deadline=None, max_examples=150)
+def test_no_order_of_decoders_shows_a_delimiter(text):
+    clean = sanitize_context(text)
+    assert shown(clean) is None
+    assert sanitize_context(clean) == clean
+    assert len(clean) <= len(text)
+
+
+@given(
+    st.text(st.sampled_from("&#%\\xuUN{};0123456789abcdef+<>/[memorycontextsyn \n"), max_size=60)
+)
+@settings(deadline=None, max_examples=300)
+def test_marks_of_escapes_in_any_order_are_read_without_an_end_or_a_loss(text):
+    clean = sanitize_context(text)
+    assert sanitize_context(clean) == clean
+    assert len(clean) <= len(text)
+    assert shown(clean) is None
+
+
+def steps(text):
+    """How many derivations there are, and how many places they begin at."""
+    found = Derivations(text, visible())
+    Search(found).words()
+    return sum(len(one) for one in found.places.values()), len(found.places)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "\\",
+        "%25",
+        "&amp;",
+        "%5c",
+        "&#92;",
+        "%2525",
+        "\\%5c",
+        "&amp;%25\\",
+        "&#0%30",
+        "\\u%30",
+        "+a",
+    ],
+)
+def test_derivations_grow_as_the_text_does(unit):
+    few, places = steps(unit * 500)
+    many, more = steps(unit * 4_000)
+    assert more == 8 * places
+    assert many <= 9 * few + 100
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["\\", "%25", "&amp;", "%5c%25", "\\%5c", "&amp;%25\\", "&#0%30", "\\u%30", "<\\%6d", "&%61"],
+)
+def test_time_grows_as_a_text_of_nested_escapes_does(unit):
+    def seconds(size):
+        text = f"\\%75003c{unit * (size // len(unit))}"
+        best = float("inf")
+        for _ in range(3):
+            began = time.process_time()
+            sanitize_context(text)
+            best = min(best, time.process_time() - began)
+        return best
+
+    seconds(100)
+    # Eight times the text; with quadratic growth it would take 64 times as long.
+    assert seconds(32_000) <= 24 * seconds(4_000) + 0.05
