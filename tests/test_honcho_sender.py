@@ -1,11 +1,12 @@
 """What the Honcho provider accepted reaches a server once, whatever that does: with a fake one."""
 
+import itertools
 import logging
 
 import pytest
 
 from memproto.errors import WriteRefused
-from memproto.reference_providers.honcho import sender as sending
+from memproto.reference_providers.honcho import conclusions, lane
 from memproto.reference_providers.honcho.manager import Fault
 from memproto.reference_providers.honcho.outbox import DIRECTORY, REFUSED, Item, Outbox, waiting
 from memproto.reference_providers.honcho.sender import Sender
@@ -18,11 +19,18 @@ LONG_S = 10.0
 
 
 class Server:
-    """Keeps messages; fails as `faults` say, one for each post, and may store all the same."""
+    """
+    Keeps messages and conclusions; fails as `faults` say, one for each post, and may store.
+
+    A conclusion that a failed post does not store is in `late`.
+    """
+
+    poisoned = "refused"
 
     def __init__(self):
-        self.stored, self.concluded, self.posts = [], [], []
+        self.stored, self.rows, self.late, self.posts = [], [], [], []
         self.faults, self.poison = [], None
+        self.numbers, self.looks = itertools.count(1), 0
 
     def ready(self, place, wanted):
         return wanted
@@ -31,27 +39,36 @@ class Server:
         self.posts.append(len(messages))
         kind, stores = self.faults.pop(0) if self.faults else (None, True)
         if self.poison and any(self.poison in message["content"] for message in messages):
-            kind, stores = "refused", False
+            kind, stores = self.poisoned, False
         if stores:
             self.stored += messages
         if kind:
-            raise Fault(kind, kind)
+            raise kind if isinstance(kind, Fault) else Fault(kind, kind)
 
     def parts(self, session, turn_id):
         found = (message["metadata"] for message in self.stored)
         return {about["part"] for about in found if about["turn_id"] == turn_id}
 
-    def conclusions(self, observer, observed, page=1):
-        rows = [type("Row", (), {"content": text}) for text in self.concluded]
-        return rows if page == 1 else []
+    def copies(self, observer, observed, text, budget_s):
+        self.looks += 1
+        return [name for name, held in self.rows if held == text]
 
-    def conclude(self, observer, observed, text, session):
-        kind, stores = self.faults.pop(0) if self.faults else (None, True)
-        if stores:
-            self.concluded.append(text)
-        if kind:
-            raise Fault(kind, kind)
-        return "c-1"
+    def conclude(self, observer, observed, parts, session, is_given_up):
+        fault, stores = self.faults.pop(0) if self.faults else (None, True)
+        if self.poison and any(self.poison in text for text in parts):
+            fault, stores = Fault("busy", "busy", status=500), False
+        made = [(f"c-{next(self.numbers)}", text) for text in parts]
+        (self.rows if stores else self.late).extend(made)
+        if fault:
+            raise fault if isinstance(fault, Fault) else Fault(fault, fault)
+        return [name for name, _ in made]
+
+    def remove(self, observer, observed, name):
+        self.rows = [row for row in self.rows if row[0] != name]
+
+    @property
+    def concluded(self):
+        return [text for _, text in self.rows]
 
     @property
     def texts(self):
@@ -65,8 +82,11 @@ def server():
 
 @pytest.fixture(autouse=True)
 def no_waits(monkeypatch):
-    monkeypatch.setattr(sending, "GRACE_S", 0.01)
-    monkeypatch.setattr(sending, "_FIRST_S", 0.005)
+    monkeypatch.setattr(lane, "GRACE_S", 0.01)
+    monkeypatch.setattr(lane, "FIRST_S", 0.005)
+    monkeypatch.setattr(conclusions, "LATE_S", 0.5)
+    monkeypatch.setattr(conclusions, "LOST_S", 0.05)
+    monkeypatch.setattr(conclusions, "WATCH_S", (0.05, 0.1, 60.0))
 
 
 @pytest.fixture
@@ -283,20 +303,8 @@ def test_what_is_sent_after_the_end_of_its_session_leaves_no_file(opened, tmp_pa
     assert not list(waiting(tmp_path))
 
 
-def test_a_server_that_wants_to_be_asked_at_once_is_not_asked_without_a_pause(opened):
-    _, worker = opened()
-    worker.fault = Fault("busy", "busy", 0.0)
-    assert worker._pause_s() > 0
-
-
-def test_a_conclusion_whose_answer_was_lost_is_not_stored_twice(opened, server):
-    box, worker = opened()
-    server.faults = [("unsure", True)]
-    body = {"observer": "hermes", "observed": "ada", "text": "Ada likes tea."}
-    box.add(Item("c-1", "conclusion", "boats", PLACE, body))
-    while not worker.flush(LONG_S):
-        pass
-    assert server.concluded == ["Ada likes tea."]
+def test_a_server_that_wants_to_be_asked_at_once_is_not_asked_without_a_pause():
+    assert lane.backoff_s(1, Fault("busy", "busy", 0.0)) > 0
 
 
 def test_a_file_that_is_damaged_is_set_aside_and_the_others_are_sent(opened, server, tmp_path):
