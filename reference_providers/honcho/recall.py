@@ -76,6 +76,13 @@ class _Asked:
         self.answers += 1
         return answer
 
+    def told(self) -> Fault | None:
+        """The fault of the questions so far; a server that is asked further begins anew."""
+        fault = self.fault
+        if fault is not None and fault.kind == "busy" and self.answers:
+            self.fault = None
+        return fault
+
 
 class Recall:
     """
@@ -83,7 +90,6 @@ class Recall:
 
     Attributes:
         fault: Why the last fetch gave nothing; None after one that was answered.
-        lack: Why a part of it was not answered.
 
     """
 
@@ -96,7 +102,7 @@ class Recall:
         self._lock = threading.Lock()
         self._reader, self._thinker = Worker("honcho-reader"), Worker("honcho-thinker")
         self.fault: Fault | None = None
-        self.lack: Fault | None = None
+        self._told: Fault | None = None
         self.recalled = 0
         self.go_to(place)
 
@@ -114,6 +120,7 @@ class Recall:
             self._contexts = dialectic.Cadence(self._settings.context_cadence)
             self._questions = dialectic.Cadence(self._settings.dialectic_cadence)
             self._is_first = True
+            self._lacks: dict[str, Fault | None] = {}
             self._base_number = 0
             self._prepared: str | None = None
 
@@ -196,8 +203,10 @@ class Recall:
             if needs_base:
                 # What is there is given also if what follows takes its time.
                 self._keep(place, base=self._base(asked, place, seen, message))
+                self._lacks["base"] = asked.told()
             if message:
                 self._keep(place, passages=self._passages(asked, place, seen, message))
+                self._lacks["passages"] = asked.told()
         self._noted(asked)
 
     def _keep(self, place: Place, **found: list[str] | None) -> None:
@@ -211,11 +220,17 @@ class Recall:
     def _noted(self, asked: "_Asked") -> None:
         if self._reader.is_stopped:
             return  # The end of the session ended the fetch.
-        told, before = asked.fault, self.fault or self.lack
-        if told is not None and (before is None or before.kind != told.kind):
-            what = "a part of what is known" if asked.answers else "nothing"
-            log.warning("honcho: %s can be recalled: %s", what, told)
-        self.fault, self.lack = (None, told) if asked.answers else (told, None)
+        before = self._told
+        self.fault = None if asked.answers else asked.fault
+        self._told = self.fault or self.lack
+        if self._told is not None and (before is None or before.kind != self._told.kind):
+            what = "nothing" if self.fault else "a part of what is known"
+            log.warning("honcho: %s can be recalled: %s", what, self._told)
+
+    @property
+    def lack(self) -> Fault | None:
+        """Why a part of what is recalled was not answered when it was asked for last."""
+        return next((fault for fault in self._lacks.values() if fault), None)
 
     def _base(
         self, asked: "_Asked", place: Place, seen: Observation, message: str
