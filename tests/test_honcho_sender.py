@@ -2,11 +2,12 @@
 
 import itertools
 import logging
+import time
 
 import pytest
 
 from memproto.errors import WriteRefused
-from memproto.reference_providers.honcho import conclusions, lane
+from memproto.reference_providers.honcho import conclusions, lane, texts
 from memproto.reference_providers.honcho.manager import Fault
 from memproto.reference_providers.honcho.outbox import DIRECTORY, REFUSED, Item, Outbox, waiting
 from memproto.reference_providers.honcho.sender import Sender
@@ -354,3 +355,165 @@ def test_a_home_that_cannot_be_written_keeps_items_in_memory(tmp_path):
     assert not box.add(turn("high tide"))
     assert box.count() == 1
     box.close()
+
+
+# -- conclusions -----------------------------------------------------------------------------------
+
+TEA = "Ada likes tea."
+
+
+def conclusion(text=TEA, name="c-1"):
+    return Item(name, "conclusion", "boats", PLACE, {"about": "user", "text": text})
+
+
+#: Ways in which a request ends of which nobody knows whether it is done.
+UNKNOWN = [
+    Fault("unsure", "given up", end="given up"),
+    Fault("unsure", "lost", end="lost"),
+    Fault("unsure", "cannot be read"),
+    Fault("busy", "broken", status=500),
+    Fault("busy", "of a proxy", status=504, end="given up"),
+]
+
+
+def until(holds):
+    """Wait until something holds that a thread brings about."""
+    moment = time.monotonic() + LONG_S
+    while not holds() and time.monotonic() < moment:
+        time.sleep(0.01)
+    assert holds()
+
+
+@pytest.mark.parametrize("stores", [False, True])
+@pytest.mark.parametrize("fault", UNKNOWN, ids=str)
+def test_a_conclusion_of_which_nobody_knows_is_stored_once(opened, server, fault, stores):
+    box, worker = opened()
+    server.faults = [(fault, stores)]
+    box.add(conclusion())
+    while not worker.flush(LONG_S):
+        pass
+    assert server.concluded == [TEA]
+
+
+@pytest.mark.parametrize("fault", UNKNOWN[:2], ids=str)
+def test_a_conclusion_that_comes_after_its_repeat_is_removed(opened, server, fault, tmp_path):
+    box, worker = opened()
+    server.faults = [(fault, False)]
+    box.add(conclusion())
+    while not worker.flush(LONG_S):
+        pass
+    assert not list(waiting(tmp_path))
+    server.rows += server.late
+    until(lambda: server.concluded == [TEA])
+
+
+def test_the_next_session_repeats_nothing_before_an_earlier_request_is_over(
+    opened, server, tmp_path
+):
+    box, _ = opened()
+    item = conclusion()
+    box.add(item)
+    item.is_doubtful = True
+    item.body |= {"before": [], "attempts": 1, "open_until": time.time() + 0.4}
+    box.keep(item)
+    began = time.monotonic()
+    _, worker = opened()
+    worker.kick()
+    until(lambda: server.looks)
+    assert server.concluded == []
+    until(lambda: server.concluded)
+    assert time.monotonic() - began >= 0.4
+
+
+def test_what_a_former_release_left_is_stored_once(opened, server):
+    box, _ = opened()
+    body = {"observer": "hermes", "observed": "ada", "text": TEA}
+    item = Item("c-1", "conclusion", "boats", PLACE, body, is_doubtful=True)
+    box.add(item)
+    _, worker = opened()
+    while not worker.flush(LONG_S):
+        pass
+    assert server.concluded == [TEA]
+
+
+def test_what_was_there_before_and_what_is_said_again_is_no_copy(opened, server):
+    box, worker = opened()
+    server.rows = [("c-0", TEA)]
+    server.faults = [(UNKNOWN[0], False)]
+    box.add(conclusion())
+    while not worker.flush(LONG_S):
+        pass
+    box.add(conclusion(name="c-2"))
+    while not worker.flush(LONG_S):
+        pass
+    server.rows += server.late
+    time.sleep(0.3)  # The looks that follow a repeat would have been made by now.
+    assert server.concluded.count(TEA) == 4
+    assert server.rows[0] == ("c-0", TEA)
+
+
+def test_the_parts_of_a_conclusion_are_stored_together_and_counted_by_their_text(opened, server):
+    box, worker = opened()
+    text = ("ab " * 2_800 + "cd ") * 3
+    server.faults = [(UNKNOWN[1], False)]
+    box.add(conclusion(text))
+    while not worker.flush(LONG_S):
+        pass
+    server.rows += server.late
+    parts = texts.conclusions(text)
+    until(lambda: sorted(server.concluded) == sorted(parts))
+    assert "".join(part.removeprefix(texts.CONTINUED) for part in parts) == text
+
+
+def test_a_conclusion_that_fails_is_no_reason_to_wait(opened, server):
+    box, worker = opened()
+    server.poison = "tea"
+    box.add(conclusion())
+    worker.flush(LONG_S)
+    began = time.monotonic()
+    worker.wait_idle(LONG_S)
+    assert time.monotonic() - began < LONG_S / 2
+    box.add(turn("high tide"))
+    assert worker.flush(LONG_S, "turn")
+    assert server.texts == ["high tide", "Noted: high tide"]
+
+
+def test_a_turn_that_the_server_fails_at_is_passed_over_and_not_given_up(opened, server):
+    box, worker = opened()
+    server.poison, server.poisoned = "poison", Fault("busy", "broken", status=500)
+    for text in ("poison", "high tide"):
+        box.add(turn(text))
+        worker.kick()
+    until(lambda: "high tide" in server.texts)
+    server.poison = None
+    while not worker.flush(LONG_S):
+        pass
+    assert server.texts[::2] == ["high tide", "poison"]
+
+
+def test_a_server_that_fails_at_all_turns_gets_them_in_order(opened, server):
+    box, worker = opened()
+    server.poison, server.poisoned = "tide", Fault("busy", "broken", status=500)
+    for number in range(8):
+        box.add(turn(f"tide {number}"))
+    for _ in range(20):
+        worker.flush(LONG_S)
+    server.poison = None
+    while not worker.flush(LONG_S):
+        pass
+    assert server.texts[::2] == [f"tide {number}" for number in range(8)]
+
+
+def test_several_that_the_server_fails_at_stop_none(opened, server):
+    box, worker = opened()
+    server.poison, server.poisoned = "poison", Fault("busy", "broken", status=500)
+    for number in range(7):
+        box.add(turn(f"poison {number}"))
+        box.add(conclusion(f"A poison, {number}.", f"c-{number}"))
+    box.add(turn("high tide"))
+    box.add(conclusion("Ada sails.", "c-9"))
+    worker.kick()
+    until(lambda: server.texts and server.concluded)
+    assert server.texts == ["high tide", "Noted: high tide"]
+    assert server.concluded == ["Ada sails."]
+    assert box.count() == 14

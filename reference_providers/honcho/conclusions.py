@@ -54,24 +54,15 @@ class Conclusions(Lane):
 
     def _attempt(self) -> Fault | None:
         worst: Fault | None = None
-        unresolved: set[tuple[Any, ...]] = set()
         failures, is_waiting = 0, False
-        for item in self._ready():
+        for item in self._firsts():
             if self._is_stopped:
                 break
-            # Copies are told apart by their order: the first of two is resolved before the second.
-            known = _key(item)
-            if known in unresolved:
-                continue
-            unresolved.add(known)
             if item.due_at > time.monotonic() and not self._was_kicked:
                 continue
             try:
-                if self._send(item):
-                    unresolved.discard(known)
-                    failures = 0
-                else:
-                    is_waiting = True
+                is_waiting |= not self._send(item)
+                failures = 0
             except Fault as fault:
                 worst = fault
                 item.failures += 1
@@ -86,6 +77,17 @@ class Conclusions(Lane):
         with self._state:
             self._is_waiting = is_waiting and worst is None
         return worst
+
+    def _firsts(self) -> list[Item]:
+        """
+        Of the conclusions of one text the first, those before that the server failed at least.
+
+        Copies are told apart by their order: the first of two is resolved before the second.
+        """
+        firsts: dict[tuple[Any, ...], Item] = {}
+        for item in self._ready():
+            firsts.setdefault(_key(item), item)
+        return sorted(firsts.values(), key=lambda item: item.failures)
 
     def _put_off(self, moment: float) -> None:
         """Try none before a moment: it is the server that fails."""
@@ -157,23 +159,24 @@ class Conclusions(Lane):
         body, pair = item.body, (item.body["observer"], item.body["observed"])
         if self._is_stopped:
             raise Fault("away", "the end came first")
-        held = (item.is_doubtful, body.get("attempts", 0), body.get("open_until", 0.0))
+        was_doubtful = item.is_doubtful
+        attempts, open_until = body.get("attempts", 0), body.get("open_until", 0.0)
         item.is_doubtful = True
-        body["attempts"], body["open_until"] = held[1] + 1, time.time() + LATE_S
+        body["attempts"], body["open_until"] = attempts + 1, time.time() + LATE_S
         self._outbox.keep(item)
         try:
-            made = self._manager.conclude(*pair, batch, item.session, lambda: self._is_stopped)
+            made = self._manager.conclude(*pair, batch, item.session, self._has_ended)
         except Fault as fault:
             is_answered = fault.status > 0 and fault.end == "answered"
             if fault.kind == "away" or is_answered:
                 # This one stored nothing; an answer of 500 is looked after all the same.
-                body["attempts"], body["open_until"] = held[1:]
-                item.is_doubtful = held[0] or fault.kind == "busy"
-            elif self._is_stopped or fault.end == "given up":
+                body["attempts"], body["open_until"] = attempts, open_until
+                item.is_doubtful = was_doubtful or fault.kind == "busy"
+            elif self._has_ended() or fault.end == "given up":
                 pass
             else:
-                late_s = LOST_S if fault.end == "lost" else 0.0
-                body["open_until"] = max(held[2], time.time() + late_s if late_s else 0.0)
+                lost_until = time.time() + LOST_S if fault.end == "lost" else 0.0
+                body["open_until"] = max(open_until, lost_until)
             self._outbox.keep(item)
             raise
         body["mine"] = made

@@ -98,6 +98,9 @@ class Lane(abc.ABC):
         if self._thread.ident is not None:
             self._thread.join(max(0.0, until - time.monotonic()))
 
+    def _has_ended(self) -> bool:
+        return self._is_stopped
+
     def _ready(self) -> list[Item]:
         return self._outbox.ready(self.kind)
 

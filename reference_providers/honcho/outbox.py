@@ -50,6 +50,7 @@ class Item:
         state: `waiting`, `sent` or `refused`.
         path: Its file; None where none could be written.
         failures: How often the server failed at it since the session began.
+        is_passed_over: Whether the later ones are sent before it, since the server fails at it.
         due_at: The moment of the monotonic clock before which it is not tried again.
 
     """
@@ -64,6 +65,7 @@ class Item:
     state: str = "waiting"
     path: Path | None = None
     failures: int = 0
+    is_passed_over: bool = False
     due_at: float = 0.0
 
     def content(self) -> dict[str, Any]:

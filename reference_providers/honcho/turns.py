@@ -16,7 +16,7 @@ log = logging.getLogger("memproto.honcho")
 #: What one request may hold; the server takes 100 messages.
 MOST_MESSAGES, MOST_CHARS = 100, 1_000_000
 
-#: A turn that the server failed at so many times is passed over until the later ones were sent.
+#: After so many failures at a turn a later one is tried.
 _PATIENCE = 3
 
 
@@ -36,42 +36,48 @@ class Turns(Lane):
     # -- one attempt ------------------------------------------------------------------------------
 
     def _attempt(self) -> Fault | None:
-        """Send what is ready; gives the fault that stopped it."""
         worst: Fault | None = None
         stuck: set[str] = set()
-        failures = 0
+        suspects: list[Item] = []
         for batch in self._batches():
-            if self._is_stopped or failures == lane.MOST_FAILURES:
+            if self._is_stopped:
                 return worst
             if batch[0].session in stuck:
                 continue
             try:
                 self._send(batch)
-                failures = 0
             except Fault as fault:
                 worst = fault
                 if fault.kind == "missing":
                     # One session may be gone, and the others not.
                     stuck.add(batch[0].session)
-                elif self._is_to_blame(batch, fault):
-                    failures += 1
-                else:
+                elif fault.status != 500 or not self._may_probe(batch, suspects):
                     return worst
+            else:
+                # The server works: it fails at these, and the others wait for them no more.
+                for item in suspects:
+                    item.is_passed_over = True
         return worst
 
     @staticmethod
-    def _is_to_blame(batch: list[Item], fault: Fault) -> bool:
-        """Whether the server fails at these, and not at all: the others do not wait for them."""
+    def _may_probe(batch: list[Item], suspects: list[Item]) -> bool:
+        """
+        Whether a later turn is tried after the server failed at these: it may be they, or all.
+
+        A server that fails at everything is to get the turns in order, so that none is passed over
+        until a later one was stored.
+        """
+        suspects += batch
         for item in batch:
-            item.failures += fault.status == 500
-        return fault.status == 500 and all(item.failures >= _PATIENCE for item in batch)
+            item.failures += 1
+        most = suspects[0].failures
+        return most >= _PATIENCE and len(suspects) <= most
 
     def _batches(self) -> Iterator[list[Item]]:
         """Neighbours of one session that were never sent go together, all others alone."""
         batch: list[Item] = []
         room = 0
-        # A pass begins with those that the server never failed at for long.
-        for item in sorted(self._ready(), key=lambda item: item.failures >= _PATIENCE):
+        for item in sorted(self._ready(), key=lambda item: item.is_passed_over):
             size = sum(len(text) for _, text, _ in item.body.get("texts", ()))
             room += size
             fits = len(batch) < MOST_MESSAGES // 4 and room <= MOST_CHARS

@@ -321,8 +321,9 @@ def serving(
     patience: float = 0.0,
 ) -> Iterator[StandIn]:
     """Run a stand-in in this process, on a free port of loopback; the options are `Options`."""
-    embeds = {"embeds_messages": embeds_messages, "reaches_embeddings": reaches_embeddings}
-    options = Options(has_model, has_embeddings, derives, keys, **embeds, patience=patience)
+    options = Options(
+        has_model, has_embeddings, derives, keys, embeds_messages, reaches_embeddings, patience
+    )
     server = StandIn(options)
     server.listen()
     try:
