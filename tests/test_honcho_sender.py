@@ -2,14 +2,23 @@
 
 import itertools
 import logging
+import subprocess
+import sys
 import time
 
 import pytest
 
 from memproto.errors import WriteRefused
-from memproto.reference_providers.honcho import conclusions, lane, texts
+from memproto.reference_providers.honcho import conclusions, lane, service, texts
 from memproto.reference_providers.honcho.manager import Fault
-from memproto.reference_providers.honcho.outbox import DIRECTORY, REFUSED, Item, Outbox, waiting
+from memproto.reference_providers.honcho.outbox import (
+    DIRECTORY,
+    REFUSED,
+    Item,
+    Outbox,
+    sending,
+    waiting,
+)
 from memproto.reference_providers.honcho.sender import Sender
 from memproto.reference_providers.honcho.values import Observation
 
@@ -333,6 +342,21 @@ def test_what_a_killed_process_had_half_written_is_removed_with_the_rest(tmp_pat
     box.done(box.ready())
     box.close()
     assert not list((tmp_path / DIRECTORY).iterdir())
+
+
+def test_only_what_a_living_process_holds_is_waited_for(opened, tmp_path):
+    box, _ = opened()
+    box.add(turn("high tide", is_ready=False))
+    assert len(list(sending(tmp_path))) == 1
+    service.settled({"home": str(tmp_path / "elsewhere")})
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    (box._directory / "lock").write_text(str(ended.pid))
+    assert list(sending(tmp_path)) == []
+    assert len(list(waiting(tmp_path))) == 1
+    began = time.monotonic()
+    service.settled({"home": str(tmp_path)})
+    assert time.monotonic() - began < LONG_S
 
 
 def test_a_full_outbox_takes_nothing_more_until_something_was_sent(tmp_path):

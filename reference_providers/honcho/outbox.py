@@ -269,6 +269,9 @@ def _locked(directory: Path) -> int:
     except OSError:
         os.close(held)
         raise
+    with contextlib.suppress(OSError):  # A full disk keeps nobody from the lock.
+        os.ftruncate(held, 0)
+        os.write(held, str(os.getpid()).encode())
     return held
 
 
@@ -295,3 +298,19 @@ def _written(path: Path, content: dict[str, Any]) -> None:
 def waiting(home: Path) -> Iterator[Path]:
     """The files of all items that wait below a home."""
     yield from sorted((home / DIRECTORY).glob("*/*.json"))
+
+
+def sending(home: Path) -> Iterator[Path]:
+    """Those that a living process holds: what a dead one left waits for the next session."""
+    return (path for path in waiting(home) if _is_alive(path.parent))
+
+
+def _is_alive(directory: Path) -> bool:
+    """Whether the process lives that holds a directory, or is not known."""
+    try:
+        os.kill(int((directory / "lock").read_text("ascii")), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, ValueError):
+        return True
+    return True

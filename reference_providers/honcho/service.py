@@ -38,10 +38,14 @@ def running() -> Iterator[dict[str, Any]]:
 
 
 def settled(config: dict[str, Any]) -> None:
-    """Wait until the server has all that was accepted."""
+    """
+    Wait until the server has all that was accepted.
+
+    What a process left that was killed is sent by the next session, which may wait for this one.
+    """
     until = time.monotonic() + _SETTLED_S
     home = Path(config["home"])
-    while any(outbox.waiting(home)) and time.monotonic() < until:
+    while any(outbox.sending(home)) and time.monotonic() < until:
         time.sleep(_LOOK_S)
 
 
