@@ -96,7 +96,9 @@ def no_waits(monkeypatch):
     monkeypatch.setattr(lane, "FIRST_S", 0.005)
     monkeypatch.setattr(conclusions, "LATE_S", 0.5)
     monkeypatch.setattr(conclusions, "LOST_S", 0.05)
-    monkeypatch.setattr(conclusions, "WATCH_S", (0.05, 0.1, 60.0))
+    monkeypatch.setattr(
+        conclusions, "WATCH_S", (*(0.05 * number for number in range(1, 400)), 60.0)
+    )
 
 
 @pytest.fixture

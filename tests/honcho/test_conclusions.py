@@ -60,7 +60,10 @@ def test_a_conclusion_before_a_table_that_is_locked_for_16_s_is_stored_once(
 
 
 def test_a_request_that_ends_after_its_repeat_leaves_no_copy(standin, view, opened, monkeypatch):
-    for name, seconds in {"LATE_S": 1.0, "WATCH_S": (0.1, 0.2, 0.3, 0.4, 60.0)}.items():
+    for name, seconds in {
+        "LATE_S": 1.0,
+        "WATCH_S": (*(0.1 * n for n in range(1, 200)), 60.0),
+    }.items():
         monkeypatch.setattr(conclusions, name, seconds)
     monkeypatch.setattr("memproto.reference_providers.honcho.manager.CONCLUDE_S", 0.5)
     provider = opened()
