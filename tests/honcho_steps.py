@@ -141,7 +141,7 @@ STEPS = [
     Step(
         "POST",
         "~/conclusions/query",
-        {"query": "tea", "top_k": 3, "filters": {"observer_id": "hermes"}},
+        {"query": "tea", "top_k": 3, "filters": {"observer_id": "hermes", "observed_id": "ada"}},
     ),
     Step("POST", "~/conclusions/query", {"query": "q " * 8_193}, 422),
     Step("PUT", "~/peers/hermes/card?target=ada", {"peer_card": ["Likes tea"]}),

@@ -220,6 +220,30 @@ def test_a_text_in_parts_is_whole_again(words, size):
     assert "".join(part.removeprefix(texts.CONTINUED) for part in parts) == text
 
 
+@pytest.mark.parametrize("size", [1, 2_047, 2_048, 2_049, 8_192, 8_193, 30_000])
+@pytest.mark.parametrize("words", ["x", "boat ", "漢字", "\U00012000", "a\U00012000\u0301 ", "ä\n"])
+def test_a_conclusion_in_parts_is_whole_again_and_each_of_8192_bytes_at_most(words, size):
+    text = (words * size)[:size]
+    parts = texts.conclusions(text)
+    assert all(0 < len(part.encode()) <= 8_192 for part in parts)
+    assert "".join(part.removeprefix(texts.CONTINUED) for part in parts) == text
+    assert len(parts) <= len(text.encode()) // 7_000 + 1
+
+
+def test_a_query_is_short_enough_to_be_embedded():
+    for text in ("\U00012000" * 9_000, "<|x|>" * 2_000, "\ud800" * 3_000, "x" * 9_000):
+        query = texts.query(text)
+        assert 0 < len(query.encode()) <= 8_192
+        assert "<|x|>" not in query
+
+
+def test_every_text_of_a_value_is_sent_as_the_server_takes_it():
+    value = {"a\0": ["b\ud800", {"c": "<|endoftext|>", "d": 1, "e": None}]}
+    assert texts.sent_whole(value) == {
+        "a": ["b\ufffd", {"c": "<\u200b|endoftext|>", "d": 1, "e": None}]
+    }
+
+
 def test_what_a_server_cannot_take_is_sent_in_another_form_and_read_as_it_was():
     assert texts.sent("a\0b\ud800") == "ab\ufffd"
     sign = "<|endoftext|> is a sign, <|a b|> is none"

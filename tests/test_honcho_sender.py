@@ -1,13 +1,24 @@
 """What the Honcho provider accepted reaches a server once, whatever that does: with a fake one."""
 
+import itertools
 import logging
+import subprocess
+import sys
+import time
 
 import pytest
 
 from memproto.errors import WriteRefused
-from memproto.reference_providers.honcho import sender as sending
+from memproto.reference_providers.honcho import conclusions, lane, service, texts
 from memproto.reference_providers.honcho.manager import Fault
-from memproto.reference_providers.honcho.outbox import DIRECTORY, REFUSED, Item, Outbox, waiting
+from memproto.reference_providers.honcho.outbox import (
+    DIRECTORY,
+    REFUSED,
+    Item,
+    Outbox,
+    sending,
+    waiting,
+)
 from memproto.reference_providers.honcho.sender import Sender
 from memproto.reference_providers.honcho.values import Observation
 
@@ -18,11 +29,18 @@ LONG_S = 10.0
 
 
 class Server:
-    """Keeps messages; fails as `faults` say, one for each post, and may store all the same."""
+    """
+    Keeps messages and conclusions; fails as `faults` say, one for each post, and may store.
+
+    A conclusion that a failed post does not store is in `late`.
+    """
+
+    poisoned = "refused"
 
     def __init__(self):
-        self.stored, self.concluded, self.posts = [], [], []
+        self.stored, self.rows, self.late, self.posts = [], [], [], []
         self.faults, self.poison = [], None
+        self.numbers, self.looks = itertools.count(1), 0
 
     def ready(self, place, wanted):
         return wanted
@@ -31,27 +49,36 @@ class Server:
         self.posts.append(len(messages))
         kind, stores = self.faults.pop(0) if self.faults else (None, True)
         if self.poison and any(self.poison in message["content"] for message in messages):
-            kind, stores = "refused", False
+            kind, stores = self.poisoned, False
         if stores:
             self.stored += messages
         if kind:
-            raise Fault(kind, kind)
+            raise kind if isinstance(kind, Fault) else Fault(kind, kind)
 
     def parts(self, session, turn_id):
         found = (message["metadata"] for message in self.stored)
         return {about["part"] for about in found if about["turn_id"] == turn_id}
 
-    def conclusions(self, observer, observed, page=1):
-        rows = [type("Row", (), {"content": text}) for text in self.concluded]
-        return rows if page == 1 else []
+    def copies(self, observer, observed, text, budget_s):
+        self.looks += 1
+        return [name for name, held in self.rows if held == text]
 
-    def conclude(self, observer, observed, text, session):
-        kind, stores = self.faults.pop(0) if self.faults else (None, True)
-        if stores:
-            self.concluded.append(text)
-        if kind:
-            raise Fault(kind, kind)
-        return "c-1"
+    def conclude(self, observer, observed, parts, session, is_given_up):
+        fault, stores = self.faults.pop(0) if self.faults else (None, True)
+        if self.poison and any(self.poison in text for text in parts):
+            fault, stores = Fault("busy", "busy", status=500), False
+        made = [(f"c-{next(self.numbers)}", text) for text in parts]
+        (self.rows if stores else self.late).extend(made)
+        if fault:
+            raise fault if isinstance(fault, Fault) else Fault(fault, fault)
+        return [name for name, _ in made]
+
+    def remove(self, observer, observed, name):
+        self.rows = [row for row in self.rows if row[0] != name]
+
+    @property
+    def concluded(self):
+        return [text for _, text in self.rows]
 
     @property
     def texts(self):
@@ -65,8 +92,13 @@ def server():
 
 @pytest.fixture(autouse=True)
 def no_waits(monkeypatch):
-    monkeypatch.setattr(sending, "GRACE_S", 0.01)
-    monkeypatch.setattr(sending, "_FIRST_S", 0.005)
+    monkeypatch.setattr(lane, "GRACE_S", 0.01)
+    monkeypatch.setattr(lane, "FIRST_S", 0.005)
+    monkeypatch.setattr(conclusions, "LATE_S", 0.5)
+    monkeypatch.setattr(conclusions, "LOST_S", 0.05)
+    monkeypatch.setattr(
+        conclusions, "WATCH_S", (*(0.05 * number for number in range(1, 400)), 60.0)
+    )
 
 
 @pytest.fixture
@@ -283,20 +315,8 @@ def test_what_is_sent_after_the_end_of_its_session_leaves_no_file(opened, tmp_pa
     assert not list(waiting(tmp_path))
 
 
-def test_a_server_that_wants_to_be_asked_at_once_is_not_asked_without_a_pause(opened):
-    _, worker = opened()
-    worker.fault = Fault("busy", "busy", 0.0)
-    assert worker._pause_s() > 0
-
-
-def test_a_conclusion_whose_answer_was_lost_is_not_stored_twice(opened, server):
-    box, worker = opened()
-    server.faults = [("unsure", True)]
-    body = {"observer": "hermes", "observed": "ada", "text": "Ada likes tea."}
-    box.add(Item("c-1", "conclusion", "boats", PLACE, body))
-    while not worker.flush(LONG_S):
-        pass
-    assert server.concluded == ["Ada likes tea."]
+def test_a_server_that_wants_to_be_asked_at_once_is_not_asked_without_a_pause():
+    assert lane.backoff_s(1, Fault("busy", "busy", 0.0)) > 0
 
 
 def test_a_file_that_is_damaged_is_set_aside_and_the_others_are_sent(opened, server, tmp_path):
@@ -326,6 +346,21 @@ def test_what_a_killed_process_had_half_written_is_removed_with_the_rest(tmp_pat
     assert not list((tmp_path / DIRECTORY).iterdir())
 
 
+def test_only_what_a_living_process_holds_is_waited_for(opened, tmp_path):
+    box, _ = opened()
+    box.add(turn("high tide", is_ready=False))
+    assert len(list(sending(tmp_path))) == 1
+    service.settled({"home": str(tmp_path / "elsewhere")})
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    (box._directory / "lock").write_text(str(ended.pid))
+    assert list(sending(tmp_path)) == []
+    assert len(list(waiting(tmp_path))) == 1
+    began = time.monotonic()
+    service.settled({"home": str(tmp_path)})
+    assert time.monotonic() - began < LONG_S
+
+
 def test_a_full_outbox_takes_nothing_more_until_something_was_sent(tmp_path):
     box = Outbox(tmp_path, "w", most=1)
     box.open()
@@ -346,3 +381,165 @@ def test_a_home_that_cannot_be_written_keeps_items_in_memory(tmp_path):
     assert not box.add(turn("high tide"))
     assert box.count() == 1
     box.close()
+
+
+# -- conclusions -----------------------------------------------------------------------------------
+
+TEA = "Ada likes tea."
+
+
+def conclusion(text=TEA, name="c-1"):
+    return Item(name, "conclusion", "boats", PLACE, {"about": "user", "text": text})
+
+
+#: Ways in which a request ends of which nobody knows whether it is done.
+UNKNOWN = [
+    Fault("unsure", "given up", end="given up"),
+    Fault("unsure", "lost", end="lost"),
+    Fault("unsure", "cannot be read"),
+    Fault("busy", "broken", status=500),
+    Fault("busy", "of a proxy", status=504, end="given up"),
+]
+
+
+def until(holds):
+    """Wait until something holds that a thread brings about."""
+    moment = time.monotonic() + LONG_S
+    while not holds() and time.monotonic() < moment:
+        time.sleep(0.01)
+    assert holds()
+
+
+@pytest.mark.parametrize("stores", [False, True])
+@pytest.mark.parametrize("fault", UNKNOWN, ids=str)
+def test_a_conclusion_of_which_nobody_knows_is_stored_once(opened, server, fault, stores):
+    box, worker = opened()
+    server.faults = [(fault, stores)]
+    box.add(conclusion())
+    while not worker.flush(LONG_S):
+        pass
+    assert server.concluded == [TEA]
+
+
+@pytest.mark.parametrize("fault", UNKNOWN[:2], ids=str)
+def test_a_conclusion_that_comes_after_its_repeat_is_removed(opened, server, fault, tmp_path):
+    box, worker = opened()
+    server.faults = [(fault, False)]
+    box.add(conclusion())
+    while not worker.flush(LONG_S):
+        pass
+    assert not list(waiting(tmp_path))
+    server.rows += server.late
+    until(lambda: server.concluded == [TEA])
+
+
+def test_the_next_session_repeats_nothing_before_an_earlier_request_is_over(
+    opened, server, tmp_path
+):
+    box, _ = opened()
+    item = conclusion()
+    box.add(item)
+    item.is_doubtful = True
+    item.body |= {"before": [], "attempts": 1, "open_until": time.time() + 0.4}
+    box.keep(item)
+    began = time.monotonic()
+    _, worker = opened()
+    worker.kick()
+    until(lambda: server.looks)
+    assert server.concluded == []
+    until(lambda: server.concluded)
+    assert time.monotonic() - began >= 0.4
+
+
+def test_what_a_former_release_left_is_stored_once(opened, server):
+    box, _ = opened()
+    body = {"observer": "hermes", "observed": "ada", "text": TEA}
+    item = Item("c-1", "conclusion", "boats", PLACE, body, is_doubtful=True)
+    box.add(item)
+    _, worker = opened()
+    while not worker.flush(LONG_S):
+        pass
+    assert server.concluded == [TEA]
+
+
+def test_what_was_there_before_and_what_is_said_again_is_no_copy(opened, server):
+    box, worker = opened()
+    server.rows = [("c-0", TEA)]
+    server.faults = [(UNKNOWN[0], False)]
+    box.add(conclusion())
+    while not worker.flush(LONG_S):
+        pass
+    box.add(conclusion(name="c-2"))
+    while not worker.flush(LONG_S):
+        pass
+    server.rows += server.late
+    time.sleep(0.3)  # The looks that follow a repeat would have been made by now.
+    assert server.concluded.count(TEA) == 4
+    assert server.rows[0] == ("c-0", TEA)
+
+
+def test_the_parts_of_a_conclusion_are_stored_together_and_counted_by_their_text(opened, server):
+    box, worker = opened()
+    text = ("ab " * 2_800 + "cd ") * 3
+    server.faults = [(UNKNOWN[1], False)]
+    box.add(conclusion(text))
+    while not worker.flush(LONG_S):
+        pass
+    server.rows += server.late
+    parts = texts.conclusions(text)
+    until(lambda: sorted(server.concluded) == sorted(parts))
+    assert "".join(part.removeprefix(texts.CONTINUED) for part in parts) == text
+
+
+def test_a_conclusion_that_fails_is_no_reason_to_wait(opened, server):
+    box, worker = opened()
+    server.poison = "tea"
+    box.add(conclusion())
+    worker.flush(LONG_S)
+    began = time.monotonic()
+    worker.wait_idle(LONG_S)
+    assert time.monotonic() - began < LONG_S / 2
+    box.add(turn("high tide"))
+    assert worker.flush(LONG_S, "turn")
+    assert server.texts == ["high tide", "Noted: high tide"]
+
+
+def test_a_turn_that_the_server_fails_at_is_passed_over_and_not_given_up(opened, server):
+    box, worker = opened()
+    server.poison, server.poisoned = "poison", Fault("busy", "broken", status=500)
+    for text in ("poison", "high tide"):
+        box.add(turn(text))
+        worker.kick()
+    until(lambda: "high tide" in server.texts)
+    server.poison = None
+    while not worker.flush(LONG_S):
+        pass
+    assert server.texts[::2] == ["high tide", "poison"]
+
+
+def test_a_server_that_fails_at_all_turns_gets_them_in_order(opened, server):
+    box, worker = opened()
+    server.poison, server.poisoned = "tide", Fault("busy", "broken", status=500)
+    for number in range(8):
+        box.add(turn(f"tide {number}"))
+    for _ in range(20):
+        worker.flush(LONG_S)
+    server.poison = None
+    while not worker.flush(LONG_S):
+        pass
+    assert server.texts[::2] == [f"tide {number}" for number in range(8)]
+
+
+def test_several_that_the_server_fails_at_stop_none(opened, server):
+    box, worker = opened()
+    server.poison, server.poisoned = "poison", Fault("busy", "broken", status=500)
+    for number in range(7):
+        box.add(turn(f"poison {number}"))
+        box.add(conclusion(f"A poison, {number}.", f"c-{number}"))
+    box.add(turn("high tide"))
+    box.add(conclusion("Ada sails.", "c-9"))
+    worker.kick()
+    until(lambda: server.texts and server.concluded)
+    assert server.texts == ["high tide", "Noted: high tide"]
+    assert server.concluded == ["Ada sails."]
+    assert box.count() == 14

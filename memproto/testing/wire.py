@@ -150,6 +150,11 @@ def honest(value: Any) -> Any:
         return Disguised(value)
 
 
+def _unsealed(_: bytes) -> bytes:
+    """The seal of a message whose reader looks for none."""
+    return b"-" * SEAL_CHARS
+
+
 class Wire:
     """
     The child's end: writes messages, whole lines at a time, from any thread.
@@ -161,8 +166,8 @@ class Wire:
         nobody would hear it any more, and nothing of the kit's gets into a file of the provider.
     """
 
-    def __init__(self, descriptor: int, seal: Callable[[bytes], bytes]) -> None:
-        """`seal` gives the seal of a message; see `memproto.testing.integrity`."""
+    def __init__(self, descriptor: int, seal: Callable[[bytes], bytes] = _unsealed) -> None:
+        """`seal` gives the seal of a message, which the reader looks for; see `integrity`."""
         self._descriptor = descriptor
         self._seal = seal
         self._identity = _identity(descriptor)

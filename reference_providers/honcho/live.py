@@ -20,6 +20,7 @@ from .outbox import Item, Outbox
 from .recall import Recall
 from .sender import Sender
 from .settings import Settings
+from .values import Observation
 
 #: How long a hook waits for the server: to store, to end a session, and to end everything. What is
 #: not stored then stays in the outbox.
@@ -130,18 +131,18 @@ class Live:
         except WriteRefused:
             # Those that wait for the end of the session make room for the next one.
             self.release()
-            self.sender.kick()
+            self.sender.kick("turn")
             raise
         self._held += 1
         if not is_kept or every == 1:
             item.is_ready = True
-            self.sender.flush(STORE_S)
+            self.sender.flush(STORE_S, "turn")
             self._settled(item, is_kept=is_kept)
         elif every == 0:
-            self.sender.kick()
+            self.sender.kick("turn")
         elif every is not None and self._held >= every:
             self.release()
-            self.sender.kick()
+            self.sender.kick("turn")
 
     def _settled(self, item: Item, *, is_kept: bool) -> None:
         if item.state == "refused":
@@ -162,13 +163,17 @@ class Live:
         """Whether every peer of the workspace may be asked about."""
         return places.is_of_one(self.settings, self._config)
 
-    def pair(self, about: str = "user") -> tuple[str, str]:
-        """Observer and observed: who is asked, and about whom; another name is that of a peer."""
+    def pair(self, about: str, seen: Observation) -> tuple[str, str]:
+        """
+        Observer and observed: who is asked, and about whom; another name is that of a peer.
+
+        `seen` says who watches whom in this session, by the server.
+        """
         place = self.place
         if about == "ai":
             return place.ai, place.ai
         observed = place.user if about == "user" else names.safe(about)
-        return (place.ai if self.settings.observation.ai_others else observed), observed
+        return (place.ai if seen.ai_others else observed), observed
 
     def conclude(self, text: str, about: str = "user") -> Item:
         """
@@ -180,11 +185,10 @@ class Live:
             WriteRefused: Too many wait for the server.
 
         """
-        observer, observed = self.pair(about)
-        body = {"observer": observer, "observed": observed, "text": text}
+        body = {"about": about, "text": text}
         item = self._item(f"c-{uuid.uuid4().hex}", "conclusion", body)
         is_kept = self.outbox.add(item)
-        self.sender.flush(STORE_S)
+        self.sender.flush(STORE_S, "conclusion")
         self._settled(item, is_kept=is_kept)
         if self.settings.injects:
             self.recall.refresh()

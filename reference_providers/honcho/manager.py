@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from memproto.errors import Misconfigured
 
+from . import texts
 from .values import Observation
 
 log = logging.getLogger("memproto.honcho")
@@ -19,11 +20,19 @@ T = TypeVar("T")
 #: For one request, unless its caller has less time.
 READ_S, WRITE_S = 2.0, 5.0
 
+#: For a conclusion, which the server embeds before it answers, and stores also where nobody waits
+#: for the answer any more: who gives up early does not know whether it is stored.
+CONCLUDE_S = 18.0
+
+#: The most tokens of a session's context. The server puts the newest messages into what its summary
+#: leaves, which are not used; a summary has 4,000 tokens and gets four tenths of the rest.
+CONTEXT_TOKENS = 20_000
+
 #: The longest that a server is heeded which asks for time.
 LONGEST_WAIT_S = 30.0
 
-#: The server's page.
-_PAGE = 100
+#: The server's page, and the most of them that are read for one look.
+_PAGE, _PAGES = 100, 20
 
 
 class Fault(Exception):
@@ -34,13 +43,34 @@ class Fault(Exception):
         kind: `away`: it was not sent; `unsure`: it may have been done; `busy`: not now; `denied`:
             the key is wrong; `missing`: there is no such thing, or route; `refused`: the content.
         retry_after_s: When the server wants to be asked again, or None.
+        status: The status of the server's answer; 0 if there was none.
+        end: How the request ended: `answered`; `lost`: with its connection; `given up`: nobody
+            waited for the answer, so that the server may be at it still.
 
     """
 
-    def __init__(self, kind: str, told: str, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        told: str,
+        retry_after_s: float | None = None,
+        *,
+        status: int = 0,
+        end: str = "answered",
+    ) -> None:
         super().__init__(told)
         self.kind = kind
         self.retry_after_s = retry_after_s
+        self.status = status
+        self.end = end
+
+
+class _Status(Exception):
+    """A status of an answer to a request that the SDK has no method for."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 def is_installed() -> bool:
@@ -79,6 +109,7 @@ class HonchoManager:
             timeout=60.0,
             http_client=self._client,
         )
+        self._headers = {"Authorization": f"Bearer {key}"}
         self._lock = threading.Lock()
         self._known: dict[str, Observation] = {}
 
@@ -88,10 +119,12 @@ class HonchoManager:
         with contextlib.suppress(Exception):
             self._client.close()
 
-    def call(self, budget_s: float, do: Callable[[], T]) -> T:
-        """Do something within a budget; every error is a `Fault`."""
+    def call(
+        self, budget_s: float, do: Callable[[], T], is_given_up: Callable[[], bool] | None = None
+    ) -> T:
+        """Do something within a budget, or until it is given up; every error is a `Fault`."""
         try:
-            with self._transport.within(budget_s):
+            with self._transport.within(budget_s, is_given_up):
                 return do()
         except Fault:
             raise
@@ -125,7 +158,8 @@ class HonchoManager:
         Have the session with its two peers; once for each session.
 
         Gives who observes whom: what the server has for peers that are there already, else what is
-        wanted.
+        wanted. A flag that the server has no value for counts as the server counts it: a peer is
+        observed, and observes nobody.
         """
         name = place["session"]
         with self._lock:
@@ -155,9 +189,9 @@ class HonchoManager:
             if place[who] in members:
                 known = self._answered(lambda: session.get_peer_configuration(place[who]))  # noqa: B023
             for short, key in (("me", "observe_me"), ("others", "observe_others")):
-                value = getattr(known, key, None)
-                usual = getattr(wanted, f"{who}_{short}")
-                flags[f"{who}_{short}"] = usual if value is None else value
+                name = f"{who}_{short}"
+                value = getattr(wanted, name) if known is None else getattr(known, key)
+                flags[name] = short == "me" if value is None else value
         return Observation(**flags)
 
     @staticmethod
@@ -198,29 +232,71 @@ class HonchoManager:
 
     def search(self, peer: str, question: str, most: int) -> list[Any]:
         """What a peer said that fits a question."""
-        return self.call(READ_S, lambda: list(self._peer(peer).search(question, limit=most)))
+        asked = texts.query(question)
+        return self.call(READ_S, lambda: list(self._peer(peer).search(asked, limit=most)))
 
     # -- conclusions ------------------------------------------------------------------------------
 
-    def conclude(self, observer: str, observed: str, text: str, session: str) -> str:
-        """Store a conclusion; gives its id."""
+    def conclude(
+        self,
+        observer: str,
+        observed: str,
+        parts: list[str],
+        session: str,
+        is_given_up: Callable[[], bool] | None = None,
+    ) -> list[str]:
+        """Store conclusions, up to 100: all of them or none; gives their ids."""
 
-        def store() -> str:
-            row = {"content": text, "session_id": session}
-            made = self._peer(observer).conclusions_of(observed).create([row])
-            return str(made[0].id)
+        def store() -> list[str]:
+            rows = [{"content": text, "session_id": session} for text in parts]
+            made = self._peer(observer).conclusions_of(observed).create(rows)
+            return [str(each.id) for each in made]
 
-        return self.call(WRITE_S, store)
+        return self.call(CONCLUDE_S, store, is_given_up)
 
-    def conclusions(self, observer: str, observed: str, page: int = 1) -> list[Any]:
-        """A page of conclusions, 100 at most."""
+    def copies(self, observer: str, observed: str, text: str, budget_s: float) -> list[str]:
+        """The ids of the conclusions that have just this text, the oldest first."""
+        wanted = {"observer_id": observer, "observed_id": observed, "content": text}
+
+        def ask() -> list[str]:
+            # The SDK's list takes no filter of the content.
+            address = f"{self.url}/v3/workspaces/{self.workspace}/conclusions/list"
+            answer = self._client.post(
+                address,
+                params={"page": 1, "size": _PAGE},
+                json={"filters": wanted},
+                headers=self._headers,
+            )
+            if not answer.is_success:
+                raise _Status(answer.status_code)
+            rows = answer.json()["items"]
+            # A text of one star stands for every text in a filter.
+            return [str(row["id"]) for row in reversed(rows) if row["content"] == text]
+
+        try:
+            return self.call(budget_s, ask)
+        except Fault as fault:
+            if fault.kind != "refused":
+                raise
+        # An older server cannot filter by the content.
+        rows, _ = self.conclusions(observer, observed)
+        return [str(row.id) for row in reversed(rows) if row.content == text]
+
+    def conclusions(self, observer: str, observed: str) -> tuple[list[Any], int]:
+        """The conclusions of one peer about another, 2,000 at most, and how many there are."""
         view = self._peer(observer).conclusions_of(observed)
-        return self.call(READ_S, lambda: list(view.list(page=page, size=_PAGE).items))
+        found: list[Any] = []
+        for number in range(1, _PAGES + 1):
+            page = self.call(READ_S, lambda: view.list(page=number, size=_PAGE))  # noqa: B023
+            found += page.items
+            if len(page.items) < _PAGE:
+                return found, len(found)
+        return found, max(len(found), int(page.total or 0))
 
     def fitting(self, observer: str, observed: str, question: str, most: int = 10) -> list[Any]:
         """The conclusions that fit a question."""
-        view = self._peer(observer).conclusions_of(observed)
-        return self.call(READ_S, lambda: list(view.query(question, top_k=most)))
+        view, asked = self._peer(observer).conclusions_of(observed), texts.query(question)
+        return self.call(READ_S, lambda: list(view.query(asked, top_k=most)))
 
     def remove(self, observer: str, observed: str, conclusion_id: str) -> None:
         """Remove a conclusion."""
@@ -235,7 +311,7 @@ class HonchoManager:
 
         There is no question: it would be in the address, which HTTP clients and servers log.
         """
-        seen: dict[str, Any] = {"peer_target": observed}
+        seen: dict[str, Any] = {"peer_target": observed, "tokens": CONTEXT_TOKENS}
         if observer != observed:
             seen["peer_perspective"] = observer
         return self.call(READ_S, lambda: self._session(session).context(summary=True, **seen))
@@ -244,18 +320,20 @@ class HonchoManager:
         """What one peer knows about another."""
         asked: dict[str, Any] = {"target": observed} if observer != observed else {}
         if question:
-            asked["search_query"] = question
+            asked["search_query"] = texts.query(question)
         return str(self.call(READ_S, lambda: self._peer(observer).representation(**asked)) or "")
 
     def card(self, observer: str, observed: str) -> list[str]:
         """The card of a peer; empty where it has none."""
         target = {"target": observed} if observer != observed else {}
-        return list(self.call(READ_S, lambda: self._peer(observer).get_card(**target)) or ())
+        lines = self.call(READ_S, lambda: self._peer(observer).get_card(**target))
+        return [texts.read(line) for line in lines or ()]
 
     def set_card(self, observer: str, observed: str, lines: list[str]) -> None:
         """Write the card of a peer."""
         target = {"target": observed} if observer != observed else {}
-        self.call(WRITE_S, lambda: self._peer(observer).set_card(lines, **target))
+        written = [texts.sent(line) for line in lines]
+        self.call(WRITE_S, lambda: self._peer(observer).set_card(written, **target))
 
     def chat(
         self, observer: str, observed: str, question: str, level: str, timeout_s: float
@@ -263,7 +341,8 @@ class HonchoManager:
         """What the server's model answers; "" where it knows nothing."""
         target = {"target": observed} if observer != observed else {}
         peer = self._peer(observer)
-        ask = lambda: peer.chat(question, reasoning_level=level, **target)  # noqa: E731
+        asked = texts.sent(question)[: texts.CHAT_CHARS]
+        ask = lambda: peer.chat(asked, reasoning_level=level, **target)  # noqa: E731
         return str(self.call(timeout_s, ask) or "")
 
 
@@ -283,7 +362,28 @@ def _fault(error: Exception) -> Fault:
     status = getattr(error, "status", 0)
     kind = _kind(error, status)
     told = f"{_TOLD[kind]} ({status})" if status else f"{_TOLD[kind]} ({type(error).__name__})"
-    return Fault(kind, told, _wait_s(getattr(error, "retry_after", None)))
+    wait_s = _wait_s(getattr(error, "retry_after", None))
+    return Fault(kind, told, wait_s, status=status, end=_end(error, status))
+
+
+def _end(error: BaseException, status: int) -> str:
+    """How the request ended: `end` of a `Fault`."""
+    import httpx
+
+    if status:
+        # Some of them are a proxy's answer in the server's place.
+        return "given up" if status in (408, 502, 504) else "answered"
+    if any(isinstance(each, httpx.TimeoutException) for each in _chain(error)):
+        return "given up"
+    # Else the answer cannot be read.
+    is_lost = any(isinstance(each, httpx.TransportError) for each in _chain(error))
+    return "lost" if is_lost else "answered"
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _kind(error: BaseException, status: int) -> str:
@@ -298,15 +398,11 @@ def _kind(error: BaseException, status: int) -> str:
     return "away" if _was_not_sent(error) else "unsure"
 
 
-def _was_not_sent(error: BaseException | None) -> bool:
+def _was_not_sent(error: BaseException) -> bool:
     import httpx
 
     unsent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-    while error is not None:
-        if isinstance(error, unsent):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+    return any(isinstance(each, unsent) for each in _chain(error))
 
 
 def _wait_s(value: Any) -> float | None:

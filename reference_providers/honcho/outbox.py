@@ -27,6 +27,9 @@ log = logging.getLogger("memproto.honcho")
 #: Below the home: what is to be sent, and what the server refused for good.
 DIRECTORY, REFUSED = "honcho-outbox", "honcho-refused"
 
+#: The end of the name of an item that was sent and is watched: it waits for nothing.
+_WATCHED = ".watch"
+
 #: How many items may wait: a server that is away for weeks is not to fill the disk.
 MOST = 10_000
 
@@ -40,13 +43,16 @@ class Item:
         id: The turn id, by which the server is asked whether it has it.
         kind: `turn` or `conclusion`.
         session: The session on the server.
-        body: Of a turn `texts`: peer, text and time of each; of a conclusion observer, observed
-            and text. `is_checked` of a turn: not sent yet, so that one look shows whether it is
-            there.
+        body: Of a turn `texts`: peer, text and time of each; of a conclusion `about` and `text`,
+            and what is known of its attempts. `is_checked` of a turn: not sent yet, so that one
+            look shows whether it is there.
         is_doubtful: Whether it may be on the server already.
         is_ready: Whether it may be sent now.
         state: `waiting`, `sent` or `refused`.
         path: Its file; None where none could be written.
+        failures: How often the server failed at it since the session began.
+        is_passed_over: Whether the later ones are sent before it, since the server fails at it.
+        due_at: The moment of the monotonic clock before which it is not tried again.
 
     """
 
@@ -59,6 +65,9 @@ class Item:
     is_ready: bool = True
     state: str = "waiting"
     path: Path | None = None
+    failures: int = 0
+    is_passed_over: bool = False
+    due_at: float = 0.0
 
     def content(self) -> dict[str, Any]:
         """What the file holds."""
@@ -79,6 +88,7 @@ class Outbox:
         self._mark = names.digest(workspace)[:8]
         self._lock = threading.Lock()
         self._items: list[Item] = []
+        self._watched: list[Item] = []
         self._number = 0
         self._directory: Path | None = None
         self._held: FileIO | None = None
@@ -103,7 +113,7 @@ class Outbox:
 
     def _take_over(self, left: Path) -> None:
         with contextlib.suppress(OSError), _locked(left):
-            for path in sorted(left.glob("*.json")):
+            for path in sorted([*left.glob("*.json"), *left.glob(f"*{_WATCHED}")]):
                 self._adopt(path)
             _removed(left)
 
@@ -114,8 +124,8 @@ class Outbox:
             self._set_aside(path)
             self.refused += 1
             return
-        item.path = path.rename(self._next())
-        self._items.append(item)
+        item.path = path.rename(self._next().with_suffix(path.suffix))
+        (self._watched if path.suffix == _WATCHED else self._items).append(item)
 
     def _next(self) -> Path:
         assert self._directory is not None
@@ -148,10 +158,10 @@ class Outbox:
         with self._lock:
             return any(item.id == name for item in self._items)
 
-    def ready(self) -> list[Item]:
-        """Those that may be sent now."""
+    def ready(self, kind: str | None = None) -> list[Item]:
+        """Those that may be sent now, of one kind or of all."""
         with self._lock:
-            return [item for item in self._items if item.is_ready]
+            return [item for item in self._items if item.is_ready and kind in (None, item.kind)]
 
     def count(self) -> int:
         """How many wait."""
@@ -176,12 +186,39 @@ class Outbox:
             if item.is_doubtful:
                 self._marked(item, is_doubtful=False)
 
-    @staticmethod
-    def _marked(item: Item, *, is_doubtful: bool) -> None:
+    def _marked(self, item: Item, *, is_doubtful: bool) -> None:
         item.is_doubtful = is_doubtful
+        self.keep(item)
+
+    @staticmethod
+    def keep(item: Item) -> None:
+        """Keep what is known of an item now."""
         if item.path is not None:
             with contextlib.suppress(OSError):
                 _written(item.path, item.content())
+
+    def watch(self, item: Item) -> None:
+        """Keep an item that was sent, since an earlier attempt may be done yet."""
+        if item.path is not None:
+            with contextlib.suppress(OSError):
+                item.path = item.path.rename(item.path.with_suffix(_WATCHED))
+        with self._lock:
+            item.state = "sent"
+            self._items[:] = [other for other in self._items if other is not item]
+            self._watched.append(item)
+
+    def watched(self) -> list[Item]:
+        """Those that are watched."""
+        with self._lock:
+            return list(self._watched)
+
+    def unwatch(self, item: Item) -> None:
+        """Let go of one that was watched."""
+        with self._lock:
+            self._watched[:] = [other for other in self._watched if other is not item]
+        if item.path is not None:
+            with contextlib.suppress(OSError):
+                item.path.unlink()
 
     def done(self, items: list[Item], state: str = "sent") -> None:
         """
@@ -212,6 +249,7 @@ class Outbox:
         with self._lock:
             directory, self._directory = self._directory, None
             self._items.clear()
+            self._watched.clear()
         if directory is not None:
             with contextlib.suppress(OSError):
                 _removed(directory)
@@ -233,11 +271,14 @@ def _locked(directory: Path) -> FileIO:
     except OSError:
         held.close()
         raise
+    with contextlib.suppress(OSError):  # A full disk keeps nobody from the lock.
+        os.ftruncate(held, 0)
+        os.write(held, str(os.getpid()).encode())
     return held
 
 
 def _removed(directory: Path) -> None:
-    if any(directory.glob("*.json")):
+    if any(directory.glob("*.json")) or any(directory.glob(f"*{_WATCHED}")):
         return
     for half in directory.glob("*.new"):
         half.unlink(missing_ok=True)
@@ -259,3 +300,19 @@ def _written(path: Path, content: dict[str, Any]) -> None:
 def waiting(home: Path) -> Iterator[Path]:
     """The files of all items that wait below a home."""
     yield from sorted((home / DIRECTORY).glob("*/*.json"))
+
+
+def sending(home: Path) -> Iterator[Path]:
+    """Those that a living process holds: what a dead one left waits for the next session."""
+    return (path for path in waiting(home) if _is_alive(path.parent))
+
+
+def _is_alive(directory: Path) -> bool:
+    """Whether the process lives that holds a directory, or is not known."""
+    try:
+        os.kill(int((directory / "lock").read_text("ascii")), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, ValueError):
+        return True
+    return True

@@ -165,7 +165,7 @@ class HonchoMemoryProvider:
         live = self._live
         if live is None:
             return {"state": "down", "message": "no session is open"}
-        fault = live.sender.fault or live.recall.fault
+        fault = live.sender.fault or live.recall.fault or live.recall.lack
         lost, waiting = live.outbox.refused, live.outbox.count()
         state = "down" if live.recall.fault else "degraded" if fault or lost else "ok"
         told: dict[str, Any] = {"state": state, "pending_writes": waiting, "lost_writes": lost}

@@ -5,7 +5,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from . import dialectic, texts
 from .manager import Fault, HonchoManager
@@ -16,6 +16,8 @@ from .values import Observation
 from .worker import Worker
 
 log = logging.getLogger("memproto.honcho")
+
+T = TypeVar("T")
 
 #: How long the first turn waits for the base and for what fits its message; later ones never do.
 BASE_S, FITTING_S = 3.0, 1.5
@@ -44,12 +46,50 @@ class Cache:
     asked_in: int = 0
 
 
+class _Asked:
+    """
+    The questions of one fetch: what is answered is used, whatever became of the others.
+
+    A server that cannot be reached, that does not answer in time or refuses the key is asked
+    nothing more.
+
+    Attributes:
+        answers: How many questions were answered.
+        fault: The worst fault; None also if the server lacks a thing or a route, or refuses a text.
+
+    """
+
+    def __init__(self) -> None:
+        self.answers = 0
+        self.fault: Fault | None = None
+
+    def of(self, ask: Callable[[], T]) -> T | None:
+        """The answer; None if there is none."""
+        if self.fault is not None and self.fault.kind != "busy":
+            return None
+        try:
+            answer = ask()
+        except Fault as fault:
+            if fault.kind not in ("missing", "refused"):
+                self.fault = fault
+            return None
+        self.answers += 1
+        return answer
+
+    def told(self) -> Fault | None:
+        """The fault of the questions so far; a server that is asked further begins anew."""
+        fault = self.fault
+        if fault is not None and fault.kind == "busy" and self.answers:
+            self.fault = None
+        return fault
+
+
 class Recall:
     """
     The cache of one session and the two threads that fill it.
 
     Attributes:
-        fault: Why the last fetch failed; None after one that did not.
+        fault: Why the last fetch gave nothing; None after one that was answered.
 
     """
 
@@ -62,6 +102,7 @@ class Recall:
         self._lock = threading.Lock()
         self._reader, self._thinker = Worker("honcho-reader"), Worker("honcho-thinker")
         self.fault: Fault | None = None
+        self._told: Fault | None = None
         self.recalled = 0
         self.go_to(place)
 
@@ -79,6 +120,7 @@ class Recall:
             self._contexts = dialectic.Cadence(self._settings.context_cadence)
             self._questions = dialectic.Cadence(self._settings.dialectic_cadence)
             self._is_first = True
+            self._lacks: dict[str, Fault | None] = {}
             self._base_number = 0
             self._prepared: str | None = None
 
@@ -152,111 +194,121 @@ class Recall:
 
     def _read(self, place: Place, message: str, *, needs_base: bool) -> None:
         self._sender.wait_idle(_SENT_S)
+        asked = _Asked()
         try:
             seen = self._manager.ready(dataclasses.asdict(place), self._settings.observation)
-            base = self._base(place, seen, message) if needs_base else None
-            passages = self._passages(place, seen, message) if message else None
         except Fault as fault:
-            self._noted(fault)
-            return
-        self._noted(None)
-        with self._lock:
-            if self._place != place:
-                return
-            if base is not None:
-                self._cache.base = base
-            if passages is not None:
-                self._cache.passages = passages
+            asked.fault = fault
+        else:
+            if needs_base:
+                # What is there is given also if what follows takes its time.
+                self._keep(place, base=self._base(asked, place, seen, message))
+                self._lacks["base"] = asked.told()
+            if message:
+                self._keep(place, passages=self._passages(asked, place, seen, message))
+                self._lacks["passages"] = asked.told()
+        self._noted(asked)
 
-    def _noted(self, fault: Fault | None) -> None:
+    def _keep(self, place: Place, **found: list[str] | None) -> None:
+        """Put what was found into the cache; None leaves what is there."""
+        with self._lock:
+            if self._place == place:
+                for name, sections in found.items():
+                    if sections is not None:
+                        setattr(self._cache, name, sections)
+
+    def _noted(self, asked: "_Asked") -> None:
         if self._reader.is_stopped:
             return  # The end of the session ended the fetch.
-        if fault is not None and (self.fault is None or self.fault.kind != fault.kind):
-            log.warning("honcho: nothing can be recalled: %s", fault)
-        self.fault = fault
+        before = self._told
+        self.fault = None if asked.answers else asked.fault
+        self._told = self.fault or self.lack
+        if self._told is not None and (before is None or before.kind != self._told.kind):
+            what = "nothing" if self.fault else "a part of what is known"
+            log.warning("honcho: %s can be recalled: %s", what, self._told)
 
-    def _base(self, place: Place, seen: Observation, message: str) -> list[str]:
-        """Summary, representations and cards, each under its heading."""
+    @property
+    def lack(self) -> Fault | None:
+        """Why a part of what is recalled was not answered when it was asked for last."""
+        return next((fault for fault in self._lacks.values() if fault), None)
+
+    def _base(
+        self, asked: "_Asked", place: Place, seen: Observation, message: str
+    ) -> list[str] | None:
+        """Summary, representations and cards, each under its heading; None if none answered."""
+        before = asked.answers
         observer = place.ai if seen.ai_others else place.user
-        asked = message[: self._settings.query_chars]
-        known = self._manager.context(place.session, observer, place.user)
-        about = known.peer_representation or ""
-        if asked:
-            fitting = self._there(self._manager.representation, observer, place.user, asked)
+        manager, question = self._manager, message[: self._settings.query_chars]
+        known = asked.of(lambda: manager.context(place.session, observer, place.user))
+        about = getattr(known, "peer_representation", None) or ""
+        if question:
+            fitting = asked.of(lambda: manager.representation(observer, place.user, question))
             about = fitting or about
-        summary = getattr(known.summary, "content", None) or ""
-        itself = (place.ai, place.ai)
-        own = self._there(self._manager.representation, *itself)
+        own = asked.of(lambda: manager.representation(place.ai, place.ai))
+        card = asked.of(lambda: manager.card(place.ai, place.ai))
         found = {
-            "Session Summary": summary,
+            "Session Summary": getattr(getattr(known, "summary", None), "content", None) or "",
             "User Representation": about,
-            "User Peer Card": "\n".join(known.peer_card or ()),
+            "User Peer Card": "\n".join(getattr(known, "peer_card", None) or ()),
             "AI Self-Representation": own or "",
-            "AI Identity Card": "\n".join(
-                self._there(self._manager.card, place.ai, place.ai) or ()
-            ),
+            "AI Identity Card": "\n".join(card or ()),
         }
-        return self._within(
-            [
-                f"## {name}\n{texts.dated(texts.read(said)).strip()}"
-                for name, said in found.items()
-                if said
-            ]
-        )
-
-    @staticmethod
-    def _there(ask: Callable[..., Any], *names: str) -> Any:
-        """What the server has of it; None where it has no such thing, or route."""
-        try:
-            return ask(*names)
-        except Fault as fault:
-            if fault.kind != "missing":
-                raise
-            return None
+        sections = [
+            f"## {name}\n{texts.dated(texts.read(said)).strip()}"
+            for name, said in found.items()
+            if said
+        ]
+        return self._within(sections) if asked.answers > before else None
 
     def _within(self, sections: list[str]) -> list[str]:
         if self._settings.context_tokens is None:
             return sections
         return texts.fitting(sections, self._settings.context_tokens * _TOKEN_CHARS)
 
-    def _passages(self, place: Place, seen: Observation, message: str) -> list[str]:
-        """What was said and concluded that fits a message, best first."""
-        observer = place.ai if seen.ai_others else place.user
-        lines = [*self._concluded(observer, place.user, message), *self.said(place, message)]
-        fresh = list(dict.fromkeys(lines))
+    def _passages(
+        self, asked: "_Asked", place: Place, seen: Observation, message: str
+    ) -> list[str] | None:
+        """What was said and concluded that fits a message, best first; None if none answered."""
+        before = asked.answers
+        observers = [place.ai] if seen.ai_others else [place.user, place.ai]
+        lines: list[str] = []
+        for observer in observers:
+            # The assistant's own is what was mirrored while it still watched.
+            rows = asked.of(lambda: self._manager.fitting(observer, place.user, message))  # noqa: B023
+            lines += [f"- {texts.read(row.content)}" for row in rows or ()]
+        fresh = list(dict.fromkeys([*lines, *self._said(asked, place, message)]))
+        if asked.answers == before:
+            return None
         return ["## What was said before\n" + "\n".join(fresh)] if fresh else []
 
-    def _concluded(self, observer: str, observed: str, message: str) -> list[str]:
-        try:
-            rows = self._manager.fitting(observer, observed, message[:2000])
-        except Fault as fault:
-            if fault.kind not in ("refused", "missing", "busy"):
-                raise
-            return []  # A server without embeddings has no such search.
-        return [f"- {texts.read(row.content)}" for row in rows]
-
     def said(self, place: Place, message: str) -> list[str]:
-        """The messages that fit, those that several searches found first."""
+        """
+        The messages that fit, those that several searches found first.
+
+        Raises:
+            Fault: No search was answered.
+
+        """
+        asked = _Asked()
+        found = self._said(asked, place, message)
+        if asked.fault is not None and not asked.answers:
+            raise asked.fault
+        return found
+
+    def _said(self, asked: "_Asked", place: Place, message: str) -> list[str]:
         hits: dict[str, Any] = {}
         scores: dict[str, int] = {}
-        questions = [message[:2000], *texts.telling(message)]
+        questions = [message, *texts.telling(message)]
         for peer in (place.user, place.ai):
             for question in questions if peer == place.user else questions[:1]:
-                for row in self._found(peer, question):
+                if not question.strip():
+                    continue
+                rows = asked.of(lambda: self._manager.search(peer, question, _MESSAGES))  # noqa: B023
+                for row in rows or ():
                     hits[row.id] = row
                     scores[row.id] = scores.get(row.id, 0) + 1
         best = sorted(hits, key=lambda key: -scores[key])[:_MESSAGES]
         return [f"- {texts.read(hits[key].content)}" for key in best]
-
-    def _found(self, peer: str, question: str) -> list[Any]:
-        if not question.strip():
-            return []
-        try:
-            return self._manager.search(peer, texts.sent(question), _MESSAGES)
-        except Fault as fault:
-            if fault.kind not in ("refused", "missing"):
-                raise
-            return []
 
     def _ask(self, place: Place, message: str, turn: int, *, is_first: bool) -> None:
         self._sender.wait_idle(_SENT_S)
@@ -266,9 +318,7 @@ class Recall:
 
             def chat(question: str, level: str) -> str:
                 longest_s = self._settings.timeout_s
-                return self._manager.chat(
-                    observer, place.user, texts.sent(question), level, longest_s
-                )
+                return self._manager.chat(observer, place.user, question, level, longest_s)
 
             answer = dialectic.ask(self._settings, message, chat, is_first=is_first)
         except Fault as fault:

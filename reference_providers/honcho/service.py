@@ -19,10 +19,11 @@ from .standin import serving
 
 _TIMEOUT_S = 10.0
 
-#: How long what was accepted may take to be sent, and how often that is looked at.
-_SETTLED_S, _LOOK_S = 20.0, 0.02
+#: How long what was accepted may take to be sent, and how often that is looked at. A conclusion is
+#: not sent a second time while an earlier request for it may still be done.
+_SETTLED_S, _LOOK_S = 45.0, 0.02
 
-#: The most that the server gives in one answer.
+#: The most that the server lists in one answer.
 _MOST = 100
 
 
@@ -37,10 +38,14 @@ def running() -> Iterator[dict[str, Any]]:
 
 
 def settled(config: dict[str, Any]) -> None:
-    """Wait until the server has all that was accepted."""
+    """
+    Wait until the server has all that was accepted.
+
+    What a process left that was killed is sent by the next session, which may wait for this one.
+    """
     until = time.monotonic() + _SETTLED_S
     home = Path(config["home"])
-    while any(outbox.waiting(home)) and time.monotonic() < until:
+    while any(outbox.sending(home)) and time.monotonic() < until:
         time.sleep(_LOOK_S)
 
 
@@ -49,16 +54,29 @@ def stored(provider: HonchoMemoryProvider, text: str) -> int:
     How often a text is on the server: as a message, or as a conclusion by one peer of another.
 
     The server draws conclusions from messages, so that what is stored once may be found as both.
+    Everything is read: a search of the server is one by meaning, and finds the nearest alone.
     """
     base = f"/v3/workspaces/{provider.workspace}"
-    query = text[:_MOST]
-    messages = _post(f"{base}/search", {"query": query, "limit": _MOST})
-    said = sum(text in texts.read(message["content"]) for message in messages)
+    said = sum(
+        text in texts.read(message["content"])
+        for session in _all(f"{base}/sessions/list")
+        for message in _all(f"{base}/sessions/{session['id']}/messages/list")
+    )
     drawn: dict[tuple[str, str], int] = {}
-    for made in _post(f"{base}/conclusions/query", {"query": query, "top_k": _MOST}):
+    for made in _all(f"{base}/conclusions/list"):
         pair = (made["observer_id"], made["observed_id"])
         drawn[pair] = drawn.get(pair, 0) + (text in texts.read(made["content"]))
     return max(said, *drawn.values()) if drawn else said
+
+
+def _all(path: str) -> Iterator[Any]:
+    """Everything that the server lists, page by page."""
+    number, pages = 0, 1
+    while number < pages:
+        number += 1
+        page = _post(f"{path}?page={number}&size={_MOST}", {})
+        pages = page["pages"]
+        yield from page["items"]
 
 
 def _post(path: str, body: Any) -> Any:

@@ -1,12 +1,21 @@
 """Texts in a form that the server takes, and back; and cut to the room that there is."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from memproto.reference_providers.halves import joined
 
-#: The server's limit for one message, and where a conclusion is split, which is embedded whole.
-MESSAGE_CHARS, CONCLUSION_CHARS = 25_000, 8_000
+#: The server's limit for one message.
+MESSAGE_CHARS = 25_000
+
+#: Where a conclusion is split. It is embedded whole, and may have 8,192 tokens; no tokenizer makes
+#: more tokens of a text than it has bytes.
+CONCLUSION_BYTES = 8_192
+
+#: How much of a text is searched by, and asked of the server's model. Four bytes to a character at
+#: most, a query stays below the limit of what is embedded.
+QUERY_CHARS, CHAT_CHARS = 2_000, 10_000
 
 #: What stands before every part of a text but the first.
 CONTINUED = "[continued] "
@@ -27,6 +36,22 @@ def sent(text: str) -> str:
     return _SIGN.sub(_APART, joined(text)).replace("\0", "")
 
 
+def sent_whole(value: Any) -> Any:
+    """The same with every text in a JSON value as it is sent."""
+    if isinstance(value, str):
+        return sent(value)
+    if isinstance(value, Mapping):
+        return {sent(str(key)): sent_whole(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [sent_whole(part) for part in value]
+    return value
+
+
+def query(text: str) -> str:
+    """The beginning of a text as it is searched by."""
+    return sent(text[:QUERY_CHARS])[:QUERY_CHARS]
+
+
 def read(text: str) -> str:
     """The text as it was before it was sent, and without the mark of a part."""
     return text.replace(_APART, "<|").removeprefix(CONTINUED)
@@ -40,6 +65,20 @@ def parts(text: str, most: int = MESSAGE_CHARS) -> Iterator[str]:
         yield mark + text[:end]
         text, mark = text[end:], CONTINUED
     yield mark + text
+
+
+def conclusions(text: str) -> list[str]:
+    """The text in parts of at most 8,192 bytes of UTF-8, split at a space where one is near."""
+    made: list[str] = []
+    mark = ""
+    while len((mark + text).encode()) > CONCLUSION_BYTES:
+        room = CONCLUSION_BYTES - len(mark)
+        # A character that the cut went through is left to the next part.
+        fits = text[:room].encode()[:room].decode("utf-8", "ignore")
+        end = _end(text, len(fits))
+        made.append(mark + text[:end])
+        text, mark = text[end:], CONTINUED
+    return [*made, mark + text]
 
 
 def _end(text: str, room: int) -> int:

@@ -10,7 +10,7 @@ from memproto.errors import ProviderError
 from . import texts
 from .live import Live
 from .manager import Fault
-from .values import LEVELS
+from .values import LEVELS, Observation
 
 _PEER = {
     "type": "string",
@@ -127,14 +127,15 @@ def _about(args: Mapping[str, Any], *, of_others: bool = False) -> str:
 
 
 def _profile(live: Live, args: Mapping[str, Any]) -> dict[str, Any]:
-    pair = live.pair(_about(args, of_others=live.is_of_one))
-    lines = args.get("card")
-    _prepared(live)
+    about, lines = _about(args, of_others=live.is_of_one), args.get("card")
+    if lines is not None and not (
+        isinstance(lines, list) and all(isinstance(line, str) for line in lines)
+    ):
+        raise _Wrong("card is no list of texts")
+    pair = live.pair(about, _prepared(live))
     if lines is None:
         return {"card": live.manager.card(*pair)}
-    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
-        raise _Wrong("card is no list of texts")
-    live.manager.set_card(*pair, [texts.sent(line) for line in lines])
+    live.manager.set_card(*pair, lines)
     live.recall.refresh()
     return {"result": "the card was replaced", "card": lines}
 
@@ -144,34 +145,32 @@ def _search(live: Live, args: Mapping[str, Any]) -> dict[str, Any]:
     most = args.get("max_tokens", _TOKENS)
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise _Wrong("max_tokens is no number from 1 on")
-    _prepared(live)
-    observer, observed = live.pair(about)
+    observer, observed = live.pair(about, _prepared(live))
     said = live.recall.said(live.place, query)
-    known = live.manager.representation(observer, observed, texts.sent(query)[:2000])
+    known = live.manager.representation(observer, observed, query)
     lines = [*said, *texts.dated(texts.read(known)).splitlines()]
     room = min(most, _MOST_TOKENS) * _TOKEN_CHARS
     return {"result": "\n".join(texts.fitting(lines, room)) or "nothing was found"}
 
 
 def _reasoning(live: Live, args: Mapping[str, Any]) -> dict[str, Any]:
-    query, pair = _text(args, "query"), live.pair(_about(args, of_others=live.is_of_one))
+    query, about = _text(args, "query"), _about(args, of_others=live.is_of_one)
     level = args.get("reasoning_level") or live.settings.level
     if level not in LEVELS:
         raise _Wrong(f"reasoning_level is not one of {', '.join(LEVELS)}")
-    _prepared(live)
-    question = texts.sent(query)[: live.settings.query_chars]
-    answer = live.manager.chat(*pair, question, level, _CHAT_S)
+    pair = live.pair(about, _prepared(live))
+    answer = live.manager.chat(*pair, query[: live.settings.query_chars], level, _CHAT_S)
     return {"result": texts.read(answer) or "nothing is known about it"}
 
 
 def _context(live: Live, args: Mapping[str, Any]) -> dict[str, Any]:
-    observer, observed = live.pair(_about(args, of_others=live.is_of_one))
-    _prepared(live)
+    about = _about(args, of_others=live.is_of_one)
+    observer, observed = live.pair(about, _prepared(live))
     known = live.manager.context(live.place.session, observer, observed)
     found = {
-        "summary": getattr(known.summary, "content", None),
+        "summary": texts.read(getattr(known.summary, "content", None) or ""),
         "representation": texts.dated(texts.read(known.peer_representation or "")),
-        "card": list(known.peer_card or ()),
+        "card": [texts.read(line) for line in known.peer_card or ()],
         "recent_messages": [texts.read(row.content) for row in known.messages[-10:]],
     }
     return {"result": {key: value for key, value in found.items() if value}}
@@ -186,14 +185,22 @@ def _conclude(live: Live, args: Mapping[str, Any]) -> dict[str, Any]:
         item = live.conclude(_text(args, "conclusion"), about)
         if item.state == "waiting":
             return {"result": "accepted; it is stored as soon as the server answers"}
-        return {"result": "stored", "id": item.body.get("made", "")}
-    _prepared(live)
-    pair = live.pair(about)
+        return {"result": "stored", "id": next(iter(item.body.get("made", ())), "")}
     if wanted == ["delete_id"]:
-        live.manager.remove(*pair, _id(args))
-        live.recall.refresh()
-        return {"result": "removed"}
-    return {"conclusions": _listed(live, pair, args)}
+        return _removed(live, about, _id(args))
+    return _listed(live, live.pair(about, _prepared(live)), args)
+
+
+def _removed(live: Live, about: str, conclusion_id: str) -> dict[str, Any]:
+    pair = live.pair(about, _prepared(live))
+    try:
+        live.manager.remove(*pair, conclusion_id)
+    except Fault as fault:
+        if fault.kind != "missing" or fault.status != 404:
+            raise
+        raise _Wrong(f"there is no fact {conclusion_id[:60]!r}; list shows the ids") from None
+    live.recall.refresh()
+    return {"result": "removed"}
 
 
 def _id(args: Mapping[str, Any]) -> str:
@@ -204,19 +211,20 @@ def _id(args: Mapping[str, Any]) -> str:
     return value
 
 
-def _listed(live: Live, pair: tuple[str, str], args: Mapping[str, Any]) -> list[dict[str, str]]:
+def _listed(live: Live, pair: tuple[str, str], args: Mapping[str, Any]) -> dict[str, Any]:
     query = args.get("query")
     if isinstance(query, str) and query.strip():
-        rows = live.manager.fitting(*pair, texts.sent(query)[:2000])
+        rows, total = live.manager.fitting(*pair, query), 0
     else:
-        rows = live.manager.conclusions(*pair)
-    return [{"id": row.id, "text": texts.read(row.content)} for row in rows]
+        rows, total = live.manager.conclusions(*pair)
+    listed = {"conclusions": [{"id": row.id, "text": texts.read(row.content)} for row in rows]}
+    return {**listed, "left_out": total - len(rows)} if total > len(rows) else listed
 
 
-def _prepared(live: Live) -> None:
-    """The peers are there, and what was accepted before the call is stored."""
+def _prepared(live: Live) -> Observation:
+    """Have the peers, and what was accepted before the call; gives who watches whom."""
     live.sender.wait_idle(2.0)
-    live.manager.ready(dataclasses.asdict(live.place), live.settings.observation)
+    return live.manager.ready(dataclasses.asdict(live.place), live.settings.observation)
 
 
 _SERVES: dict[str, Callable[[Live, Mapping[str, Any]], dict[str, Any]]] = {

@@ -13,7 +13,7 @@ import ssl
 import threading
 import time
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,17 +25,25 @@ _local = threading.local()
 #: What nothing else bounds is bounded by this.
 _LONGEST_S = 60.0
 
+#: How often a read that somebody may give up looks whether they did.
+_LOOK_S = 0.25
+
 
 @contextlib.contextmanager
-def within(budget_s: float) -> Iterator[None]:
-    """Everything that this thread sends and receives in the body takes at most so long."""
-    before = getattr(_local, "until", None)
+def within(budget_s: float, is_given_up: Callable[[], bool] | None = None) -> Iterator[None]:
+    """
+    Everything that this thread sends and receives in the body takes at most so long.
+
+    `is_given_up` ends a read before that, as if its time were over.
+    """
+    before = getattr(_local, "until", None), getattr(_local, "is_given_up", None)
     until = time.monotonic() + budget_s
-    _local.until = until if before is None else min(before, until)
+    _local.until = until if before[0] is None else min(before[0], until)
+    _local.is_given_up = is_given_up or before[1]
     try:
         yield
     finally:
-        _local.until = before
+        _local.until, _local.is_given_up = before
 
 
 def rest_s() -> float:
@@ -57,7 +65,14 @@ class _Stream(httpcore.NetworkStream):
         self._wires = wires
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
+        is_given_up = getattr(_local, "is_given_up", None)
+        if is_given_up is None:
+            return self._stream.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
+        while not is_given_up():
+            left_s = _left(timeout, httpcore.ReadTimeout)
+            with contextlib.suppress(httpcore.ReadTimeout):
+                return self._stream.read(max_bytes, min(left_s, _LOOK_S))
+        raise httpcore.ReadTimeout("the call was given up")
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._stream.write(buffer, _left(timeout, httpcore.WriteTimeout))

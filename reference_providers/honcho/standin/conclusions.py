@@ -4,10 +4,20 @@ from . import limits, thinking
 from .filters import filtered
 from .limits import Refused
 from .store import Json, Workspace
-from .table import Answer, Call, page, route
+from .table import ASKED_S, RETRIED_S, Answer, Call, page, route
 from .things import known_peer
 
-_COLUMNS = ("id", "content", "observer_id", "observed_id", "session_id", "level")
+_COLUMNS = ("id", "content", "observer_id", "observed_id", "session_id", "level", "created_at")
+
+#: Other names of columns.
+_NAMES = {"observer": "observer_id", "observed": "observed_id"}
+
+
+_UNPAIRED = (
+    "observer and observed must be specified for semantic search. Pass them inside the 'filters'"
+    ' object, e.g. {"query": "...", "filters": {"observer": "alice", "observed": "bob"}}. Both'
+    " 'observer'/'observer_id' and 'observed'/'observed_id' are accepted."
+)
 
 
 @route("POST", "/{workspace_id}/conclusions")
@@ -16,13 +26,16 @@ def add_conclusions(call: Call) -> Answer:
     parts = limits.listed(limits.body(call.body), "conclusions")
     for index, part in enumerate(parts):
         limits.text(limits.body(part), "content", ("conclusions", index), least=1)
-    # Measured for messages; that conclusions are refused for the same is taken from there.
     limits.no_special_tokens(parts, "conclusions")
     limits.embeddable(parts, "conclusions")
     for part in parts:
         _known(call.workspace, part)
     if not call.options.has_embeddings:
-        raise Refused(422, "The content could not be embedded")
+        raise Refused(422, "OpenAI API key is required")
+    for part in parts:
+        limits.no_embedded_token(part["content"])
+    call.embed(RETRIED_S)
+    call.write("conclusions")
     made = [_conclusion(part) for part in parts]
     call.workspace.conclusions.extend(made)
     return Answer(201, made)
@@ -50,18 +63,26 @@ def conclusions(call: Call) -> Answer:
 
 @route("POST", "/{workspace_id}/conclusions/query")
 def query_conclusions(call: Call) -> Answer:
-    """Find conclusions."""
+    """Find conclusions of one peer about another."""
     given = limits.body(call.body)
-    query = limits.text(given, "query", least=1)
-    limits.query_size(query)
-    if not call.options.has_embeddings:
-        raise Refused(422, f"Query exceeds maximum token limit of {limits.MAX_EMBEDDED_TOKENS}.")
+    query = limits.text(given, "query")
     size = limits.count(given, "top_k", 10, limits.MAX_FOUND)
+    if not {"observer_id", "observed_id"} <= set(_filters(call)):
+        raise Refused(422, _UNPAIRED)
+    limits.query(query)
+    if not call.options.has_embeddings:
+        raise limits.unembedded()
+    call.embed(ASKED_S)
     return Answer(200, thinking.ranked(query, _chosen(call))[:size])
 
 
+def _filters(call: Call) -> Json:
+    given = (call.body or {}).get("filters") or {}
+    return {_NAMES.get(key, key): value for key, value in given.items()}
+
+
 def _chosen(call: Call) -> list[Json]:
-    filters = (call.body or {}).get("filters")
+    filters = _filters(call)
     made = call.workspace.conclusions
     return filtered(made, filters, "Document", _COLUMNS)
 
@@ -74,5 +95,6 @@ def delete_conclusion(call: Call) -> Answer:
     if len(kept) == len(made):
         says = f"not found or does not belong to workspace {call.workspace.id}"
         raise Refused(404, f"Document {name} {says}")
-    made[:] = kept
+    call.write("conclusions")
+    made[:] = [each for each in made if each["id"] != name]
     return Answer(204)

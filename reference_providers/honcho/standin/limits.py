@@ -1,5 +1,7 @@
 """What the server refuses, and with which words: statuses and limits as they were measured."""
 
+import datetime as dt
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,19 +11,20 @@ PATTERN = "^[a-zA-Z0-9_-]+$"
 
 MAX_ID, MAX_CONTENT, MAX_QUERY = 512, 25_000, 10_000
 MAX_MESSAGES, MAX_PAGE, MAX_FOUND, MAX_OBSERVERS = 100, 100, 100, 10
+LEVELS = ("minimal", "low", "medium", "high", "max")
 MAX_CONTEXT_TOKENS, MAX_EMBEDDED_TOKENS = 100_000, 8_192
 
-#: Texts that the server's tokenizer takes for its own signs, wherever they stand.
-SPECIAL = (
-    "<|endoftext|>",
-    "<|fim_prefix|>",
-    "<|fim_middle|>",
-    "<|fim_suffix|>",
-    "<|endofprompt|>",
-)
+#: Texts that the tokenizer of a request takes for its own signs, wherever they stand; and those
+#: that the one of the embeddings does.
+SPECIAL = ("<|endoftext|>", "<|endofprompt|>")
+EMBEDDED_SPECIAL = (*SPECIAL, "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>")
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _WORD_CHARS_IN_A_TOKEN = 6
+
+#: Such a character has four bytes in UTF-8, and about as many tokens.
+_FAR = re.compile("[\U00010000-\U0010ffff]")
+_FAR_TOKENS = 4
 
 
 class Refused(Exception):
@@ -41,7 +44,10 @@ def invalid(kind: str, loc: Iterable[Any], msg: str, given: Any, **ctx: Any) -> 
 
 def tokens(text: str) -> int:
     """About how many tokens a text has."""
-    return sum(-(-len(word) // _WORD_CHARS_IN_A_TOKEN) for word in _WORD.findall(text))
+    near = _FAR.sub(" ", text)
+    far = len(_FAR.findall(text))
+    words = sum(-(-len(word) // _WORD_CHARS_IN_A_TOKEN) for word in _WORD.findall(near))
+    return words + _FAR_TOKENS * far
 
 
 def body(given: Any, kind: type = dict) -> Any:
@@ -71,6 +77,15 @@ def text(
         says = f"String should have at most {most} characters"
         raise invalid("string_too_long", loc, says, value, max_length=most)
     return value
+
+
+def peers(names: Iterable[str]) -> None:
+    """Refuse names of peers that are none, by name."""
+    given = list(names)
+    if wrong := [each for each in given if not ID.fullmatch(each)]:
+        raise Refused(422, f"Peer name(s) {wrong!r} must match pattern {PATTERN}")
+    if wrong := [each for each in given if len(each) > MAX_ID]:
+        raise Refused(422, f"Peer name(s) {wrong!r} must be at most {MAX_ID} characters")
 
 
 def name(given: Any, key: str = "id", at: Iterable[Any] = ()) -> str:
@@ -134,13 +149,23 @@ def no_special_tokens(parts: list[Any], key: str) -> None:
     for index, part in enumerate(parts):
         found = next((token for token in SPECIAL if token in part["content"]), None)
         if found is not None:
-            says = f"Encountered text corresponding to disallowed special token {found!r}."
-            says = f"Value error, {says}"
+            says = f"Value error, {_disallowed(found)}"
             loc = ["body", key, index]
             error = {"type": "value_error", "loc": loc, "msg": says, "input": part}
             faults.append({**error, "ctx": {"error": {}}})
     if faults:
         raise Refused(422, faults)
+
+
+def no_embedded_token(content: str) -> None:
+    """Refuse a content that only the tokenizer of the embeddings refuses."""
+    found = next((sign for sign in EMBEDDED_SPECIAL if sign in content), None)
+    if found is not None:
+        raise Refused(422, _disallowed(found))
+
+
+def _disallowed(sign: str) -> str:
+    return f"Encountered text corresponding to disallowed special token {sign!r}."
 
 
 def embeddable(parts: list[Any], key: str) -> None:
@@ -153,10 +178,77 @@ def embeddable(parts: list[Any], key: str) -> None:
             raise invalid("value_error", loc, says, part, error={})
 
 
-def query_size(query: str) -> None:
-    """Refuse a query that is too long to be embedded."""
-    if tokens(query) > MAX_EMBEDDED_TOKENS:
-        raise Refused(422, f"Query exceeds maximum token limit of {MAX_EMBEDDED_TOKENS}.")
+def query(text: str) -> None:
+    """Refuse a query that cannot be embedded: whatever the fault is, it is told as one of size."""
+    if tokens(text) > MAX_EMBEDDED_TOKENS or is_special(text) or has_half(text):
+        raise unembedded()
+
+
+def unembedded() -> Refused:
+    """A query that was not embedded."""
+    return Refused(422, f"Query exceeds maximum token limit of {MAX_EMBEDDED_TOKENS}.")
+
+
+def broken() -> Refused:
+    """An error that the server did not foresee."""
+    return Refused(500, "An unexpected error occurred")
+
+
+def is_special(text: str) -> bool:
+    """Whether the tokenizer of the embeddings refuses a text."""
+    return any(sign in text for sign in EMBEDDED_SPECIAL)
+
+
+def has_half(value: Any) -> bool:
+    """Whether there is half of a character in a JSON value, which no database stores."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def without_nul(value: Any) -> Any:
+    """A JSON value as the server stores it: no text in it has a NUL."""
+    if isinstance(value, str):
+        return value.replace("\x00", "")
+    if isinstance(value, dict):
+        return {without_nul(key): without_nul(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [without_nul(part) for part in value]
+    return value
+
+
+def moment(given: Mapping[str, Any], at: Iterable[Any]) -> str | None:
+    """`created_at` as the server answers it; None if there is none."""
+    value = given.get("created_at")
+    if value is None:
+        return None
+    try:
+        read = _moment(value)
+    except (ValueError, OverflowError):
+        told = "input is too short" if len(str(value)) < len("2026-01-01") else "invalid character"
+        says = f"Input should be a valid datetime or date, {told}"
+        loc = ["body", *at, "created_at"]
+        raise invalid("datetime_from_date_parsing", loc, says, value, error=told) from None
+    return read.isoformat().replace("+00:00", "Z")
+
+
+def _moment(value: Any) -> dt.datetime:
+    if isinstance(value, int | float) or (isinstance(value, str) and value.isdigit()):
+        return dt.datetime.fromtimestamp(float(value), dt.UTC)
+    return dt.datetime.fromisoformat(str(value))
+
+
+def level(given: Mapping[str, Any]) -> None:
+    """Refuse a level of thought that there is not."""
+    value = given.get("reasoning_level")
+    if value is None or value in LEVELS:
+        return
+    *first, last = (repr(each) for each in LEVELS)
+    says = f"{', '.join(first)} or {last}"
+    loc = ["body", "reasoning_level"]
+    raise invalid("literal_error", loc, f"Input should be {says}", value, expected=says)
 
 
 def observers(session: str, peers: Mapping[str, Any]) -> None:

@@ -12,14 +12,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from . import conclusions, failures, texts, things
+from . import conclusions, failures, limits, texts, things
 from .failures import Exchange, Mode
 from .limits import Refused
 from .store import Store
-from .table import Answer, Call, Options, find
+from .table import Answer, Call, Load, Options, find
 
 #: How often the server looks whether it is to end, and how long a test waits for what is due.
 _POLL_S, _DUE_S = 0.02, 10.0
+
+#: Beginnings of the names of routes that store nothing of their body.
+_ASKING = ("search", "query", "representation", "chat")
 
 #: Importing them puts their routes into the table.
 _ROUTED = (conclusions, texts, things)
@@ -44,6 +47,7 @@ class StandIn:
     Attributes:
         store: What it holds; its methods show that to tests.
         requests: What arrived, in order; also what was not answered.
+        load: What makes it slow.
 
     Guarantees:
         Each request is answered on a thread of its own connection.
@@ -55,6 +59,7 @@ class StandIn:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.store = Store()
+        self.load = Load()
         self.requests: list[Arrived] = []
         self._failures: dict[str, tuple[Mode, list[None] | None]] = {}
         self._changed = threading.Condition()
@@ -110,6 +115,21 @@ class StandIn:
         """Do all that arrived meanwhile, and go on."""
         self._running.set()
 
+    def embed_in(self, seconds: float) -> None:
+        """Have each embedding take so long: of a conclusion, and of what is searched by."""
+        self.load.embedding_s = seconds
+
+    def lock(self, table: str) -> None:
+        """Let nobody write `messages`, or `conclusions`, until `unlock`; they are read as ever."""
+        with self.load.changed:
+            self.load.locked.add(table)
+
+    def unlock(self, table: str) -> None:
+        """Do what waits for a table, and go on."""
+        with self.load.changed:
+            self.load.locked.discard(table)
+            self.load.changed.notify_all()
+
     def derive(self) -> None:
         """Do what the real server does in the background, by and by."""
         with self.store.lock:
@@ -162,8 +182,10 @@ class StandIn:
 
     def _answer(self, arrived: Arrived) -> Answer:
         route, params = find(arrived.method, arrived.path)
-        call = Call(self.store, self.options, params, arrived.query, arrived.body)
+        call = Call(self.store, self.options, self.load, params, arrived.query, arrived.body)
         self._authorize(arrived, call)
+        if limits.has_half(arrived.body) and not route.name.startswith(_ASKING):
+            raise limits.broken()
         return route.answer(call)
 
     def _authorize(self, arrived: Arrived, call: Call) -> None:
@@ -180,6 +202,9 @@ class StandIn:
 
     def close(self) -> None:
         """End, and let go of whoever waits."""
+        with self.load.changed:
+            self.load.has_ended = True
+            self.load.changed.notify_all()
         self.thaw()
         self.refuse()
 
@@ -291,9 +316,15 @@ def serving(
     has_embeddings: bool = True,
     derives: bool = True,
     keys: Mapping[str, str | None] | None = None,
+    embeds_messages: bool | None = None,
+    reaches_embeddings: bool = True,
+    patience: float = 0.0,
 ) -> Iterator[StandIn]:
     """Run a stand-in in this process, on a free port of loopback; the options are `Options`."""
-    server = StandIn(Options(has_model, has_embeddings, derives, keys))
+    options = Options(
+        has_model, has_embeddings, derives, keys, embeds_messages, reaches_embeddings, patience
+    )
+    server = StandIn(options)
     server.listen()
     try:
         yield server

@@ -2,13 +2,22 @@
 
 import dataclasses
 import re
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .limits import MAX_PAGE, Refused, name, number
+from .limits import MAX_PAGE, Refused, broken, name, number
 from .store import Session, Store, Workspace
 
 PREFIX = "/v3/workspaces"
+
+#: How long the real server tries before it gives up: to embed what it stores, and what it is asked;
+#: and to reach a model, without a key and with one.
+RETRIED_S, ASKED_S = 6.7, 1.3
+KEYLESS_S, THOUGHT_S = 8.0, 12.0
+
+#: A message waits so long for its table, and is refused then.
+LOCK_S = 5.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,9 +27,14 @@ class Options:
 
     Attributes:
         has_model: Whether a language model answers; without one `chat` fails.
-        has_embeddings: Whether texts can be embedded; without that no conclusion can be written.
+        has_embeddings: Whether there is a key for embeddings; without one no conclusion can be
+            written.
+        embeds_messages: Whether messages are embedded, which the real server does unless it is
+            told otherwise: without a key it stores and finds none then. None: if there is a key.
+        reaches_embeddings: Whether the service of the embeddings answers.
         derives: Whether conclusions and summaries are made at once, and what was deleted is
             removed at once; otherwise when `derive` is called.
+        patience: How much of the time that the real server takes to give up this one takes.
         keys: Key to the one workspace that it opens, or None for all; None: keys are not asked for.
 
     """
@@ -29,6 +43,38 @@ class Options:
     has_embeddings: bool = True
     derives: bool = True
     keys: Mapping[str, str | None] | None = None
+    embeds_messages: bool | None = None
+    reaches_embeddings: bool = True
+    patience: float = 0.0
+
+    @property
+    def searches_by_meaning(self) -> bool:
+        """Whether messages are embedded, or would be."""
+        embeds = self.embeds_messages
+        return self.has_embeddings if embeds is None else embeds
+
+
+class Load:
+    """
+    What makes the server slow.
+
+    Attributes:
+        embedding_s: How long an embedding takes.
+        locked: The tables that cannot be written, of `messages` and `conclusions`.
+
+    """
+
+    def __init__(self) -> None:
+        self.embedding_s = 0.0
+        self.locked: set[str] = set()
+        self.changed = threading.Condition()
+        self.has_ended = False
+
+    def wait(self, is_due: Callable[[], bool], timeout_s: float | None) -> bool:
+        """Wait until something holds, or the server ends, or the time is over."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.has_ended or is_due(), timeout_s)
+            return is_due()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +83,7 @@ class Call:
 
     store: Store
     options: Options
+    load: Load
     params: Mapping[str, str]
     query: Mapping[str, str]
     body: Any
@@ -55,6 +102,47 @@ class Call:
     def session(self) -> str:
         """The session of the path."""
         return self._name("session_id")
+
+    def embed(self, retried_s: float) -> None:
+        """
+        Take the time of an embedding; other requests are served meanwhile.
+
+        Raises:
+            Refused: 500, after the time of some tries, if the service does not answer.
+
+        """
+        if not self.options.reaches_embeddings:
+            self.pause(retried_s * self.options.patience)
+            raise broken()
+        self.pause(self.load.embedding_s)
+
+    def write(self, table: str, most_s: float | None = None) -> None:
+        """
+        Wait until a table may be written.
+
+        Raises:
+            Refused: 500, after a time, if one is set.
+
+        """
+        if table not in self.load.locked:
+            return
+        self.store.lock.release()
+        try:
+            is_free = self.load.wait(lambda: table not in self.load.locked, most_s)
+        finally:
+            self.store.lock.acquire()
+        if not is_free:
+            raise broken()
+
+    def pause(self, pause_s: float) -> None:
+        """Let a time pass; other requests are served meanwhile."""
+        if pause_s <= 0:
+            return
+        self.store.lock.release()
+        try:
+            self.load.wait(lambda: False, pause_s)
+        finally:
+            self.store.lock.acquire()
 
     def held(self) -> Session | None:
         """The session of the path, where there is one."""

@@ -8,7 +8,7 @@ from . import limits, thinking
 from .filters import filtered
 from .limits import Refused
 from .store import Json, Workspace, new_id, now
-from .table import Answer, Call, page, route
+from .table import ASKED_S, KEYLESS_S, LOCK_S, THOUGHT_S, Answer, Call, page, route
 from .things import known_peer, open_session
 
 _MESSAGE_COLUMNS = ("id", "content", "peer_id", "session_id", "metadata", "created_at")
@@ -23,10 +23,14 @@ def add_messages(call: Call) -> Answer:
         at = ("messages", index)
         limits.text(limits.body(part), "content", at, most=limits.MAX_CONTENT)
         limits.text(part, "peer_id", at)
+        limits.moment(part, at)
     limits.no_special_tokens(parts, "messages")
-    wrong = [part["peer_id"] for part in parts if not limits.ID.fullmatch(part["peer_id"])]
-    if wrong:
-        raise Refused(422, f"Peer name(s) {wrong!r} must match pattern {limits.PATTERN}")
+    limits.peers([part["peer_id"] for part in parts])
+    # They are embedded after the answer; that they can be is found out before it.
+    is_fit = call.options.has_embeddings and not any(limits.is_special(p["content"]) for p in parts)
+    if call.options.searches_by_meaning and not is_fit:
+        raise limits.broken()
+    call.write("messages", LOCK_S)
     return Answer(201, _stored(call, parts))
 
 
@@ -68,8 +72,9 @@ def _stored(call: Call, parts: list[Json]) -> list[Json]:
 def _message(call: Call, part: Json) -> Json:
     content = part["content"].replace("\x00", "")
     made = {"id": new_id(), "content": content, "peer_id": part["peer_id"]}
-    made |= {"session_id": call.session, "metadata": part.get("metadata") or {}}
-    made |= {"created_at": part.get("created_at") or now(), "workspace_id": call.workspace.id}
+    about = limits.without_nul(part.get("metadata") or {})
+    made |= {"session_id": call.session, "metadata": about}
+    made |= {"created_at": limits.moment(part, ()) or now(), "workspace_id": call.workspace.id}
     return {**made, "token_count": limits.tokens(content)}
 
 
@@ -92,7 +97,7 @@ def get_message(call: Call) -> Answer:
 def update_message(call: Call) -> Answer:
     """Replace what a message is described by."""
     message = _one(call)
-    message["metadata"] = limits.body(call.body).get("metadata") or {}
+    message["metadata"] = limits.without_nul(limits.body(call.body).get("metadata") or {})
     return Answer(200, message)
 
 
@@ -160,7 +165,6 @@ def peer_context(call: Call) -> Answer:
     """What a peer knows of another, or of itself."""
     known_peer(call.workspace, call.peer)
     target = call.query.get("target", call.peer)
-    known_peer(call.workspace, target)
     says = _represented(call.workspace, call.peer, target, None, call.query)
     told = {"peer_id": call.peer, "target_id": target, "representation": says}
     return Answer(200, {**told, "peer_card": call.workspace.cards.get((call.peer, target))})
@@ -189,14 +193,18 @@ def chat(call: Call) -> Answer:
     """Answer a question about a peer from what is concluded."""
     given = limits.body(call.body)
     query = limits.text(given, "query", least=1, most=limits.MAX_QUERY)
+    limits.level(given)
     target = given.get("target") or call.peer
     if given.get("target"):
         known_peer(call.workspace, target)
     streams = bool(given.get("stream"))
     if not call.options.has_model:
+        call.pause(
+            (THOUGHT_S if call.options.has_embeddings else KEYLESS_S) * call.options.patience
+        )
         if streams:
             return Answer(200, [], stream=True)
-        raise Refused(500, "An unexpected error occurred")
+        raise limits.broken()
     says = thinking.answer(thinking.about(call.workspace, call.peer, target, None), query)
     if streams:
         return Answer(200, _pieces(says or ""), stream=True)
@@ -230,16 +238,21 @@ def search_peer(call: Call) -> Answer:
 
 def _found(call: Call, among: list[Json]) -> Answer:
     given = limits.body(call.body)
-    query = limits.text(given, "query")
-    limits.query_size(query)
+    query = limits.text(given, "query").replace("\x00", "")
     size = limits.count(given, "limit", 10, limits.MAX_FOUND)
+    if call.options.searches_by_meaning:
+        if not call.options.has_embeddings:
+            raise limits.unembedded()
+        limits.query(query)
+        call.embed(ASKED_S)
     filters = dict(given.get("filters") or {})
     viewer = filters.pop("peer_perspective", None)
     if viewer is not None:
         held = call.workspace.sessions
         among = [each for each in among if viewer in held[each["session_id"]].peers]
     among = filtered(among, filters, "Message", _MESSAGE_COLUMNS)
-    return Answer(200, thinking.ranked(query, among, strict=not call.options.has_embeddings)[:size])
+    is_by_words = not call.options.searches_by_meaning
+    return Answer(200, thinking.ranked(query, among, strict=is_by_words)[:size])
 
 
 @route("GET", "/{workspace_id}/queue/status")

@@ -12,7 +12,7 @@ def change(known: Json, given: Any) -> None:
     """What comes with a request replaces what was there; what does not come stays."""
     for key in ("metadata", "configuration"):
         if given.get(key) is not None:
-            known[key] = given[key]
+            known[key] = limits.without_nul(given[key])
 
 
 @route("POST", "")
@@ -97,6 +97,7 @@ def set_card(call: Call) -> Answer:
     target = call.query.get("target", call.peer)
     for name in (call.peer, target):
         call.workspace.peer(limits.name({"id": name}))
+    lines = limits.without_nul(lines)
     call.workspace.cards[call.peer, target] = lines
     return Answer(200, {"peer_card": lines})
 

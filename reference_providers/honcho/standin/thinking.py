@@ -5,6 +5,7 @@ A conclusion is the text of a message, a summary the beginnings of the messages,
 conclusions that share most words with the question. Nothing is made up.
 """
 
+import math
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -35,16 +36,23 @@ def words(text: str) -> set[str]:
 
 def ranked(query: str, parts: Iterable[Json], *, strict: bool = False) -> list[Json]:
     """
-    Those that share most words with the query first, then the newest.
+    Those that are nearest to the query first, then the newest.
 
-    The real server compares embeddings, so that the rest comes after; `strict` leaves it out.
+    The nearest is the query itself; then what shares most of its words with it. The real server
+    compares embeddings, so that the rest comes after; `strict` leaves it out.
     """
     asked = words(query)
     scored = [
-        (len(asked & words(part["content"])), place, part) for place, part in enumerate(parts)
+        (_nearness(asked, words(part["content"])) + (part["content"] == query), place, part)
+        for place, part in enumerate(parts)
     ]
     scored.sort(key=lambda scored: scored[:2], reverse=True)
     return [part for score, _, part in scored if score or not strict]
+
+
+def _nearness(some: set[str], others: set[str]) -> float:
+    """How near two sets of words are, from 0 to 1."""
+    return len(some & others) / math.sqrt(len(some) * len(others) or 1)
 
 
 def derive(workspace: Workspace, session: Session) -> None:
@@ -103,7 +111,9 @@ def representation(parts: list[Json], query: str | None, top: int, most: int) ->
     """Conclusions as one text: those that fit the query best, else the newest, oldest first."""
     first = ranked(query, parts)[:top] if query else []
     chosen = list({part["id"]: None for part in (*first, *reversed(parts))})[:most]
-    shown = [part for part in parts if part["id"] in chosen]
+    # What was said several times in one second is shown once.
+    told = (part for part in parts if part["id"] in chosen)
+    shown = {(p["content"], p["created_at"][:19], p["session_id"]): p for p in told}.values()
     lines = (f"[{part['created_at'][:19].replace('T', ' ')}] {part['content']}" for part in shown)
     return "## Explicit Observations\n\n" + "\n".join(lines) + "\n" if shown else ""
 
