@@ -96,7 +96,7 @@ class Wire:
     def __init__(self):
         self.budgets_s = []
 
-    def hook(self, _, budget_s):
+    def hook(self, _, budget_s, given=""):
         self.budgets_s.append(budget_s)
         return contextlib.nullcontext()
 

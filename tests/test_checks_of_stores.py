@@ -66,7 +66,13 @@ def run_of(tmp_path):
             home.parent.mkdir()
             run = Run(kind, "native", home, watch, Context(scale=SCALE))
             target = f"{module}:{kind.__name__}"
-            run.loading = {"target": target, "factory": None, "path": [str(ROOT)]}
+            run.loading = {
+                "target": target,
+                "factory": None,
+                "path": [str(ROOT)],
+                "root": str(run.root),
+                "env": {},
+            }
             return run
 
         yield begin

@@ -71,7 +71,7 @@ def is_hermes(obj: object) -> bool:
     A proxy shows what its `__getattr__` answers.
     """
     if not isinstance(obj, type) and is_hermes(type(obj)):
-        return True
+        return _shows(obj, "name")
     if _shows(obj, "enrich_turn") or _shows(obj, "on_turn_complete"):
         return False
     if not (_shows(obj, "initialize") and _shows(obj, "is_available")):

@@ -111,7 +111,7 @@ class Children:
             raise CannotServe(findings.results(answer, self._load_rule())[0])
         self._contact.binding = answer.data["binding"]
         self._contact.origin = answer.data["origin"]
-        self._contact.unconfined = answer.data["unconfined"]
+        self._contact.unconfined = answer.data.get("unconfined", "")
         self.clean()
         return answer
 

@@ -75,6 +75,7 @@ _BY_OTHER_CHECKS = frozenset(
     {
         *("MP-LOAD-002", "MP-LOAD-003", "MP-CAP-003", "MP-COMP-003", "MP-RECALL-001"),
         *("MP-RECALL-007", "MP-TEXT-001", "MP-WRITE-001", "MP-CAP-002"),
+        *("MP-PROC-001", "MP-PROC-002"),
     }
 )
 

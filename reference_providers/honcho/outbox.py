@@ -272,8 +272,8 @@ def _locked(directory: Path) -> FileIO:
         held.close()
         raise
     with contextlib.suppress(OSError):  # A full disk keeps nobody from the lock.
-        os.ftruncate(held, 0)
-        os.write(held, str(os.getpid()).encode())
+        held.truncate(0)
+        held.write(str(os.getpid()).encode())
     return held
 
 
