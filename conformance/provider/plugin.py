@@ -144,7 +144,8 @@ def _is_function(own: Any, name: str) -> bool:
         for key, module in list(sys.modules.items())
         if key in (package, type(own).__module__) or key.startswith(f"{package}.")
     ]
-    return any(callable(vars(module).get(name)) for module in modules if module is not None)
+    # A name that must not be imported stands there as None.
+    return any(callable(getattr(module, "__dict__", {}).get(name)) for module in modules)
 
 
 def _inherits_elsewhere(run: Run, own: Any) -> bool:

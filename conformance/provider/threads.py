@@ -1,6 +1,7 @@
 """Chapter 45: threads and deadlines."""
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -170,9 +171,9 @@ def hooks_let_other_threads_run(run: Run) -> None:
         watched = _Watched(run, heart, _TURN_S * run.context.scale * _slowness(heart))
         subject = watched.opens()
         for text in _shapes():
-            watched.in_passing("turn_start", text, lambda text=text: subject.begin(text))
+            watched.in_passing("turn_start", text, functools.partial(subject.begin, text))
             for operation, call in routes.core_calls(subject, text, text).items():
-                watched(operation, text, lambda call=call: routes.tolerant(call))
+                watched(operation, text, functools.partial(routes.tolerant, call))
             for operation, call in _calls_with(subject, text).items():
                 watched.in_passing(operation, text, call)
         for operation, call in _calls_without(run, subject).items():
