@@ -232,7 +232,7 @@ def test_the_folder_of_a_report_is_made_and_the_page_is_that_of_the_document(tmp
     files = ("--memproto-report=new/folder/r.json", "--memproto-html=other/r.html")
     kit(tmp_path, BUILTIN, "--memproto-clause=MP-NAME", *files)
     found = json.loads((tmp_path / "new/folder/r.json").read_text("utf-8"))
-    assert (tmp_path / "other/r.html").read_text("utf-8") == html.render(found)
+    assert (tmp_path / "other/r.html").read_text("utf-8") == html.render(found, is_own=True)
     (report,) = found["reports"]
     assert report["operations"]["name"]["calls"] > 0
     assert (found["format"], report["operations"]["name"]["budget_s"]) == (1, 5.0)

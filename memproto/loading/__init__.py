@@ -135,4 +135,7 @@ def _adapter(target: str, provider: Any) -> tuple[Callable[[Any], Any], Binding]
 
 def _has(provider: Any, hook: str) -> bool:
     """Whether the class or instance has a member, without running a property."""
+    if hook == "name" and hasattr(type(provider), "name"):
+        # A name of None is a name that is wrong, which a rule of its own says.
+        return True
     return found_without_running(provider, hook) is not None

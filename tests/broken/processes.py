@@ -97,11 +97,8 @@ class KeepsItsLockAfterAnInterruptedRemoval(Journal):
         self._gate.acquire()
         try:
             super().on_memory_write(action, target, content, old_text)
-        except Exception:
-            self._gate.release()
-            raise
-        except BaseException:
-            if action != "remove":
+        except BaseException as error:
+            if action != "remove" or isinstance(error, Exception):
                 self._gate.release()
             raise
         self._gate.release()
