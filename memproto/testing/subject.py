@@ -349,6 +349,9 @@ class Subject(ExtensionHooks):
         row = OPERATIONS.get(operation)
         if self.binding != "native" or row is None or not row.extension or self.has(operation):
             return
+        if self._extensions is not None and row.extension not in self._extensions:
+            # It promised nothing: the check that called has to say what it makes of that.
+            return
         raise Violation(
             f"{row.native}(), because capabilities()['extensions'] holds {row.extension!r}",
             f"{type(self.provider).__name__} has no callable {row.native}",
@@ -380,7 +383,10 @@ class Subject(ExtensionHooks):
 
     def declare(self) -> Any:
         """Read the provider's capabilities."""
-        return self._use("declare")
+        declared = self._use("declare")
+        if isinstance(declared, dict) and isinstance(declared.get("extensions"), list | tuple):
+            self._extensions = tuple(declared["extensions"])
+        return declared
 
     def recall(self, query: str, messages: Sequence[dict[str, Any]] | None = None) -> Any:
         """Recall for one turn; gives what the hook returned, of whatever type."""
