@@ -255,6 +255,8 @@ class Subject(ExtensionHooks):
         self.writing = writing.Writing(writing.ADD_ONLY)
         self.manner = PLAIN
         self.said: list[dict[str, Any]] = []
+        #: What it declared by this instance; None before it was asked.
+        self._extensions: tuple[Any, ...] | None = None
 
     def hook(self, operation: str) -> str:
         """The hook's name in the author's binding."""
