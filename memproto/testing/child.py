@@ -259,7 +259,8 @@ class Child:
         if "asking" in self._shared or done.is_selective or done.watch.has_refused:
             return False
         done.finish()
-        run = self._anew(command, done, _ANEW + 1)
+        # A script makes the calls of the check, and none of these.
+        run = self._anew({**command, "tells": False}, done, _ANEW + 1)
         try:
             way = run.find_way()
         except Exception:
