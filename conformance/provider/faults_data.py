@@ -104,9 +104,11 @@ def _is_sent_again(run: Run, nothing_behind: NothingBehind) -> None:
     judged by it; nor can one whose requests do not show a text.
     """
     taking, records = Taking(), Records()
+    # A provider that offers no tools is not asked for them.
+    tried = [name for name in routes.ROUTES if name != "tools" or not run.lacks("tools")]
     with failing(run, taking) as bench:
         with records.collected():
-            route = next((name for name in routes.ROUTES if _is_taken(bench, taking, name)), "")
+            route = next((name for name in tried if _is_taken(bench, taking, name)), "")
         if not route or records.found:
             raise nothing_behind
         subject = bench.open()
