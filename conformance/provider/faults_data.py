@@ -105,7 +105,7 @@ def _is_sent_again(run: Run, nothing_behind: NothingBehind) -> None:
     """
     taking, records = Taking(), Records()
     # A provider that offers no tools is not asked for them.
-    tried = [name for name in routes.ROUTES if name != "tools" or not run.lacks("tools")]
+    tried = [name for name in routes.ROUTES if name != "tools" or run.serves(name)]
     with failing(run, taking) as bench:
         with records.collected():
             route = next((name for name in tried if _is_taken(bench, taking, name)), "")
