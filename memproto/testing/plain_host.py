@@ -22,9 +22,10 @@ _LIFE_S = 60.0
 
 _PROGRAM = """
 import json, os, sys
-told = json.loads(sys.stdin.read())
-sys.path[:0] = told["path"]
 from memproto import loading
+told = json.loads(sys.stdin.read())
+# Behind the import: a checkout's own memproto, which holds no providers, may stand there.
+sys.path[:0] = told["path"]
 loading.import_ahead(told["target"])
 provider = loading.load(told["target"], told["factory"]).build()
 provider.is_available()
