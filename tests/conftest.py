@@ -35,6 +35,18 @@ def pytest_configure():
             signal.signal(number, handler)
 
 
+@pytest.fixture(autouse=True)
+def environment_stays():
+    """A test leaves the variables of its process as it found them; a check's own process need not."""
+    before = dict(os.environ)
+    yield
+    for name in set(os.environ) - set(before):
+        del os.environ[name]
+    for name, value in before.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
+
+
 @pytest.fixture
 def no_thread_is_left():
     """Fails a test that leaves a thread behind which was not there before it."""

@@ -46,6 +46,8 @@ class Relays:
         self._listen = listen
         self._known: set[Address] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        # The loop holds a server and a task weakly; so each stands here until it ends.
+        self._held: set[object] = set()
 
     def refresh(self) -> None:
         """Bridge what listens on loopback now and did not before."""
@@ -55,7 +57,8 @@ class Relays:
             return
         self._known.update(fresh)
         for address, listener in self._listen(fresh):
-            asyncio.run_coroutine_threadsafe(_serve(listener, address), self._running()).result()
+            serving = _serve(listener, address, self._held)
+            asyncio.run_coroutine_threadsafe(serving, self._running()).result()
 
     def _running(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -93,18 +96,30 @@ def listening(addresses: Iterable[Address]) -> list[tuple[Address, socket.socket
     return made
 
 
-async def _serve(listener: socket.socket, address: Address) -> None:
-    async def bridge(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            answers, asked = await asyncio.open_connection(*address)
-        except OSError:
-            _reset(writer)
-            return
-        await asyncio.gather(_pass_on(reader, asked, writer), _pass_on(answers, writer, asked))
-        for end in (writer, asked):
-            end.close()
+async def _serve(listener: socket.socket, address: Address, held: set[object]) -> None:
+    """
+    Bridge the connections of `listener` to `address`; `held` keeps what serves them.
 
-    await asyncio.start_server(bridge, sock=listener)
+    A stream's protocol refers to its reader weakly, and drops its task when the connection is lost.
+    If a caller goes while its server still has to answer, nothing but `held` refers to the bridge.
+    """
+
+    async def bridge(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        mine = asyncio.current_task()
+        held.add(mine)
+        try:
+            try:
+                answers, asked = await asyncio.open_connection(*address)
+            except OSError:
+                _reset(writer)
+                return
+            await asyncio.gather(_pass_on(reader, asked, writer), _pass_on(answers, writer, asked))
+            for end in (writer, asked):
+                end.close()
+        finally:
+            held.discard(mine)
+
+    held.add(await asyncio.start_server(bridge, sock=listener))
 
 
 async def _pass_on(
