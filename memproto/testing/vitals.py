@@ -21,6 +21,9 @@ _TURN_S = 1.0
 #: After one freeze of a target the next is believed after so long.
 FROZEN_AGAIN_S = 1.5
 
+#: Processor time without a beat after which it is worth asking which thread computes.
+_COMPUTED_S = 0.1
+
 #: The memory of a process is looked at so often.
 _WEIGHING_S = 0.1
 
@@ -67,14 +70,18 @@ class Pulse:
         return silent_s > _SILENT_S * self._scale or self._used_s() - self._mark > _TURN_S
 
     def computes(self, now: float, after_s: float) -> bool:
-        """Whether nothing came for `after_s`, in most of which the process computed."""
+        """
+        Whether nothing came for `after_s`, and the process computed in it.
+
+        The measure is the processor's time, whatever share of the silence that is: a thread that
+        waits for the interpreter gets it after 5 ms of the time of the thread that has it.
+        """
         silent_s = now - self.last
         if silent_s < _SILENCE_S:
             return False
         if self._mark is None:
             self._mark = self._used_s()
-        since_s = silent_s - _SILENCE_S
-        return silent_s >= after_s and self._used_s() - self._mark >= since_s / 2 > 0
+        return silent_s >= after_s and self._used_s() - self._mark >= _COMPUTED_S
 
     def is_stopped(self, now: float) -> bool:
         """Whether a signal stopped the process, and nobody let it go on."""
