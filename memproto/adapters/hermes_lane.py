@@ -16,6 +16,10 @@ from memproto.errors import Unavailable
 #: How many calls of one provider run at once, those included that nobody waits for any more.
 MOST_BESIDE = 32
 
+#: A repeated write waits for so long at first, and twice as long each time up to the second.
+_PAUSE_S = 0.25
+_LONGEST_PAUSE_S = 8.0
+
 _log = logging.getLogger(__name__)
 
 
@@ -26,25 +30,39 @@ class Late(Exception):
 class _Job:
     """One call, made on another thread than the one that waits for it."""
 
-    def __init__(self, what: str, function: Callable[[], Any]) -> None:
+    def __init__(self, what: str, function: Callable[[], Any], *, is_switch: bool = False) -> None:
         self.what = what
+        self.is_switch = is_switch
         self.is_left = False
         self.done = threading.Event()
         self._function: Callable[[], Any] | None = function
         self._answer: Any = None
         self._error: Exception | None = None
 
-    def run(self) -> None:
-        # What was asked is not kept behind the answer.
-        function, self._function = self._function, None
+    def run(self, *, is_kept: bool = False) -> None:
+        """Make the call; if `is_kept`, it can be made again when its backend did not answer."""
+        function, self._function, self._error = self._function, None, None
         try:
             self._answer = function() if function is not None else None
         except Exception as error:
             self._error = error
         except BaseException as error:  # a provider's exit is no exit of the host
             self._error = RuntimeError(f"{self.what} raised {type(error).__name__}")
+        if is_kept and self.backend_is_away:
+            self._function = function
+        # What was asked is not kept behind the answer.
         del function
         self.done.set()
+
+    @property
+    def backend_is_away(self) -> bool:
+        """Whether the provider said that nothing was stored, and that it would be later."""
+        return isinstance(self._error, Unavailable)
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """When the provider wants to be asked again, if it said so."""
+        return getattr(self._error, "retry_after_s", None)
 
     def outcome(self) -> Any:
         """What it returned; raises what it raised."""
@@ -111,11 +129,14 @@ class Lane:
     Writes, one at a time and in order, on a thread that ends when there are none.
 
     A caller waits for its write, so that it hears of a failure, but for `patience_s` at most;
-    behind a write that is late nobody waits at all. Failures that nobody waited for are logged.
+    behind a write that is late nobody waits at all. Nobody hears of the failure of a write that
+    nobody waited for. So the lane makes that write again while the provider says that its backend
+    does not answer, and the writes behind it wait for it; any other failure is logged.
     """
 
     def __init__(self, patience_s: float) -> None:
         self._patience_s = patience_s
+        self._is_given_up = False
         self._most = Limits().queued_writes
         self._condition = threading.Condition()
         self._waiting: collections.deque[_Job] = collections.deque()
@@ -132,7 +153,8 @@ class Lane:
             Exception: Whatever the write raised in that time.
 
         """
-        job = _Job(what, self._counted(function) if is_switch else function)
+        made = self._counted(function) if is_switch else function
+        job = _Job(what, made, is_switch=is_switch)
         if self._queued(job, is_switch) or not job.done.wait(self._patience_s):
             with self._condition:
                 job.is_left = not job.done.is_set()
@@ -167,11 +189,31 @@ class Lane:
 
     def _work(self) -> None:
         while (job := self._next()) is not None:
-            job.run()
-            with self._condition:
-                is_left = job.is_left
-            if is_left:
+            job.run(is_kept=not job.is_switch)
+            pause_s = _PAUSE_S
+            # `run` sets `done` before `is_left` is read, and `write` reads `done` under the lock
+            # before it sets `is_left`: a failure is told to the caller or met here, never both.
+            while self._is_left(job) and job.backend_is_away and not job.is_switch:
+                if not self._paused(job.retry_after_s or pause_s):
+                    break
+                job.run(is_kept=True)
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            if self._is_left(job):
                 job.tell_error()
+
+    def _is_left(self, job: _Job) -> bool:
+        with self._condition:
+            return job.is_left
+
+    def _paused(self, pause_s: float) -> bool:
+        """Wait before a repetition, a short time once the lane closes; False if it is given up."""
+        with self._condition:
+            was_closed = self._is_closed
+            self._condition.wait_for(
+                lambda: self._is_given_up or self._is_closed != was_closed,
+                min(pause_s, _PAUSE_S) if was_closed else pause_s,
+            )
+            return not self._is_given_up
 
     def _next(self) -> _Job | None:
         with self._condition:
@@ -197,8 +239,11 @@ class Lane:
         """Take no more writes; what is not made `within_s` is given up, and logged as a number."""
         with self._condition:
             self._is_closed = True
+            self._condition.notify_all()
             if self._condition.wait_for(lambda: not self._is_working, within_s):
                 return
             lost = len(self._waiting)
             self._waiting.clear()
+            self._is_given_up = True
+            self._condition.notify_all()
         _log.warning("a write did not end in time; %d behind it are lost", lost)
