@@ -141,19 +141,35 @@ def test_a_hook_that_got_no_processor_is_waited_for_so_much_longer(monkeypatch):
     assert [child._is_late(hook, now) for now in (6.5, 8.9, 9.5)] == [False, False, True]
 
 
-@pytest.mark.parametrize(
-    ("patient", "slowdown", "waits_s"), [(False, 1.0, 5.0), (True, 1.0, 15.0), (True, 3.0, 45.0)]
-)
+@pytest.mark.parametrize(("patient", "waits_s"), [(False, 5.0), (True, 15.0)])
 def test_who_has_patience_waits_for_the_whole_end_of_a_host_too(
-    monkeypatch, tmp_path, patient, slowdown, waits_s
+    monkeypatch, tmp_path, patient, waits_s
 ):
-    monkeypatch.setattr(noise, "slowdown", lambda: slowdown)
     started = SimpleNamespace(process=None, stdin=None)
     monkeypatch.setattr(ending.hostcopies, "start", lambda *_: started)
     watch = Watch(Wire(), deaths={ending.EXIT: 1}, patient=patient)
     run = Run(Journal, "native", tmp_path / "memory", watch, Context())
     host = ending.HostProcess(run, "", [])
     assert host._exit_s == waits_s
+
+
+@pytest.mark.parametrize(
+    ("known", "measured", "ends_s"), [(1.0, 1.0, 5.0), (1.0, 3.0, 15.0), (2.0, 1.0, 10.0)]
+)
+def test_a_deadline_measures_the_machine_once_and_only_when_it_is_over(
+    monkeypatch, known, measured, ends_s
+):
+    now, asked = [100.0], []
+    monkeypatch.setattr(patience, "monotonic", lambda: now[0])
+    monkeypatch.setattr(noise, "slowdown", lambda: asked.append(now[0]) or measured)
+    deadline = patience.Deadline(5.0, known)
+    now[0] += 5.0 * known - 0.5
+    assert (deadline.left_s(), asked) == (pytest.approx(0.5), [])
+    now[0] += 0.5
+    assert deadline.left_s() == pytest.approx(ends_s - 5.0 * known)
+    now[0] = 100.0 + ends_s
+    assert deadline.left_s() == 0
+    assert asked == [100.0 + 5.0 * known]
 
 
 def judged(target, deaths):

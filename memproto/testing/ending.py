@@ -10,8 +10,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NoReturn
 
-from memproto.testing import hostcopies, incidents, locate, noise, stacks, vitals
+from memproto.testing import hostcopies, incidents, locate, stacks, vitals
 from memproto.testing.clauses import Behind, Untestable, Violation
+from memproto.testing.patience import Deadline
 from memproto.testing.run import Run
 from memproto.testing.subject import HookWithdrawn
 from memproto.testing.wire import hidden
@@ -166,7 +167,7 @@ class HostProcess:
         self._marks_read, marks = os.pipe()
         dumps = os.open(self._stacks, os.O_CREAT | os.O_RDWR, 0o600)
         self._errors = self._stacks.with_suffix(".errors")
-        scale = run.context.scale * max(run.context.slowdown, noise.slowdown())
+        scale = run.context.scale
         self._hung, self._stays = "", False
         if not run.watch.patient:
             self._hung = next((name for name in _CALLED if run.watch.deaths.get(name)), "")
@@ -196,23 +197,37 @@ class HostProcess:
 
     def comes_to(self, mark: str, times: int = 1) -> bool:
         """Whether it says `mark` so often in its time; False where it ends before."""
-        end = monotonic() + self._life_s
+        end = self.deadline()
         while self.marks.count(mark) < times:
-            if not self._listen(end):
+            if not self._listen(end.left_s()):
                 return False
         return True
 
     def comes_to_one_of(self, *signs: str, within_s: float = 0.0) -> bool:
-        """Whether it says what begins with one of them, in its time or in so many seconds."""
-        end = monotonic() + (within_s or self._life_s)
-        with self._run.watch.wire.hook("close", (within_s or self._life_s) + self._exit_s):
+        """
+        Whether it says what begins with one of them, in its time or in so many seconds.
+
+        `within_s` is scaled by the run and by what the machine takes.
+        """
+        end = self.deadline(within_s)
+        with self._run.watch.wire.hook("close", self._longest_s(within_s)):
             while not any(mark.startswith(signs) for mark in self.marks):
-                if not self._listen(end):
+                if not self._listen(end.left_s()):
                     return False
         return True
 
-    def _listen(self, end: float) -> bool:
-        if not select.select([self._marks_read], [], [], max(0.0, end - monotonic()))[0]:
+    def deadline(self, within_s: float = 0.0) -> Deadline:
+        """The end of a wait that begins now, of its time or of so many seconds."""
+        wait_s = within_s * self._run.context.scale if within_s else self._life_s
+        return Deadline(wait_s, self._run.context.slowdown)
+
+    def _longest_s(self, within_s: float = 0.0) -> float:
+        """How long the parent waits for such a wait; it measures the machine for itself."""
+        wait_s = within_s * self._run.context.scale if within_s else self._life_s
+        return (wait_s + self._exit_s) * self._run.context.slowdown
+
+    def _listen(self, wait_s: float) -> bool:
+        if not select.select([self._marks_read], [], [], wait_s)[0]:
             return False
         data = os.read(self._marks_read, 65_536)
         *whole, self._pending = (self._pending + data).split(b"\n")
@@ -240,15 +255,16 @@ class HostProcess:
         return self._seen
 
     def _last(self) -> Ended:
-        with self._run.watch.wire.hook("close", self._life_s + self._exit_s):
-            life, last = monotonic() + self._life_s, None
+        with self._run.watch.wire.hook("close", self._longest_s()):
+            end, is_ending = self.deadline(), False
             while self._process.poll() is None:
-                if last is None and "ending" in self.marks:
-                    last = monotonic() + self._exit_s
-                now = monotonic()
-                if now > (last or life):
+                if not is_ending and "ending" in self.marks:
+                    is_ending = True
+                    end = Deadline(self._exit_s, self._run.context.slowdown)
+                left_s = end.left_s()
+                if left_s <= 0:
                     break
-                if not self._listen(min(last or life, now + 0.1)):
+                if not self._listen(min(left_s, 0.1)):
                     # It has closed its end, or has nothing to say just now.
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         self._process.wait(0.05)

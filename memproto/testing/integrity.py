@@ -9,6 +9,7 @@ docs/security.md for what this does not stop.
 """
 
 import hashlib
+import operator
 import sys
 from collections.abc import Callable
 from types import FunctionType
@@ -22,6 +23,7 @@ _TARGETS = "memproto.reference_providers"
 SEAL_CHARS = 16
 
 _Noted = tuple[str, dict[str, Any], str, object, object]
+_Space = tuple[dict[str, Any], Callable[[Any], tuple[Any, ...]], tuple[object, ...]]
 
 
 def sealer(key: bytes) -> Callable[[bytes], bytes]:
@@ -40,14 +42,32 @@ def watcher() -> Callable[[], list[str]]:
     """
     Note the kit as it is loaded now; gives what lists the names that stand for other code since.
 
-    What it needs it holds in its closure, so that to replace a name changes nothing for it.
+    What it needs it holds in its closure, so that to replace a name changes nothing for it. It runs
+    after each command over thousands of names: by functions of C, which stop at the first that
+    differs. All of them compare by identity, so that no code of the target's runs in here.
     """
     noted = tuple(_noted())
     missing = object()
     read_code = FunctionType.__code__.__get__  # type: ignore[attr-defined]
+    spaces = _by_namespace(noted)
+    functions = [_function(value) for _, _, _, value, code in noted if code is not None]
+    codes = [code for *_, code in noted if code is not None]
+    every, same, each = all, operator.is_, map
+
+    def is_as_noted() -> bool:
+        # A name that still stands for the same object has the same function behind it: what a
+        # property or a static method holds cannot be changed in place, and a function's code can.
+        try:
+            return every(
+                every(each(same, take(names), values)) for names, take, values in spaces
+            ) and (every(each(same, each(read_code, functions), codes)))
+        except KeyError:
+            return False
 
     def changed() -> list[str]:
-        found = []
+        found: list[str] = []
+        if is_as_noted():
+            return found
         for label, names, name, value, code in noted:
             now = names.get(name, missing)
             if now is not value or (code is not None and read_code(_function(now)) is not code):
@@ -55,6 +75,20 @@ def watcher() -> Callable[[], list[str]]:
         return found
 
     return changed
+
+
+def _by_namespace(noted: tuple[_Noted, ...]) -> list[_Space]:
+    """For each dictionary of names what takes the noted ones out of it, and what they were."""
+    spaces: dict[int, tuple[dict[str, Any], list[str], list[object]]] = {}
+    for _, names, name, value, _ in noted:
+        _, keys, values = spaces.setdefault(id(names), (names, [], []))
+        keys.append(name)
+        values.append(value)
+    # A getter of one key gives no tuple, so each takes the first one twice.
+    return [
+        (names, operator.itemgetter(keys[0], *keys), (values[0], *values))
+        for names, keys, values in spaces.values()
+    ]
 
 
 def _noted() -> list[_Noted]:

@@ -9,6 +9,8 @@ never raises a false alarm.
 from collections.abc import Callable
 from time import monotonic, sleep
 
+from memproto.testing import noise
+
 #: Seconds for what is to happen, where nothing else is said.
 HAPPENS_S = 5.0
 
@@ -18,11 +20,54 @@ SILENT_S = 0.5
 _TICK_S = 0.002
 
 
+class Deadline:
+    """
+    The moment until which something is waited for; it moves once if the machine is busy by then.
+
+    The machine is measured when the time is over and not before: to measure it takes the processor
+    for a while, and most waits end in time.
+    """
+
+    def __init__(self, within_s: float, slowdown: float = 1.0) -> None:
+        """
+        Begin to wait.
+
+        Args:
+            within_s: Seconds on a quiet machine.
+            slowdown: By which factor this machine is known to be slower.
+
+        """
+        self._within_s, self._slowdown = within_s, slowdown
+        self._began = monotonic()
+        self._is_moved = False
+
+    def left_s(self) -> float:
+        """Seconds that are left; 0 when it is over. Blocks for a moment at the first end."""
+        left_s = self._left_s()
+        if left_s <= 0 and not self._is_moved:
+            self._is_moved = True
+            self._slowdown = max(self._slowdown, noise.slowdown())
+            left_s = self._left_s()
+        return max(0.0, left_s)
+
+    def _left_s(self) -> float:
+        return self._began + self._within_s * self._slowdown - monotonic()
+
+
 def happens(condition: Callable[[], bool], within_s: float) -> bool:
     """Poll until `condition` holds; False when it did not within the time."""
     end = monotonic() + within_s
     while not condition():
         if monotonic() >= end:
+            return False
+        sleep(_TICK_S)
+    return True
+
+
+def happens_by(condition: Callable[[], bool], deadline: Deadline) -> bool:
+    """Poll until `condition` holds; False when it did not by the deadline."""
+    while not condition():
+        if deadline.left_s() <= 0:
             return False
         sleep(_TICK_S)
     return True

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import json
 
-from memproto.testing import changes, losses, noise, routes, storefiles
+from memproto.testing import changes, losses, routes, storefiles
 from memproto.testing.changes import Change
 from memproto.testing.ending import Ended, HostProcess
 from memproto.testing.ending_process import SESSION
@@ -81,8 +81,7 @@ class Races:
             if not pausing.comes_to_one_of(paused, made):
                 return
             adding.go()
-            scale = self._run.context.scale * max(self._run.context.slowdown, noise.slowdown())
-            adding.comes_to_one_of(made, within_s=_AWAITED_S * scale)
+            adding.comes_to_one_of(made, within_s=_AWAITED_S)
             if paused in pausing.marks:
                 pausing.go()
                 pausing.comes_to_one_of(made)

@@ -135,10 +135,15 @@ def _recalls(host: Host) -> bool:
 def _works_again(host: Host, number: int) -> None:
     """Store and recall, more than once where a provider waits a while before it tries again."""
     for act in (functools.partial(_stores, host, number), functools.partial(_recalls, host)):
-        if not patience.happens(functools.partial(_after_all, act), host.told["again_s"]):
+        if not patience.happens_by(functools.partial(_after_all, act), _again(host)):
             host.say("works not")
             return
     host.say("works again")
+
+
+def _again(host: Host) -> patience.Deadline:
+    """Until when a provider is tried again that waits a while by itself."""
+    return patience.Deadline(host.told["again_s"], host.told["slowdown"])
 
 
 def _after_all(act: Callable[[], bool]) -> bool:
@@ -185,7 +190,7 @@ def changes_locked(host: Host) -> None:
     _change(host, "change 1 0", meanwhile)
     sys.stdin.readline()
     again = functools.partial(_change, host, "change 2 0", after)
-    works = patience.happens(functools.partial(_after_all, again), host.told["again_s"])
+    works = patience.happens_by(functools.partial(_after_all, again), _again(host))
     host.say("works again" if works else "works not")
     host.close()
 

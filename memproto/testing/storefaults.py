@@ -6,10 +6,9 @@ import json
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import monotonic
 from typing import Any, Self, TypeVar
 
-from memproto.testing import changes, noise, routes, sandbox, store_holder
+from memproto.testing import changes, routes, sandbox, store_holder
 from memproto.testing.changes import Change, Prepared
 from memproto.testing.clauses import NotApplicable, Untestable
 from memproto.testing.ending import Ended, HostProcess, not_lived
@@ -72,15 +71,15 @@ class StoreHost(HostProcess):
             self.end()
 
     def comes(self, mark: str, within_s: float = 0.0) -> bool:
-        """Whether it says `mark` in so many seconds; those that any host gets without a number."""
-        wait_s = within_s or self._life_s
-        end = monotonic() + wait_s
-        with self._run.watch.wire.hook("close", wait_s + self._exit_s):
-            while mark not in self.marks and monotonic() < end:
-                if (
-                    not self._listen(min(end, monotonic() + 0.1))
-                    and self._process.poll() is not None
-                ):
+        """
+        Whether it says `mark` in so many seconds; those that any host gets without a number.
+
+        `within_s` is scaled by the run and by what the machine takes.
+        """
+        end = self.deadline(within_s)
+        with self._run.watch.wire.hook("close", self._longest_s(within_s)):
+            while mark not in self.marks and (left_s := end.left_s()) > 0:
+                if not self._listen(min(left_s, 0.1)) and self._process.poll() is not None:
                     return mark in self.marks
         return mark in self.marks
 
@@ -213,16 +212,16 @@ def _locked(run: Run) -> Seen:
         lived(host, "ready")
         others = [all_hosts.enter_context(_changing(run, call)) for call in ready]
         # A store that one process holds as long as it is open lets no other one in.
-        if not all(one.comes("ready", _OPENING_S * _pace(run)) for one in others):
+        if not all(one.comes("ready", _OPENING_S) for one in others):
             others = []
         with _held(run, before):
             for one in (host, *others):
                 one.go()
-            host.comes("recall ended", _HELD_S * _pace(run))
-            if host.comes("storing 1", MARGIN_S * _pace(run)):
-                host.comes("store 1 ended", _WRITING_S * _pace(run))
+            host.comes("recall ended", _HELD_S)
+            if host.comes("storing 1", MARGIN_S):
+                host.comes("store 1 ended", _WRITING_S)
             for one in others:
-                one.comes("change 1 0 ended", _WAITING_S * _pace(run))
+                one.comes("change 1 0 ended", _WAITING_S)
         for one in (host, *others):
             one.go()
         beside = [Seen(one.end(), [], call) for one, call in zip(others, ready, strict=False)]
@@ -256,7 +255,7 @@ def _opened_locked(run: Run) -> Seen:
         lived(host, "ready")
         with _held(run, before):
             host.go()
-            host.comes("open ended", (OPEN_S + MARGIN_S) * _pace(run))
+            host.comes("open ended", (OPEN_S + MARGIN_S))
         return Seen(host.end(), facts)
 
 
@@ -277,10 +276,6 @@ def _held(run: Run, facts: list[Fact]) -> Iterator[None]:
         if not int(holder.stdout.readline() or 0):
             raise NotApplicable("it keeps its files locked itself, as long as it is open")
         yield
-
-
-def _pace(run: Run) -> float:
-    return run.context.scale * max(run.context.slowdown, noise.slowdown())
 
 
 # -- full ------------------------------------------------------------------------------------------
@@ -354,7 +349,8 @@ def host_of(
         [fact.text for fact in facts],
         query=facts[0].query,
         route=route(run),
-        again_s=AGAIN_S * _pace(run),
+        again_s=AGAIN_S * run.context.scale,
+        slowdown=run.context.slowdown,
         **(ready.told() if ready else {}),
         **told,
     )
