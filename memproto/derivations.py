@@ -20,13 +20,14 @@ from typing import NamedTuple
 
 from memproto import fence_names
 from memproto.characters import HIDDEN, UNSEEN, Folds, smuggled
-from memproto.escapes import bare_names, entity_names, of_reference, several
+from memproto.escapes import bare_names, entity_names, leaves_nothing, of_reference, several
 
 _MARKS = "&%\\"
 _EACH_MARK = frozenset(_MARKS)
 _EACH_HIDDEN = frozenset(HIDDEN)
-#: A form writes a space as a plus sign; beside white space or another one it is a plus sign.
-_DERIVED = re.compile(r"[&%\\]|(?<![ \n+])\+(?![ \n+])")
+#: A form writes a space as a plus sign; beside white space or another one it is a plus sign. Behind
+#: a backslash the end of a line is no white space, since it joins the lines.
+_DERIVED = re.compile(r"[&%\\]|(?:(?<![ \n+])|(?<=\\\n))\+(?![ \n+])")
 _HIDDEN_RUN = re.compile(f"[{HIDDEN}]*+")
 _DIGITS = "0123456789"
 _HEX = "0123456789abcdef"
@@ -34,9 +35,13 @@ _EACH_DIGIT = frozenset("0123456789abcdefABCDEF")
 _OCTAL = "01234567"
 #: A backslash before one of these stays in front of it.
 _OF_ESCAPES = frozenset(";{}0123456789")
+#: So much may stand at one place, and so many ways to read one escape are followed; zeros in front
+#: count as none. A place that has more is told as `full`, see there.
 _MOST_STEPS = 64
-#: So many ways to read one escape are followed; zeros in front count as none.
 _MOST_WAYS = 256
+#: So many steps are looked at for each character of a text, and for each text.
+_MOST_WORK = 64
+_LEAST_WORK = 16384
 _LARGEST = 0x10FFFF
 _SIMPLE = {"n": "\n", "r": "\n", "v": "\n", "f": "\n", "t": " ", "b": UNSEEN, "a": UNSEEN}
 _SIMPLE |= {"\n": UNSEEN}
@@ -92,19 +97,27 @@ class Derivations:
     All that may be derived from the escapes of a text.
 
     Attributes:
+        original: The text.
         text: The text as its characters are read, one for each of the original.
+        full: The marks from which more could be derived than is kept. What begins there, or goes
+            on there, may have been missed, so that the text must not pass with them.
 
     """
 
     def __init__(self, original: str, folds: Folds) -> None:
         self.text = text = original.translate(folds)
-        self._original = original
+        self.original = original
         self._folds = folds
         self._several = several()
         self._known: dict[int, set[Step]] = {}
+        self.full: set[int] = set()
+        # Of the place that is looked at: where escapes end of which nothing is left.
+        self._place = 0
+        self._gone: set[int] = set()
         # Halves: bytes beyond ASCII, and low surrogates, by where they begin.
         self._bytes: dict[int, set[tuple[int, int]]] = {}
         self._lows: dict[int, set[tuple[int, int]]] = {}
+        self._left = _LEAST_WORK + _MOST_WORK * len(text)
         places = [found.start() for found in _DERIVED.finditer(text)]
         for place in reversed(places):
             self._derive(place)
@@ -137,6 +150,8 @@ class Derivations:
 
     def _derive(self, place: int) -> None:
         """Everything from here; what begins behind it is known already."""
+        self._place = place
+        self._gone = set()
         self._known[place] = found = set()
         if self.text[place] == "+":
             found.add(Step(" ", place + 1))
@@ -144,33 +159,58 @@ class Derivations:
         # A mark may be derived too; each is tried where it ends.
         marks = [(self.text[place], place + 1)]
         known = set(marks)
-        while marks:
+        while marks and self._is_left(1):
             mark, end = marks.pop()
             for symbols, stop in self._units(place, mark, end):
                 if symbols not in _EACH_MARK:
-                    if len(found) < _MOST_STEPS:
+                    if self._has_room(found):
                         found.add(Step(symbols, stop))
                         found.update([Step(" ", stop)] if symbols == "+" else ())
                 elif (symbols, stop) not in known:
                     known.add((symbols, stop))
                     marks.append((symbols, stop))
-        for step in [step for step in found if step.symbols in _EACH_HIDDEN]:
-            # Some decoders leave nothing of it, and what stands behind it moves up.
-            self._moves_up(place, step.stop)
+        for behind in self._gone:
+            self._moves_up(place, behind)
+
+    def _is_left(self, work: int) -> bool:
+        """Whether so much more may be looked at."""
+        self._left -= work
+        if self._left >= 0:
+            return True
+        self.full.add(self._place)
+        return False
+
+    def _has_room(self, found: set[Step]) -> bool:
+        """Whether more may stand at the place that is looked at."""
+        if len(found) < _MOST_STEPS:
+            return True
+        self.full.add(self._place)
+        return False
+
+    def _are_few(self, ways: int) -> bool:
+        """Whether so many ways to read an escape are followed."""
+        if ways <= _MOST_WAYS:
+            return True
+        self.full.add(self._place)
+        return False
+
+    def _go_on(self, place: int) -> Iterator[Step]:
+        """What may stand at `place`, as a part of what is looked at."""
+        return self.at(place) if self._is_left(1 + len(self._known.get(place, ()))) else iter(())
 
     def _moves_up(self, place: int, behind: int) -> None:
         """
         What may stand behind an escape, or a mark, may stand at its place.
 
-        What is not seen need not: it would come along from place to place. Of a place with very
-        many derivations no more are taken, so that a long chain of them stays linear.
+        What is not seen need not: it would come along from place to place.
         """
         found = self._known[place]
-        for step in self.at(behind):
-            if len(found) >= _MOST_STEPS:
+        for step in self._go_on(behind):
+            if step.symbols in _EACH_MARK or step.symbols in _EACH_HIDDEN or step in found:
+                continue
+            if not self._has_room(found):
                 break
-            if step.symbols not in _EACH_MARK and step.symbols not in _EACH_HIDDEN:
-                found.add(step)
+            found.add(step)
         for halves in (self._bytes, self._lows):
             if behind in halves:
                 halves.setdefault(place, set()).update(halves[behind])
@@ -200,12 +240,12 @@ class Derivations:
         base = len(digits)
         seen = set(waiting)
         zeros = 0
-        while waiting and len(seen) - zeros <= _MOST_WAYS:
+        while waiting and self._are_few(len(seen) - zeros):
             count, value, stop = waiting.pop()
             goes_on = False
-            for symbols, end in self.at(stop) if count < most else ():
+            for symbols, end in self._go_on(stop) if count < most else ():
                 if len(symbols) == 1 and symbols in digits:
-                    goes_on = goes_on or self._original[stop] in _EACH_DIGIT
+                    goes_on = goes_on or self.original[stop] in _EACH_DIGIT
                     larger = value * base + digits.index(symbols)
                     # Zeros in front count no digit, so that there may be any number of them.
                     longer = (count + 1 if larger or least else 0, larger, end)
@@ -219,33 +259,33 @@ class Derivations:
     # -- references -------------------------------------------------------------------------------
 
     def _references(self, end: int) -> Iterator[tuple[str, int]]:
-        for symbols, stop in self.at(end):
+        for symbols, stop in self._go_on(end):
             if symbols == "#":
                 yield from self._numbered(stop)
         yield from self._named(end)
 
     def _numbered(self, place: int) -> Iterator[tuple[str, int]]:
         numbers = list(self._numbers(place, _DIGITS, 0, 7))
-        for symbols, stop in self.at(place):
+        for symbols, stop in self._go_on(place):
             if symbols == "x":
                 numbers += self._numbers(stop, _HEX, 0, 6)
         for code, stop in numbers:
+            ends = [stop, *(behind for symbols, behind in self._go_on(stop) if symbols == ";")]
+            if leaves_nothing(code):
+                self._gone.update(ends)
             for read in of_reference(code):
-                yield from self._written(read, stop)
-                for symbols, behind in self.at(stop):
-                    if symbols == ";":
-                        yield from self._written(read, behind)
+                for end in ends:
+                    yield from self._written(read, end)
 
     def _named(self, place: int) -> Iterator[tuple[str, int]]:
         names, bare = _entities(), bare_names()
         waiting = [("", place)]
-        for _ in range(_MOST_WAYS):
-            if not waiting:
-                return
+        ways = 0
+        while waiting and self._are_few(ways := ways + 1):
             begun, stop = waiting.pop()
             if begun in bare:
                 yield names.readings[begun], stop
-            for symbols, end in self.at(stop):
+            for symbols, end in self._go_on(stop):
                 if symbols == ";" and begun in names.readings:
                     yield names.readings[begun], end
                 elif symbols.isalnum() and names.goes_on(begun + symbols):
@@ -262,7 +302,7 @@ class Derivations:
             if value >= 0xC2:
                 more = 1 + (value >= 0xE0) + (value >= 0xF0)
                 yield from self._of_bytes(bytes([value]), stop, more)
-        for symbols, stop in self.at(end):
+        for symbols, stop in self._go_on(end):
             if symbols == "u":
                 for code, behind in self._numbers(stop, _HEX, 4, 4):
                     yield from self._written(code, behind)
@@ -285,12 +325,14 @@ class Derivations:
         if behind < len(self.text) and self.text[behind] in _MARKS:
             # It escapes another mark, or what that stands for: as if it were not there.
             self._moves_up(place, behind)
-        for symbols, stop in self.at(end):
+        for symbols, stop in self._go_on(end):
             if symbols in ("x", "u"):
                 yield from self._coded(place, symbols, stop)
                 continue
             if symbols == "n":
                 yield from self._of_a_name(stop)
+            if symbols == "\n":
+                self._gone.add(stop)
             if symbols not in _EACH_MARK and symbols not in _OF_ESCAPES:
                 yield _SIMPLE.get(symbols, symbols), stop
         for code, stop in self._octal(end):
@@ -309,10 +351,10 @@ class Derivations:
                 yield from self._of_halves(place, code, stop)
             for code, stop in self._numbers(end, _HEX, 8, 8):
                 yield from self._written(code, stop)
-        for symbols, begun in self.at(end):
+        for symbols, begun in self._go_on(end):
             if symbols == "{":
                 for code, stop in self._numbers(begun, _HEX, 0, 6):
-                    for closing, behind in self.at(stop):
+                    for closing, behind in self._go_on(stop):
                         if closing == "}":
                             yield from self._written(code, behind)
 
@@ -328,18 +370,17 @@ class Derivations:
 
     def _of_a_name(self, place: int) -> Iterator[tuple[str, int]]:
         """A character by its name; of one that no delimiter holds, that it is some character."""
-        for symbols, begun in self.at(place):
+        for symbols, begun in self._go_on(place):
             if symbols != "{":
                 continue
             unknown = _NAME.match(self.text, begun)
             if unknown:
                 yield _UNKNOWN, unknown.end()
             waiting = [("", begun)]
-            for _ in range(_MOST_WAYS):
-                if not waiting:
-                    break
+            ways = 0
+            while waiting and self._are_few(ways := ways + 1):
                 name, stop = waiting.pop()
-                for more, end in self.at(stop):
+                for more, end in self._go_on(stop):
                     if more == "}" and name in _characters().readings:
                         yield _characters().readings[name], end
                     elif _characters().goes_on(name + more):
@@ -389,7 +430,7 @@ class _Heading:
     last = 6 + 12
 
     def __init__(self) -> None:
-        self._word = _Word("memory", frozenset(" "))
+        self._word = _Word("memory", frozenset({" ", *HIDDEN}))
 
     def step(self, state: int, symbol: str) -> int | None:
         """The state behind one more symbol."""
@@ -450,25 +491,32 @@ class Search:
         found = []
         for kind, mark, by in ((_TAG, "<", "[fence]"), (_NOTE, "[", "(")):
             seen: set[tuple[int, int]] = set()
-            for start, begun in self._places_of(mark):
-                stop = self._end(kind, begun, seen)
+            for start, begun, behind in self._places_of(mark):
+                state = _behind(kind, 0, behind)
+                stop = None if state is None else self._end(kind, begun, state, seen)
                 if stop is not None:
                     end = self._closed(stop) if kind is _TAG else begun
                     found.append((start, -end, by))
         return sorted(found)
 
-    def _places_of(self, mark: str) -> list[tuple[int, int]]:
-        """Where a mark may stand, and where it ends."""
+    def _places_of(self, mark: str) -> list[tuple[int, int, str]]:
+        """Where a mark may stand, where it ends, and what is read behind it of the same escape."""
         places = [
-            (found.start(), found.end()) for found in re.finditer(re.escape(mark), self._text)
+            (found.start(), found.end(), "") for found in re.finditer(re.escape(mark), self._text)
         ]
         for place, steps in self._all.places.items():
-            places += [(place, stop) for symbols, stop in steps if symbols[-1] == mark]
+            for symbols, stop in steps:
+                if mark in symbols:
+                    places.append((place, stop, symbols.rpartition(mark)[2]))
+        if not self._text.isascii():
+            for place, character in enumerate(self._text):
+                if mark in (symbols := several().get(character, "")):
+                    places.append((place, place + 1, symbols.rpartition(mark)[2]))
         return sorted(places)
 
-    def _end(self, kind: _Word, begun: int, seen: set[tuple[int, int]]) -> int | None:
+    def _end(self, kind: _Word, begun: int, state: int, seen: set[tuple[int, int]]) -> int | None:
         """Where the last letter of a word ends that begins here, if one does."""
-        waiting = [(begun, 0)]
+        waiting = [(begun, state)]
         while waiting:
             place, state = waiting.pop()
             if state == kind.last:
@@ -486,9 +534,11 @@ class Search:
 
     def _is_boundary(self, place: int, kind: _Word) -> bool:
         """Whether no letter has to follow; behind an escape another reader sees none."""
-        skipped = _HYPHENS if kind is _TAG else _HIDDEN_RUN
-        behind = skipped.match(self._text, place)
-        following = self._text[behind.end() : behind.end() + 1] if behind else ""
+        while self._text[place : place + 1] in _EACH_HIDDEN or (
+            kind is _TAG and self._all.original[place : place + 1] in _EACH_HYPHEN
+        ):
+            place += 1
+        following = self._text[place : place + 1]
         return not (following.isascii() and following.isalnum())
 
     def _closed(self, place: int) -> int:
@@ -525,7 +575,13 @@ class Search:
         return None
 
 
-_HYPHENS = re.compile(f"[\\-{HIDDEN}]*+")
+#: Hyphens to every reader: others look like one, and no name goes on behind them.
+_EACH_HYPHEN = frozenset(
+    "-_~\xb7\u02d7\u0387\u058a\u05be\u0640\u1173\u1400\u1806\u2010\u2011\u2012\u2013\u2014\u2015"
+    "\u203f\u2043\u207b\u208b\u2212\u2796\u2cba\u2e17\u2e1a\u2e3a\u2e3b\u2e40\u2e5d\u301c\u3030"
+    "\u30a0\u30fb\u30fc\u3161\ufcf2\ufcf3\ufcf4\ufe31\ufe32\ufe58\ufe63\ufe71\ufe77\ufe79\ufe7b"
+    "\ufe7d\ufe7f\uff0d\uff65\uff70\uffda\U00010ead"
+)
 _TAIL = _BETWEEN | {"/"}
 
 

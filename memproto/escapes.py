@@ -31,6 +31,7 @@ def bare_names() -> frozenset[str]:
     return frozenset(fence_tables.BARE["names"].split())
 
 
+_LAST_CONTROL = 0x7F
 _C1 = range(0x80, 0xA0)
 
 
@@ -45,6 +46,12 @@ def of_reference(code: int) -> Iterator[int]:
         yield ord(bytes([code]).decode("cp1252", "replace"))
     elif 0xFDD0 <= code < 0xFDF0 or code & 0xFFFE == 0xFFFE:
         yield 0
+
+
+def leaves_nothing(code: int) -> bool:
+    """Whether HTML leaves nothing of a character reference of this number."""
+    is_control = 0 < code < 0x20 and code not in (9, 10, 12, 13)
+    return is_control or code == _LAST_CONTROL or 0 in of_reference(code)
 
 
 def _any_of(words: list[str]) -> str:
@@ -106,7 +113,7 @@ def exact_escapes() -> re.Pattern[str]:
             x(?P<x>[0-9a-f]{{2}}) | u\{{(?P<braced>[0-9a-f]{{1,8}})\}}
             | u(?P<high>d[89ab][0-9a-f]{{2}})\\u(?P<low>[0-9a-f]{{4}})
             | u(?P<long>(?:000[01e]|0010)[0-9a-f]{{4}}) | u(?P<u>[0-9a-f]{{4}})
-            | (?P<simple>[nrt]|[^a-z0-9 \n{HIDDEN}]) )
+            | (?P<simple>[abfnrtv]|[^a-z0-9 \n{HIDDEN}]) )
         | (?P<several>[{"".join(several())}])
         """,
         re.VERBOSE | re.DOTALL,

@@ -11,10 +11,11 @@ import heapq
 import operator
 import re
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 from memproto import spots
-from memproto.characters import HIDDEN, TURN, smuggled, smugglers, visible
+from memproto.characters import HIDDEN, TURN, Folds, smuggled, smugglers, visible
 from memproto.derivations import Derivations, Search
 from memproto.errors import TextExpected
 from memproto.readings import Pieces, Reading, readings
@@ -33,14 +34,10 @@ def _word(word: str, between: str) -> str:
 
 # No run can be entered at two places: each pattern starts at a character that its runs exclude, and
 # the runs are possessive. That is what keeps the search linear.
-_TAG = (
-    rf"<[ \n\-/!?\\{HIDDEN}]*+{_word('memory', _LOOSE)}{_LOOSE}{_word('context', _LOOSE)}"
-    rf"(?![\-{HIDDEN}]*+[a-z0-9])(?:[ \n/\-{HIDDEN}]*+>)?"
-)
-_NOTE = (
-    rf"\[(?={_LOOSE}{_word('system', _LOOSE)}{_LOOSE}{_word('note', _LOOSE)}"
-    rf"(?!{_HIDDEN}[a-z0-9]))"
-)
+_TAG_NAME = rf"<[ \n\-/!?\\{HIDDEN}]*+{_word('memory', _LOOSE)}{_LOOSE}{_word('context', _LOOSE)}"
+_TAG = rf"{_TAG_NAME}(?![\-{HIDDEN}]*+[a-z0-9])(?:[ \n/\-{HIDDEN}]*+>)?"
+_NOTE_NAME = rf"{_LOOSE}{_word('system', _LOOSE)}{_LOOSE}{_word('note', _LOOSE)}"
+_NOTE = rf"\[(?={_NOTE_NAME}(?!{_HIDDEN}[a-z0-9]))"
 _ROLE = rf"<(?={_HIDDEN}\|{_HIDDEN}[a-z/][^ \n<>|()\[\]]{{0,63}}\|{_HIDDEN}>)"
 #: Beyond ASCII whatever is not `spots.HARD`.
 _WORDS = "a-z0-9\x80-\u3000\u3003-\uff0b\uff0d-\U0010ffff"
@@ -58,7 +55,7 @@ _SUBSTITUTES = ((re.compile(_TAG), "<", "[fence]"), (re.compile(_NOTE), "[", "("
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 #: Stretches that are nearer to each other than this are read as one.
-_NEAR = 1024
+_NEAR = 64
 _TURNED_ROUNDS = 8
 
 
@@ -176,47 +173,133 @@ def _harmless(text: str, *, whole: bool = True) -> str:
     for _ in range(_TURNED_ROUNDS):
         found = _read(text, whole=whole)
         before, text = text, _substituted(text, found, whole=whole)
-        has_an_order = _has_an_order(found)
-        if has_an_order:
-            text = _underived(text)
-        if text == before or not (has_an_order or any(TURN in one.text for one in found)):
+        ordered = _ordered(before, found)
+        if ordered:
+            # What was substituted moved the rest, so that all of it is looked at.
+            text = _underived(text, ordered if text == before else [(0, len(text))])
+        if text == before or not (ordered or any(TURN in one.text for one in found)):
             break
     return text
 
 
 #: What begins one of the characters that an escape is made of, as an escape of its own.
-_BEGUN = r"(?:&(?:\#|[a-z])|%[0-9a-fu&%\\]|\\(?:[0-9xu&%\\]|n\{))"
-#: An escape with another one inside: their order counts. So it does where a reference has no end,
-#: where a plus sign may be a space, and for names and octal digits, which few decoders know.
+_BEGUN = r"(?:&(?:\#|[a-z])|%[0-9a-fu&%\\]|\\(?:[0-9xu&%\\\n]|n\{))"
+#: A mark of escapes, or a plus sign, as the code of an escape.
+_HEX_OF_MARK = r"(?:2[56b]|5c)"
+#: An escape with another one inside, or of a mark that begins one: their order counts. So it does
+#: where a reference has no end, where a plus sign may be a space, and for names, octal digits and
+#: continued lines, which few decoders know.
 _ORDERED = re.compile(
     rf"""
     \\(?:(?=[&%]){_BEGUN}|x[0-9a-f]?{_BEGUN}|u(?:[0-9a-f]{{0,3}}|00(?:0[01e]|10)[0-9a-f]{{0,3}}){_BEGUN}
-        |[xu]\{{[0-9a-f]*+{_BEGUN}|[0-7](?:[0-7]|[&%]|\\[0-7xun])|n(?:\{{|(?=[&%\\]){_BEGUN}))
-    | %(?:[0-9a-f]?{_BEGUN}|u[0-9a-f]{{0,3}}{_BEGUN}
+        |[xu]\{{[0-9a-f]*+{_BEGUN}|[0-7]|n(?:\{{|(?=[&%\\]){_BEGUN})
+        |x{_HEX_OF_MARK}|u(?:0000)?00{_HEX_OF_MARK}|[xu]\{{0*{_HEX_OF_MARK}\}})
+    | %(?:[0-9a-f]?{_BEGUN}|{_HEX_OF_MARK}|u[0-9a-f]{{0,3}}{_BEGUN}
         |[c-f][0-9a-f](?:%[89ab][0-9a-f])*+(?:%[89ab]?)?(?!%[89ab][0-9a-f]){_BEGUN})
-    | &(?:[a-z0-9]{{0,32}}{_BEGUN}|\#x?(?:[0-9a-f{HIDDEN}]++(?!;)|{_BEGUN}))
-    | (?<=[a-z0-9<\[#/!?;}}\-{HIDDEN}])\+(?=[a-z0-9<\#/!?&%\\\-{HIDDEN}])
+    | &(?:[a-z0-9]{{0,32}}{_BEGUN}|\#x?(?:[0-9a-f{HIDDEN}]++(?!;)|{_BEGUN})
+        |amp|bsol|percnt|plus|\#0*(?:3[78]|43|92);|\#x0*{_HEX_OF_MARK};)
+    | \\\n
+    | (?<![ \n+])\+(?![ \n+])
     """,
     re.VERBOSE,
 )
+#: Of these, and of a word that goes on where another reader sees an escape behind it.
+_OF_AN_ORDER = (
+    (_ORDERED, ""),
+    (re.compile(rf"{_TAG_NAME}(?=[\-{HIDDEN}]*+[a-z0-9])"), "<"),
+    (re.compile(rf"\[(?={_NOTE_NAME}{_HIDDEN}[a-z0-9])"), "["),
+)
 _MOST_READINGS = 8
+#: An escape stands for two letters at most, and marks of headings for three.
+_MOST_SYMBOLS = 3
+#: How often a tag, a note and a heading need each character, or one of some.
+_NEEDED = (
+    (("<", 1), ("mr", 3), ("e", 2), ("o0", 2), ("y", 1), ("c", 1), ("nr", 1), ("t", 2), ("x", 1)),
+    (("[", 1), ("s", 2), ("y", 1), ("t", 2), ("e", 2), ("mr", 1), ("n", 1), ("o0", 1)),
+    (("#", 3), ("mr", 2), ("e", 1), ("o0", 1), ("y", 1)),
+)
+#: The fewest characters of ASCII that hold a delimiter: `[systemnote` has eleven.
+_SHORTEST = 10
 
 
-def _has_an_order(found: list[Reading]) -> bool:
-    """Whether decoders that take turns in another order than the readings may find more."""
-    return len(found) > _MOST_READINGS or any(_ORDERED.search(reading.text) for reading in found)
+def _ordered(text: str, found: list[Reading]) -> list[tuple[int, int]]:
+    """Where decoders that take turns in another order than the readings may find more."""
+    if len(found) > _MOST_READINGS:
+        return [(0, len(text))]
+    is_one = not spots.HARD.search(text, 0, len(text) - 1)
+    spans = []
+    for reading in found:
+        for pattern, first in _OF_AN_ORDER:
+            for match in pattern.finditer(reading.text) if first in reading.text else ():
+                spans.append(reading.original(*match.span()))
+                if is_one:
+                    return spans
+    return spans
 
 
-def _underived(text: str) -> str:
-    """The text without delimiters that escapes give in any order."""
+def _underived(text: str, ordered: list[tuple[int, int]]) -> str:
+    """
+    The text without delimiters that escapes give in any order, near the spans that are `ordered`.
+
+    Neither a delimiter nor an escape holds a hard character, so each piece between two of them is
+    read by itself.
+    """
+    ends = array("q", (hard.end() for hard in spots.HARD.finditer(text)))
+    ends.append(len(text))
+    pieces, end = Pieces(), 0
+    for start, stop in sorted(ordered):
+        place = bisect_right(ends, max(start, end))
+        while (begin := ends[place - 1] if place else 0) < stop:
+            # With the hard character before it, behind which no line begins.
+            lead = 1 if begin else 0
+            piece = text[begin - lead : ends[place]]
+            if _may_hold_one(piece):
+                pieces.add(text[end:begin], _without_any_order(piece)[lead:])
+                end = ends[place]
+            place += 1
+    return pieces.joined(text[end:])
+
+
+def _may_hold_one(piece: str) -> bool:
+    """Whether the letters of a delimiter are in a piece, or enough escapes in place of them."""
+    if not piece.isascii():
+        return True
+    escapes = piece.count("&") + piece.count("%") + piece.count("\\")
+    if not escapes and ("+" not in piece or len(piece) < _SHORTEST):
+        return False
+    missing = _MOST_SYMBOLS * escapes
+    piece = piece.lower()
+    return any(
+        missing >= sum(max(0, many - sum(map(piece.count, any_of))) for any_of, many in needed)
+        for needed in _NEEDED
+    )
+
+
+def _without_any_order(text: str) -> str:
     for folds in (visible(), smuggled()) if smugglers().search(text) else (visible(),):
-        search = Search(Derivations(text, folds))
-        marks = search.headings()
+        text, derivations = _followed(text, folds)
+        marks = Search(derivations).headings()
         if marks:
-            text = _replaced(text, [marks])
-            search = Search(Derivations(text, folds))
-        text = _replaced(text, [search.words()])
+            text, derivations = _followed(_replaced(text, [marks]), folds)
+        text = _replaced(text, [Search(derivations).words()])
     return text
+
+
+def _followed(text: str, folds: Folds) -> tuple[str, Derivations]:
+    """
+    The text, and all that may be derived from it: where it may be too much, a full stop.
+
+    That passes nothing that was not followed. A full stop is no part of a delimiter, nor of an
+    escape: no delimiter reaches across one, and any on one of its sides is derived without it. It
+    replaces a mark, so that nothing else than before is derived anywhere; whether a number may end
+    does depend on what follows, but only on digits, and none of these is replaced. Hence a place
+    that was not full is not full the next time, and two rounds do; if not, each has fewer marks.
+    """
+    derivations = Derivations(text, folds)
+    while derivations.full:
+        text = _replaced(text, [[(at, -at - 1, ".") for at in sorted(derivations.full)]])
+        derivations = Derivations(text, folds)
+    return text, derivations
 
 
 def _substituted(text: str, found: list[Reading], *, whole: bool) -> str:

@@ -172,18 +172,18 @@ _CARRIED_DECIMAL = "917[5-9][0-9]{2}"
 #: The begin of an escape, by what no common text has at this place.
 _SPELLED = r"(?i:amp|num;|semi;|percnt;|bsol;|[lr]cub;|[lr]brace;)"
 _NESTED = (
-    rf"(?:&(?:\#|{_SPELLED})|\\[0-9xXuUnN&%\\]"
-    r"|%(?:[2-7][0-9a-fA-F]|[2-7]?(?:&\#|\\[0-7xXuU]|%[2-7][0-9a-fA-F])))"
+    rf"(?:&(?:\#|{_SPELLED})|\\[0-9xXuUnN&%\\\n]"
+    r"|%(?:[2-7][0-9a-fA-F]|[2-7]?(?:&\#|\\[0-7xXuU\n]|%[2-7][0-9a-fA-F])))"
 )
 _ESCAPED = r"\\(?:[xXuU0-7]|N[{&%\\])"
 #: What some decoders read as white space, or as nothing; an r and an n may be an m.
 _SIMPLE = r"\\(?:[ntvfbaTVFBA]|N(?![{&%\\])|[rR](?![nN]))"
 #: An escape that may stand for an octal digit.
-_OCTAL = r"(?:&\#|%(?:3[0-7]|[&%\\])|\\(?:[xXuU&%\\]|0?6[0-7]|N\{))"
+_OCTAL = r"(?:&\#|%(?:(?:25)*3[0-7]|[&%\\])|\\(?:[xXuU&%\\\n]|0?6[0-7]|N\{))"
 #: Behind `N{`: words as in the name of an opening character, or an escape in their place.
 _NAME = (
-    rf"(?:(?i:ampersand)\}}|[a-zA-Z0-9]+[ -][a-zA-Z0-9 -]{{0,96}}+\}}"
-    rf"|[a-zA-Z0-9 -]{{0,96}}+{_NESTED})"
+    rf"(?:(?i:ampersand)\}}|[a-zA-Z0-9]+[ +-][a-zA-Z0-9 +-]{{0,96}}+\}}"
+    rf"|[a-zA-Z0-9 +-]{{0,96}}+{_NESTED})"
 )
 #: Behind `u` or `x`: the code of a letter that, behind one backslash more, escapes again.
 _ESCAPABLE = "0{0,6}(?:[57][58]|3[0-9]|[46][1-6eE])"
@@ -204,7 +204,7 @@ class _Shapes:
         self.of = looks.of
         self.gap = f"{self.of(HIDDEN + ' -' + chr(10))}*+"
         self.unseen = f"{self.of(HIDDEN)}*+"
-        self.escape = f"(?:[#&%\\\\]|{looks.of('#')}|{looks.odd_meta}|{looks.any_letter})"
+        self.escape = f"(?:[#&%+\\\\]|{looks.of('#')}|{looks.odd_meta}|{looks.any_letter})"
         self.begun = (
             rf"(?:&(?:[\#a-zA-Z&%\\]|{looks.odd})|%(?:[0-9a-fA-FuU&%\\]|{looks.odd})"
             rf"|{looks.odd_meta}|{looks.any_letter})"
@@ -252,8 +252,8 @@ class _Shapes:
         """What follows the last mark of a run; from the first on it would be read once for each."""
         word = rf"""[^\s\#&%\\"$'()*+,.=@^`{self.looks.no_letter}]"""
         marks, space = self.of("#"), self.of(HIDDEN + " +")
-        begun = rf"(?:{self.begun}|\\[xXuU0-9nNrt \#\\&%])"
-        words = rf"{word}*+(?:\\(?![xXuU0-9nNrt \#\\&%]){word}*+)*+"
+        begun = rf"(?:{self.begun}|\\[xXuU0-9nNrtabfv\n \#\\&%])"
+        words = rf"{word}*+(?:\\(?![xXuU0-9nNrtabfv\n \#\\&%]){word}*+)*+"
         return (
             rf"(?!{marks}){space}*+"
             rf"{words}(?:{space}++(?=[mMrR&%\\\x80-\U0010ffff])(?:\\*+{self.memory()}|{begun})|{begun})"
@@ -264,7 +264,8 @@ class _Shapes:
         lead = (
             self.tag()
             if self.looks.ascii_only
-            else rf"(?:{_SIMPLE}|[\s+/!?\\-])*+(?:[mrMR&%\#]|[^\x00-\x7f])"
+            else rf"(?:{_SIMPLE}|[\s\x00-\x1f\x7f+/!?\\_~-])*+"
+            rf"(?:[mrMR&%\#]|[^\x00-\x7f]|(?<=\\)(?:[xXuU0-7]|N[{{&%\\]))"
         )
         tags = _names("<", rf";?(?:{lead}|{_ESCAPED})")
         others = _names("[#" + _META)
@@ -304,8 +305,8 @@ class _Shapes:
     def behind(self) -> dict[str, str]:
         """Each opening character, and what follows it."""
         return {
-            "<": f"{self.gate('/!?mr#|' + _META)}(?={self.tag()}|{self.role()})",
-            "[": f"{self.gate('s#' + _META)}(?={self.note()})",
+            "<": f"{self.gate('/!?mr#|+' + _META)}(?={self.tag()}|{self.role()})",
+            "[": f"{self.gate('s#+' + _META)}(?={self.note()})",
             "#": f"(?={self.heading()})",
             "&": f"(?={self.reference()})",
             "%": f"(?={self.percent()})",

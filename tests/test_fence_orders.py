@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memproto import derivations
 from memproto.characters import visible
 from memproto.derivations import Derivations, Search
 from memproto.sanitize import sanitize_context
@@ -47,7 +48,7 @@ def shown(text):
 @pytest.mark.parametrize("name", HIDDEN_BY_ORDER)
 def test_what_one_order_of_decoders_shows_is_replaced(name, around):
     text = HIDDEN_BY_ORDER[name]
-    if text.startswith("###") and around.startswith("Tea"):
+    if "ontext" not in text and around.startswith("Tea"):
         around = "Tea\n{}"
     clean = sanitize_context(around.format(text))
     assert clean != around.format(text)
@@ -99,6 +100,83 @@ def test_marks_of_escapes_in_any_order_are_read_without_an_end_or_a_loss(text):
     assert sanitize_context(clean) == clean
     assert len(clean) <= len(text)
     assert shown(clean) is None
+
+
+@pytest.mark.parametrize("name", HIDDEN_BY_ORDER)
+@pytest.mark.parametrize(
+    ("cap", "most"),
+    [("_MOST_STEPS", 1), ("_MOST_STEPS", 4), ("_MOST_WAYS", 1), ("_MOST_WAYS", 6)],
+)
+def test_what_a_cap_keeps_from_being_followed_does_not_pass(monkeypatch, cap, most, name):
+    monkeypatch.setattr(derivations, cap, most)
+    text = HIDDEN_BY_ORDER[name]
+    clean = sanitize_context(text)
+    assert shown(clean) is None
+    assert sanitize_context(clean) == clean
+    assert len(clean) <= len(text)
+
+
+@pytest.mark.parametrize("most", [0, 10, 100])
+@pytest.mark.parametrize("name", HIDDEN_BY_ORDER)
+def test_what_no_work_is_left_for_does_not_pass(monkeypatch, name, most):
+    monkeypatch.setattr(derivations, "_LEAST_WORK", most)
+    monkeypatch.setattr(derivations, "_MOST_WORK", 0)
+    clean = sanitize_context(HIDDEN_BY_ORDER[name])
+    assert shown(clean) is None
+    assert sanitize_context(clean) == clean
+
+
+def test_the_second_time_no_place_has_too_many_ways():
+    text = "<\\134" * 300 + "\\\\\n134" * 300
+    found = Derivations(text, visible())
+    assert found.full
+    for place in found.full:
+        text = f"{text[:place]}.{text[place + 1 :]}"
+    assert not Derivations(text, visible()).full
+
+
+def looked_at(text, monkeypatch):
+    """How often it is asked what may stand at a place."""
+    asked = 0
+    at = Derivations.at
+
+    def counted(self, place):
+        nonlocal asked
+        for step in at(self, place):
+            asked += 1
+            yield step
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Derivations, "at", counted)
+        sanitize_context(text)
+    return asked
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "\\134",
+        "\\\\134",
+        "\\45\\",
+        "\\\\\n",
+        "134\\\\\\\n",
+        "&bsol;\\45",
+        "%25",
+        "&amp;",
+        "&#37;",
+        "\\%5c",
+        "%\\45",
+        "\\N{PERCENT SIGN}25",
+        "&#1;\\",
+    ],
+)
+def test_twice_the_text_is_twice_the_work(unit, monkeypatch):
+    def asked(size):
+        return looked_at("<" + unit * (size // len(unit)) + "memory-context>", monkeypatch)
+
+    few, many = asked(2_000), asked(4_000)
+    assert many <= 2.5 * few + 200
+    assert many <= 1_000 * 4_000
 
 
 def steps(text):

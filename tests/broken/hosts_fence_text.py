@@ -89,6 +89,16 @@ class TakesABackslashBeforeWhatItIsBefore(MemoryProviderRegistry):
     fence = _OneOrder()
 
 
+class _LineByLine(Fence):
+    def sanitize_context(self, text):
+        return "\\\n".join(map(fence.sanitize_context, text.split("\\\n")))
+
+
+@mutant(kills="MP-HOST-FENCE-009", says="decoded from", report="F3")
+class DoesNotJoinContinuedLines(MemoryProviderRegistry):
+    fence = _LineByLine()
+
+
 class _Surrogates(Fence):
     def sanitize_context(self, text):
         if re.search("[\ud800-\udfff]", text):
