@@ -50,8 +50,9 @@ def watcher() -> Callable[[], list[str]]:
     missing = object()
     read_code = FunctionType.__code__.__get__  # type: ignore[attr-defined]
     spaces = _by_namespace(noted)
-    functions = [_function(value) for _, _, _, value, code in noted if code is not None]
-    codes = [code for *_, code in noted if code is not None]
+    # Most functions are known by several names, and each is looked into once.
+    bodies = {id(_function(v)): (_function(v), code) for *_, v, code in noted if code is not None}
+    functions, codes = zip(*bodies.values(), strict=True) if bodies else ((), ())
     every, same, each = all, operator.is_, map
 
     def is_as_noted() -> bool:
