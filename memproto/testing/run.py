@@ -102,6 +102,8 @@ class Run:
         """A new instance from the same factory, not initialized."""
         subject = Subject(self.watch_load(), self.binding, self.watch)
         subject.writing, subject.manner = self.writing, self._told_in
+        extensions = self.context.capabilities.get("extensions")
+        subject.declared = tuple(extensions) if isinstance(extensions, list) else None
         return subject
 
     def watch_load(self) -> Any:
