@@ -62,6 +62,8 @@ GOOD = (
     "tests.good.worded:Cased",
     "tests.good.worded:Shortened",
     "tests.good.worded:Phrased",
+    "tests.good.worded:Bare",
+    "tests.good.worded:Trigrams",
     "tests.good.worded:Undeclared",
     "tests.good.choosy:Choosy",
     "tests.good.choosy:Personal",
