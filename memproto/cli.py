@@ -1,6 +1,8 @@
 """The console script `memproto`: the requirements read, and providers set up, at the terminal."""
 
 import argparse
+import contextlib
+import errno
 import getpass
 import os
 import sys
@@ -23,9 +25,36 @@ from memproto.tracing import command as check_trace
 #: Exit codes: what was asked for cannot be done as it stands, or was asked for wrongly.
 _FAILED, _USAGE = 1, 4
 
+#: The commands that make a directory in the working directory.
+_MAKING = ("new", "export-hermes")
+
+
+#: What the standard output raises that is full, closed, or read by nobody any more.
+_OUTPUT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF, errno.EPIPE, errno.EFBIG})
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; gives the exit code, 4 for bad usage."""
+    if sys.stdout is None:
+        console.complain("memproto: the standard output is closed\n  fix: send it to a file")
+        return _USAGE
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            # The interpreter would do it as it ends, and could say nothing but a traceback.
+            sys.stdout.flush()
+    except OSError as error:
+        if not _is_of_output(error):
+            raise
+        _let_output_go()
+        if not isinstance(error, BrokenPipeError):
+            # Whoever reads a pipe to its middle, as `head` does, has all that he wants.
+            console.complain(f"memproto: the standard output takes nothing ({error.strerror})")
+        return _FAILED
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = _parser()
     options, rest = parser.parse_known_args(arguments)
     if options.command == "judge":
@@ -37,12 +66,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (NoSuchRequirement, KitUsageError, SetupError, UnusableSchema) as error:
         console.complain(f"memproto {options.command}: {_said(error)}")
         return _USAGE
-    except (ProviderFailed, OSError) as error:
+    except ProviderFailed as error:
         console.complain(f"memproto {options.command}: {foreign.one_line(str(error))}")
         return _FAILED
+    except OSError as error:
+        if _is_of_output(error):
+            raise
+        return _refused(options.command, error)
     except KeyboardInterrupt:
         sys.stderr.write(f"\nmemproto {options.command}: interrupted\n")
         return _FAILED
+
+
+def _is_of_output(error: OSError) -> bool:
+    return error.filename is None and error.errno in _OUTPUT
+
+
+def _let_output_go() -> None:
+    """Have what is left in the buffer go nowhere, so that the interpreter ends in peace."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _refused(command: str, error: OSError) -> int:
+    """Say what the system refused, and what to do about it as far as that is known."""
+    if _is_gone():
+        fault = "the working directory is not there any more\n  fix: go to one that is"
+    elif command in _MAKING and error.filename is not None:
+        place = foreign.one_line(os.fsdecode(error.filename))
+        fix = "go to a directory in which you may write"
+        fault = f"{place}: cannot be written ({error.strerror})\n  fix: {fix}"
+    else:
+        console.complain(f"memproto {command}: {foreign.one_line(str(error))}")
+        return _FAILED
+    console.complain(f"memproto {command}: {fault}")
+    return _USAGE
+
+
+def _is_gone() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 - asked for what it raises
+    except OSError:
+        return True
+    return False
 
 
 def _said(error: MemprotoError) -> str:
@@ -59,6 +127,11 @@ class _Parser(argparse.ArgumentParser):
         self.print_usage(sys.stderr)
         console.complain(f"{self.prog}: {foreign.one_line(message)}")
         self.exit(_USAGE)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # The base class keeps silent where it cannot write.
+        if message:
+            (file or sys.stderr).write(message)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -107,6 +180,8 @@ def _judge(options: argparse.Namespace) -> int:
     if not any(word.startswith("--memproto") for word in [*words, *options.rest]):
         sys.stderr.write("memproto judge: no target: give one, as `memproto judge builtin`\n")
         return _USAGE
+    if _is_gone():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), ".")
     workers = ["-n", options.workers] if options.workers else []
     return outer.judge([*options.rest, *workers, *words])
 

@@ -57,4 +57,7 @@ class Event:
 
 def is_label(name: object) -> bool:
     """Whether `name` may label a section of the context block."""
-    return isinstance(name, str) and LABEL.fullmatch(name) is not None
+    # Its own type counts: what only claims to be a str is matched by no pattern.
+    if not isinstance(name, str) or not issubclass(type(name), str):
+        return False
+    return LABEL.fullmatch(name) is not None

@@ -1,16 +1,19 @@
 """An exception of a hook is booked under the rule that forbids it."""
 
+import contextlib
 from types import SimpleNamespace
 
 import pytest
 
 from memproto import spec
 from memproto.testing import booking
+from memproto.testing.clauses import Violation
 from memproto.testing.contact import Order
 from memproto.testing.hostprobes import raising
 from memproto.testing.judge import judge
 from memproto.testing.outcomes import Outcome
-from memproto.testing.subject import HookRaised
+from memproto.testing.subject import HookRaised, Subject, Watch
+from tests.good.journal import Journal
 from tests.kit_runs import ROOT, write
 
 
@@ -94,3 +97,26 @@ def test_a_missing_hook_of_a_declared_extension_is_told_once(tmp_path):
 
 def test_a_missing_hook_is_told_as_such_where_its_own_rule_is_not_asked_for(tmp_path):
     assert red_of(tmp_path, "NoHooks", "SESS-006") == {"MP-CAP-002"}
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "is_booked"),
+    [
+        (None, False, False),
+        ((), False, False),
+        (("turns",), False, False),
+        (("prewarm",), False, True),
+        (("prewarm",), True, False),
+    ],
+)
+def test_a_missing_hook_is_booked_only_where_somebody_declared_it(before, asked, is_booked):
+    """Journal has no `queue_prefetch` and declares none."""
+    watch = Watch(type("Wire", (), {"hook": lambda *_: contextlib.nullcontext()})())
+    subject = Subject(Journal(), "native", watch)
+    subject.declared = before
+    if asked:
+        subject.declare()
+    with pytest.raises(Violation if is_booked else HookRaised) as raised:
+        subject.prewarm("What is known?")
+    if is_booked:
+        assert raised.value.requirement == "MP-CAP-002"

@@ -6,14 +6,15 @@ import json
 import pytest
 
 from memproto import spec
-from memproto.testing import facts, selecting, settings
+from memproto.testing import facts, losses, selecting, settings, story
+from memproto.testing.calls import Telling
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.facts import QUESTION, WAYS, Facts
 from memproto.testing.judge import Order, judge
 from memproto.testing.run import Run
 from memproto.testing.selecting import Manner
 from tests.conftest import ROOT
-from tests.good.choosy import AtTheEnd, Batched, Choosy, EverySecond, Personal, Rewording
+from tests.good.choosy import AtTheEnd, Batched, Choosy, EverySecond, Fickle, Personal, Rewording
 
 TENANCY = ("MP-TENANT-001", "MP-TENANT-002", "MP-ISO-001", "MP-RECALL-004")
 
@@ -52,6 +53,10 @@ class LeakingRewording(Leaking, Rewording):
     pass
 
 
+class LeakingFickle(Leaking, Fickle):
+    pass
+
+
 class LeakingBatched(Leaking, Batched):
     pass
 
@@ -68,6 +73,7 @@ class Nothing(Choosy):
 
 
 LEAKING = (
+    LeakingFickle,
     LeakingChoosy,
     LeakingPersonal,
     LeakingEverySecond,
@@ -225,3 +231,97 @@ def test_one_that_finds_nothing_at_all_is_asked_by_questions(journal_run):
             self._entries = []
 
     assert run_of(journal_run, Forgets).find_way() == QUESTION
+
+
+# -- what is lost ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["Prefixed", "Newest", "Ranked", "Cased", "Bare", "Trigrams", "Shortened"]
+)
+def test_a_text_that_recall_brings_in_some_way_is_not_lost(journal_run, name):
+    from memproto.conformance.provider import turns, writes
+    from tests.good import worded
+
+    run = run_of(journal_run, getattr(worded, name))
+    run.find_way()
+    turns.every_turn_comes_back(run)
+    writes.what_is_not_stored_is_reported(run)
+    writes.a_replaced_text_is_gone(run)
+
+
+def test_a_text_that_no_way_brings_is_lost(journal_run):
+    from memproto.conformance.provider import turns
+    from tests.good.worded import Prefixed
+
+    class FirstLine(Prefixed):
+        """It stores the first line of what is said, and no other one."""
+
+        def on_turn_complete(self, user_message, assistant_response):
+            super().on_turn_complete(user_message.split("\n")[0], "")
+
+    run = run_of(journal_run, FirstLine)
+    run.find_way()
+    with pytest.raises(Violation, match="a turn of three lines"):
+        turns.every_turn_comes_back(run)
+
+
+def test_an_echo_of_what_is_asked_brings_nothing_back(journal_run):
+    from tests.good.journal import Journal
+
+    class Echo(Journal):
+        def enrich_turn(self, user_message, messages):
+            return f"About {user_message}: {super().enrich_turn(user_message, messages)}"
+
+        def _save(self):
+            self._entries = [entry for entry in self._entries if "tug" not in entry["text"]]
+            super()._save()
+
+    run = run_of(journal_run, Echo)
+    lost, kept = run.facts.of(0), run.facts.of(1)
+    with run.session() as subject:
+        run.plant(subject, lost, "turns")
+        run.plant(subject, kept, "turns")
+    assert losses.lost(run, [lost, kept]) == [lost]
+
+
+def test_a_text_is_asked_for_by_the_words_with_which_the_whole_of_it_begins():
+    fact = Facts(3).of(0)
+    longer = fact.within(f"Also:\n\n{fact.text}\nThat is all.")
+    queries = [other.query for other in longer.otherwise()]
+    assert "Also:" in queries
+    assert f"Also:\n\n{fact.asked('beginning').query}" in queries
+    assert not any(fact.stands_in(query) for query in queries)
+    assert {other.query for other in longer.by_its_words()} >= {fact.text, longer.whole}
+
+
+# -- scripts ---------------------------------------------------------------------------------------
+
+
+def test_a_script_of_a_selective_provider_makes_the_calls_of_its_check_alone(monkeypatch, tmp_path):
+    heard = []
+    told = story.told
+    monkeypatch.setattr(story, "told", lambda messages: heard.append(told(messages)) or heard[-1])
+    target = f"{LeakingFickle.__module__}:{LeakingFickle.__qualname__}"
+    found = settings.read(target, ROOT)
+    order = Order(target, settings=found, directory=ROOT, replay=str(tmp_path))
+    results = judge(order, [spec.requirement("MP-TENANT-001")])
+    (red,) = (item for item in results if str(item.outcome) == "fail")
+    assert red.replay.endswith("MP-TENANT-001.py")
+    calls = [call for item in heard for call in item.calls]
+    homes = {call.arguments[-1]["home"] for call in calls if call.operation == "open"}
+    assert {home.rpartition("/")[2] for home in homes} == {"memory"}
+
+
+def test_a_run_that_is_over_tells_nothing_more(tmp_path):
+    sent = []
+
+    class Line:
+        def send(self, kind, **fields):
+            sent.append(fields["what"])
+
+    telling = Telling(Line(), tmp_path)
+    telling.end()
+    subject = type("Subject", (), {"number": 0})()
+    assert telling.follow(subject, "recall", ("enrich_turn", ["?", []], {}), lambda: "so") == "so"
+    assert sent == ["root"]

@@ -298,3 +298,19 @@ def test_a_recall_of_many_times_its_limit_is_met_before_it_is_searched(tmp_path)
 class Long(Journal):
     def enrich_turn(self, user_message, messages):
         return user_message
+
+
+def test_a_process_that_stands_where_it_stood_has_its_whole_environment_back(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SET_BEFORE", "1")
+    monkeypatch.setenv("HOME", "/first")
+    before = sandbox.Standing.now()
+    monkeypatch.setenv("SET_LATER", "2")
+    monkeypatch.delenv("SET_BEFORE")
+    sandbox.enter(tmp_path / "other", {"MINE": "3"})
+    assert sandbox.Standing.now().variables["MINE"] == "3"
+    before.take()
+    assert sandbox.Standing.now() == before
+    with sandbox.entered(tmp_path / "other", {"MINE": "3"}):
+        assert sandbox.Standing.now().folder == str(tmp_path / "other" / "work")
+    assert sandbox.Standing.now() == before

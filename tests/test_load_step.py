@@ -1,5 +1,6 @@
 """What the load step refuses, what it notes, and whose doing a failed load is."""
 
+import functools
 import importlib
 import os
 import platform
@@ -9,10 +10,16 @@ import sys
 
 import pytest
 
+from memproto import spec
 from memproto.errors import MissingPackage, TargetDoesNotImport
-from memproto.testing import sandbox
+from memproto.testing import booking, clauses, sandbox
+from memproto.testing.context import Context
+from memproto.testing.imports import Traces
 from memproto.testing.load_step import LoadStep
+from memproto.testing.run import Run
+from memproto.testing.subject import Watch
 from tests.audit import AUDIT
+from tests.good.journal import Journal
 
 
 @pytest.fixture
@@ -172,3 +179,103 @@ def test_a_program_of_the_users_factory_runs_and_one_of_the_provider_is_refused(
     else:
         step.take(make, root)
     assert len(step.programs) == blamed
+
+
+LOUD_FACTORY = """
+import os, threading
+from pathlib import Path
+
+STOP = threading.Event()
+
+def make():
+    print("the factory prints")
+    os.environ["LANG"] = "C"
+    Path.home().joinpath("made-by-the-factory").write_text("x")
+    from leaving import Memory
+    print("the factory goes on")
+    {more}
+    return Memory()
+"""
+
+LEAVING = """
+import os, threading
+from pathlib import Path
+from tests.good.journal import Journal
+
+STOP = threading.Event()
+
+class Memory(Journal):
+    pass
+
+{does}
+"""
+
+DOES = """
+print("the package prints")
+os.environ["TZ"] = "UTC"
+Path.home().joinpath("made-by-the-package").write_text("x")
+threading.Thread(target=STOP.wait, name="of-the-package").start()
+"""
+
+
+@pytest.fixture
+def by_factory(root, tmp_path, monkeypatch):
+    yield functools.partial(loaded_by_factory, tmp_path, monkeypatch, root)
+    for name in ("loud_factory", "leaving"):
+        sys.modules[name].STOP.set()
+
+
+def loaded_by_factory(tmp_path, monkeypatch, root, *, does="", more=""):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("HOME", str(sandbox.places(root)["user"]))
+    monkeypatch.setenv("LANG", "en")
+    monkeypatch.setenv("TZ", "CET")
+    for name in ("loud_factory", "leaving"):
+        monkeypatch.setitem(sys.modules, name, None)
+        del sys.modules[name]
+    (tmp_path / "loud_factory.py").write_text(LOUD_FACTORY.format(more=more), encoding="utf-8")
+    (tmp_path / "leaving.py").write_text(LEAVING.format(does=does), encoding="utf-8")
+    step = LoadStep(audit=AUDIT, factory="loud_factory:make", package="leaving")
+    make = lambda: importlib.import_module("loud_factory").make()  # noqa: E731 - imported late
+    # As in a kit child, whose output no test runner holds.
+    with open(1, "w", closefd=False, encoding="utf-8") as output, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", output)
+        step.take(make, root)
+    return step
+
+
+def test_what_a_package_does_when_a_factory_imports_it_is_the_packages(by_factory):
+    step = by_factory(does=DOES)
+    assert step.imported.printed == "the package prints"
+    assert step.imported.files == ["created ~/made-by-the-package"]
+    assert step.imported.changed == ["environment variable TZ: 'CET' became 'UTC'"]
+    assert len(step.imported.threads) == 1
+    assert "the factory prints" in step.printed
+    assert not any(hasattr(finder, "watched") for finder in sys.meta_path)
+    assert "exec_module" not in vars(sys.modules["leaving"].__loader__)
+
+
+def test_what_a_factory_does_is_not_the_packages(by_factory):
+    step = by_factory()
+    assert step.imported == Traces()
+    assert "the factory goes on" in step.printed
+    assert step.files == ["created ~/made-by-the-factory"]
+
+
+@pytest.mark.parametrize(
+    ("does", "outcome"),
+    [(DOES, {"fail", "warn"}), ("", {"not_applicable"})],
+)
+def test_under_a_factory_the_rules_judge_the_import_alone(root, by_factory, does, outcome):
+    more = "threading.Thread(target=STOP.wait).start()"
+    step = by_factory(does=does, more=more)
+    watch = Watch(type("Wire", (), {"send": lambda *_, **__: None})())
+    run = Run(Journal, "native", root / "memory", watch, Context())
+    run.load_step = step
+    checks = clauses.checks("provider")
+    for number in (4, 5, 6, 7):
+        name = f"MP-LOAD-00{number}"
+        (result, *_) = booking.judge(
+            spec.requirement(name), lambda n=name: checks[n].function(run), run
+        )
+        assert str(result.outcome) in outcome, (name, result)

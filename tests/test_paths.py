@@ -1,6 +1,7 @@
 """The kit in directories of any name, and for targets that name a path: nothing is lost there."""
 
 import os
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -158,6 +159,42 @@ def test_settings_that_cannot_be_read_or_set_are_named(tmp_path, name):
     assert done.returncode == 4, done.stdout
     assert "memproto.toml:1" in done.stdout + done.stderr
     assert said in done.stdout + done.stderr
+
+
+PROJECT = '[project]\nname = "Jürgen"\n'
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "latin-1"])
+def test_judge_reads_no_project_file_in_which_pytest_would_fail(tmp_path, encoding):
+    """pytest reads pyproject.toml before it loads any plugin; docs/settings.md says so."""
+    (tmp_path / "pyproject.toml").write_bytes(PROJECT.encode(encoding))
+    done = judged(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "exit code 0" in done.stdout
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "latin-1"])
+def test_settings_in_a_project_file_that_cannot_be_read_are_not_passed_over(tmp_path, encoding):
+    text = f'{PROJECT}[tool.memproto.target."builtin"]\nmax_hook_calls = 3\n'
+    (tmp_path / "pyproject.toml").write_bytes(text.encode(encoding))
+    done = judged(tmp_path)
+    said = done.stdout + done.stderr
+    assert done.returncode == 4, said
+    assert "pyproject.toml:" in said
+    assert "save it as UTF-8" in said
+    assert "Traceback" not in said
+
+
+def judged(directory, *more):
+    words = [sys.executable, "-P", "-m", "memproto.cli", "judge", "builtin"]
+    return subprocess.run(
+        [*words, "--memproto-clause=MP-NAME-001", *more],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def test_a_name_is_the_same_bytes_in_every_locale():

@@ -115,7 +115,11 @@ def _accepted(
     """Store a text of each pattern; those that were not refused, with their facts."""
     made = {what: (pattern, run.facts.several(2)) for what, pattern in patterns.items()}
     filled = {what: (p % tuple(f.text for f in facts), facts) for what, (p, facts) in made.items()}
-    return {what: item for what, item in filled.items() if routes.accepts(subject, route, item[0])}
+    return {
+        what: (text, [fact.within(text) for fact in facts])
+        for what, (text, facts) in filled.items()
+        if routes.accepts(subject, route, text)
+    }
 
 
 def _are_removed_whole(run: Run, target: str) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from typing import TypeVar
 
 from memproto.adapters.hermes import HOST_NEEDS
 from memproto.loading import host
@@ -11,6 +12,8 @@ from memproto.testing.load_step import CONNECTS, STARTS, LoadStep
 from memproto.testing.run import Run
 from memproto.testing.subject import HookRaised, Subject
 from memproto.testing.wire import show
+
+T = TypeVar("T")
 
 #: Model downloads and caches are no traces of a plugin.
 _EXEMPT = "~/.cache"
@@ -22,16 +25,23 @@ def _step(run: Run) -> LoadStep:
     return run.load_step
 
 
-def _spare_the_user(run: Run, doing: str) -> None:
+def _of_provider(run: Run, whole: T, imported: T, doing: str) -> T:
     """
-    Blame the provider for nothing that the user's own function may have done.
+    What of the traces of the load is the provider's.
+
+    It is all of them, unless a function of the user's builds the instances. Then it is what the
+    import of the provider's package left behind, which can be told apart; what else happened in the
+    function may be the user's own doing.
 
     Raises:
-        NotApplicable: One builds the instances.
+        NotApplicable: There are traces, and none of them is known to be the provider's.
 
     """
-    if _step(run).by_factory:
+    if not _step(run).by_factory:
+        return whole
+    if whole and not imported:
         raise NotApplicable(f"the setting `factory` {doing}")
+    return imported
 
 
 @check(CONNECTS, session=False)
@@ -51,34 +61,38 @@ def loading_starts_no_program(run: Run) -> None:
 @check("MP-LOAD-004", session=False)
 def loading_writes_no_file(run: Run) -> None:
     exempt = (_EXEMPT, *(f"~/{name}" for name in run.context.caches))
-    seen = [line for line in _step(run).files if not line.split(" ", 1)[1].startswith(exempt)]
-    if seen:
-        _spare_the_user(run, "may write what set-up would have written")
+    step = _step(run)
+    whole, imported = (
+        [line for line in files if not line.split(" ", 1)[1].startswith(exempt)]
+        for files in (step.files, step.imported.files)
+    )
+    if seen := _of_provider(run, whole, imported, "may write what set-up would have written"):
         run.violated("files and directories as they were", "; ".join(seen[:4]))
 
 
 @check("MP-LOAD-005", session=False)
 def loading_prints_nothing(run: Run) -> None:
-    printed = _step(run).printed
-    if printed:
-        _spare_the_user(run, "may print")
+    step = _step(run)
+    if printed := _of_provider(run, step.printed, step.imported.printed, "may print"):
         run.violated("nothing on the standard output", show(printed, 200))
 
 
 @check("MP-LOAD-006", session=False)
 def loading_leaves_the_process_as_it_was(run: Run) -> None:
-    changed = _step(run).changed
-    if changed:
-        _spare_the_user(run, "may set up the process")
+    step = _step(run)
+    may = "may set up the process"
+    if changed := _of_provider(run, step.changed, step.imported.changed, may):
         run.violated("the process as it was before the import", changed[0])
 
 
 @check("MP-LOAD-007", session=False)
 def loading_leaves_no_thread(run: Run) -> None:
-    started = _step(run).threads
+    step = _step(run)
+    started = step.threads
     if started and not run.wait_until(lambda: not started & watchers.thread_ids(), 1.0):
-        _spare_the_user(run, "may start threads, as those of a server")
-        left = started & watchers.thread_ids()
+        may = "may start threads, as those of a server"
+        running = watchers.thread_ids()
+        left = _of_provider(run, started & running, step.imported.threads & running, may)
         names = [item.name for item in threading.enumerate() if item.ident in left]
         run.violated(
             "no thread that loading started runs after it",

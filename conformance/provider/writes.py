@@ -30,8 +30,11 @@ def _added(run: Run, targets: list[str]) -> Iterator[tuple[str, Fact]]:
     """Add one fact for each target, and see every one come back before something is asserted."""
     facts = _brought(run, targets)
     for target, fact in facts.items():
-        if not run.reopened_brings_back(fact):
+        found = losses.found(run, fact)
+        if found is None:
             raise Untestable(f"what was added to {target} did not come back; see MP-WRITE-001")
+        # It is asked for afterwards in the way that brought it.
+        facts[target] = found
     yield from facts.items()
 
 
@@ -163,7 +166,7 @@ def _named_both_ways(run: Run, action: str, judge: Callable[[Run, str, Fact, str
 
 def _replaced(run: Run, target: str, old: Fact, old_text: str) -> None:
     name = run.facts.name()
-    new = Fact(old.text.replace(old.name, name), old.query, name)
+    new = old.renamed(name)
     with run.session() as subject:
         mirrored.write(subject, "replace", target, new.text, old_text)
     after = f"a replace in {target} with old_text={old_text!r}"

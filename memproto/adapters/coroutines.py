@@ -1,6 +1,9 @@
 """Which providers have coroutine hooks. It is asked of all of them, so asyncio stays out of it."""
 
+import functools
 import inspect
+import types
+from typing import Any
 
 from memproto.adapters.members import found_without_running
 from memproto.operations import CORE_HOOKS, EXTENSION_HOOKS
@@ -23,8 +26,24 @@ def is_async(obj: object) -> bool:
 def _is_coroutine_hook(member: object) -> bool:
     if isinstance(member, staticmethod | classmethod):
         member = member.__func__
-    if inspect.iscoroutinefunction(member):
+    if is_coroutine_function(member):
         return True
     # An object that is called as a hook; a proxy around a function is one too.
     called = inspect.getattr_static(type(member), "__call__", None)
     return inspect.isfunction(called) and inspect.iscoroutinefunction(called)
+
+
+def is_coroutine_function(member: object) -> bool:
+    """
+    Whether a call of `member` gives a coroutine.
+
+    A stand-in of `unittest.mock` for a function has a stand-in for its code as well, of which every
+    flag looks set.
+    """
+    if not inspect.iscoroutinefunction(member):
+        return False
+    function: Any = member
+    while isinstance(function, functools.partial | types.MethodType):
+        is_partial = isinstance(function, functools.partial)
+        function = getattr(function, "func" if is_partial else "__func__")
+    return isinstance(getattr(getattr(function, "__code__", None), "co_flags", 0), int)

@@ -6,13 +6,13 @@ hook's name. The context here takes these functions; the provider calls them whe
 of the specification come.
 """
 
-import inspect
 import json
 import logging
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from memproto.adapters.coroutines import is_coroutine_function
 from memproto.adapters.hooks_turns import RecordedTurns, tool_calls
 from memproto.adapters.signatures import call_with_accepted
 from memproto.adapters.texts import cut_at_line
@@ -105,7 +105,7 @@ def _check(functions: Mapping[str, list[Callable[..., Any]]], name: str) -> None
     for hook, registered in functions.items():
         if not all(map(callable, registered)):
             raise NotAProvider(f"{name} registers for {hook} what cannot be called")
-        if any(map(inspect.iscoroutinefunction, registered)):
+        if any(map(is_coroutine_function, registered)):
             raise NotAProvider(f"{name} registers a coroutine function for {hook}")
 
 

@@ -38,6 +38,28 @@ _HERE = "MEMPROTO_CALLED_FROM"
 _DROPPED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONWARNINGS", "COVERAGE_PROCESS_START")
 
 
+#: The inner run. Where its output takes nothing, pytest raises what would end with exit code 1, as
+#: if a requirement were violated.
+_INNER_PYTEST = """
+import os, sys
+sys.argv[0] = "pytest"
+import pytest
+try:
+    code = int(pytest.main())
+    sys.stdout.flush()
+except OSError as error:
+    try:
+        sys.stdout.write(chr(10))
+        sys.stdout.flush()
+    except OSError as refused:
+        sys.stderr.write(f"ERROR: the standard output takes nothing ({refused.strerror})" + chr(10))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(3)
+    raise error from None
+sys.exit(code)
+"""
+
+
 def run(early_config: pytest.Config) -> int:
     """Run the kit in a process of its own; blocks until it ends, and gives its exit code."""
     typed = [str(word) for word in early_config.invocation_params.args]
@@ -187,7 +209,7 @@ def _command(words: list[str], installed: tuple[Path, Path], *, caches: bool) ->
     own += ["-p", "memproto.pytest_plugin", "-p", "xdist.plugin"]
     # The interpreter must not take modules from the working directory: -P. Nor does the suite have
     # a path here, in which pytest would read a `[` or a `::` as more than a path.
-    return [sys.executable, "-P", "-m", "pytest", *own, *words, "--pyargs", _SUITE]
+    return [sys.executable, "-P", "-c", _INNER_PYTEST, *own, *words, "--pyargs", _SUITE]
 
 
 def _installed() -> tuple[Path, Path] | None:

@@ -1,8 +1,6 @@
 """What is refused at registration, each with an error of its own name."""
 
-import inspect
-
-from memproto.adapters.coroutines import is_async
+from memproto.adapters.coroutines import is_async, is_coroutine_function
 from memproto.errors import InvalidLabel, NotAProvider
 from memproto.operations import CORE_HOOKS
 from memproto.registry.events import attempt
@@ -41,7 +39,7 @@ def _check_members(provider: object) -> None:
         raise NotAProvider(f"{kind} has no callable {', '.join(missing)}{_way_out(subject)}")
     if subject is not provider:
         return
-    if is_async(provider) or any(map(inspect.iscoroutinefunction, members.values())):
+    if is_async(provider) or any(map(is_coroutine_function, members.values())):
         raise NotAProvider(f"{kind} has coroutine hooks; wrap it with memproto.adapters.aio")
 
 

@@ -26,8 +26,10 @@ def complain(text: str) -> None:
     _write(sys.stderr, foreign.lines(withheld.without_credentials(text)))
 
 
-def _write(stream: TextIO, text: str) -> None:
-    """What the terminal's encoding lacks is escaped."""
+def _write(stream: TextIO | None, text: str) -> None:
+    """What the terminal's encoding lacks is escaped; a stream that is closed is written nothing."""
+    if stream is None:
+        return
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 

@@ -4,7 +4,6 @@ The calls that a check makes, told to the parent one by one: what a replay scrip
 Told before and after each call, so that those of a process that was ended are known as well.
 """
 
-import dataclasses
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -41,6 +40,7 @@ class Telling(Calls):
         self._wire = wire
         self._lock = threading.Lock()
         self._number = 0
+        self._is_over = False
         self._subjects = 0
         self._answers: deque[tuple[int, Any]] = deque(maxlen=_KEPT)
         self._tell("root", root=str(root))
@@ -84,11 +84,17 @@ class Telling(Calls):
         """Tell in what call's answer a fact was looked for."""
         for number, answer in reversed(self._answers):
             if answer is text or (isinstance(text, str) and text and text in str(answer)):
-                self._tell("looked", number=number, found=found, **dataclasses.asdict(fact))
+                about = {"name": fact.name, "text": fact.text, "query": fact.query}
+                self._tell("looked", number=number, found=found, **about)
                 return
 
+    def end(self) -> None:
+        """Tell nothing more: the check is made again, and its calls are numbered anew."""
+        self._is_over = True
+
     def _tell(self, what: str, **fields: Any) -> None:
-        self._wire.send("told", what=what, **fields)
+        if not self._is_over:
+            self._wire.send("told", what=what, **fields)
 
 
 def _is_plain(value: Any) -> bool:

@@ -91,6 +91,7 @@ class Child:
         self._loading: dict[str, Any] = {}
         self._shared: dict[str, Any] = {}
         self._hidden: dict[str, str] = {}
+        self._telling: Telling | None = None
         self._busy = threading.Event()
         threading.Thread(target=self._beat, name="kit-beat", daemon=True).start()
         self._threads = watchers.thread_ids()
@@ -326,8 +327,11 @@ class Child:
     def _tell_calls(self, watch: Watch, root: Path, *, tells: bool) -> None:
         """Have the parent hear of each call, where it writes scripts that make them again."""
         facts.listeners.clear()
+        if self._telling is not None:
+            # A thread that an earlier run left may still call.
+            self._telling.end()
         if tells:
-            watch.calls = telling = Telling(self._wire, root)
+            watch.calls = self._telling = telling = Telling(self._wire, root)
             facts.listeners.append(telling.looked)
 
     def _watch(self, deaths: dict[str, int], scale: float = 1.0) -> Watch:

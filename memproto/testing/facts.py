@@ -69,6 +69,11 @@ def _before_the_name(fact: "Fact") -> str:
     return fact.text.partition(fact.name)[0].strip()
 
 
+def _beginning(fact: "Fact") -> str:
+    """The words with which the text begins that was handed over."""
+    return (fact.whole or fact.text).partition(fact.name)[0].strip()
+
+
 def _noun(fact: "Fact") -> str:
     """The proper noun that the question is about."""
     return " ".join(_CAPITALISED.findall(_before_the_name(fact), 1))
@@ -82,7 +87,7 @@ WAYS: dict[str, Callable[["Fact"], str]] = {
     "key words": _key_words,
     "proper noun": _noun,
     "one word": lambda fact: _noun(fact).partition(" ")[0],
-    "beginning": _before_the_name,
+    "beginning": _beginning,
     "small letters": lambda fact: _noun(fact).lower(),
     "part of the name": lambda fact: fact.name.partition(" ")[0],
     BY_NAME: lambda fact: fact.name,
@@ -112,12 +117,16 @@ class Fact:
         text: The sentence that is stored.
         query: What recall is asked for it: a question that it answers, or another of `WAYS`.
         name: The proper noun that occurs in no other fact of the run, nor in the question.
+        whole: The text that was handed over, if the fact is only a part of it.
+        question: The question, if recall is asked in another way.
 
     """
 
     text: str
     query: str
     name: str
+    whole: str = dataclasses.field(default="", compare=False)
+    question: str = dataclasses.field(default="", compare=False)
 
     def is_in(self, recalled: object) -> bool:
         """
@@ -125,22 +134,54 @@ class Fact:
 
         Case and accents make no difference, nor what a deriving memory puts between two words.
         """
-        found = isinstance(recalled, str) and self._is_in(_folded(recalled))
+        found = self.stands_in(recalled)
         for listener in listeners:
             listener(self, recalled, found=found)
         return found
+
+    def stands_in(self, recalled: object) -> bool:
+        """As `is_in`; nobody is told of this look."""
+        return isinstance(recalled, str) and self._is_in(_folded(recalled))
 
     def _is_in(self, text: str) -> bool:
         return all(word in text for word in _folded(self.name).split())
 
     def asked(self, way: str) -> "Fact":
-        """The same fact, of which the query is a question now, asked for in another way."""
-        return dataclasses.replace(self, query=WAYS[way](self) or self.query)
+        """The same fact, asked for in one of `WAYS`."""
+        plain = dataclasses.replace(self, query=self.question or self.query)
+        return dataclasses.replace(
+            plain, query=WAYS[way](plain) or plain.query, question=plain.query
+        )
+
+    def otherwise(self) -> list["Fact"]:
+        """
+        The same fact, asked for in each of `WAYS` in which it is not asked for now.
+
+        None of the queries holds the name. A text of several lines is asked for by its first line
+        as well.
+        """
+        queries = [self.asked(way).query for way in WAYS if way != BY_NAME]
+        queries += _beginning(self).splitlines()[:1]
+        others = [query for query in dict.fromkeys(queries) if query not in ("", self.query)]
+        return [dataclasses.replace(self, query=query) for query in others]
+
+    def by_its_words(self) -> list["Fact"]:
+        """The same fact, asked for by words that hold its name: its own, and the whole text."""
+        queries = dict.fromkeys((self.text, self.name, self.whole or self.text))
+        return [dataclasses.replace(self, query=query) for query in queries]
+
+    def within(self, whole: str) -> "Fact":
+        """The same fact as a part of a longer text."""
+        return dataclasses.replace(self, whole=whole)
 
     def accented(self) -> "Fact":
         """The same fact about a name with letters beyond ASCII."""
-        name = self.name.translate(_ACCENTS)
-        return Fact(self.text.replace(self.name, name), self.query, name)
+        return self.renamed(self.name.translate(_ACCENTS))
+
+    def renamed(self, name: str) -> "Fact":
+        """The same fact about another name."""
+        text, query = (item.replace(self.name, name) for item in (self.text, self.query))
+        return dataclasses.replace(self, text=text, query=query, name=name)
 
 
 class Facts:

@@ -9,6 +9,7 @@ stays behind (files, output, threads, changed globals) is noted afterwards.
 import contextlib
 import dataclasses
 import errno
+import functools
 import os
 import sys
 import sysconfig
@@ -22,6 +23,7 @@ from memproto.errors import KitUsageError, NoProvider, TargetDoesNotImport
 from memproto.loading import modules
 from memproto.testing import locate, watchers
 from memproto.testing.booking import describe
+from memproto.testing.imports import Imports, Traces, printed_since
 from memproto.testing.logged import Records
 from memproto.testing.outcomes import Outcome, Result
 
@@ -69,6 +71,7 @@ class LoadStep:
         warned: What was logged as a warning or worse.
         factory: The function of the settings that builds the instances, "module:function", or "".
         package: The top package that TARGET names, as far as its text tells; else "".
+        imported: What the import of that package alone left behind, where there is a factory.
 
     """
 
@@ -85,6 +88,7 @@ class LoadStep:
     warned: list[str] = dataclasses.field(default_factory=list)
     factory: str = ""
     package: str = ""
+    imported: Traces = dataclasses.field(default_factory=Traces)
 
     @property
     def by_factory(self) -> bool:
@@ -96,7 +100,12 @@ class LoadStep:
         self.home = root / "memory"
         before, globals_before = _tree(root), _globals()
         threads, records = watchers.thread_ids(), Records(self.warned)
-        with self._printing(root), self.guarding(), records.as_last_resort():
+        imports: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+        if self.factory:
+            module = self.factory.partition(":")[0]
+            observed = functools.partial(self._importing, root, frozenset(threads))
+            imports = Imports(self.package, module, observed).watched()
+        with self._printing(root), self.guarding(), records.as_last_resort(), imports:
             try:
                 self.loaded = loaded = load()
                 return loaded
@@ -104,6 +113,30 @@ class LoadStep:
                 self.threads = frozenset(watchers.thread_ids() - threads)
                 self.changed = _changes(globals_before, _globals())
                 self.files = _differing(before, _tree(root), root)
+
+    @contextlib.contextmanager
+    def _importing(self, root: Path, threads: frozenset[int]) -> Iterator[None]:
+        """Note what the body leaves behind, in which the import of the package runs."""
+        here = watchers.thread_ids()
+        if here - threads:
+            # A thread of the factory's may do anything meanwhile.
+            yield
+            return
+        before, globals_before = _tree(root), _globals()
+        _flush()
+        position = os.fstat(1).st_size
+        try:
+            yield
+        finally:
+            _flush()
+            self.imported.add(
+                Traces(
+                    files=_differing(before, _tree(root), root),
+                    printed=printed_since(position),
+                    changed=_changes(globals_before, _globals()),
+                    threads=frozenset(watchers.thread_ids() - here),
+                )
+            )
 
     @contextlib.contextmanager
     def guarding(self) -> Iterator[None]:

@@ -45,8 +45,16 @@ _CUT, _LONGEST = "...", 500
 #: So many layers of wrappers and proxies are looked through.
 _MOST_LAYERS = 10
 
+
+def _here() -> Path:
+    """The working directory; if it was deleted, a place below which nothing lies."""
+    with contextlib.suppress(OSError):
+        return Path.cwd()
+    return Path(os.devnull)
+
+
 #: The directory that the user called the kit from; set once by the child.
-_from_directory = Path.cwd()
+_from_directory = _here()
 
 
 def called_from(directory: Path) -> None:

@@ -1,13 +1,15 @@
 """
-Whether a text is lost: neither a question about it brings it back, nor its own words do.
+Whether a text is lost: recall brings it in none of the ways in which the kit asks.
 
-A ranking that brings few of many passes over some that are stored. That is a weakness of recall,
-and no loss: what a provider stores, it finds by the very words of it.
+Recall compares by what it likes: questions, words, beginnings, or whole texts. The kit asks a run's
+facts in the one way that was seen to bring something; a text with other lines around it may need
+another. A ranking that brings few of many passes over some that are stored. Neither is a loss.
 """
 
+import dataclasses
 from pathlib import Path
 
-from memproto.testing import routes
+from memproto.testing import routes, selecting
 from memproto.testing.facts import Fact
 from memproto.testing.run import Run
 from memproto.testing.subject import Subject
@@ -32,30 +34,74 @@ def is_stored(run: Run, fact: Fact, home: Path | None = None) -> bool:
 
 
 def _comes_back(run: Run, fact: Fact, home: Path | None) -> bool:
+    return found(run, fact, home) is not None
+
+
+def found(run: Run, fact: Fact, home: Path | None = None) -> Fact | None:
+    """The fact, asked for in a way in which a new instance on the home brings it; None for none."""
     with run.session(home) as again:
         if run.brings_back(again, fact):
-            return True
-        told = _brings_nothing_else(run, again, fact)
-    return told and run.answers_questions()
+            return fact
+        ways = _other_ways(run, again, fact)
+    return ways.best(run)
 
 
 def is_shown(run: Run, subject: Subject, fact: Fact) -> bool:
-    """Whether recall brings the fact, for a question about it or for its own words."""
-    return run.brings_back(subject, fact) or is_known(run, subject, fact)
+    """Whether recall brings the fact, in whatever way it is asked for."""
+    return run.brings_back(subject, fact) or _other_ways(run, subject, fact).best(run) is not None
 
 
 def is_known(run: Run, subject: Subject, fact: Fact) -> bool:
+    """Whether recall brings the fact for words that hold it."""
+    own = routes.bringing(subject, fact.by_its_words())
+    return _Ways([], _without_echoes(run, subject, own)).best(run) is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Ways:
     """
-    Whether recall brings the fact for its own words.
+    The ways in which recall brings a fact, beside the usual one.
 
-    They count where recall answers questions at all, since one that finds whole texts only is of
-    no use in a conversation, and where it repeats nothing that was never stored.
+    Attributes:
+        plain: Those whose words do not hold the name that is looked for.
+        telling: Those whose words hold it; none of them is an echo.
+
     """
-    return _brings_nothing_else(run, subject, fact) and run.answers_questions()
+
+    plain: list[Fact]
+    telling: list[Fact]
+
+    def best(self, run: Run) -> Fact | None:
+        """
+        The first of them.
+
+        Words that hold the name count where recall answers questions at all, since one that finds
+        whole texts only is of no use in a conversation.
+        """
+        if self.plain:
+            return self.plain[0]
+        return self.telling[0] if self.telling and run.answers_questions() else None
 
 
-def _brings_nothing_else(run: Run, subject: Subject, fact: Fact) -> bool:
-    """Whether its own words bring the fact, while those of one that is not stored bring none."""
-    return routes.brings_its_words(subject, fact) and not routes.brings_its_words(
-        subject, run.facts.new()
-    )
+def _other_ways(run: Run, subject: Subject, fact: Fact) -> _Ways:
+    # All at once: a provider that prepares recall is waited for only once.
+    back = routes.bringing(subject, [*fact.otherwise(), *fact.by_its_words()])
+    plain = [asked for asked in back if not fact.stands_in(asked.query)]
+    telling = [asked for asked in back if fact.stands_in(asked.query)]
+    return _Ways(plain, [] if plain else _without_echoes(run, subject, telling))
+
+
+def _without_echoes(run: Run, subject: Subject, telling: list[Fact]) -> list[Fact]:
+    """Those of the queries that hold a name which bring none that was never stored."""
+    if not telling:
+        return []
+    with selecting.unheard():
+        never = run.facts.new()
+    asked = {
+        fact: dataclasses.replace(
+            never, query=fact.query.replace(fact.text, never.text).replace(fact.name, never.name)
+        )
+        for fact in telling
+    }
+    echoes = routes.bringing(subject, asked.values())
+    return [fact for fact, absent in asked.items() if absent not in echoes]

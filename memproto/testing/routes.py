@@ -205,12 +205,18 @@ def bringing(subject: Subject, facts: Iterable[Fact]) -> list[Fact]:
     asked = list(facts)
     end = monotonic() + (PREWARM_S if subject.has("prewarm") else 0.0)
     while True:
-        found = [fact for fact in asked if fact.is_in(recalled(subject, fact.query))]
+        found = [fact for fact in asked if _answers(subject, fact)]
         if found or monotonic() >= end:
             return found
         for fact in asked:
             subject.prewarm(fact.query)
         sleep(subject.poll_s)
+
+
+def _answers(subject: Subject, fact: Fact) -> bool:
+    """Whether recall brings a fact; if it does not, no listener hears of it."""
+    found = recalled(subject, fact.query)
+    return fact.stands_in(found) and fact.is_in(found)
 
 
 def recalled(subject: Subject, query: str) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from memproto.adapters.homes import own_folder
 from memproto.operations import CORE_HOOKS, OPERATIONS, Binding, hook_name
 from memproto.testing import incidents, locate, noise, patience, routes
+from memproto.testing.calls import Calls
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import EXAMPLES, Context
 from memproto.testing.facts import BY_NAME, QUESTION, WAYS, Fact, Facts
@@ -101,6 +102,8 @@ class Run:
         """A new instance from the same factory, not initialized."""
         subject = Subject(self.watch_load(), self.binding, self.watch)
         subject.writing, subject.manner = self.writing, self._told_in
+        extensions = self.context.capabilities.get("extensions")
+        subject.declared = tuple(extensions) if isinstance(extensions, list) else None
         return subject
 
     def watch_load(self) -> Any:
@@ -264,6 +267,10 @@ class Run:
         return taken
 
     def _comes_back(self, route: str, writing: Writing, *, thorough: bool = False) -> bool:
+        with self.aside():
+            return self._survey(route, writing, thorough=thorough)
+
+    def _survey(self, route: str, writing: Writing, *, thorough: bool) -> bool:
         native = self.binding == "native"
         home = self.place(f"survey-{route}") if native else self.home
         tag = f"session-{self.tag}-{next(self.numbers)}"
@@ -281,8 +288,7 @@ class Run:
             asked[:] = self._ways_back(subject, fact, thorough=thorough)
             return bool(asked)
 
-        with unheard():
-            back_in = routes.survey(opened, self.facts.new(), route, later, is_back)
+        back_in = routes.survey(opened, self.facts.new(), route, later, is_back)
         if back_in == "first":
             self.observed["isolates"] = ["session"]
         return bool(back_in)
@@ -307,6 +313,21 @@ class Run:
                 # It repeats what it is asked.
                 found.remove(BY_NAME)
         return found
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """
+        What the body calls, and looks for, is no part of the check.
+
+        A replay script makes the calls of its check, and none by which the kit learns how to ask
+        and to tell.
+        """
+        told, self.watch.calls = self.watch.calls, Calls()
+        try:
+            with unheard():
+                yield
+        finally:
+            self.watch.calls = told
 
     def find_way(self) -> str:
         """
@@ -408,7 +429,8 @@ class Run:
             self.facts.sift = self._sifted
 
     def _find_manner(self) -> Manner:
-        found = improving(map(self._tried, MANNERS))
+        with self.aside():
+            found = improving(map(self._tried, MANNERS))
         self._told_in = PLAIN
         if self.asked:
             self.shared["asking"] = self.facts.way = self._first_way()
@@ -469,7 +491,7 @@ class Run:
         """Those of the facts that it keeps, as one that goes by their texts does each time."""
         self.facts.sift = None
         try:
-            with unheard():
+            with self.aside():
                 return self._kept(self.manner.routes[0], told, "sieve")
         finally:
             self.facts.sift = self._sifted

@@ -6,6 +6,7 @@ nothing of the environment goes through but what a program needs to run at all.
 """
 
 import contextlib
+import dataclasses
 import os
 import sys
 import tempfile
@@ -92,28 +93,48 @@ def environment(root: Path, extra: dict[str, str]) -> dict[str, str]:
     return {**kept, **fresh, **proxies, **lower, **extra}
 
 
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """
+    Where a process stands.
+
+    Attributes:
+        variables: Its whole environment.
+        folder: Its working directory.
+
+    """
+
+    variables: dict[str, str]
+    folder: str
+
+    @classmethod
+    def now(cls) -> "Standing":
+        """Where this process stands at present."""
+        return cls(dict(os.environ), str(Path.cwd()))
+
+    def take(self) -> None:
+        """Have this process stand there; it keeps nothing of the environment that it has now."""
+        for name in set(os.environ) - set(self.variables):
+            del os.environ[name]
+        os.environ.update(self.variables)
+        tempfile.tempdir = None
+        os.chdir(self.folder)
+
+
 def enter(root: Path, extra: dict[str, str]) -> None:
     """Make the places below `root` this process's own, as a fresh process would find them."""
-    _be_in(environment(root, extra), str(places(root)["work"]))
+    Standing(environment(root, extra), str(places(root)["work"])).take()
 
 
 @contextlib.contextmanager
 def entered(root: Path, extra: dict[str, str]) -> Iterator[None]:
     """Have the places below `root` in the body, and afterwards what there was before."""
-    before, here = dict(os.environ), str(Path.cwd())
+    before = Standing.now()
     enter(root, extra)
     try:
         yield
     finally:
-        _be_in(before, here)
-
-
-def _be_in(variables: dict[str, str], folder: str) -> None:
-    for name in set(os.environ) - set(variables):
-        del os.environ[name]
-    os.environ.update(variables)
-    tempfile.tempdir = None
-    os.chdir(folder)
+        before.take()
 
 
 class HostHome:
@@ -151,19 +172,6 @@ class HostHome:
 
 #: There is one environment in a process.
 HOST_HOME = HostHome()
-
-
-def standing() -> dict[str, str]:
-    """Where this process stands: its places and its working directory; to be given to `stand`."""
-    named = {name: os.environ[name] for name in PLACES if name in os.environ}
-    return {**named, "": str(Path.cwd())}
-
-
-def stand(where: dict[str, str]) -> None:
-    """Have this process stand where it stood before."""
-    os.environ.update({name: value for name, value in where.items() if name})
-    tempfile.tempdir = None
-    os.chdir(where[""])
 
 
 def search_path(directory: Path) -> list[str]:

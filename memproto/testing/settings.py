@@ -259,9 +259,14 @@ def _nearest(directory: Path) -> Path | None:
         if own.is_file():
             return own
         project = folder / "pyproject.toml"
-        if project.is_file() and b"[tool.memproto" in project.read_bytes():
+        if project.is_file() and _names_us(project.read_bytes()):
             return project
     return None
+
+
+def _names_us(data: bytes) -> bool:
+    """Whether a file has our table, in UTF-16 and UTF-32 as well: reading it says what is wrong."""
+    return b"[tool.memproto" in data.replace(b"\0", b"")
 
 
 def _layers(file: _File, target: str) -> list[_Layer]:

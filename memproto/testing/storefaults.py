@@ -170,15 +170,16 @@ def once(run: Run, observe: Callable[[Run], T]) -> T:
     """
     name = observe.__name__
     if name not in run.shared:
-        run.shared[name] = (_observed(run, observe), run, sandbox.standing())
+        run.shared[name] = (_observed(run, observe), run, sandbox.Standing.now())
     seen: T
     first: Run
+    stood: sandbox.Standing
     seen, first, stood = run.shared[name]
     if isinstance(seen, _REASONS):
         raise seen
     if first.root != run.root and has_elsewhere(first):
         # What lies below ~ or where the process stands is found from there only.
-        sandbox.stand(stood)
+        stood.take()
     run.home, run.root = first.home, first.root
     run.tag, run.numbers = first.tag, first.numbers
     run.freshness.config, run.watch.stored_at = first.freshness.config, first.watch.stored_at

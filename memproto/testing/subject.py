@@ -240,6 +240,8 @@ class Subject(ExtensionHooks):
         writing: How a text is mirrored so that it is stored.
         manner: How facts are told, where it matters.
         said: The messages of the turns that were recorded, for a session that is ended with them.
+        declared: The extensions that other instances of the target declared; None if none was
+            asked. It holds until this one is.
 
     """
 
@@ -255,6 +257,7 @@ class Subject(ExtensionHooks):
         self.writing = writing.Writing(writing.ADD_ONLY)
         self.manner = PLAIN
         self.said: list[dict[str, Any]] = []
+        self.declared: tuple[Any, ...] | None = None
         #: What it declared by this instance; None before it was asked.
         self._extensions: tuple[Any, ...] | None = None
 
@@ -351,7 +354,8 @@ class Subject(ExtensionHooks):
         row = OPERATIONS.get(operation)
         if self.binding != "native" or row is None or not row.extension or self.has(operation):
             return
-        if self._extensions is not None and row.extension not in self._extensions:
+        declared = self.declared if self._extensions is None else self._extensions
+        if declared is None or row.extension not in declared:
             # It promised nothing: the check that called has to say what it makes of that.
             return
         raise Violation(
@@ -386,8 +390,9 @@ class Subject(ExtensionHooks):
     def declare(self) -> Any:
         """Read the provider's capabilities."""
         declared = self._use("declare")
-        if isinstance(declared, dict) and isinstance(declared.get("extensions"), list | tuple):
-            self._extensions = tuple(declared["extensions"])
+        if isinstance(declared, dict):
+            extensions = declared.get("extensions", ())
+            self._extensions = tuple(extensions) if isinstance(extensions, list | tuple) else ()
         return declared
 
     def recall(self, query: str, messages: Sequence[dict[str, Any]] | None = None) -> Any:

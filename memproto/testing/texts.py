@@ -84,7 +84,7 @@ def around(facts: Sequence[Fact], long_chars: int) -> list[tuple[str, Fact, str]
     """
     long, below, half, ends, accented, quoted = facts
     accented = accented.accented()
-    return [
+    told = [
         (f"of {long_chars:,} characters", long, padded(long.text, long_chars)),
         ("of three lines", below, f"Also:\n\n{below.text}"),
         ("with half a surrogate pair in it", half, f"{half.text} \ud83d"),
@@ -92,6 +92,7 @@ def around(facts: Sequence[Fact], long_chars: int) -> list[tuple[str, Fact, str]
         ("with letters beyond ASCII", accented, accented.text),
         ("with quotation marks", quoted, f'{quoted.text} "It\'s" C:\\new, he said.'),
     ]
+    return [(what, fact.within(text), text) for what, fact, text in told]
 
 
 def padded(text: str, chars: int) -> str:

@@ -8,7 +8,7 @@ which somebody asks.
 import re
 from typing import Any
 
-from tests.good.journal import Journal, within
+from tests.good.journal import Journal, within, words
 from tests.good.tenants import Tenants
 
 _WORDS = re.compile(r"\w+")
@@ -77,6 +77,84 @@ class Lengthy(Phrased):
     @staticmethod
     def _fits(message: str, text: str) -> bool:
         return len(message.strip()) >= 12 and message.strip().lower() in text.lower()
+
+
+class Cased(Worded):
+    """Two words of the message have to stand in an entry, letter by letter."""
+
+    @staticmethod
+    def _fits(message: str, text: str) -> bool:
+        return len(set(_WORDS.findall(message)) & set(_WORDS.findall(text))) >= 2
+
+
+class Bare(Worded):
+    """The message has to stand in an entry, both without punctuation and line ends."""
+
+    @staticmethod
+    def _fits(message: str, text: str) -> bool:
+        asked, told = (" ".join(_WORDS.findall(item.casefold())) for item in (message, text))
+        return bool(asked) and asked in told
+
+
+class Trigrams(Worded):
+    """A third of the message's groups of three letters have to stand in an entry."""
+
+    @staticmethod
+    def _fits(message: str, text: str) -> bool:
+        asked, told = ({item[n : n + 3] for n in range(len(item) - 2)} for item in (message, text))
+        return bool(asked) and len(asked & told) * 3 >= len(asked)
+
+
+class Ranked(Worded):
+    """Of the entries that have enough in common with the message, the best one is shown."""
+
+    #: How many of the entries are shown, the best first.
+    shown = 1
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        with self._lock:
+            ranked = [(self._score(user_message, e["text"]), self._shown(e)) for e in self._entries]
+        best = sorted((row for row in ranked if row[0] >= 0.4), key=lambda row: -row[0])
+        found = [text for _, text in best[: self.shown]]
+        return "\n".join(within(found, self._recall_chars)) or None
+
+    @staticmethod
+    def _score(message: str, text: str) -> float:
+        asked, told = words(message), words(text)
+        return len(asked & told) / max(len(asked), 1)
+
+
+class Newest(Worded):
+    """Of the entries that hold a word of the message, the newest one is shown."""
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        with self._lock:
+            found = [
+                self._shown(entry)
+                for entry in self._entries
+                if words(user_message) & words(entry["text"])
+            ]
+        return "\n".join(within(found[-1:], self._recall_chars)) or None
+
+
+class Shortened(Worded):
+    """Of a long entry so much is shown as stands around the first word that was asked for."""
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        with self._lock:
+            texts = [e["text"] for e in self._entries if self._fits(user_message, e["text"])]
+        found = [self._part(text, user_message) for text in texts]
+        return "\n".join(within(found, self._recall_chars)) or None
+
+    @staticmethod
+    def _part(text: str, message: str) -> str:
+        first = min(text.casefold().find(word) for word in words(message))
+        begin = max(first - 80, 0)
+        return text if len(text) <= 200 else f"{text[begin : begin + 200]} [...]"
+
+    @staticmethod
+    def _fits(message: str, text: str) -> bool:
+        return bool(words(message)) and words(message) <= words(text)
 
 
 class Apart(Worded, Tenants):
