@@ -1,4 +1,4 @@
-"""What providers say beside recall: for the prompt, a summary, a list, at a user's wish."""
+"""Providers' answers beside recall: for the prompt, a summary, a list, at a user's wish."""
 
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
@@ -33,7 +33,7 @@ class Gathering(ToolRouter):
         Asked once in a session, all at once, for `Deadlines.ask_s` at most; the text is the same,
         byte for byte, until a switch to another session. Each block is made harmless for the
         fence, cut to `Limits.prompt_chars`, and headed by its provider's name. A provider that
-        failed is left out for the session. Where none of a provider's tools is offered, its
+        failed is left out for the session. If none of a provider's tools is offered, its
         section says so: the block may speak of them, and may hold what is remembered as well.
         """
         key, kept = self._session.key, self._prompt

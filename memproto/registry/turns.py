@@ -94,4 +94,4 @@ def _prewarm(lane: Lane, gather: Callable[[], Gather], query: str, session: Sess
 
 
 def _anything(answer: Any) -> None:
-    """What a hook returns that promises nothing is not looked at."""
+    """The answer of a hook that promises none: it is not looked at."""
