@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _said(error: MemprotoError) -> str:
-    """What is wrong, with the target as it was typed; each part in one line."""
+    """The fault, with the target as it was typed; each part in one line."""
     if not isinstance(error, KitUsageError):
         return foreign.one_line(str(error))
     return foreign.told(error, str).replace("--memproto=", "")

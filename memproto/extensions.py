@@ -147,7 +147,7 @@ class SummaryNotes(Protocol):
     """The extension `compress_notes`: text for a summary. Spec: 72-compress-notes.md."""
 
     def compress_notes(self, messages: list[Message]) -> str:
-        """What a summary of `messages` should hold, or ""; offered as data, not as orders."""
+        """Text that a summary of `messages` should hold, or ""; it is data, and no order."""
         ...
 
 

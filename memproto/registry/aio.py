@@ -182,8 +182,8 @@ class AsyncMemoryProviderRegistry:
         """
         Queue a finished turn with all that is known of it; returns at once.
 
-        Where the host was cancelled beside it, it does not know whether this was called: it calls
-        it again with the same `turn_id`, and the turn is stored once.
+        A host that was cancelled beside it does not know whether this was called. It calls it again
+        with the same `turn_id`, and the turn is stored once.
         """
         self._registry.record(turn)
 

@@ -68,7 +68,7 @@ class Lane:
 
     Attributes:
         late: Hook to its calls that passed their deadline and have not returned.
-        capabilities: What the provider declared, frozen.
+        capabilities: The provider's declarations, frozen.
         extensions: Those of the declared extensions whose hooks the provider has.
         dropped_for: Why the provider takes no part, for the operator; "" if it does.
         switching: Numbers of the accepted switches of session that were not delivered yet.
