@@ -46,7 +46,7 @@ _NAME = re.compile(r"[a-z0-9 -]{1,96}\}")
 
 class Step(NamedTuple):
     """
-    What may stand at a place.
+    A reading of the text from one place on.
 
     Attributes:
         symbols: The characters that are read there.
@@ -160,10 +160,10 @@ class Derivations:
 
     def _moves_up(self, place: int, behind: int) -> None:
         """
-        What may stand behind an escape, or a mark, may stand at its place.
+        Let the steps behind an escape, or a mark, begin at its place as well.
 
-        What is not seen need not: it would come along from place to place. Of a place with very
-        many derivations no more are taken, so that a long chain of them stays linear.
+        Unseen characters are left out: they would come along from place to place. Of a place with
+        very many derivations no more are taken, so that a long chain of them stays linear.
         """
         found = self._known[place]
         for step in self.at(behind):

@@ -74,7 +74,7 @@ class SessionAware(Protocol):
         """
         Go on in another session: what comes later belongs there; may block, at most 15 s.
 
-        What was accepted before stays with the session before. Spec: MP-SESS-005 to MP-SESS-010.
+        Accepted texts stay with the session before. Spec: MP-SESS-005 to MP-SESS-010.
         """
         ...
 
@@ -135,7 +135,7 @@ class Reporting(Protocol):
 
     def unavailable_reason(self) -> str:
         """
-        What is missing and what to do about it, in a sentence; "" where nothing is.
+        A sentence that says what is missing and what to do about it; "" if nothing is.
 
         Comes before `initialize` too, right after `is_available` answered False.
         """

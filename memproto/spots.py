@@ -1,9 +1,9 @@
 """
 Spots: places where a delimiter could begin, found at the speed of a search.
 
-A spot is what every dress of a delimiter has in common: a character that reads as an opening one,
-or an escape that stands for it, and behind it the first letters, or an escape in their place. What
-is no spot begins no delimiter in any reading. Most text has none, and is not read at all.
+Every dress of a delimiter begins with a spot: a character that reads as an opening one, or an
+escape that stands for it, and behind it the first letters, or an escape in their place. At a place
+that is no spot, no delimiter begins in any reading. Most text has none, and is not read at all.
 """
 
 import functools

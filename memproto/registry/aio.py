@@ -52,7 +52,7 @@ class AsyncMemoryProviderRegistry:
     """
     `MemoryProviderRegistry` as coroutines: the same methods, arguments, answers and deadlines.
 
-    What is a property there is a property here. May be used from several event loops and threads.
+    A property there is a property here. May be used from several event loops and threads.
     Providers may have coroutine hooks; these run on a loop of their own, never on the host's.
     `async with` ends it. `on_event` is called on any thread, the loop's included.
 

@@ -76,8 +76,8 @@ class Gathering(ToolRouter):
         Returns the items of each provider that serves `items`, in order; each has all the budget.
 
         Called in place of `enrich_turn` for these providers. All are asked at once, for
-        `Deadlines.enrich_s` at most; texts are as the providers gave them, for the fence. What
-        was asked before a switch of session and answered after it is dropped.
+        `Deadlines.enrich_s` at most; texts are as the providers gave them, for the fence. If
+        the session is switched meanwhile, the answers are dropped.
         """
         session, lanes = self._session, self._serving("items")
         if not lanes:
@@ -99,8 +99,8 @@ class Gathering(ToolRouter):
         """
         Have each provider remove what is stored in a scope; returns how much that was.
 
-        As `export`; documents hold `removed` and `pending`. Whoever's outcome is not `ok` may
-        still hold something: the host tells the user.
+        As `export`; documents hold `removed` and `pending`. A provider whose outcome is not
+        `ok` may still hold something: the host tells the user.
         """
         return self._private("forget", scope, _as_forgotten)
 

@@ -64,7 +64,7 @@ class Flight(Protocol):
 # either before the waiter's look or after the waiter has let go of the lock in `wait`.
 class Lane:
     """
-    What the registry keeps of one provider between `initialize` and `shutdown`.
+    The registry's state of one provider between `initialize` and `shutdown`.
 
     Attributes:
         late: Hook to its calls that passed their deadline and have not returned.

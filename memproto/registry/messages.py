@@ -22,7 +22,7 @@ def copier(messages: Sequence[Any]) -> Callable[[], list[Any]]:
     """
     Returns a function that makes a new `copied_messages(messages)` at each call.
 
-    What needs no more than a shallow copy is found out once, for all providers of a turn.
+    It looks once, for all providers of a turn, whether shallow copies are enough.
     """
     if not messages:
         return list
