@@ -45,7 +45,10 @@ class Gathering(ToolRouter):
         calls = ask(lanes, _PROMPT, self._gather(self._deadlines.ask_s), as_text)
         texts = _texts(calls, self._limits.prompt_chars)
         block = _sections(texts, {lane.label for lane in lanes if self._is_toolless(lane)})
-        with self._lock:  # another thread may have been first, or in the next session meanwhile
+        # The providers were asked without the lock, which is held for no hook. Another thread may
+        # have asked them as well, and been first: its block is the one that the model saw, and so
+        # it is returned here. Or the host is in the next session, whose block is not replaced.
+        with self._lock:
             if self._session.key == key != self._prompt[0]:
                 self._prompt = key, block
             return self._prompt[1] if self._prompt[0] == key else block
