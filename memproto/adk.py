@@ -1,8 +1,8 @@
 """
 Google ADK: a memory provider as its memory service, and a memory service as a memory provider.
 
-Needs the package google-adk, 2.0 or newer: `pip install memproto[adk]`. What each direction loses
-is in docs/adk.md.
+Needs the package google-adk, 2.0 or newer: `pip install memproto[adk]`. docs/adk.md says what each
+direction loses.
 """
 
 import hashlib
@@ -122,7 +122,7 @@ class ProviderMemoryService(BaseMemoryService):  # type: ignore[misc] # Any wher
     async def search_memory(
         self, *, app_name: str, user_id: str, query: str
     ) -> SearchMemoryResponse:
-        """What the provider recalls: item by item where it serves `items`, else in one piece."""
+        """The provider's recall: item by item if it serves `items`, else in one piece."""
         async with self._pool.lent((app_name, user_id)) as registry:
             answers = await registry.recall_items({"query": query})
             if any(answer.outcome != "not_served" for answer in answers):
@@ -198,10 +198,10 @@ def as_provider(
     The service stays the caller's: `shutdown` does not close it.
 
     Args:
-        service: Any one; what it does not implement is refused or done without.
+        service: Any one; a method that it does not implement is refused or done without.
         app_name: The app whose memory it is.
         name: The provider's name.
-        declares: What is known of the service, beside what every one of them does; such as
+        declares: Declarations about this service beside those that hold for every one, such as
             `consistency`.
 
     """

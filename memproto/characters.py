@@ -32,7 +32,7 @@ class Folds(dict[int, str | int]):
         return code
 
     def of(self, code: int) -> str:
-        """What the character of this code is read as."""
+        """The text as which the character of this code is read."""
         fold = self[code]
         return fold if isinstance(fold, str) else chr(fold)
 

@@ -114,7 +114,7 @@ def _is_gone() -> bool:
 
 
 def _said(error: MemprotoError) -> str:
-    """What is wrong, with the target as it was typed; each part in one line."""
+    """The fault, with the target as it was typed; each part in one line."""
     if not isinstance(error, KitUsageError):
         return foreign.one_line(str(error))
     return foreign.told(error, str).replace("--memproto=", "")

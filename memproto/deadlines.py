@@ -1,7 +1,7 @@
 """
 Time as the registry sees it: an injected monotonic clock, absolute deadlines, budgets in seconds.
 
-What may wait at most is bounded here too.
+The bounds on waiting writes are here too.
 
 A wall clock is never read here; it may jump or stand still without any effect.
 """

@@ -51,11 +51,11 @@ _NAME = re.compile(r"[a-z0-9 -]{1,96}\}")
 
 class Step(NamedTuple):
     """
-    What may stand at a place.
+    A reading of the text from one place on.
 
     Attributes:
-        symbols: What is read there.
-        stop: Where it ends.
+        symbols: The characters that are read there.
+        stop: The place behind them.
 
     """
 
@@ -124,11 +124,11 @@ class Derivations:
 
     @property
     def places(self) -> dict[int, set[Step]]:
-        """What is derived, by where it begins."""
+        """The derived steps, by the place where each begins."""
         return self._known
 
     def at(self, place: int) -> Iterator[Step]:
-        """What may stand at `place`: what is written there, and all that is derived from it."""
+        """The steps from `place`: the character that is written there, and all derived ones."""
         if place >= len(self.text):
             return
         written = self.text[place]
@@ -200,7 +200,7 @@ class Derivations:
 
     def _moves_up(self, place: int, behind: int) -> None:
         """
-        What may stand behind an escape, or a mark, may stand at its place.
+        Let the steps behind an escape, or a mark, begin at its place as well.
 
         What is not seen need not: it would come along from place to place.
         """
@@ -216,7 +216,7 @@ class Derivations:
                 halves.setdefault(place, set()).update(halves[behind])
 
     def _units(self, place: int, mark: str, end: int) -> Iterator[tuple[str, int]]:
-        """What a unit stands for that begins at `place`, with a mark that ends at `end`."""
+        """The readings of the unit that begins at `place` with a mark that ends at `end`."""
         if mark == "&":
             yield from self._references(end)
         elif mark == "%":
@@ -225,7 +225,7 @@ class Derivations:
             yield from self._backslashes(place, end)
 
     def _written(self, code: int, stop: int) -> Iterator[tuple[str, int]]:
-        """What a code is read as."""
+        """The readings of a character code."""
         if code > _LARGEST or 0xD800 <= code < 0xE000:
             return
         character = chr(code)
@@ -462,7 +462,7 @@ _NOTE = _Word("systemnote", _BETWEEN)
 _LINE = _Heading()
 
 
-#: Where what is to be replaced begins, its end as a negative number, and what replaces it.
+#: The beginning of a stretch to replace, its end as a negative number, and the replacement.
 Span = tuple[int, int, str]
 
 
@@ -500,7 +500,7 @@ class Search:
         return sorted(found)
 
     def _places_of(self, mark: str) -> list[tuple[int, int, str]]:
-        """Where a mark may stand, where it ends, and what is read behind it of the same escape."""
+        """The places of a mark, each with its end and the rest of the same escape behind it."""
         places = [
             (found.start(), found.end(), "") for found in re.finditer(re.escape(mark), self._text)
         ]
@@ -515,7 +515,7 @@ class Search:
         return sorted(places)
 
     def _end(self, kind: _Word, begun: int, state: int, seen: set[tuple[int, int]]) -> int | None:
-        """Where the last letter of a word ends that begins here, if one does."""
+        """The end of the last letter of the word that begins here; None if none does."""
         waiting = [(begun, state)]
         while waiting:
             place, state = waiting.pop()
@@ -557,7 +557,7 @@ class Search:
         return place
 
     def _label(self, start: int, seen: set[tuple[int, int]]) -> int | None:
-        """Where the label begins of a heading that begins here, if one does."""
+        """The place of the label in the heading that begins here; None if none does."""
         waiting = [(start, 0, start)]
         while waiting:
             place, state, label = waiting.pop()

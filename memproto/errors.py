@@ -95,8 +95,8 @@ class KitUsageError(MemprotoError):
 
     Attributes:
         what: The thing that is wrong, as the user typed it.
-        fault: What is wrong with it.
-        fix: What to do.
+        fault: The reason why it is wrong.
+        fix: The action that mends it.
 
     """
 

@@ -19,7 +19,7 @@ _MARKS_BY_NAME |= {"plus": "+", "excl": "!", "quest": "?", "colon": ":"}
 
 @functools.cache
 def entity_names() -> dict[str, str]:
-    """What each character reference by name is read as, in lower case."""
+    """The reading of each character reference by name, in lower case."""
     return _MARKS_BY_NAME | {
         name: reading for reading, names in fence_tables.ENTITIES.items() for name in names.split()
     }
@@ -138,7 +138,7 @@ class Scribe:
         self.carried = False
 
     def written(self, match: re.Match[str]) -> str | None:
-        """What the unit stands for; None where it stands for itself."""
+        """The text that the unit stands for; None if it stands for itself."""
         kind, value = match.lastgroup or "", match[match.lastgroup or 0]
         if kind in ("name", "bare"):
             return entity_names()[value]

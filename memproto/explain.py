@@ -125,7 +125,7 @@ def _rows(item: Requirement) -> Iterator[tuple[str, str]]:
 
 
 def _copied(item: Requirement) -> Iterator[tuple[str, str]]:
-    """What is copied from the terminal, and so is not broken at its edge."""
+    """Lines that a user copies from the terminal, and that are not broken at its edge."""
     yield "clause", item.clause
     if not item.unchecked:
         flag = "--memproto-host" if item.side == "host" else "--memproto"
@@ -190,7 +190,7 @@ def classes() -> dict[str, str]:
 
 
 def _chapter(item: Requirement) -> dict[str, str]:
-    """What the chapter says below a requirement, by the words that a paragraph begins with."""
+    """The chapter's paragraphs below a requirement, by the words with which each begins."""
     name, _, anchor = item.anchor.partition("#")
     _, _, rest = _file(name).partition(f'<a id="{anchor}"></a>')
     section = re.split(r"^(?:<a id=|#)", rest, maxsplit=1, flags=re.MULTILINE)[0]

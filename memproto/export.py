@@ -1,8 +1,8 @@
 """
 `memproto export-hermes TARGET DIR`: a native provider as a plugin directory of Hermes Agent.
 
-The directory is whole where the provider is a module of the working directory, which is copied
-into it; an installed provider is imported by its name.
+A provider that is a module of the working directory is copied into it, and it is whole then; an
+installed provider is imported by its name.
 """
 
 import argparse
@@ -254,7 +254,7 @@ def _settings(provider: Any) -> str:
     told = {key: declared[key] for key in ("retention", "recall_basis") if key in declared}
     told |= {key: sorted(declared[key]) for key in ("stores", "isolates") if key in declared}
     lines = [f"declares.{key} = {json.dumps(value)}\n" for key, value in told.items()]
-    return "".join(["# What the kit is to take for declared; see docs/settings.md.\n", *lines])
+    return "".join(["# The kit takes these for declared; see docs/settings.md.\n", *lines])
 
 
 def _version_of(target: str) -> str:
@@ -266,7 +266,7 @@ def _version_of(target: str) -> str:
 
 
 def _refuse_what_does_not_load(target: str, folder: Path, local: Path | None) -> None:
-    """Load the directory as a host does; what was copied is imported alone first."""
+    """Load the directory as a host does; a module that was copied is imported alone first."""
     alone = "" if local is None else _fault_elsewhere(_IMPORT, str(folder), local.stem)
     fault = alone or _fault_elsewhere(_LOAD, str(folder))
     if fault:
@@ -275,7 +275,7 @@ def _refuse_what_does_not_load(target: str, folder: Path, local: Path | None) ->
 
 
 def _fault_elsewhere(*code: str) -> str:
-    """What goes wrong in a process that knows no working directory; "" for nothing."""
+    """The fault in a process that knows no working directory; "" for none."""
     with tempfile.TemporaryDirectory(prefix="memproto-") as elsewhere:
         try:
             done = subprocess.run(

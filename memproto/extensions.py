@@ -74,7 +74,7 @@ class SessionAware(Protocol):
         """
         Go on in another session: what comes later belongs there; may block, at most 15 s.
 
-        What was accepted before stays with the session before. Spec: MP-SESS-005 to MP-SESS-010.
+        Accepted texts stay with the session before. Spec: MP-SESS-005 to MP-SESS-010.
         """
         ...
 
@@ -135,7 +135,7 @@ class Reporting(Protocol):
 
     def unavailable_reason(self) -> str:
         """
-        What is missing and what to do about it, in a sentence; "" where nothing is.
+        A sentence that says what is missing and what to do about it; "" if nothing is.
 
         Comes before `initialize` too, right after `is_available` answered False.
         """
@@ -147,7 +147,7 @@ class SummaryNotes(Protocol):
     """The extension `compress_notes`: text for a summary. Spec: 72-compress-notes.md."""
 
     def compress_notes(self, messages: list[Message]) -> str:
-        """What a summary of `messages` should hold, or ""; offered as data, not as orders."""
+        """Text that a summary of `messages` should hold, or ""; it is data, and no order."""
         ...
 
 

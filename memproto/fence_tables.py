@@ -9,7 +9,7 @@ copyright Unicode, Inc., under the Unicode License (unicode.org/license.txt).
 UNICODE = "15.1.0"
 CONFUSABLES = "18.0.0"
 
-#: What is read as one plain character; NUL stands for unseen.
+#: Characters read as one plain character; NUL stands for unseen.
 FOLDS = {
     "\x00": (
         "80-84 86-9f ad 300-36f 483-489 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 600-605 610-61a 61c "
@@ -352,7 +352,7 @@ FOLDS = {
     "|": "2223-2224 2502-2503 2758 ff5c ffe8",
 }
 
-#: What is read as several.
+#: Characters read as several.
 SEVERAL = {
     "-<": "1444",
     "->": "1437 1440",

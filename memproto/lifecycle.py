@@ -16,11 +16,11 @@ from memproto import spec
 @dataclasses.dataclass(frozen=True, slots=True)
 class State:
     """
-    Where an instance stands in its life.
+    A stage in the life of an instance.
 
     Attributes:
         name: One word.
-        text: What happened to get here, as a sentence.
+        text: The call that led here, as a sentence.
         calls: Operations that may be called here and leave the state as it is.
 
     """
@@ -37,7 +37,7 @@ class Move:
 
     Attributes:
         sources: The states from which it starts.
-        operation: What is called.
+        operation: The operation that is called.
         outcome: How the call has to end: yes, no, returns, raises, begins or ends.
         to: The state afterwards.
 
@@ -55,7 +55,7 @@ class Lane:
     Operations of which one instance serves one at a time.
 
     Attributes:
-        name: What they have in common.
+        name: One word for all of them.
         operations: Their names.
         waits: Whether the next one waits for a call that the host gave up.
         alone: Whether nothing else runs beside them, of other lanes either.
@@ -74,9 +74,9 @@ class Probe:
     A call that no conforming host makes.
 
     Attributes:
-        name: What is wrong with it, in short.
+        name: The fault, in short.
         text: The same as a sentence.
-        states: Where every call that is not allowed is one of these.
+        states: In these, every call that is not allowed is one of these.
 
     """
 
@@ -110,11 +110,11 @@ class Life:
         return state
 
     def lane(self, operation: str) -> Lane | None:
-        """The lane of `operation`, or None where it may run beside everything."""
+        """The lane of `operation`, or None if it may run beside everything."""
         return next((lane for lane in self.lanes if operation in lane.operations), None)
 
     def probe(self, state: str) -> Probe:
-        """What a call is that `state` does not allow."""
+        """The probe that a call is if `state` does not allow it."""
         return next(probe for probe in self.probes if state in probe.states)
 
 
@@ -171,7 +171,7 @@ def states_table() -> str:
 
 
 def lanes_table() -> str:
-    """What runs one at a time."""
+    """The operations that run one at a time, as a table."""
     rows = ["| lane | operations | beside it | after a deadline |", "|---|---|---|---|"]
     for lane in life().lanes:
         beside = "nothing" if lane.alone else "the other lane"
@@ -181,7 +181,7 @@ def lanes_table() -> str:
 
 
 def probes_table() -> str:
-    """What is out of contract, and where."""
+    """The calls that are out of contract, and their states, as a table."""
     head = ["| probe | what it is | in the states |", "|---|---|---|"]
     rows = [
         f"| {probe.name} | {probe.text} | {_listed(probe.states) or 'any'} |"

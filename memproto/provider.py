@@ -1,7 +1,7 @@
 """
-What a provider is: the nine members that every provider has.
+A provider: the nine members that every provider has.
 
-What it may add is in `memproto.extensions`.
+`memproto.extensions` holds the members that it may add.
 
 Everything here is `typing.Protocol`: a provider conforms by its shape and inherits nothing.
 Values named here are described in `spec/v1`, their JSON shapes in `spec/v1/schemas`.

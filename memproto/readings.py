@@ -32,7 +32,7 @@ class Reading:
     A reading of equal length: a span of it is a span of the original.
 
     Attributes:
-        text: What is read.
+        text: The text as it is read.
 
     """
 
@@ -159,7 +159,7 @@ class _Rewritten(Reading):
         return self._before.original(self._place(start)[0], self._place(stop - 1)[1])
 
     def _place(self, place: int) -> tuple[int, int]:
-        """Where the unit begins and ends, before it was rewritten, that holds `place`."""
+        """The beginning and the end, before the rewriting, of the unit that holds `place`."""
         behind = bisect_right(self._at, place)
         shift = self._lost[behind]
         if behind:
@@ -226,7 +226,7 @@ def _rounds(reading: Reading, scribe: Scribe) -> Iterator[Reading]:
 
 
 def _to_the_letter(plain: Reading, scribe: Scribe) -> Iterator[Reading]:
-    """What strict readers decode, each round also as it is displayed where it is turned."""
+    """The readings of strict decoders; each round also as it is displayed, if it is turned."""
     reading: Reading | None = plain
     for number in range(_EXACT_ROUNDS + 1):
         if reading is None:
@@ -251,7 +251,7 @@ def _is_escaped(text: str) -> bool:
 def _decoded(
     reading: Reading, scribe: Scribe, unseen: re.Pattern[str], units: re.Pattern[str]
 ) -> Reading | None:
-    """What a reading stands for; None where no escape in it does."""
+    """The text that a reading stands for; None if no escape in it stands for another."""
     if not _is_escaped(reading.text):
         return None
     if unseen.search(reading.text):

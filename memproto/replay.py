@@ -1,5 +1,5 @@
 """
-What a replay script runs on: the calls after which the kit saw a violation, made once more.
+The base of replay scripts, which repeat the calls after which the kit saw a violation.
 
 `pytest --memproto=TARGET --memproto-replay=DIR` writes such scripts. They need the provider and
 this package, and neither pytest nor the packages of the kit.
@@ -26,7 +26,7 @@ __all__ = ["Replay", "holds", "lacks", "shows"]
 #: Exit codes: it was seen again, it was not, the calls could not be made as they were.
 _SEEN, _NOT_SEEN, _CANNOT = 1, 0, 4
 
-#: So much of a value is compared and printed.
+#: Characters of a value that are compared and printed.
 _SHOWN = 160
 
 

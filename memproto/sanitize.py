@@ -1,10 +1,10 @@
 """
-Makes text harmless for the context block: what reads as a delimiter is substituted.
+Makes text harmless for the context block: replaces each stretch that reads as a delimiter.
 
 Reading as a lenient reader does is slow, and nearly no text needs it. So the text is searched for
 *spots* first, and only the stretch from a spot to the next character that no delimiter can hold is
-read. What is found there is replaced, never deleted: deletion joins what stood on both sides into
-a new delimiter, and would need a loop. Marks of headings are the exception, and so they go first.
+read. A delimiter is replaced, never deleted: deletion may join the text on both sides of it into a
+new delimiter, and would need a loop. Marks of headings are the exception, and so they go first.
 """
 
 import heapq
@@ -105,7 +105,7 @@ def checked_text(text: object, what: str = "the text") -> str:
 
 
 def _stretches(text: str) -> Iterator[tuple[int, int]] | None:
-    """What has to be read; None where nothing has to be."""
+    """The stretches that have to be read; None if there is none."""
     searches = _searches(text)
     found = {pattern: match.start() for pattern in searches if (match := pattern.search(text))}
     return _joined(text, found) if found else None
@@ -130,7 +130,7 @@ def _joined(text: str, found: dict[re.Pattern[str], int]) -> Iterator[tuple[int,
 
 
 def _begin(text: str, spot: int, end: int) -> int:
-    """Where a delimiter at `spot` is read from: for a heading the whole line counts."""
+    """The place from which a delimiter at `spot` is read: for a heading, the whole line."""
     if text[spot] in "<[":
         return spot
     return max(text.rfind("\n", end, spot) + 1, end)
@@ -182,7 +182,7 @@ def _harmless(text: str, *, whole: bool = True) -> str:
     return text
 
 
-#: What begins one of the characters that an escape is made of, as an escape of its own.
+#: The beginning of an escape that stands for a character of another escape.
 _BEGUN = r"(?:&(?:\#|[a-z])|%[0-9a-fu&%\\]|\\(?:[0-9xu&%\\\n]|n\{))"
 #: A mark of escapes, or a plus sign, as the code of an escape.
 _HEX_OF_MARK = r"(?:2[56b]|5c)"
@@ -322,7 +322,7 @@ def _read(text: str, *, whole: bool) -> list[Reading]:
 
 
 class _Spans:
-    """What a pattern finds in a reading, as spans of the original; two numbers for each."""
+    """The matches of a pattern in a reading, as spans of the original; two numbers for each."""
 
     def __init__(self, reading: Reading, pattern: re.Pattern[str], first: str, by: str) -> None:
         self._by = by

@@ -2,8 +2,8 @@
 Takes leaked context blocks out of a stream of text, whatever the chunks that it comes in.
 
 The stream is read one character at a time wherever a tag may have begun, and nowhere else, so no
-chunk boundary can be seen in the result. What is held to decide is bounded; every position is a
-position of the stream itself, never of a copy in lower case.
+chunk boundary can be seen in the result. The text that is held until a decision is bounded. Every
+position is one of the stream itself, never of a copy in lower case.
 """
 
 import functools
@@ -18,7 +18,7 @@ from memproto.sanitize import checked_text
 HELD_AT_MOST = 512
 
 _NAME = "memorycontext"
-#: What begins the note in every wording known; a model may go on in its own words.
+#: The beginning of the note in every known wording; a model may go on in its own words.
 _NOTE_BEGINS = "systemnotethefollowing"
 _HIDDEN = frozenset(HIDDEN)
 _GAP = _HIDDEN | set(" \n-")
@@ -28,7 +28,7 @@ _WORD = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _Verdict = Literal["no tag", "tag", "block"]
 
 
-#: Where a tag may begin, as far as the next character tells.
+#: The beginning of a tag, as far as the next character tells.
 _OPENER = re.compile(r"<(?=[\x00-\x20\x7f\-_~/!?\\]*+(?:[mMrR]|\Z))")
 
 
@@ -43,7 +43,7 @@ class _Tag:
     A tag that may have begun, and what was held of it.
 
     Attributes:
-        held: What was read since its first character.
+        held: The text since its first character.
         closing: Whether it is a closing one.
         ends: Behind its name, or behind its `>` where nothing but white space stands before that.
         named: Behind its name; 0 while that is not complete.
@@ -214,7 +214,7 @@ class StreamingContextScrubber:
         return start + 1
 
     def _through_it(self, tag: _Tag, text: str, place: int, shown: list[str]) -> int:
-        """Where reading goes on: the character that decided is read again if it was another's."""
+        """The place to go on from: a character that decided is read again if it is another's."""
         for at in range(place, len(text)):
             verdict = tag.step(text[at])
             if verdict is not None:
@@ -225,7 +225,7 @@ class StreamingContextScrubber:
         return len(text)
 
     def _decided(self, tag: _Tag, verdict: _Verdict, held: str) -> str:
-        """What is shown of a tag that was decided."""
+        """The text that is shown of a tag that was decided."""
         if self._depth:
             return self._decided_inside(tag, verdict, held)
         if verdict == "no tag":

@@ -28,7 +28,7 @@ class Requirement:
         side: Who must hold it.
         text: The sentence.
         intent: Why, for a reader; never checked.
-        fix: What to change, as an action.
+        fix: The change to make, as an action.
         anchor: Chapter file and anchor below `spec/v1`.
         operation: The operation of the specification that it is about.
         binding: "any", or the only binding that it applies to.
@@ -68,7 +68,7 @@ class Requirement:
 
     @property
     def clause(self) -> str:
-        """Where the requirement stands, relative to the project."""
+        """The place of the requirement, relative to the project."""
         return f"spec/v1/{self.anchor}"
 
     @property

@@ -1,9 +1,9 @@
 """
 Spots: places where a delimiter could begin, found at the speed of a search.
 
-A spot is what every dress of a delimiter has in common: a character that reads as an opening one,
-or an escape that stands for it, and behind it the first letters, or an escape in their place. What
-is no spot begins no delimiter in any reading. Most text has none, and is not read at all.
+Every dress of a delimiter begins with a spot: a character that reads as an opening one, or an
+escape that stands for it, and behind it the first letters, or an escape in their place. At a place
+that is no spot, no delimiter begins in any reading. Most text has none, and is not read at all.
 """
 
 import functools
@@ -26,7 +26,7 @@ _ASTRAL = 0x10000
 _BEYOND = "\U00010000-\U0001f22f\U0001f672-\U0001f67d\U0001f700-\U0001f77f\U0001fb00-\U0010ffff"
 _EMOJI = "[\U0001f230-\U0001f671\U0001f780-\U0001faff]"
 _END = 1 << 24
-#: Where a class may hold too much, gaps of this size are filled: it is smaller, and faster.
+#: If a class may hold too much, gaps of this size are filled: it is smaller, and faster.
 _NEAR = 48
 
 
@@ -50,7 +50,7 @@ class _Looks:
 
     @functools.cached_property
     def no_letter(self) -> str:
-        """What a word of letters never holds, for a class: spaces, and what stands for others."""
+        """Characters for a class that no word of letters holds: spaces, and signs for others."""
         if self.ascii_only:
             return ""
         spaces = [code for code in self._codes[" "] if code > _LAST_ASCII]
@@ -176,7 +176,7 @@ _NESTED = (
     r"|%(?:[2-7][0-9a-fA-F]|[2-7]?(?:&\#|\\[0-7xXuU\n]|%[2-7][0-9a-fA-F])))"
 )
 _ESCAPED = r"\\(?:[xXuU0-7]|N[{&%\\])"
-#: What some decoders read as white space, or as nothing; an r and an n may be an m.
+#: Escapes that some decoders read as white space, or as nothing; an r and an n may be an m.
 _SIMPLE = r"\\(?:[ntvfbaTVFBA]|N(?![{&%\\])|[rR](?![nN]))"
 #: An escape that may stand for an octal digit.
 _OCTAL = r"(?:&\#|%(?:(?:25)*3[0-7]|[&%\\])|\\(?:[xXuU&%\\\n]|0?6[0-7]|N\{))"
@@ -227,7 +227,7 @@ class _Shapes:
         return f"(?:{m}{self.gap}{self.word(e, self.of('mr'))}|{r}{self.gap}{self.word(n)})"
 
     def tag(self) -> str:
-        """What follows the first character of a tag."""
+        """The pattern behind the first character of a tag."""
         skipped = self.of(HIDDEN + " +-/!?\\\n")
         first = r"(?=[mMrR#&%xXuU0-7N\x80-\U0010ffff])"
         return (
@@ -236,11 +236,11 @@ class _Shapes:
         )
 
     def role(self) -> str:
-        """What follows the first character of a role token."""
+        """The pattern behind the first character of a role token."""
         return f"{self.unseen}{self.of('|')}[^\\s<>|-]"
 
     def note(self) -> str:
-        """What follows the bracket of a note."""
+        """The pattern behind the bracket of a note."""
         head = self.word(*map(self.of, "sys"))
         first = r"(?=[sS#&%\\\x80-\U0010ffff])"
         return (
@@ -249,7 +249,7 @@ class _Shapes:
         )
 
     def heading(self) -> str:
-        """What follows the last mark of a run; from the first on it would be read once for each."""
+        """The pattern behind the last mark of a run; behind the first it would run for each."""
         word = rf"""[^\s\#&%\\"$'()*+,.=@^`{self.looks.no_letter}]"""
         marks, space = self.of("#"), self.of(HIDDEN + " +")
         begun = rf"(?:{self.begun}|\\[xXuU0-9nNrtabfv\n \#\\&%])"
@@ -260,7 +260,7 @@ class _Shapes:
         )
 
     def reference(self) -> str:
-        """What follows the first character of a character reference."""
+        """The pattern behind the first character of a character reference."""
         lead = (
             self.tag()
             if self.looks.ascii_only
@@ -278,7 +278,7 @@ class _Shapes:
         )
 
     def percent(self) -> str:
-        """What follows a percent sign."""
+        """The pattern behind a percent sign."""
         return (
             rf"(?=[0-9a-fA-FuU&%\\\x00-\x08\x0e-\x1f\x7f\x80-\U0010ffff])"
             rf"(?:25)*+(?:(?=[0-9a-fA-FuU])(?i:{_hexes(2)}|u(?:{_hexes(4)}|db40)|{_byte_runs()}"
@@ -288,7 +288,7 @@ class _Shapes:
         )
 
     def backslash(self) -> str:
-        """What follows a backslash."""
+        """The pattern behind a backslash."""
         octal = _any_of(f"{code:o}" for code in _opening_codes() if code <= _LAST_ASCII)
         return (
             rf"(?<!\\\\)(?=[xXuU0-9nN&%\\]|{self.looks.odd})\\*+(?:(?=[xXuU0-9])(?i:x(?:{_hexes(2)})|[xu]\{{0*+(?:{_hexes(0)}|{_CARRIED})\}}"

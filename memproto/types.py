@@ -7,7 +7,7 @@ from typing import Any, Literal
 #: A message of the conversation, as in `schemas/message.schema.json`.
 Message = dict[str, Any]
 
-#: What `capabilities()` returns, as in `schemas/capabilities.schema.json`.
+#: The answer of `capabilities()`, as in `schemas/capabilities.schema.json`.
 Capabilities = dict[str, Any]
 
 #: Content of a user message: text, or a list of parts of which the text parts hold `text`.

@@ -240,9 +240,9 @@ def main() -> None:
     parts = [
         head,
         versions,
-        _block("FOLDS", "What is read as one plain character; NUL stands for unseen.", single)
+        _block("FOLDS", "Characters read as one plain character; NUL stands for unseen.", single)
         + "\n",
-        _block("SEVERAL", "What is read as several.", several) + "\n",
+        _block("SEVERAL", "Characters read as several.", several) + "\n",
         _block(
             "ENTITIES",
             "Names of character references, in lower case, by what they are read as.",

@@ -9,6 +9,7 @@ from tests.kit_runs import ROOT
 PAGES = sorted(
     [
         *ROOT.glob("docs/*.md"),
+        ROOT / "docs/decisions/index.md",
         *ROOT.glob("spec/v1/*.md"),
         *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")),
         *(ROOT / name for name in ("CHANGELOG.md", "spec/CHANGELOG.md")),

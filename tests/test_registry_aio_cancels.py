@@ -6,9 +6,15 @@ import threading
 import pytest
 
 from memproto import AsyncMemoryProviderRegistry
+from memproto.deadlines import Limits, MonotonicClock
+from memproto.registry.arrivals import Arrival
+from memproto.registry.events import EventSink
+from memproto.registry.lanes import Lane
+from memproto.registry.recall import recalls, take_off
+from memproto.registry.timekeeper import Alarm
 from tests.coroutine_providers import Remembers
 from tests.extended import Extended, offering, schema
-from tests.virtual import FakeProvider, VirtualClock, eventually, own_threads
+from tests.virtual import REAL_LIMIT_S, FakeProvider, VirtualClock, eventually, own_threads
 
 pytestmark = pytest.mark.usefixtures("no_thread_is_left")
 CONFIG = {"home": "/nowhere"}
@@ -324,3 +330,38 @@ def test_a_timeout_around_a_recall_is_the_hosts_and_leaves_nothing():
         assert await registry.enrich_turn("second", []) == [("a", "known of second")]
 
     on_loop(work, FakeProvider("a", enrich_turn=gated))
+
+
+def test_a_recall_that_is_given_up_as_its_deadline_comes_is_late():
+    entered, leaves = threading.Event(), threading.Event()
+
+    def hang(*_):
+        entered.set()
+        leaves.wait(REAL_LIMIT_S)
+
+    async def given_up_at_the_deadline():
+        lane = Lane(
+            "slow", FakeProvider("slow", enrich_turn=hang), clock, EventSink(None), Limits()
+        )
+        lane.start()
+        arrival = Arrival(clock, 5.0)
+        arrival.alarm = Alarm(5.0, 0, arrival.ring)
+        arrival.calls = recalls([lane], "Where is the boat?", [], arrival)
+        take_off(arrival.calls, arrival)
+        assert entered.wait(REAL_LIMIT_S)
+        with arrival.condition:  # the alarm rings, and comes to no end before the host gives up
+            ringing = threading.Thread(target=arrival.alarm.ring)
+            ringing.start()
+            eventually(lambda: not arrival.alarm.is_set)
+            ringing.join(0.05)  # it waits for the condition, with or without a look before
+            arrival.abandon()
+        ringing.join(REAL_LIMIT_S)
+        late = set(lane.late["enrich_turn"])
+        leaves.set()
+        lane.run_close(clock.now(), clock.now())
+        lane.exit.stop()
+        return late == set(arrival.calls)
+
+    clock = MonotonicClock()
+    assert asyncio.run(given_up_at_the_deadline())
+    eventually(lambda: not own_threads())

@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memproto.deadlines import Limits, MonotonicClock
 from memproto.registry import MemoryProviderRegistry
-from tests.virtual import FakeProvider, VirtualClock, eventually, own_threads
+from memproto.registry.events import EventSink
+from memproto.registry.lanes import Lane
+from memproto.registry.recall import Call, Gather
+from tests.virtual import REAL_LIMIT_S, FakeProvider, VirtualClock, eventually, own_threads
 
 
 def open_all(*providers, **kwargs):
@@ -321,3 +325,54 @@ def test_any_order_of_calls_leads_each_provider_through_one_life(order, broken):
     assert hooks.count("enrich_turn") == alive.count("turn")
     assert {e.hook for e in events if e.outcome == "raised"} <= broken
     assert own_threads() == []
+
+
+class HeldCall(Call):
+    """A recall that stands still where a lane takes it in, until `goes_on` is set."""
+
+    __slots__ = ("goes_on", "is_there")
+
+    def __hash__(self):
+        if threading.current_thread().name == "host" and not self.is_there.is_set():
+            self.is_there.set()
+            assert self.goes_on.wait(REAL_LIMIT_S)
+        return id(self)
+
+
+def test_a_recall_that_took_off_while_the_end_began_is_over_before_the_shutdown():
+    entered, leaves, order = threading.Event(), threading.Event(), []
+
+    class Slow(FakeProvider):
+        def enrich_turn(self, user_message, messages):
+            entered.set()
+            leaves.wait(REAL_LIMIT_S)
+            order.append("recall")
+
+        def shutdown(self):
+            order.append("shutdown")
+
+    class Between(MonotonicClock):
+        """Lets the recall begin when the end has seen that nothing is under way."""
+
+        def now(self):
+            if threading.current_thread() is closer and not call.goes_on.is_set():
+                call.goes_on.set()
+                entered.wait(REAL_LIMIT_S)
+                threading.Timer(0.2, leaves.set).start()
+            return super().now()
+
+    closer, clock = None, Between()
+    lane = Lane("slow", Slow("slow"), clock, EventSink(None), Limits())
+    call = HeldCall(lane, "enrich_turn", ("", []), Gather(clock, REAL_LIMIT_S))
+    call.goes_on, call.is_there = threading.Event(), threading.Event()
+    lane.start()
+    host = threading.Thread(target=lane.takes_off, args=(call,), name="host")
+    host.start()
+    assert call.is_there.wait(REAL_LIMIT_S)
+    until = clock.now() + REAL_LIMIT_S
+    closer = threading.Thread(target=lane.run_close, args=(until, until))
+    closer.start()
+    for thread in (host, closer):
+        thread.join(REAL_LIMIT_S)
+    lane.exit.stop()
+    assert order == ["recall", "shutdown"]

@@ -41,6 +41,13 @@ def test_each_page_of_the_navigation_is_gathered(site, pages):
         assert (pages / page).stat().st_size > 0, page
 
 
+def test_each_record_of_a_decision_is_gathered(site, pages):
+    listed = site["navigation"].listed(ROOT)
+    assert len(listed) > 1
+    for page in listed:
+        assert (pages / page).stat().st_size > 0, page
+
+
 def test_a_chapter_is_what_stands_in_the_repository(site, pages):
     source = (ROOT / "spec/v1/50-turns.md").read_text("utf-8")
     shown = (pages / "spec/v1/50-turns.md").read_text("utf-8")

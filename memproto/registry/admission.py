@@ -1,4 +1,4 @@
-"""What is refused at registration, each with an error of its own name."""
+"""Providers that are refused at registration, each with an error of its own name."""
 
 from memproto.adapters.coroutines import is_async, is_coroutine_function
 from memproto.errors import InvalidLabel, NotAProvider

@@ -52,7 +52,7 @@ class AsyncMemoryProviderRegistry:
     """
     `MemoryProviderRegistry` as coroutines: the same methods, arguments, answers and deadlines.
 
-    What is a property there is a property here. May be used from several event loops and threads.
+    A property there is a property here. May be used from several event loops and threads.
     Providers may have coroutine hooks; these run on a loop of their own, never on the host's.
     `async with` ends it. `on_event` is called on any thread, the loop's included.
 
@@ -182,8 +182,8 @@ class AsyncMemoryProviderRegistry:
         """
         Queue a finished turn with all that is known of it; returns at once.
 
-        Where the host was cancelled beside it, it does not know whether this was called: it calls
-        it again with the same `turn_id`, and the turn is stored once.
+        A host that was cancelled beside it does not know whether this was called. It calls it again
+        with the same `turn_id`, and the turn is stored once.
         """
         self._registry.record(turn)
 

@@ -1,4 +1,4 @@
-"""What the registry gives where each provider has an answer of its own."""
+"""The registry's answers to questions to which each provider has an answer of its own."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ class Answer:
     Attributes:
         provider: Its name.
         outcome: See `AnswerOutcome`.
-        document: What it answered, the caller's own copy; None where `outcome` is not `ok`.
-        reason: What a named error says, or the type of another; for the user, not for a log.
+        document: Its answer, the caller's own copy; None if `outcome` is not `ok`.
+        reason: The words of a named error, or the type of another; for the user, not for a log.
 
     """
 

@@ -25,12 +25,12 @@ class Asked(Call):
     A call whose answer may be of any type that `fits` takes.
 
     Attributes:
-        fits: Returns the answer as the host gets it; raises where the contract does not allow it.
-        keywords: What the hook is called with beside `args`.
-        after_writes: Whether what was accepted before is delivered first.
-        found: What `fits` returned; holds only where `outcome` is `ok`.
+        fits: Returns the answer as the host gets it; raises if the contract does not allow it.
+        keywords: Arguments by name, beside `args`.
+        after_writes: Whether writes that were accepted before are delivered first.
+        found: The value that `fits` returned; holds only if `outcome` is `ok`.
         is_refused: Whether the hook raised a `ProviderError`, which reports a refusal.
-        report: What that error says, since it is written to be told; never for the log.
+        report: The words of that error, which are written to be told; never for the log.
 
     """
 
@@ -57,7 +57,8 @@ class Asked(Call):
         self.report = ""
 
     def __call__(self) -> None:
-        """Run the hook, after the writes where that is asked for, and hand in what it returned."""
+        """Run the hook, after the writes if that is asked for, and hand in what it returned."""
+        # On the call's own thread: the host's waits for the gather only, and so for one deadline.
         if self.after_writes:
             self.lane.await_writes(self.until)
         super().__call__()
@@ -99,10 +100,12 @@ class Unwaited(Asked):
     __slots__ = ("is_wanted",)
 
     def send(self, is_wanted: Callable[[], bool]) -> None:
-        """Start it; it is not made where `is_wanted` says no at that moment."""
+        """Start it; the call is not made if `is_wanted` says no when its turn comes."""
         self.is_wanted = is_wanted
         self.gather.pending = 1
-        self.lane.late[self.hook].add(self)  # no second one beside it
+        # It counts as late from its start, so that no second one is sent beside it. It is entered
+        # before it takes off: its own thread takes it out at the end, which must come second.
+        self.lane.late[self.hook].add(self)
         if not self.takes_off():
             self.lane.late[self.hook].discard(self)
 

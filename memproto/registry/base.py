@@ -1,4 +1,4 @@
-"""What the parts of a registry share; each part adds the methods of one job."""
+"""The state that the parts of a registry share; each part adds the methods of one job."""
 
 import os
 import threading
@@ -36,9 +36,15 @@ class Session:
 
     def claim_end(self) -> bool:
         """Whether the session is ended by this call; True once, whoever asks."""
+        # An iterator of one item instead of a flag and a lock: `next` of a tuple's iterator is one
+        # step, so of two threads, or of a thread and its signal handler, one gets the item.
         return next(self.ends, False)
 
 
+# `_lanes` is a tuple that is replaced and never changed, and so are `_ended` and `_session`. A
+# method reads each once, without the lock, and works on what it read: a turn asks all providers of
+# that moment or none, whatever an end or a switch does beside it. `_lock` is for those who replace
+# them; it is reentrant, because a signal handler may end the registry that it interrupts.
 class Shared:
     """The state of one registry; made by `MemoryProviderRegistry`."""
 
@@ -66,6 +72,7 @@ class Shared:
 
     def _queue(self, hook: str, args: tuple[Any, ...], but: str | None = None) -> None:
         """Queue one write for each provider but one; the active ones, or those that have ended."""
+        # A provider that has ended drops the write with an event: the host learns of the loss.
         if self._is_elsewhere() or not self._writes_are_called:
             return
         for lane in self._lanes or self._ended:

@@ -22,7 +22,10 @@ def wake(
     answer: Any = None,
     error: BaseException | None = None,
 ) -> None:
-    """Settle a future from any thread; nothing happens where its loop was closed meanwhile."""
+    """Settle a future from any thread; nothing happens if its loop was closed meanwhile."""
+    # The loop may be closed at any moment, also between a look and the call: so there is no look,
+    # and the error of a closed loop is the answer. A future belongs to its loop's thread, so it is
+    # settled there.
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(_settle, future, answer, error)
 
@@ -39,16 +42,25 @@ def _settle(future: "asyncio.Future[Any]", answer: Any, error: BaseException | N
 
 
 # Guarantees: a function runs on a daemon thread and never on the loop's, unless no thread can be
-#   started; where its caller is cancelled it runs on, and nobody sees its result; after `close` no
+#   started; if its caller is cancelled it runs on, and nobody sees its result; after `close` no
 #   thread outlives its function; a crew that nobody holds leaves no idle thread.
 # Assumes: the functions have deadlines of their own.
+#
+# Threads: `run`, `close` and `ended` on loops, of which there may be several; `_serve` on the
+# workers. A worker is in one place at any time: in `_idle`, in `_ending`, or with the one function
+# that it runs. It changes its place with the lock held.
+#
+# Why no worker is left behind by `close`: a worker that finishes its function either enters `_idle`
+# before `close` takes the list, or sees `_is_closed` with the lock held, and stops itself.
 class Crew:
     """Threads that wait for work, as many as functions run at once."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._process = os.getpid()
-        self._lock = threading.RLock()  # held for a step of a list only
+        # Held for a step of a list only, so that a loop may take it. Reentrant, because a signal
+        # handler on the same thread may call the registry between two of these steps.
+        self._lock = threading.RLock()
         self._idle: list[Worker] = []
         self._ending: list[Worker] = []
         self._is_closed = False
@@ -115,6 +127,8 @@ class Crew:
         future: "asyncio.Future[Any]",
     ) -> None:
         answer, error = _outcome(job)
+        # Idle before the loop is woken: a caller that goes on at once finds this worker again, and
+        # a host with one call at a time needs one thread.
         with self._lock:
             if self._is_closed or len(self._idle) >= _MOST_IDLE:
                 worker.stop()

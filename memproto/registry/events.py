@@ -68,7 +68,11 @@ class EventSink:
 
     def __init__(self, on_event: Callable[[Event], None] | None) -> None:
         self._on_event = on_event
-        self._lock = threading.RLock()  # held for an addition only; a signal may come within
+        # Held for two additions, which are several steps each. Reentrant: a signal handler may end
+        # the registry between them, and its events are counted on the same thread. An addition that
+        # was interrupted goes on from the old number and loses the handler's; counters may be short
+        # by that, and nothing else depends on them.
+        self._lock = threading.RLock()
         self._told: collections.Counter[tuple[str, str, str]] = collections.Counter()
         self._lost: collections.Counter[str] = collections.Counter()
 

@@ -19,6 +19,15 @@ DRAIN_SHARE = 0.9
 #   returns when all have returned, or at the deadline, and then tells what was given up; it may be
 #   called again, from any thread. `begin` takes no lock, so that a finalizer may do it.
 # Assumes: each lane is given to one `Ending` only, and its threads run.
+#
+# Threads: `begin` on any, also in a signal handler or a finalizer; `_close` on the exit thread of
+# each lane; `wait` on any number of them. `_changed` guards `_open` and `_told`.
+#
+# Why `begin` may be called twice: an interrupt may come between two of its steps, and the next end
+# of the registry begins again. A second job behind the stop is never run; a second one before the
+# stop finds the lane closing, and returns.
+# Why an end is told once: the first `wait` that reaches its end takes the lanes that are still open
+# and sets `_told`, with the lock held. A lane that closes later tells its own end, as a late one.
 class Ending:
     """The end of a number of providers; its budget runs from the moment at which it was made."""
 
@@ -47,13 +56,16 @@ class Ending:
 
     def wait(self) -> None:
         """Wait for the end, or for the deadline."""
+        # A provider may end its own registry in a hook. The hook would wait here for its own
+        # return, until the deadline.
         if any(lane.runs_this_thread() for lane in self._lanes):
-            return  # a provider that ends its own registry would wait for itself
+            return
         with self._changed:
             while self._open and self._clock.now() < self._until:
                 self._clock.wait(self._changed, self._until)
             stuck = () if self._told else tuple(self._open)
             self._told = True
+        # Without the lock: an event runs the host's code, which may call this registry.
         for lane in stuck:
             lane.tell("shutdown", "late", self._budget_s)
             lane.give_up_writes()
@@ -70,10 +82,10 @@ class Ending:
 
 
 class Closable(Protocol):
-    """What is ended when the process ends."""
+    """An owner that is ended when the process ends."""
 
     def begin_end(self) -> Ending | None:
-        """Start the end; None where there is nothing to end, or not in this process."""
+        """Start the end; None if there is nothing to end, or not in this process."""
         ...
 
 
@@ -100,6 +112,7 @@ def forget_at_exit(owner: Closable) -> None:
 
 def _end_all() -> None:
     owners = [owner for ref in list(_live.values()) if (owner := ref()) is not None]
+    # All of them begin before the first is waited for: registries share the time of the exit.
     endings = [owner.begin_end() for owner in owners]
     for ending in endings:
         if ending is not None:

@@ -1,4 +1,4 @@
-"""What providers say beside recall: for the prompt, a summary, a list, at a user's wish."""
+"""Providers' answers beside recall: for the prompt, a summary, a list, at a user's wish."""
 
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
@@ -33,7 +33,7 @@ class Gathering(ToolRouter):
         Asked once in a session, all at once, for `Deadlines.ask_s` at most; the text is the same,
         byte for byte, until a switch to another session. Each block is made harmless for the
         fence, cut to `Limits.prompt_chars`, and headed by its provider's name. A provider that
-        failed is left out for the session. Where none of a provider's tools is offered, its
+        failed is left out for the session. If none of a provider's tools is offered, its
         section says so: the block may speak of them, and may hold what is remembered as well.
         """
         key, kept = self._session.key, self._prompt
@@ -45,7 +45,10 @@ class Gathering(ToolRouter):
         calls = ask(lanes, _PROMPT, self._gather(self._deadlines.ask_s), as_text)
         texts = _texts(calls, self._limits.prompt_chars)
         block = _sections(texts, {lane.label for lane in lanes if self._is_toolless(lane)})
-        with self._lock:  # another thread may have been first, or in the next session meanwhile
+        # The providers were asked without the lock, which is held for no hook. Another thread may
+        # have asked them as well, and been first: its block is the one that the model saw, and so
+        # it is returned here. Or the host is in the next session, whose block is not replaced.
+        with self._lock:
             if self._session.key == key != self._prompt[0]:
                 self._prompt = key, block
             return self._prompt[1] if self._prompt[0] == key else block
@@ -76,8 +79,8 @@ class Gathering(ToolRouter):
         Returns the items of each provider that serves `items`, in order; each has all the budget.
 
         Called in place of `enrich_turn` for these providers. All are asked at once, for
-        `Deadlines.enrich_s` at most; texts are as the providers gave them, for the fence. What
-        was asked before a switch of session and answered after it is dropped.
+        `Deadlines.enrich_s` at most; texts are as the providers gave them, for the fence. If
+        the session is switched meanwhile, the answers are dropped.
         """
         session, lanes = self._session, self._serving("items")
         if not lanes:
@@ -99,8 +102,8 @@ class Gathering(ToolRouter):
         """
         Have each provider remove what is stored in a scope; returns how much that was.
 
-        As `export`; documents hold `removed` and `pending`. Whoever's outcome is not `ok` may
-        still hold something: the host tells the user.
+        As `export`; documents hold `removed` and `pending`. A provider whose outcome is not
+        `ok` may still hold something: the host tells the user.
         """
         return self._private("forget", scope, _as_forgotten)
 

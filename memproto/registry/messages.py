@@ -1,4 +1,4 @@
-"""What a provider is handed: copies of JSON-shaped values, plain text where that is promised."""
+"""Values that providers are handed: copies of JSON, and plain text if that is promised."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
@@ -22,7 +22,7 @@ def copier(messages: Sequence[Any]) -> Callable[[], list[Any]]:
     """
     Returns a function that makes a new `copied_messages(messages)` at each call.
 
-    What needs no more than a shallow copy is found out once, for all providers of a turn.
+    It looks once, for all providers of a turn, whether shallow copies are enough.
     """
     if not messages:
         return list
@@ -42,8 +42,8 @@ def copied(value: Any) -> Any:
     """
     Returns `value` with every mapping, list, tuple and set in it copied; other objects are shared.
 
-    Mappings become dicts, subclasses their plain types. What is met twice is copied once, so that
-    a value may hold itself.
+    Mappings become dicts, subclasses their plain types. A value that is met twice is copied
+    once, so that a value may hold itself.
     """
     return _copied(value, {}, 0)
 

@@ -1,4 +1,4 @@
-"""Which writes were made already, by the name that the host gave them."""
+"""The names of writes that were made already, as the host gave them."""
 
 import contextlib
 
@@ -6,6 +6,16 @@ import contextlib
 # Guarantees: of several claims to one name one succeeds, from any thread, until the write of that
 #   one failed; no lock is taken; no more than `most` names are kept, the latest ones.
 # Assumes: a single step of a dict is atomic. No two claims have one number.
+#
+# Threads: hosts claim, any number of them at once; the thread of the writes settles.
+#
+# Why one claim wins: `setdefault` looks and enters in one step, and returns what stands there. The
+# numbers differ, so the thread that finds its own number is the one that entered it.
+# Why `settle` finds the name: the write is queued after its `claim` has returned, and the thread of
+# the writes serves it later still.
+#
+# The bound counts names and not time: if more than `most` named writes wait, the oldest name is
+# forgotten and may be claimed again. A provider that is that far behind may get a turn twice.
 class Once:
     """The names of the latest writes that wait, or that were delivered and did not raise."""
 
@@ -20,7 +30,10 @@ class Once:
             return False
         self._names[number] = name
         if len(self._numbers) > self._most:
-            with contextlib.suppress(KeyError, RuntimeError):  # another thread was first
+            # The oldest name stands first. Another thread may delete it between the two steps
+            # (KeyError), or enter a name while the iterator starts (RuntimeError): then it has
+            # come to this place as well, or will with the next claim, and the bound is kept.
+            with contextlib.suppress(KeyError, RuntimeError):
                 del self._numbers[next(iter(self._numbers))]
         return True
 

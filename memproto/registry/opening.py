@@ -56,13 +56,16 @@ def opened(
     if not _has_threads(lane):
         lane.dropped_for = "no thread could be started"
         return False
+    # From here on the lane has threads, and every way out has to end them.
     initialized = False
     try:
         initialized = _is_initialized(lane, session_key, config, clock, deadlines)
         if initialized:
             lane.capabilities = _declared(lane)
             lane.extensions = _served(lane)
-    except BaseException:  # the user's interrupt: nobody waits, and it goes on
+    except BaseException:
+        # The user's interrupt, on its way out. `initialize` may have opened something, so the
+        # provider is shut down on its exit thread, and nobody waits for that.
         Ending([lane], clock, deadlines.shutdown_s).begin()
         raise
     if not initialized:

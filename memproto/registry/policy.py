@@ -1,4 +1,4 @@
-"""What the operator allows, and what the host says of itself, fixed when a registry is made."""
+"""The operator's rules and the host's words about itself, fixed when a registry is made."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +15,7 @@ class _Labelled(Protocol):
 
 _AnyLabelled = TypeVar("_AnyLabelled", bound=_Labelled)
 
-#: What a registry calls by itself, whatever the host does.
+#: Hooks that a registry calls by itself, whatever the host does.
 _OWN_HOOKS = (*CORE_HOOKS, "get_tool_schemas", "queue_prefetch", "on_session_end")
 
 
@@ -27,8 +27,8 @@ class Policy:
     Attributes:
         reserved_tools: Names of the host's own tools; no provider's tool is offered by one.
         allows_tool: Asked with the provider's and the tool's name, at each offer and at each
-            call; what it does not answer True to is neither offered nor callable, and so it is
-            where it raises. None allows all.
+            call; unless it answers True, the tool is neither offered nor callable, and an
+            exception is no True. None allows all.
         single_external: Whether one provider beside the builtin one is the most.
         builtin: The name of the provider that stands first, wherever it was registered.
         contexts: The values of `agent_context` in which write hooks are called.

@@ -17,6 +17,9 @@ class _Held:
     uses: int = 0
 
 
+# One event loop runs all of this, and nothing else between two `await`: a look and the change after
+# it need no lock. `_changing` is held over the `await` of an opening and of an end: no key is
+# opened twice, and none while its former registry ends.
 class RegistryPool(Generic[_Key]):
     """
     A registry for each key, opened at its first use. For one event loop.
@@ -44,7 +47,9 @@ class RegistryPool(Generic[_Key]):
 
         Raises whatever `opened` raises, each time.
         """
-        held = self._held.get(key)  # who is served waits for nobody's start
+        # Outside of the lock: a user whose registry is open waits for nobody else's start. Between
+        # the look and the count there is no `await`, so nobody ends the registry meanwhile.
+        held = self._held.get(key)
         if held is None:
             async with self._changing:
                 held = self._held.get(key)

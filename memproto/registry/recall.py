@@ -21,6 +21,15 @@ _INITIALIZE = "initialize"
 # Guarantees: `wait` returns at the deadline at the latest; after that no answer is taken, and each
 #   call that was not answered is in its lane's `late` until it returns.
 # Assumes: each call is run or discarded by exactly one worker; the clock never goes back.
+#
+# Threads: the host's makes the gather, starts the calls, waits, closes and tells. Each call runs on
+# a worker and hands in. `condition` guards `closed`, `pending` and each call's `expected`.
+#
+# Why a call is either answered or late, and never both: `close` and `_hand_in` hold the condition.
+# If the call hands in first, it is no longer expected, and `close` passes it over. If `close` comes
+# first, the call is put into `late`, and its own `_hand_in` sees `closed`, drops the answer and
+# takes it out again. So a provider that has returned is never left in `late`, which would keep it
+# out of all later turns.
 class Gather:
     """A number of calls in flight and the moment until which their answers count."""
 
@@ -41,10 +50,11 @@ class Gather:
                 while self.pending and self.clock.now() < self.until:
                     self.clock.wait(self.condition, self.until)
             finally:
+                # After the user's interrupt as well: nobody will look at these answers.
                 self.close(calls)
 
     def close(self, calls: "Sequence[Call]") -> None:
-        """Take no answer any more; who has not returned is late. With the condition held."""
+        """Take no answer any more; each call that is expected is late. With the condition held."""
         self.closed = True
         for call in calls:
             if call.expected:
@@ -77,6 +87,10 @@ class Call:
 
     """
 
+    # `started`, `answer`, `error`, `wrong` and `took_s` are written by the worker alone, before its
+    # `_hand_in`. The host reads them after `close`. Both hold the condition, so all that the worker
+    # wrote is there if `done` is True. If `done` is False the worker may still write to them, and
+    # the host reads `started` only: it tells whether the hook was entered by then.
     __slots__ = (
         "answer",
         "args",
@@ -117,10 +131,10 @@ class Call:
         return self.gather.until
 
     def takes_off(self) -> bool:
-        """Hand the call to its thread; False where the provider is closing."""
+        """Hand the call to its thread; False if the provider is closing."""
         taken = self.lane.takes_off(self)
         if self.worker is not None:
-            self.worker.stop()
+            self.worker.stop()  # a thread of its own ends after this one call
         return taken
 
     def withdraw(self) -> None:
@@ -134,11 +148,15 @@ class Call:
         if lane.switching:
             lane.await_switches()  # it would answer for the session that was left
         began = ended = gather.clock.now()
+        # A look without the condition: it saves a call that nobody waits for, and decides nothing.
+        # If the gather is closed a moment later, `_hand_in` sees that with the condition held.
         if not gather.closed and began < gather.until and lane.may_start():
             self.started = True
             self._run()
             ended = gather.clock.now()
             self.took_s = ended - began
+        # In this order: once the call has landed, the end may call `shutdown`, and the answer is
+        # to be handed in by then.
         late = self._hand_in(ended)
         lane.landed(self)
         if late and self.started:
@@ -255,6 +273,8 @@ def initialize(lane: Lane, session_key: str, config: dict[str, Any], gather: Gat
 
 def not_stuck(lanes: Sequence[Lane], hook: str) -> list[Lane]:
     """Those of `lanes` that have returned from this hook; the others are told by an event."""
+    # A call may return, or another thread's get late, between the two looks. The event and the
+    # choice then differ by that moment; either is true of its own.
     for lane in lanes:
         if lane.late[hook]:
             lane.tell(hook, "stuck")
@@ -262,7 +282,7 @@ def not_stuck(lanes: Sequence[Lane], hook: str) -> list[Lane]:
 
 
 def started_worker(lane: Lane, hook: str = _COMPRESS) -> Worker | None:
-    """A running thread for one call, or None, and an event, where none can be started."""
+    """A running thread for one call; None, and an event, if none can be started."""
     worker = Worker(f"memproto-{lane.label}-{hook}")
     try:
         worker.start()
@@ -282,6 +302,8 @@ def fly(calls: list[Call], gather: Gather) -> None:
 
 def take_off(calls: list[Call], gather: Gather) -> None:
     """Start `calls`; what no thread took is removed."""
+    # The whole number first: a call that returns before the next one is started must not find that
+    # nothing is pending, and wake the host.
     gather.pending = len(calls)
     refused = [call for call in calls if not call.takes_off()]
     for call in refused:

@@ -49,8 +49,8 @@ class MemoryProviderRegistry(TurnHooks, SessionHooks, Gathering, Telling):
     Args:
         deadlines: The budgets in seconds; the specification's by default.
         limits: How much it takes: writes that wait, text for the prompt and for a summary.
-        clock: What all waiting goes through; the system's monotonic clock by default.
-        policy: What the operator allows, and what the host says of itself.
+        clock: All waiting goes through it; the system's monotonic clock by default.
+        policy: The operator's rules, and the host's words about itself.
         on_event: Called with every `Event`, on the thread on which it happens, one that belongs to
             the registry included; what it raises is dropped.
 
@@ -159,6 +159,8 @@ class MemoryProviderRegistry(TurnHooks, SessionHooks, Gathering, Telling):
 
     def _publish(self, lanes: tuple[Lane, ...]) -> None:
         with self._lock:
+            # With the lock held: either `begin_end` has closed the registry, and the providers are
+            # ended here; or it comes later, and finds them in `_lanes`. None is ended by nobody.
             self._registered.clear()
             was_closed = self._is_closed
             self._lanes = () if was_closed else lanes
@@ -171,14 +173,16 @@ class MemoryProviderRegistry(TurnHooks, SessionHooks, Gathering, Telling):
         """
         Returns (label, text) of each provider that knows something about this turn, in order.
 
-        All providers are asked at once; who has not answered after `Deadlines.enrich_s` is left
-        out of this turn, and of the next ones until it has returned. Texts are as the providers
-        gave them: hand them to `inject_memory_context`. What was asked before a switch of session
-        and answered after it is dropped. Each gets its own copy of `messages`.
+        All providers are asked at once. One that has not answered after `Deadlines.enrich_s` is
+        left out of this turn, and of the next ones until it has returned. Texts are as the
+        providers gave them: hand them to `inject_memory_context`. If the session is switched
+        meanwhile, the answers are dropped. Each provider gets its own copy of `messages`.
         """
         lanes = self._lanes
         if not lanes or self._is_elsewhere():
             return []
+        # Read before the recall starts. A switch replaces it: then what the providers said is about
+        # the session that was left.
         session = self._session
         gather = self._gather(self._deadlines.enrich_s)
         found = recall(lanes, plain_text(user_message), messages, gather)
@@ -217,7 +221,7 @@ class MemoryProviderRegistry(TurnHooks, SessionHooks, Gathering, Telling):
         Show each provider the messages that are about to go, as role and plain text, and wait.
 
         All at once; returns when all have returned, after `Deadlines.compress_s` at the latest.
-        Gives None where the messages may go, and `CompressRefused` where a provider that serves
+        Gives None if the messages may go, and `CompressRefused` if a provider that serves
         `checkpoint` raised or has not returned: the host keeps them then, and tells the user.
         """
         lanes = self._lanes
@@ -241,7 +245,7 @@ class MemoryProviderRegistry(TurnHooks, SessionHooks, Gathering, Telling):
             forget_at_exit(self)
 
     def begin_end(self) -> Ending | None:
-        """Start what `shutdown_all` waits for; None where there is nothing to end here."""
+        """Start the end for which `shutdown_all` waits; None if there is nothing to end here."""
         if self._is_elsewhere():
             return None
         with self._lock:
@@ -249,7 +253,10 @@ class MemoryProviderRegistry(TurnHooks, SessionHooks, Gathering, Telling):
             if self._lanes:
                 self.on_session_end([])  # unless it was ended already
                 ending = self._end_of(self._lanes)
-                self._ending = self._ending or ending  # a signal handler may have come between
+                # The lock is reentrant: a signal handler on this thread may have run all of this
+                # since the look at `_lanes`. Its ending is kept, and begun a second time here,
+                # which changes nothing; its `_ended` is kept as well.
+                self._ending = self._ending or ending
                 self._ending.begin()
                 self._ended, self._lanes = self._lanes or self._ended, ()
             return self._ending
@@ -259,6 +266,8 @@ class MemoryProviderRegistry(TurnHooks, SessionHooks, Gathering, Telling):
 
     def _end_unwatched(self) -> None:
         """Start the end of a registry that nobody can call any more, without waiting."""
+        # A finalizer runs on any thread, in the middle of anything: it takes no lock and waits for
+        # nobody. The exit threads of the lanes do the rest, and refer to the lanes alone.
         forget_at_exit(self)
         if self._lanes and not self._is_elsewhere():
             self._end_of(self._lanes).begin()

@@ -122,6 +122,10 @@ def _told(call: Asked, name: str) -> str:
     return refusal(f"`{name}` was not called; its provider is ending")
 
 
+# `_tools` is read once, by `initialize_all`, and never changed: the model and the host see one
+# table for the whole session, and a call from any thread needs no lock. Calls run side by side,
+# each on a thread of its own. After one that is late its provider gets no further call until it
+# returns, so that a tool that hangs does not gather threads.
 class ToolRouter(Shared):
     """The part of a registry that offers tools and routes their calls."""
 

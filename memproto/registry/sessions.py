@@ -69,7 +69,10 @@ class SessionHooks(Shared):
                 self.on_session_end([])
             for lane in self._lanes:
                 self._switch(lane, new_session_id, keywords | kwargs)
-            # Last: a recall that begins beside this waits for the switch, and is dropped.
+            # Last. A recall that begins before this line belongs to the old session: its worker
+            # waits for the switch, and its answer is dropped. Were the session replaced first, a
+            # recall between the two steps would count for the new session, and could be answered
+            # by a provider whose switch is not queued yet.
             left, self._session = self._session, Session(new_session_id, self._session)
             left.is_left = True
 

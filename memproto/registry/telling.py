@@ -17,7 +17,7 @@ _STATES = ("ok", "degraded", "down")
 
 
 def answer_of(call: Asked) -> Answer:
-    """What came of one call."""
+    """The outcome of one call, as the host gets it."""
     label = call.lane.label
     if not call.done:
         return Answer(label, "late" if call.started else "stuck")
@@ -75,8 +75,9 @@ class Telling(Shared):
         """
         Returns the absolute paths outside of the homes, of each provider that serves `backup`.
 
-        May be called before `initialize_all`, where whoever has the hook is asked; all at once,
-        for `Deadlines.ask_s` at most. What is not `ok` is missing from a backup.
+        May be called before `initialize_all`; then each provider that has the hook is asked. All
+        at once, for `Deadlines.ask_s` at most. If an answer is not `ok`, its paths are missing
+        from a backup.
         """
         if self._is_elsewhere():
             return []

@@ -1,4 +1,4 @@
-"""Moments on the registry's clock, for those who cannot wait for them on a thread of their own."""
+"""Moments on the registry's clock, for callers that have no thread to wait on."""
 
 import heapq
 import itertools
@@ -13,7 +13,7 @@ _FEW = 64
 
 class Alarm:
     """
-    What happens at a moment, until it is cancelled.
+    A function to call at a moment, until it is cancelled.
 
     Attributes:
         until: The moment, on the registry's clock.
@@ -40,7 +40,9 @@ class Alarm:
         self._act = None
 
     def ring(self) -> None:
-        """Let it happen, unless it was cancelled."""
+        """Call the function, unless the alarm was cancelled."""
+        # The function is taken and forgotten in one statement. A `cancel` that comes between the
+        # two is too late, which a caller has to expect anyway; the function still runs once.
         act, self._act = self._act, None
         if act is not None:
             act()
@@ -49,7 +51,11 @@ class Alarm:
 # Guarantees: an alarm rings once, at its moment or soon after it, on a daemon thread; there is one
 #   thread at a time, and none once the last moment has come; an alarm that was cancelled keeps
 #   nothing alive but that thread.
-# Assumes: what rings does not block and does not raise.
+# Assumes: a function that is called neither blocks nor raises.
+#
+# Why no alarm is forgotten while the thread ends: the thread clears `_is_serving` with the lock
+# held, in the same step in which it sees that there is no alarm. `at` looks at `_is_serving` and
+# enters its alarm with the lock held. So the thread sees the alarm, or `at` starts a new thread.
 class Timekeeper:
     """Rings alarms."""
 
@@ -64,7 +70,7 @@ class Timekeeper:
         self._most = _FEW
 
     def at(self, until: float, act: Callable[[], None]) -> Alarm:
-        """Returns the alarm; raises RuntimeError where no thread can be started for it."""
+        """Returns the alarm; raises RuntimeError if no thread can be started for it."""
         alarm = Alarm(until, next(self._numbers), act)
         with self._changed:
             if not self._is_serving:
@@ -72,6 +78,7 @@ class Timekeeper:
             heapq.heappush(self._alarms, alarm)
             if len(self._alarms) > self._most:
                 self._drop_cancelled()
+            # Only the earliest moment changes how long the thread has to wait.
             if self._alarms[0] is alarm:
                 self._changed.notify()
         return alarm
@@ -96,11 +103,13 @@ class Timekeeper:
         self._is_serving = True
 
     def _serve(self) -> None:
+        # Rung without the lock: an alarm takes the condition of its gather, and a loop that sets
+        # another alarm must not wait for that.
         while (alarm := self._next()) is not None:
             alarm.ring()
 
     def _next(self) -> Alarm | None:
-        """The next alarm, at its moment; None where there is none to wait for."""
+        """The next alarm, at its moment; None if there is none to wait for."""
         with self._changed:
             while self._alarms:
                 if self._alarms[0].until <= self._clock.now():

@@ -1,4 +1,4 @@
-"""What keeps a tool schema from being offered: one that an API refuses ends every request."""
+"""Reasons not to offer a tool schema: one that an API refuses ends every request."""
 
 import json
 import re

@@ -70,6 +70,8 @@ class TurnHooks(Shared):
         return whole
 
     def _hand_over(self, lane: Lane, hook: str, args: tuple[Any, ...], **named: str) -> None:
+        # Prepared behind the write, by its follower, and not beside it: the provider is to know the
+        # turn that it prepares the next recall after.
         if hook in (_TURN, _RECORD) and "prewarm" in lane.extensions:
             query = args[0]["user_message"] if hook == _RECORD else args[0]
             lane.accept(hook, args, then=self._preparation(lane, query), **named)  # type: ignore[arg-type]
@@ -77,7 +79,9 @@ class TurnHooks(Shared):
             super()._hand_over(lane, hook, args, **named)
 
     def _preparation(self, lane: Lane, query: str) -> Callable[[], None]:
-        # A queue that waits must not keep a dropped registry alive: nothing here refers to it.
+        # A queue that waits must not keep a dropped registry alive: nothing here refers to it. The
+        # session is the one of this moment: if the host switches before the follower runs, there is
+        # nothing left to prepare for.
         gather = functools.partial(Gather, self._clock, self._deadlines.ask_s)
         return functools.partial(_prewarm, lane, gather, query, self._session)
 
@@ -94,4 +98,4 @@ def _prewarm(lane: Lane, gather: Callable[[], Gather], query: str, session: Sess
 
 
 def _anything(answer: Any) -> None:
-    """What a hook returns that promises nothing is not looked at."""
+    """The answer of a hook that promises none: it is not looked at."""

@@ -9,7 +9,7 @@ _LOOKS = 100
 
 
 class _Post:
-    """What a thread and its owner share; the owner is not reachable from here."""
+    """The state that a thread and its owner share; the owner is not reachable from here."""
 
     __slots__ = ("busy", "jobs")
 
@@ -22,7 +22,9 @@ def _serve(post: _Post) -> None:
     while (job := post.jobs.get()) is not None:
         post.busy = True
         job()
-        job = None  # an idle thread must keep neither a provider nor a registry alive
+        # The name would keep the last job until the next one comes, and with it the provider and
+        # the registry; their `__del__` is how a registry that nobody holds ends.
+        job = None
         post.busy = False
 
 
@@ -30,6 +32,11 @@ def _serve(post: _Post) -> None:
 #   before the thread ends; an idle thread refers to nothing but its queue; `put` and `stop` do not
 #   block and take no lock of this package, so that a finalizer may call them.
 # Assumes: a job never raises. The interpreter still starts threads when `start` is called.
+#
+# The thread holds the post and not the worker. A worker that nobody refers to is collected with its
+# lane, and the end that its registry begins puts the jobs behind which the thread ends.
+# `SimpleQueue.put` may interrupt itself: a signal handler or a finalizer that runs in the middle of
+# a `put` on the same thread may put as well. `queue.Queue` has a lock, and would hang there.
 class Worker:
     """A daemon thread that runs the jobs that are put, in order."""
 
@@ -41,7 +48,7 @@ class Worker:
         self._thread = threading.Thread(target=_serve, args=(self._post,), name=name, daemon=True)
 
     def start(self) -> None:
-        """Start the thread; raises RuntimeError where none can be started."""
+        """Start the thread; raises RuntimeError if none can be started."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -61,7 +68,9 @@ class Worker:
         for _ in range(_LOOKS):
             if self._post.busy or not self._thread.is_alive():
                 return
-            self.join(_JOIN_S / _LOOKS)  # in steps: it may be about to begin a job
+            # In steps: `busy` is looked at without a lock, and the thread may be about to begin a
+            # job. The next look sees that, and a provider's code is never waited for.
+            self.join(_JOIN_S / _LOOKS)
 
     def join(self, most_s: float = _JOIN_S) -> None:
         """Wait until a stopped thread that runs no provider code any more has ended."""

@@ -29,7 +29,7 @@ def build(folder: Path) -> list[Path]:
 
     """
     shutil.rmtree(folder, ignore_errors=True)
-    pages = navigation.pages(ROOT / "mkdocs.yml")
+    pages = [*navigation.pages(ROOT / "mkdocs.yml"), *navigation.listed(ROOT)]
     written = [_write(folder, page, linking.adjusted(_text(page), page)) for page in pages]
     shown = {f"{source}.md": linking.shown(source) for source in linking.sources(folder)}
     written += [_write(folder, page, text) for page, text in shown.items()]

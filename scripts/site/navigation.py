@@ -1,4 +1,4 @@
-"""The pages that mkdocs.yml names."""
+"""The pages that mkdocs.yml names, and those that one of them lists."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +10,11 @@ import yaml
 def pages(config: Path) -> list[str]:
     """The pages of the navigation, in its order."""
     return list(_named(yaml.safe_load(config.read_text("utf-8"))["nav"]))
+
+
+def listed(root: Path) -> list[str]:
+    """The records of decisions: their index is in the navigation, and leads to each of them."""
+    return sorted(str(path.relative_to(root)) for path in root.glob("docs/decisions/[0-9]*.md"))
 
 
 def _named(entry: Any) -> Iterator[str]:
