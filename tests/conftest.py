@@ -37,7 +37,7 @@ def pytest_configure():
 
 @pytest.fixture(autouse=True)
 def environment_stays():
-    """A test leaves the variables of its process as it found them; a check's own process need not."""
+    """A test leaves the variables of its process as they were; a check's own process need not."""
     before = dict(os.environ)
     yield
     for name in set(os.environ) - set(before):

@@ -159,6 +159,19 @@ def plain(host: Host) -> None:
     host.close()
 
 
+def alike(host: Host) -> None:
+    """Ask and store as a host does that has nothing of the kit, in the same order, and return."""
+    host.open()
+    for question in host.told["questions"]:
+        answer = host.provider.enrich_turn(question, [])
+        host.say(f"answered {json.dumps(answer if isinstance(answer, str) else None)}")
+    for call in host.told["calls"]:
+        host.make(call)
+    host.say("ending")
+    host.provider.shutdown()
+    host.say("closed")
+
+
 def forgets(host: Host) -> None:
     """Return without a shutdown."""
     host.open()
@@ -510,7 +523,7 @@ def _at(
 SCRIPTS: dict[str, Callable[[Host], None]] = {
     script.__name__: script
     for script in (
-        *(plain, forgets, fails, exits, at_exit, busy),
+        *(plain, alike, forgets, fails, exits, at_exit, busy),
         *(killed, watched, killed_at, waits_to_write, interrupted, signalled, forked),
     )
 }
