@@ -134,6 +134,7 @@ class Children:
             scale=scale,
             frozen_s=frozen_s,
             memory_mb=settings.memory_mb,
+            owner=self._owner,
         )
         command = {
             "do": "load",
@@ -150,6 +151,13 @@ class Children:
             "path": sandbox.search_path(self._order.directory),
         }
         return self.ask(command, OTHER_COMMANDS_S)
+
+    @property
+    def _owner(self) -> str:
+        """Whose credentials its processes get: this target's, if it is given anything."""
+        service = any(self._contact.service.get(kind) for kind in ("env", "config"))
+        settings = self._order.settings
+        return str(self._root) if settings.env or settings.config or service else ""
 
     @property
     def _secrets(self) -> list[str]:

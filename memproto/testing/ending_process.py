@@ -1,8 +1,8 @@
 """
 A small host in a process of its own, which ends as hosts end: by itself, by an error, by a signal.
 
-Started by `memproto.testing.ending` with one JSON object as its argument. It says how far it came
-in lines on a descriptor; everything else is seen from outside.
+Started by `memproto.testing.ending` with a descriptor from which it reads one JSON object. It says
+how far it came in lines on another one; everything else is seen from outside.
 """
 
 import atexit
@@ -529,10 +529,16 @@ SCRIPTS: dict[str, Callable[[Host], None]] = {
 }
 
 
+def _read(descriptor: int) -> dict[str, Any]:
+    with os.fdopen(descriptor, "rb") as file:
+        told: dict[str, Any] = json.loads(file.read())
+    return told
+
+
 def main(scripts: dict[str, Callable[[Host], None]] = SCRIPTS) -> None:
     """Be the host that the argument describes, or each that is asked for on its descriptor."""
     given = sys.argv[1]
-    told = hosttemplate.serve(int(given)) if given.isdecimal() else json.loads(given)
+    told = _read(int(given[1:])) if given[0] == "@" else hosttemplate.serve(int(given))
     # What the provider looks up there is not for it.
     del sys.argv[1:]
     signal.signal(signal.SIGINT, signal.default_int_handler)
