@@ -95,6 +95,9 @@ def _add_judge(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("targets", nargs="*", metavar="TARGET")
     parser.add_argument("--host", action="store_true", help="the targets are hosts")
+    parser.add_argument(
+        "--settings", metavar="FILE", help="settings, in place of the working directory's"
+    )
     parser.add_argument("-n", dest="workers", metavar="N", help="processes, as of pytest-xdist")
     parser.set_defaults(run=_judge)
 
@@ -107,6 +110,8 @@ def _judge(options: argparse.Namespace) -> int:
     if not any(word.startswith("--memproto") for word in [*words, *options.rest]):
         sys.stderr.write("memproto judge: no target: give one, as `memproto judge builtin`\n")
         return _USAGE
+    if options.settings is not None:
+        words.append(f"--memproto-settings={options.settings}")
     workers = ["-n", options.workers] if options.workers else []
     return outer.judge([*options.rest, *workers, *words])
 

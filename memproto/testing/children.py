@@ -148,9 +148,15 @@ class Children:
             "env": self.variables,
             "secrets": self._secrets,
             "directory": str(self._order.directory),
-            "path": sandbox.search_path(self._order.directory),
+            "path": self._search_path(),
         }
         return self.ask(command, OTHER_COMMANDS_S)
+
+    def _search_path(self) -> list[str]:
+        """Where the target is looked for, and then the functions of a file that was named."""
+        own = sandbox.search_path(self._order.directory)
+        folder = self._order.settings.folder
+        return [*own, *(sandbox.search_path(Path(folder)) if folder else ())]
 
     @property
     def _owner(self) -> str:
