@@ -310,6 +310,7 @@ class Child:
         run.freshness.functions = self._functions
         run.root = root
         run.loading = self._loading
+        run.is_confined = not self._unconfined
         run.shared = self._shared
         if context.asking:
             self._shared.setdefault("asking", context.asking)
