@@ -10,6 +10,8 @@ import threading
 import pytest
 
 from memproto.testing import confinement, credentials, installation, integrity, relay
+from tests.hostile import cheating
+from tests.hostile.marks import load_all
 from tests.kit_runs import ROOT, kit, outcomes, reported, write
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are a part of Linux")
@@ -351,3 +353,12 @@ def test_no_target_of_a_run_sees_what_another_one_was_given(tmp_path, order, als
     assert outcomes(reports["victim:Victim"])["MP-TURN-001"] == "pass", done.stdout
     assert b"looked" in found.read_bytes()
     assert b"victim-" not in found.read_bytes()
+
+
+def test_the_page_shows_what_became_of_each_cheat():
+    rows = [line.strip("| ").split(" | ") for line in cheating.shown()]
+    assert [says for says, *_ in rows] == [cheating.says(item) for item in cheating.cheats()]
+    assert {verdict for _, verdict, _ in rows} == {"NON-CONFORMANT"}
+    for cheat, (_, _, told) in zip(cheating.cheats(), rows, strict=True):
+        known = load_all().get(f"tests.hostile.cheating:{cheat.__name__}")
+        assert told.partition(":")[0] in (known.rules if known else ("MP-ISO-010",))
