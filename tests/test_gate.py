@@ -362,3 +362,9 @@ def test_the_page_shows_what_became_of_each_cheat():
     for cheat, (_, _, told) in zip(cheating.cheats(), rows, strict=True):
         known = load_all().get(f"tests.hostile.cheating:{cheat.__name__}")
         assert told.partition(":")[0] in (known.rules if known else ("MP-ISO-010",))
+
+
+def test_a_result_is_no_object_while_code_of_the_provider_runs_after_it(tmp_path):
+    target = "tests.hostile.cheating:ChangesResultsThatItFinds"
+    document = reported(tmp_path, f"--memproto={target}", "--memproto-clause=MP-TURN-001")
+    assert outcomes(document["reports"][0])["MP-TURN-001"] == "fail", document["run"].stdout
