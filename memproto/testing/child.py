@@ -207,7 +207,7 @@ class Child:
         results = self._judged(check, run)
         if self._side == "provider" and run.doubts:
             # As text, in which the provider's code, which runs again now, finds no result.
-            kept, results = json.dumps([item.as_dict() for item in results]), []
+            kept, results = json.dumps(plain([item.as_dict() for item in results])), []
             if self._asks_otherwise(run, command):
                 run = self._anew(command, run, _ANEW)
                 results = self._judged(check, run)
@@ -223,7 +223,7 @@ class Child:
         if run.watch.has_refused:
             # A verdict on calls that were not made would be none.
             results = [Result(requirement.id, Outcome.UNTESTABLE, reason=UNPAID)]
-        kept, results = json.dumps([item.as_dict() for item in results]), []
+        kept, results = json.dumps(plain([item.as_dict() for item in results])), []
         run.finish()
         results = [Result.from_dict(item) for item in json.loads(kept)]
         took_s = perf_counter() - began
