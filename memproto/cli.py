@@ -168,6 +168,9 @@ def _add_judge(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("targets", nargs="*", metavar="TARGET")
     parser.add_argument("--host", action="store_true", help="the targets are hosts")
+    parser.add_argument(
+        "--settings", metavar="FILE", help="settings, in place of the working directory's"
+    )
     parser.add_argument("-n", dest="workers", metavar="N", help="processes, as of pytest-xdist")
     parser.set_defaults(run=_judge)
 
@@ -182,6 +185,8 @@ def _judge(options: argparse.Namespace) -> int:
         return _USAGE
     if _is_gone():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), ".")
+    if options.settings is not None:
+        words.append(f"--memproto-settings={options.settings}")
     workers = ["-n", options.workers] if options.workers else []
     return outer.judge([*options.rest, *workers, *words])
 

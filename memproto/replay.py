@@ -48,19 +48,25 @@ class Replay:
         observed: str,
         factory: str = "",
         variables: Sequence[str] = (),
+        secrets: Sequence[str] = (),
     ) -> None:
         self._target, self._factory = target, factory
         self._project = project.resolve()
         self._told = (expected, observed)
         self._variables = variables
+        self._secrets = {name: os.environ.get(name) for name in secrets}
         self._root = Path(tempfile.mkdtemp(prefix="memproto-replay-")).resolve()
         self._loaded: Any = None
 
     def __enter__(self) -> Self:
         """Load the provider; ends the program with 4 where that cannot be done."""
         missing = [name for name in self._variables if name not in os.environ]
+        missing += [name for name, value in self._secrets.items() if value is None]
         if missing:
             self._leave(_CANNOT, f"set {', '.join(missing)}, which the settings give the provider")
+        for name in self._secrets:
+            # The provider was given it by its config alone.
+            os.environ.pop(name)
         os.environ.update(self._environment())
         tempfile.tempdir = None
         sys.path[:0] = [str(self._project), str(self._project / "src")]
@@ -102,6 +108,10 @@ class Replay:
         """A directory of this replay; it is made where there is none."""
         found = self._root / name
         return str(own_folder(found))
+
+    def secret(self, name: str) -> str:
+        """A credential of the config, from the variable of that name."""
+        return self._secrets[name] or ""
 
     def new(self, home: str = "memory") -> "Instance":
         """Build a new instance, for the home of that name."""

@@ -19,6 +19,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from memproto.reference_providers.reading import own_folder
+
 _ENTRY, _PART, _REFUSED = ".json", ".part", "refused"
 
 #: What is half written for so long was left by a process that died; one that is younger may be
@@ -129,7 +131,7 @@ class Outbox:
             OSError: It cannot be written.
 
         """
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        own_folder(self._directory)
         path = self._directory / f"{self._next():012d}-{uuid.uuid4().hex}{_ENTRY}"
         part = path.with_suffix(_PART)
         file = FileIO(part, "x", opener=lambda name, flags: os.open(name, flags, 0o600))

@@ -298,3 +298,31 @@ def test_its_last_command_merges_what_the_parts_wrote():
     options = cli._parser().parse_args(shlex.split(command)[1:])
     assert [path.stem for path in options.reports] == ["core", "faults", "extensions"]
     assert options.gate
+
+
+def test_the_gate_for_a_fork_takes_its_settings_from_the_base_and_has_nothing_to_steal():
+    (example,) = [one for one in EXAMPLES if one["name"] == "gate"]
+    assert example[True] == ["pull_request"]  # YAML reads `on` as a boolean
+    checkouts = [one for one in steps_of(example) if one["uses"].startswith("actions/checkout@")]
+    base, proposed = [step["with"] for step in checkouts]
+    assert base["ref"] == "${{ github.event.pull_request.base.sha }}"
+    assert (base["path"], proposed["path"]) == ("base", "proposed")
+    (judging,) = [one["with"] for one in steps_of(example) if one["uses"].startswith("OWNER/")]
+    assert judging["directory"] == proposed["path"]
+    assert judging["settings"].startswith(f"../{base['path']}/")
+
+
+def test_the_settings_that_are_named_reach_the_kit(runner):
+    runner.run("judge", target="a", settings="../base/memproto.toml")
+    (call,) = runner.calls
+    assert "--memproto-settings=../base/memproto.toml" in call
+
+
+def test_the_reusable_workflow_takes_settings_from_the_base_alone():
+    workflow = yaml.safe_load(WORKFLOWS[0].read_text("utf-8"))
+    (step,) = [
+        one
+        for one in workflow["jobs"]["judge"]["steps"]
+        if one.get("with", {}).get("path") == "memproto-settings"
+    ]
+    assert step["with"]["ref"] == "${{ github.event.pull_request.base.sha || github.sha }}"

@@ -10,7 +10,9 @@ import threading
 import pytest
 
 from memproto.testing import confinement, credentials, installation, integrity, relay
-from tests.kit_runs import kit, outcomes, reported, write
+from tests.hostile import cheating
+from tests.hostile.marks import load_all
+from tests.kit_runs import ROOT, kit, outcomes, reported, write
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are a part of Linux")
 
@@ -231,3 +233,138 @@ def test_a_cheat_is_told_by_its_rule(tmp_path, name, rule):
     assert outcomes(report)[rule] == "fail", document["run"].stdout
     assert report["verdict"] == "NON-CONFORMANT"
     assert document["run"].returncode == 1
+
+
+# -- targets of one run ----------------------------------------------------------------------------
+
+#: A provider that looks for what another one was given, in its own processes and in all others,
+#: and leaves a process that goes on looking while the others are judged.
+THIEF = """\
+import contextlib, os, re, sys, time
+from pathlib import Path
+from tests.good.journal import Journal
+
+LOOKED_FOR = re.compile(rb"victim[-][0-9]{12}")
+
+
+def look():
+    found = set(LOOKED_FOR.findall(repr(dict(os.environ)).encode()))
+    for place in Path("/proc").glob("[0-9]*"):
+        for name in ("environ", "cmdline"):
+            with contextlib.suppress(OSError):
+                found.update(LOOKED_FOR.findall((place / name).read_bytes()))
+    return found
+
+
+def memory(pid):
+    found = set()
+    with contextlib.suppress(OSError):
+        ranges = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
+        with open(f"/proc/{pid}/mem", "rb", 0) as file:
+            for place, rights, *_ in ranges:
+                if not rights.startswith("rw"):
+                    continue
+                begin, end = (int(part, 16) for part in place.split("-"))
+                with contextlib.suppress(OSError, ValueError, OverflowError):
+                    file.seek(begin)
+                    found.update(LOOKED_FOR.findall(file.read(end - begin)))
+    return found
+
+
+def tell(found):
+    with open("@FOUND@", "ab") as file:
+        file.write(b"looked " + b" ".join(sorted(found)) + b"\\n")
+
+
+def stay():
+    try:
+        os.close(os.open("@FOUND@.once", os.O_CREAT | os.O_EXCL))
+    except OSError:
+        return
+    if os.fork():
+        return
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    os.chdir("/")
+    os.closerange(0, 64)
+    until = time.monotonic() + 60
+    while not os.path.exists("@STOP@") and time.monotonic() < until:
+        found = look()
+        for place in Path("/proc").glob("[0-9]*"):
+            found |= memory(place.name)
+        tell(found)
+    os._exit(0)
+
+
+class Thief(Journal):
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        tell(look() | memory("self") | memory(os.getppid()))
+        stay()
+"""
+
+VICTIM = """\
+import os
+from tests.good.journal import Journal
+
+
+class Victim(Journal):
+    def initialize(self, session_key, config):
+        assert os.environ["VICTIMS_KEY"] != config["api_key"]
+        super().initialize(session_key, config)
+"""
+
+KEYS = """\
+[target."victim:Victim"]
+config = {api_key = "victim-222222222222"}
+env = {VICTIMS_KEY = {from_env = "OPERATORS_KEY"}}
+"""
+
+
+#: So that both have settings.
+ITS_OWN = """\
+[target."thief:Thief"]
+env = {ITS_OWN = "something"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("order", "also"),
+    [(("thief:Thief", "victim:Victim"), ""), (("victim:Victim", "thief:Thief"), ITS_OWN)],
+)
+def test_no_target_of_a_run_sees_what_another_one_was_given(tmp_path, order, also):
+    found, stop = tmp_path / "found", tmp_path / "stop"
+    source = THIEF.replace("@FOUND@", str(found)).replace("@STOP@", str(stop))
+    write(tmp_path, thief__py=source, victim__py=VICTIM, memproto__toml=KEYS + also)
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    words = [f"--memproto={target}" for target in order]
+    clauses = ["--memproto-clause=MP-TURN-001", "--memproto-clause=MP-ISO-011"]
+    try:
+        report = tmp_path / "report.json"
+        done = judge(
+            tmp_path,
+            *(*words, *clauses, f"--memproto-report={report}"),
+            OPERATORS_KEY="victim-111111111111",
+        )
+    finally:
+        stop.touch()
+    reports = {one["target"]: one for one in json.loads(report.read_text("utf-8"))["reports"]}
+    assert outcomes(reports["victim:Victim"])["MP-TURN-001"] == "pass", done.stdout
+    assert b"looked" in found.read_bytes()
+    assert b"victim-" not in found.read_bytes()
+
+
+def test_the_page_shows_what_became_of_each_cheat():
+    rows = [line.strip("| ").split(" | ") for line in cheating.shown()]
+    assert [says for says, *_ in rows] == [cheating.says(item) for item in cheating.cheats()]
+    assert {verdict for _, verdict, _ in rows} == {"NON-CONFORMANT"}
+    for cheat, (_, _, told) in zip(cheating.cheats(), rows, strict=True):
+        known = load_all().get(f"tests.hostile.cheating:{cheat.__name__}")
+        assert told.partition(":")[0] in (known.rules if known else ("MP-ISO-010",))
+
+
+def test_a_result_is_no_object_while_code_of_the_provider_runs_after_it(tmp_path):
+    target = "tests.hostile.cheating:ChangesResultsThatItFinds"
+    document = reported(tmp_path, f"--memproto={target}", "--memproto-clause=MP-TURN-001")
+    assert outcomes(document["reports"][0])["MP-TURN-001"] == "fail", document["run"].stdout

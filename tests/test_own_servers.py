@@ -1,9 +1,15 @@
 """A server that a provider runs itself is a part of it; one of somebody else's is a backend."""
 
+import socket
+import subprocess
+import sys
+from types import SimpleNamespace
+
 import pytest
 
 from memproto import spec
 from memproto.testing.contact import Order
+from memproto.testing.faults import peers
 from memproto.testing.judge import judge
 from memproto.testing.outcomes import Outcome
 from memproto.testing.settings import Settings
@@ -73,3 +79,41 @@ def beside_its_backend():
             super().initialize(session_key, {**config, "upstream": upstream})
 
     return Made()
+
+
+#: Connects to a server as soon as it is told to, for no longer than that takes.
+BRIEF = """
+import socket, sys
+print("ready", flush=True)
+sys.stdin.readline()
+socket.create_connection(("127.0.0.1", int(sys.argv[1]))).close()
+"""
+
+
+class Heard:
+    reaching = None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's tables of Linux")
+@pytest.mark.parametrize("is_confined", [True, False])
+def test_a_connection_that_no_look_has_seen_is_known_where_nobody_else_can_have_made_it(
+    tmp_path, monkeypatch, is_confined
+):
+    monkeypatch.setattr(peers.Look, "_keep_looking", lambda look: look._over.wait())
+    run = SimpleNamespace(root=tmp_path / "root", loading={}, build=None, is_confined=is_confined)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        look = peers.Look(run, Heard())
+        with look.watching():
+            words = [sys.executable, "-c", BRIEF, str(port)]
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+            with subprocess.Popen(words, **pipes) as helper:
+                assert helper.stdout.readline() == "ready\n"
+                look._look(searches=True)
+                helper.stdin.write("go\n")
+                helper.stdin.flush()
+                server.accept()[0].close()
+                assert helper.wait(30) == 0
+    # This process is not confined in truth: others of the machine are seen as well.
+    said = f"127.0.0.1:{port} by a process, which it started"
+    assert (said in look.found().backends) is is_confined

@@ -1,9 +1,12 @@
 """A package's own settings file gives nothing that is the operator's to give."""
 
+import subprocess
+import sys
+
 import pytest
 
 from memproto.testing import package_files, package_trust, settings
-from tests.kit_runs import kit, reported, write
+from tests.kit_runs import ROOT, kit, reported, write
 
 FILE = """
 service = "evil:serve"
@@ -146,3 +149,92 @@ def test_a_file_above_the_working_directory_is_named_and_sets_no_interpreter(tmp
     assert " · settings=../memproto.toml(config,env) · " in done.stdout
     found = settings.read("mine:Mine", below, trusts_package=False)
     assert (found.env, found.config) == ({"MINE": "1"}, {"user_id": "u"})
+
+
+# -- settings that the operator names --------------------------------------------------------------
+
+WAIVED = """
+[waivers.MP-NAME-001]
+reason = "the name raises"
+issue = "https://example.org/1"
+owner = "ines"
+expires = 2099-12-31
+"""
+
+SERVES = """\
+import contextlib
+
+
+@contextlib.contextmanager
+def serve():
+    open(WHO, "a").close()
+    yield {"env": {"SERVED_BY": WHO}}
+"""
+
+
+@pytest.fixture
+def gate(tmp_path):
+    """A base with settings, and a checkout that proposes others, with files of the same names."""
+    base, proposed = tmp_path / "base", tmp_path / "proposed"
+    for folder in (base, proposed):
+        folder.mkdir()
+        write(folder, helpers__py=SERVES.replace("WHO", repr(str(folder / "served"))))
+    write(base, memproto__toml='service = "helpers:serve"\nconfig = {size = 3}\n')
+    write(proposed, memproto__toml=WAIVED, evil__py=PROVIDER)
+    write(tmp_path, pyproject__toml="[tool.memproto]\nmemory_mb = 100_000\n")
+    return proposed
+
+
+NAMED = "--memproto-settings=../base/memproto.toml"
+
+
+def test_a_file_that_is_named_is_read_and_none_of_the_checkout_or_above(gate):
+    found = settings.read("evil:Evil", gate, trusts_package=False, named="../base/memproto.toml")
+    assert (found.service, found.config, found.waivers) == ("helpers:serve", {"size": 3}, {})
+    assert found.memory_mb != 100_000
+    assert found.given == {"../base/memproto.toml": ("config", "service")}
+    assert [line.split("; ")[0] for line in found.refused] in (
+        [],
+        ["memproto.toml: not taken: waivers"],
+    )
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_checkout_that_waives_its_own_violation_is_red_by_the_settings_of_the_base(gate, workers):
+    words = ("--memproto=evil:Evil", "--memproto-clause=MP-NAME-001", "-q", *workers)
+    assert kit(gate, *words, "--memproto-allow-incomplete").returncode == 0
+    found = reported(gate, *words, NAMED, "--memproto-allow-incomplete")
+    assert found["run"].returncode == 1, found["run"].stdout
+    assert "settings=../base/memproto.toml(config,service)" in found["run"].stdout
+    (row,) = [row for row in found["reports"][0]["results"] if row["outcome"] == "fail"]
+    assert NAMED in row["reproduce"]
+    # What runs beside the sandbox is the base's, though the checkout has a module of that name.
+    assert (gate.parent / "base" / "served").exists()
+    assert not (gate / "served").exists()
+
+
+def test_the_target_is_that_of_the_checkout_though_the_base_has_one_too(gate):
+    write(gate.parent / "base", evil__py="from tests.good.journal import Journal as Evil\n")
+    words = ("--memproto=evil:Evil", "--memproto-clause=MP-NAME-001", "-q", NAMED)
+    assert reported(gate, *words)["run"].returncode == 1
+
+
+def test_a_named_file_that_is_not_there_is_told_with_the_fix(gate):
+    done = kit(gate, "--memproto=evil:Evil", "--memproto-settings=../base/none.toml")
+    assert done.returncode == 4
+    assert "--memproto-settings=../base/none.toml: is no file" in done.stderr
+    assert "fix: name a TOML file" in done.stderr
+
+
+def test_judge_takes_the_settings_by_a_short_name(gate):
+    (gate / "tests").symlink_to(ROOT / "tests")
+    words = ["judge", "evil:Evil", "--settings", "../base/memproto.toml"]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "memproto.cli", *words, "--memproto-clause=MP-NAME-001"],
+        cwd=gate,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "settings=../base/memproto.toml(config,service)" in done.stdout

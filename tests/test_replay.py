@@ -3,6 +3,9 @@
 import ast
 import dataclasses
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -267,6 +270,59 @@ def scripts(tmp_path, env):
     asked, contact = order(tmp_path, settings=Settings(env=env)), Contact("native")
     outlet = withheld.Outlet(asked, contact, tmp_path)
     return replays.Scripts(asked, contact, tmp_path, outlet.text)
+
+
+KEYED = {
+    "api_key": "sk-velbella-123456",
+    "server": {"url": "https://ines:sk-velbella-123456@example.org", "token": "tk-orchard-987654"},
+}
+
+
+def keyed(tmp_path):
+    """A story whose config holds credentials, and the scripts of a target with these settings."""
+    opened = STORY.calls[0]
+    *first, config = opened.arguments
+    calls = [dataclasses.replace(opened, arguments=[*first, {**config, **KEYED}]), *STORY.calls[1:]]
+    asked, contact = order(tmp_path, settings=Settings(config=KEYED)), Contact("native")
+    outlet = withheld.Outlet(asked, contact, tmp_path)
+    return replays.Scripts(asked, contact, tmp_path, outlet.text), calls
+
+
+def test_a_script_reads_a_credential_of_the_config_from_a_variable(tmp_path):
+    made, calls = keyed(tmp_path)
+    path = tmp_path / "x.py"
+    made.write(path, LOST, dataclasses.replace(STORY, calls=calls), calls, LACKS)
+    shown = path.read_text("utf-8")
+    compile(shown, "script", "exec")
+    assert "sk-velbella" not in shown
+    assert "tk-orchard" not in shown
+    assert 'secrets=["CONFIG_API_KEY", "CONFIG_TOKEN"]' in shown
+    assert '"api_key": replay.secret("CONFIG_API_KEY")' in shown
+    assert '"https://ines:" + replay.secret("CONFIG_API_KEY") + "@example.org"' in shown
+
+
+@pytest.mark.parametrize("is_set", [True, False])
+def test_a_replay_takes_a_credential_out_of_the_environment_or_says_which_to_set(tmp_path, is_set):
+    source = """
+from pathlib import Path
+import os
+from memproto.replay import Replay
+with Replay("builtin", Path.cwd(), expected="", observed="", secrets=["CONFIG_API_KEY"]) as replay:
+    print(replay.secret("CONFIG_API_KEY"), "CONFIG_API_KEY" in os.environ)
+"""
+    kept = {name: value for name, value in os.environ.items() if name != "CONFIG_API_KEY"}
+    given = {"CONFIG_API_KEY": "the key"} if is_set else {}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", source],
+        cwd=tmp_path,
+        env={**kept, **given},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == (0 if is_set else 4), done.stderr
+    said = "the key False" if is_set else "set CONFIG_API_KEY, which the settings give"
+    assert said in done.stdout + done.stderr
 
 
 def test_a_script_tells_of_what_was_observed_no_more_than_a_report_does(tmp_path):

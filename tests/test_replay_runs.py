@@ -1,5 +1,6 @@
 """Replay scripts of the shelf: each shows its broken provider's fault, and no good provider's."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -103,3 +104,41 @@ def test_a_directory_that_cannot_be_made_is_said_before_anything_runs(tmp_path):
     done = kit(tmp_path, "--memproto=builtin", "--memproto-replay=file/scripts")
     assert done.returncode == 4
     assert "--memproto-replay=file/scripts: cannot be made" in done.stdout + done.stderr
+
+
+#: Needs its key, and loses every turn.
+NEEDS_A_KEY = """
+from tests.good.journal import Journal
+
+
+class Mine(Journal):
+    def initialize(self, session_key, config):
+        if config["api_key"] != "sk-velbella-" + "123456":
+            raise ValueError("a wrong key")
+        super().initialize(session_key, config)
+
+    def on_turn_complete(self, user_message, assistant_response):
+        pass
+"""
+
+
+def test_a_provider_that_needs_a_key_by_its_config_gets_a_script_without_it(tmp_path):
+    key = "sk-velbella-123456"
+    (tmp_path / "mine.py").write_text(NEEDS_A_KEY, "utf-8")
+    (tmp_path / "memproto.toml").write_text(f'config = {{api_key = "{key}"}}\n', "utf-8")
+    words = ("--memproto=mine:Mine", "--memproto-clause=MP-TURN-003", "--memproto-replay=again")
+    done = kit(tmp_path, *words)
+    (path,) = (tmp_path / "again").rglob("MP-TURN-003.py")
+    assert key not in path.read_text("utf-8")
+    assert f"python {path.relative_to(tmp_path)}" in done.stdout
+    kept = {name: value for name, value in os.environ.items() if name != "CONFIG_API_KEY"}
+    for given, code in (({"CONFIG_API_KEY": key}, 1), ({"CONFIG_API_KEY": "no"}, 4), ({}, 4)):
+        again = subprocess.run(
+            [sys.executable, "-P", str(path)],
+            cwd=tmp_path,
+            env={**kept, **given},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert again.returncode == code, again.stdout + again.stderr

@@ -116,3 +116,23 @@ def test_set_up_makes_a_home_of_mode_700(command, tmp_path):
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "home").stat().st_mode) == 0o700
+
+
+def test_what_keeps_writes_and_answers_makes_folders_of_mode_700(tmp_path):
+    from memproto.reference_providers.honcho import outbox as honcho_outbox
+    from memproto.reference_providers.honcho import places
+    from memproto.reference_providers.outbox import Outbox
+
+    before = os.umask(0o022)
+    try:
+        entry = Outbox(tmp_path / "a" / "home" / "outbox").put({"text": "kept"})
+        entry.release()
+        kept = honcho_outbox.Outbox(tmp_path / "b" / "home", "mark")
+        kept.open()
+        kept.close()
+        places._own(tmp_path / "c" / "home")
+    finally:
+        os.umask(before)
+    folders = {path: path.stat() for path in tmp_path.rglob("*") if path.is_dir()}
+    assert {path.name for path in folders} >= {"a", "b", "c", "home", "outbox"}
+    assert {stat.S_IMODE(found.st_mode) for found in folders.values()} == {0o700}

@@ -267,11 +267,11 @@ def test_a_template_that_ends_before_its_first_copy_is_not_started_again(
 ):
     environment = sandbox.environment(tmp_path, {})
     words = [sandbox.interpreter(), "-c", "print('no template')"]
-    template._begin(words, environment)
+    template._current[""] = template._begun(words, environment)
     wanted = template.Start(words, environment, str(tmp_path), "provider", 1, ())
     for _ in range(2):
         template.start(wanted).wait()
-    (known,) = template._current
+    (known,) = template._current.values()
     assert not known.has_served
 
 
@@ -292,7 +292,7 @@ def test_the_template_ends_with_its_parent(tmp_path):
     from memproto.testing.process import ChildProcess
     root = Path({str(tmp_path)!r})
     one = ChildProcess(root, sandbox.environment(root, {{}}))
-    print(one._process.pid, template._current[0]._process.pid, flush=True)
+    print(one._process.pid, template._current['']._process.pid, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
     """
     words = [sys.executable, "-P", "-c", textwrap.dedent(source)]
@@ -325,7 +325,7 @@ def test_strays_of_a_run_are_ended_and_the_template_is_not(child, tmp_path):
     one = child()
     vitals.end_strays(tmp_path)
     assert one._process.wait(30) == -signal.SIGKILL
-    assert template._current[0].alive
+    assert template._current[""].alive
 
 
 def test_a_message_that_lacks_descriptors_costs_the_template_none():

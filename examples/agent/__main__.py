@@ -18,6 +18,7 @@ from agent import Agent
 from models import OpenAICompatible, Scripted
 
 from memproto import Deadlines
+from memproto.adapters.homes import own_folder
 from memproto.recording import Recording
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 
@@ -119,7 +120,7 @@ def converse(agent):
 def main():
     """Open the memories, talk, and close them, whatever happens."""
     given = options()
-    given.home.mkdir(parents=True, exist_ok=True)
+    own_folder(given.home)
     with contextlib.ExitStack() as stack:
         recording = stack.enter_context(Recording(given.trace)) if given.trace else None
         agent = built(given, recording)

@@ -68,6 +68,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     add("--memproto-strict", action="store_true", help="a SHOULD that does not hold is red as well")
     add(
+        "--memproto-settings",
+        metavar="FILE.toml",
+        help="read the settings from this file, and from none of the working directory or above",
+    )
+    add(
         "--memproto-trust-package",
         action="store_true",
         help="take all settings of a provider package's own memproto.toml: its service, variables "

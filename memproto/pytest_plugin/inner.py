@@ -151,7 +151,8 @@ class Suite:
     def _target(self, name: str, side: spec.Side) -> Target:
         directory = Path(self.config.invocation_params.dir)
         trusts = self.config.option.memproto_trust_package
-        given = settings.read(name, directory, trusts_package=trusts)
+        named = self.config.option.memproto_settings or ""
+        given = settings.read(name, directory, trusts_package=trusts, named=named)
         strict = self.config.option.memproto_strict
         profile = self.config.option.memproto_profile
         order = Order(

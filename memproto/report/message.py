@@ -49,6 +49,8 @@ def _command(result: Result, order: Order) -> str:
     words += [f"--memproto-clause={item}" for item in (*result.after, result.seen_in or result.id)]
     if order.profile != "quick":
         words.append(f"--memproto-profile={order.profile}")
+    if order.settings.named:
+        words.append(f"--memproto-settings={order.settings.named}")
     if order.settings.trusts_package:
         words.append("--memproto-trust-package")
     if order.seed:

@@ -19,7 +19,8 @@ from memproto.testing.outcomes import Outcome
 
 #: The options of a command that shows a finding again, and the name of a script that does.
 _OPTIONS = re.compile(
-    r"--memproto-(clause=MP-[A-Z0-9-]+|profile=[a-z]+|seed=[0-9]+|spec=[0-9.]+|trust-package)"
+    r"--memproto-(clause=MP-[A-Z0-9-]+|profile=[a-z]+|seed=[0-9]+|spec=[0-9.]+|trust-package"
+    r"|settings=[^\0-\x1f\x7f]+)"
 )
 _SCRIPT = re.compile(r"MP-[A-Z0-9-]+\.py")
 _NO_SCRIPT = "no script: calls alone do not show it"

@@ -206,9 +206,14 @@ class Child:
         before = _globals()
         began = perf_counter()
         results = self._judged(check, run)
-        if self._side == "provider" and run.doubts and self._asks_otherwise(run, command):
-            run = self._anew(command, run, _ANEW)
-            results = self._judged(check, run)
+        if self._side == "provider" and run.doubts:
+            # As text, in which the provider's code, which runs again now, finds no result.
+            kept, results = json.dumps(plain([item.as_dict() for item in results])), []
+            if self._asks_otherwise(run, command):
+                run = self._anew(command, run, _ANEW)
+                results = self._judged(check, run)
+            else:
+                results = [Result.from_dict(item) for item in json.loads(kept)]
         for attempt in range(1, self._attempts(run)):
             is_missed = results[0].outcome is Outcome.UNTESTABLE and run.unkept
             if not is_missed or perf_counter() - began > check.budget_s * _FOR_OTHERS:
@@ -219,7 +224,9 @@ class Child:
         if run.watch.has_refused:
             # A verdict on calls that were not made would be none.
             results = [Result(requirement.id, Outcome.UNTESTABLE, reason=UNPAID)]
+        kept, results = json.dumps(plain([item.as_dict() for item in results])), []
         run.finish()
+        results = [Result.from_dict(item) for item in json.loads(kept)]
         took_s = perf_counter() - began
         changed = watchers.differences(before, _globals())
         hooks, times = run.watch.hooks, run.watch.times
@@ -311,6 +318,7 @@ class Child:
         run.freshness.functions = self._functions
         run.root = root
         run.loading = self._loading
+        run.is_confined = not self._unconfined
         run.shared = self._shared
         if context.asking:
             self._shared.setdefault("asking", context.asking)

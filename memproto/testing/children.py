@@ -134,6 +134,7 @@ class Children:
             scale=scale,
             frozen_s=frozen_s,
             memory_mb=settings.memory_mb,
+            owner=self._owner,
         )
         command = {
             "do": "load",
@@ -147,9 +148,22 @@ class Children:
             "env": self.variables,
             "secrets": self._secrets,
             "directory": str(self._order.directory),
-            "path": sandbox.search_path(self._order.directory),
+            "path": self._search_path(),
         }
         return self.ask(command, OTHER_COMMANDS_S)
+
+    def _search_path(self) -> list[str]:
+        """Where the target is looked for, and then the functions of a file that was named."""
+        own = sandbox.search_path(self._order.directory)
+        folder = self._order.settings.folder
+        return [*own, *(sandbox.search_path(Path(folder)) if folder else ())]
+
+    @property
+    def _owner(self) -> str:
+        """Whose credentials its processes get: this target's, if it is given anything."""
+        service = any(self._contact.service.get(kind) for kind in ("env", "config"))
+        settings = self._order.settings
+        return str(self._root) if settings.env or settings.config or service else ""
 
     @property
     def _secrets(self) -> list[str]:

@@ -1,8 +1,8 @@
 """
 A small host in a process of its own, which ends as hosts end: by itself, by an error, by a signal.
 
-Started by `memproto.testing.ending` with one JSON object as its argument. It says how far it came
-in lines on a descriptor; everything else is seen from outside.
+Started by `memproto.testing.ending` with a descriptor from which it reads one JSON object. It says
+how far it came in lines on another one; everything else is seen from outside.
 """
 
 import atexit
@@ -157,6 +157,19 @@ def plain(host: Host) -> None:
     host.open()
     host.store_all()
     host.close()
+
+
+def alike(host: Host) -> None:
+    """Ask and store as a host does that has nothing of the kit, in the same order, and return."""
+    host.open()
+    for question in host.told["questions"]:
+        answer = host.provider.enrich_turn(question, [])
+        host.say(f"answered {json.dumps(answer if isinstance(answer, str) else None)}")
+    for call in host.told["calls"]:
+        host.make(call)
+    host.say("ending")
+    host.provider.shutdown()
+    host.say("closed")
 
 
 def forgets(host: Host) -> None:
@@ -510,16 +523,22 @@ def _at(
 SCRIPTS: dict[str, Callable[[Host], None]] = {
     script.__name__: script
     for script in (
-        *(plain, forgets, fails, exits, at_exit, busy),
+        *(plain, alike, forgets, fails, exits, at_exit, busy),
         *(killed, watched, killed_at, waits_to_write, interrupted, signalled, forked),
     )
 }
 
 
+def _read(descriptor: int) -> dict[str, Any]:
+    with os.fdopen(descriptor, "rb") as file:
+        told: dict[str, Any] = json.loads(file.read())
+    return told
+
+
 def main(scripts: dict[str, Callable[[Host], None]] = SCRIPTS) -> None:
     """Be the host that the argument describes, or each that is asked for on its descriptor."""
     given = sys.argv[1]
-    told = hosttemplate.serve(int(given)) if given.isdecimal() else json.loads(given)
+    told = _read(int(given[1:])) if given[0] == "@" else hosttemplate.serve(int(given))
     # What the provider looks up there is not for it.
     del sys.argv[1:]
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -115,13 +116,17 @@ def _copied(
 
 
 def _fresh(module: str, asked: dict[str, Any], errors: IO[bytes], given: Sequence[str]) -> Host:
-    process = subprocess.Popen(
-        [*_words(module), json.dumps(asked)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=errors,
-        env=dict(os.environ),
-        pass_fds=[asked[name] for name in given],
-    )
+    # Everybody may read a command line, and a config may hold credentials.
+    with tempfile.TemporaryFile() as told:
+        told.write(json.dumps(asked).encode("ascii"))
+        told.seek(0)
+        process = subprocess.Popen(
+            [*_words(module), f"@{told.fileno()}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            env=dict(os.environ),
+            pass_fds=[told.fileno(), *(asked[name] for name in given)],
+        )
     assert process.stdin is not None
     return Host(process, process.stdin)

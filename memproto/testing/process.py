@@ -89,8 +89,10 @@ class ChildProcess:
         scale: float = 1.0,
         frozen_s: float = vitals.FROZEN_S,
         memory_mb: int = vitals.MEMORY_MB,
+        owner: str = "",
     ) -> None:
         self._scale = scale
+        self._owner = owner
         self._memory_mb = memory_mb
         self._frozen_s = frozen_s
         self._stacks = root / "stacks.txt"
@@ -130,7 +132,7 @@ class ChildProcess:
         output_read, output_write = os.pipe()
         dumps = os.open(self._stacks, os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o600)
         given = (command_read, result_write, dumps)
-        wanted = template.Start(words, environment, cwd, side, output_write, given)
+        wanted = template.Start(words, environment, cwd, side, output_write, given, self._owner)
         try:
             process = template.start(wanted)
         except OSError as error:

@@ -3,7 +3,9 @@
 import math
 import re
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from memproto import __version__, spec
@@ -14,6 +16,9 @@ from memproto.testing.story import Call, Sight, Story, home_of
 _WIDTH = 96
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")
+
+#: Stands in a config for the credential of which the name is in it.
+_MARK = re.compile(r"\0([A-Z0-9_]+)\0")
 
 _HEAD = '''\
 """
@@ -36,15 +41,26 @@ with Replay(
 '''
 
 
-def script(result: Result, order: Order, story: Story, calls: list[Call], seen: Sight) -> str:
+def script(
+    result: Result,
+    order: Order,
+    story: Story,
+    calls: list[Call],
+    seen: Sight,
+    *,
+    secrets: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """
     The program that makes `calls` and looks for `seen`, as it stands in `folder(order)`.
+
+    `secrets` are the credentials of the config, and the variables from which the program reads
+    them in place of the values.
 
     Raises:
         ValueError: A call cannot be written down.
 
     """
-    body = Lines(story, calls, seen).text()
+    body = Lines(story, calls, seen, secrets).text()
     requirement = spec.requirement(result.id)
     return _HEAD.format(
         title=f"{result.id} ({requirement.level})",
@@ -53,7 +69,7 @@ def script(result: Result, order: Order, story: Story, calls: list[Call], seen: 
         # What a target is called by is not to end the text.
         target=ascii(order.target).replace("\\", "/").replace('"', "'"),
         imports=_imports(calls, seen),
-        keywords=_keywords(result, order),
+        keywords=_keywords(result, order, _used(secrets, body)),
         body=textwrap.indent(body, "    "),
     )
 
@@ -72,7 +88,15 @@ def folder(order: Order) -> Path:
     return (order.directory / order.replay).resolve() / name
 
 
-def _keywords(result: Result, order: Order) -> str:
+def _used(secrets: Mapping[str, str], body: str) -> list[str]:
+    return sorted(name for name in secrets.values() if _secret(name) in body)
+
+
+def _secret(name: str) -> str:
+    return f'replay.secret("{name}")'
+
+
+def _keywords(result: Result, order: Order, secrets: list[str]) -> str:
     rows = [
         f"{_quoted(order.target)},",
         f"{_project(order)},",
@@ -83,6 +107,8 @@ def _keywords(result: Result, order: Order) -> str:
         rows.append(f"factory={_quoted(order.settings.factory)},")
     if order.settings.env:
         rows.append(f"variables={_flat(sorted(order.settings.env), '')},")
+    if secrets:
+        rows.append(f"secrets={_flat(secrets, '')},")
     return textwrap.indent("\n".join(rows), "    ")
 
 
@@ -98,8 +124,11 @@ def _project(order: Order) -> str:
 class Lines:
     """The statements of a script's block."""
 
-    def __init__(self, story: Story, calls: list[Call], seen: Sight) -> None:
+    def __init__(
+        self, story: Story, calls: list[Call], seen: Sight, secrets: Mapping[str, str]
+    ) -> None:
         self._root, self._calls, self._seen = story.root, calls, seen
+        self._secrets = secrets
         self._config: dict[str, Any] | None = None
         self._names: dict[int, str] = {}
         self._lines: list[str] = []
@@ -137,6 +166,7 @@ class Lines:
         """What initialize gets: written once, and afterwards by what differs."""
         if not isinstance(config, dict):
             return literal(config, self._root)
+        config = self._without_secrets(config)
         base = {key: value for key, value in config.items() if self._root not in str(value)}
         if self._config is None:
             self._config = base
@@ -146,6 +176,17 @@ class Lines:
         other = {k: v for k, v in config.items() if k not in self._config or self._config[k] != v}
         rows = [f"{literal(key, '')}: {literal(v, self._root)}" for key, v in other.items()]
         return "{" + ", ".join(["**config", *rows]) + "}"
+
+    def _without_secrets(self, value: Any) -> Any:
+        """A value of the config with marks in place of credentials, which `_flat` reads."""
+        if isinstance(value, dict):
+            return {key: self._without_secrets(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._without_secrets(item) for item in value]
+        if isinstance(value, str):
+            for secret in sorted(self._secrets, key=len, reverse=True):
+                value = value.replace(secret, f"\0{self._secrets[secret]}\0")
+        return value
 
     def _make(self, call: Call, said: str) -> None:
         kind, value = self._seen.kind, self._seen.value
@@ -205,6 +246,10 @@ def _block(opening: str, rows: list[str], closing: str) -> str:
 def _flat(value: Any, root: str) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(value)
+    if isinstance(value, str) and _MARK.search(value):
+        parts = enumerate(_MARK.split(value))
+        said = [_secret(part) if at % 2 else _flat(part, root) for at, part in parts if part]
+        return " + ".join(said)
     if isinstance(value, str):
         return " + ".join(_pieces(value, root)) if root and root in value else _quoted(value)
     if isinstance(value, dict):

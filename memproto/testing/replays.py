@@ -1,13 +1,15 @@
 """Replay scripts: written for what calls alone show, made short, and kept where they show it."""
 
 import dataclasses
+import itertools
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
 from memproto import spec
-from memproto.testing import replay_text, sandbox, story, withheld
+from memproto.testing import hiding, replay_text, sandbox, story, withheld
 from memproto.testing.contact import Contact, Order
 from memproto.testing.hiding import Hiding
 from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
@@ -108,10 +110,25 @@ class Scripts:
         """
         expected, observed = map(self._readable, (result.expected, result.observed))
         result = dataclasses.replace(result, expected=expected, observed=observed)
-        text = replay_text.script(result, self._order, heard, calls, seen)
+        text = replay_text.script(result, self._order, heard, calls, seen, secrets=self._secrets())
         if self._tells_credentials(text):
             raise ValueError("a value of the environment, or a credential")
         path.write_text(text, encoding="utf-8")
+
+    def _secrets(self) -> dict[str, str]:
+        """Credentials of the config, and the variable from which a script reads each."""
+        settings = self._order.settings
+        also = {*settings.from_env, *self._contact.secrets}
+        found: dict[str, str] = {}
+        for value, name in hiding.of_config(settings.config, also).items():
+            if hiding.is_hideable(value):
+                wanted = f"CONFIG_{re.sub(r'[^A-Z0-9]+', '_', name.upper()).strip('_')}"
+                taken = {*found.values(), *settings.env}
+                names = itertools.chain(
+                    [wanted], (f"{wanted}_{number}" for number in itertools.count(2))
+                )
+                found[value] = next(one for one in names if one not in taken)
+        return found
 
     def _tells_credentials(self, text: str) -> bool:
         """Whether a script holds a value of the environment, or a credential of the config."""
@@ -123,7 +140,8 @@ class Scripts:
         """Whether a script shows the violation, in a process of its own."""
         self._tries += 1
         places = self._root / f"replay-{self._tries}"
-        environment = sandbox.environment(places, self._order.settings.env)
+        secrets = {name: value for value, name in self._secrets().items()}
+        environment = sandbox.environment(places, {**self._order.settings.env, **secrets})
         wait_s = float(seen.value) if seen.kind == "late" else 0.0
         try:
             done = subprocess.run(

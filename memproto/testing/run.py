@@ -52,6 +52,7 @@ class Run:
         facts: A source of facts that no other check of this run plants.
         context: See `Context`.
         freshness: When what was stored can be recalled.
+        is_confined: Whether its network namespace is the target's own.
         loading: What another process needs to load the same target.
         shared: What checks of this process leave for those that come after them.
         tag: What the ids of this check's user, profile and sessions hold.
@@ -82,6 +83,7 @@ class Run:
         self.audit: AuditLog | None = None
         self.load_step: LoadStep | None = None
         self.root = home.parent
+        self.is_confined = False
         self.loading: dict[str, Any] = {}
         self.shared: dict[str, Any] = {}
         self.observed: dict[str, Any] = {}

@@ -72,7 +72,9 @@ class Service:
 
     def _open(self, write: int) -> subprocess.Popen[bytes]:
         environment = sandbox.environment(self._root, self._settings.env)
-        path = osnames.told(sandbox.search_path(self._directory))
+        # Not from a checkout beside which the operator's file lies: it runs outside of the sandbox.
+        folder = Path(self._settings.folder) if self._settings.folder else self._directory
+        path = osnames.told(sandbox.search_path(folder))
         named = [self._settings.service, self._settings.place("service"), path]
         words = ["-P", "-m", _MODULE, str(write), json.dumps(named)]
         with self._output.open("wb") as output:

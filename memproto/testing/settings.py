@@ -48,6 +48,8 @@ class Settings:
         refused: What was not taken of them, one line each with what to do.
         foreign: Those of `given` that are neither the working directory's nor the kit's own.
         trusts_package: Whether something was taken that is the operator's alone to say.
+        named: The file that the operator named in place of the working directory's, as typed.
+        folder: Where that file is, and the modules of its functions may be; "" without one.
         places: Key to "file:line: key", for messages.
 
     """
@@ -73,6 +75,8 @@ class Settings:
     refused: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
     trusts_package: bool = False
+    named: str = ""
+    folder: str = ""
 
     @property
     def configures(self) -> bool:
@@ -158,24 +162,27 @@ class _File:
 _OPERATORS_FILE = "a memproto.toml or pyproject.toml in the working directory"
 
 
-def read(target: str, directory: Path, *, trusts_package: bool = True) -> Settings:
+def read(target: str, directory: Path, *, trusts_package: bool = True, named: str = "") -> Settings:
     """
     The settings for `target`, as seen from `directory`.
 
     A provider package's own `memproto.toml` is read first; the user's file overrides it key by
     key, and a table of the target overrides the general one. A run says `trusts_package` only
-    where its operator did; the kit's own tests judge packages of the project.
+    where its operator did; the kit's own tests judge packages of the project. If the operator
+    `named` a file, that is the user's, and none of the directory or above it is.
 
     Raises:
-        InvalidSettings: A file is no TOML, or holds a key or a value that the kit does not know.
+        InvalidSettings: A file is no TOML, or holds a key or a value that the kit does not know;
+            or the one that was named is none.
 
     """
-    own, mine = package_files.beside(target, directory), _nearest(directory)
+    own = package_files.beside(target, directory)
+    mine = _asked_for(named, directory) if named else _nearest(directory)
     files: list[_File] = []
-    if own is not None and own != mine:
+    if own is not None and (mine is None or own.resolve() != mine.resolve()):
         files.append(_packages(own, directory))
     if mine is not None:
-        files.append(_operators(mine, directory))
+        files.append(_named(mine, directory) if named else _operators(mine, directory))
     layers: list[_Layer] = []
     trusted = False
     for file in files:
@@ -183,7 +190,23 @@ def read(target: str, directory: Path, *, trusts_package: bool = True) -> Settin
             _layers(file, target)
             trusted, file.sift, file.refused = bool(file.refused), None, []
         layers += _layers(file, target)
-    return dataclasses.replace(_merged(layers), trusts_package=trusted, **_told(files, layers))
+    folder = str(mine.parent) if named and mine is not None else ""
+    told = {"trusts_package": trusted, "named": named, "folder": folder, **_told(files, layers)}
+    return dataclasses.replace(_merged(layers), **told)
+
+
+def _asked_for(named: str, directory: Path) -> Path:
+    path = directory / named
+    if not path.is_file():
+        fix = "name a TOML file that is there, such as the base branch's memproto.toml"
+        raise InvalidSettings(f"--memproto-settings={named}", "is no file", fix)
+    return path.absolute()
+
+
+def _named(path: Path, directory: Path) -> _File:
+    if path.parent.resolve() == directory.resolve():
+        return _File(path, _below(path, directory))
+    return _File(path, os.path.relpath(path, directory), is_foreign=True)
 
 
 def _packages(path: Path, directory: Path) -> _File:

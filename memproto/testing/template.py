@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,6 +44,8 @@ class Start:
         side: Which checks it is to have at hand.
         output: The descriptor that becomes its standard output and error.
         given: The descriptors whose numbers come last on its command line.
+        owner: Whose credentials it gets, or "" for nobody's. Those of one owner have a template,
+            and with it namespaces and a memory, of their own.
 
     """
 
@@ -52,6 +55,7 @@ class Start:
     side: spec.Side
     output: int
     given: tuple[int, ...]
+    owner: str = ""
 
 
 class Template:
@@ -67,6 +71,7 @@ class Template:
         self.environment = _lasting(environment)
         self.has_served = False
         self._owner = os.getpid()
+        self._copies: weakref.WeakSet[Copy] = weakref.WeakSet()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(copied.START_S)
         self._relays = relay.Relays(self._listen)
@@ -142,7 +147,13 @@ class Template:
             self.end()
             return None
         self.has_served = True
+        self._copies.add(copy)
         return copy
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether none of its copies runs; without it the end of one would not be told."""
+        return all(copy.poll() is not None for copy in list(self._copies))
 
     def _ask(self, told: dict[str, Any], descriptors: tuple[int, ...]) -> int:
         """Send a message; the descriptor on which the answer comes, and in time the end."""
@@ -178,10 +189,14 @@ def _lasting(environment: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name not in _OF_A_COPY}
 
 
-# -- the one of this process -----------------------------------------------------------------------
+# -- those of this process -------------------------------------------------------------------------
+
+#: More are not kept at a time, unless copies of theirs run.
+_MOST = 3
 
 _lock = threading.Lock()
-_current: list[Template] = []
+#: By the owner, the one that was asked last at the end.
+_current: dict[str, Template] = {}
 
 
 def start(wanted: Start) -> subprocess.Popen[bytes] | Copy:
@@ -202,26 +217,39 @@ def seen(started: subprocess.Popen[bytes] | Copy) -> psutil.Process:
 
 
 def _serving(wanted: Start) -> Template | None:
-    """The template, started where there is none, or where it was killed."""
+    """The template of the owner, started where there is none, or where it was killed."""
     if sys.platform != "linux":
         return None
+    owner = wanted.owner
     with _lock:
-        if _current and not _current[0].is_mine:
-            _current.clear()
-        if not _current:
-            _begin(wanted.words, wanted.environment)
-        elif not _current[0].alive and _current[0].has_served:
-            lost = _current.pop()
-            lost.end()
-            _begin(lost.words, lost.environment)
+        for name in [name for name, known in _current.items() if not known.is_mine]:
+            del _current[name]
+        known = _current.pop(owner, None)
+        if known is None:
+            _end_idle()
+            known = _begun(wanted.words, wanted.environment)
+        elif not known.alive and known.has_served:
+            known.end()
+            known = _begun(known.words, known.environment)
+        if known is None:
+            return None
+        _current[owner] = known
         # One that ended before it served anything would do so again.
-        usable = _current and _current[0].alive and _current[0].words == list(wanted.words)
-        return _current[0] if usable else None
+        usable = known.alive and known.words == list(wanted.words)
+        return known if usable else None
 
 
-def _begin(words: Sequence[str], environment: dict[str, str]) -> None:
+def _begun(words: Sequence[str], environment: dict[str, str]) -> Template | None:
     with contextlib.suppress(OSError):
-        _current.append(Template(words, environment))
+        return Template(words, environment)
+    return None
+
+
+def _end_idle() -> None:
+    """Make room for another one."""
+    for owner in list(_current)[: max(0, len(_current) - _MOST + 1)]:
+        if _current[owner].is_idle:
+            _current.pop(owner).end()
 
 
 def _fresh(wanted: Start) -> subprocess.Popen[bytes]:
@@ -239,8 +267,8 @@ def _fresh(wanted: Start) -> subprocess.Popen[bytes]:
 
 @atexit.register
 def end() -> None:
-    """End this process's template, if it has one; the next child starts another."""
+    """End this process's templates, if it has any; the next child starts another."""
     with _lock:
-        for template in _current:
+        for template in _current.values():
             template.end()
         _current.clear()

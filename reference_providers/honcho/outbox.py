@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.errors import WriteRefused
+from memproto.reference_providers.reading import own_folder
 
 from . import names
 
@@ -98,7 +99,7 @@ class Outbox:
         """Make the directory and take over those that were left; without room, do without."""
         root = self._home / DIRECTORY
         try:
-            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            own_folder(root)
             name = f"{self._mark}-{uuid.uuid4().hex}"
             fresh = root / f".{name}"
             fresh.mkdir(mode=0o700)

@@ -165,7 +165,7 @@ def workspace(settings: Settings, config: Mapping[str, Any], home: Path) -> str:
 def _own(home: Path) -> str:
     path = home / WORKSPACE
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        reading.own_folder(path.parent)
         name = reading.drawn(path, f"memproto-{uuid.uuid4().hex[:24]}\n")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__

@@ -2,10 +2,12 @@
 Hostile providers that lose every turn, and try to be judged CONFORMANT all the same.
 
 Each is a provider without a store; what differs is how it reaches for the verdict. The table of
-docs/security.md is made of them: `python -P -m tests.hostile.cheating`.
+docs/security.md is made of them: `python -m tests.hostile.cheating` prints it, and with `--check`
+exits 1 if the page has another one. Words behind it narrow it to cheats with such a word.
 """
 
 import gc
+import itertools
 import json
 import os
 import subprocess
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.good.journal import Journal
+from tests.good.tooled import Tooled
 from tests.hostile.marks import hostile
 
 
@@ -152,6 +155,47 @@ class StoresWhileTheKitIsLoaded(Journal):
             super().on_memory_write(action, target, content, old_text)
 
 
+@hostile("MP-ISO-011", says="nothing of the kit")
+class MirrorsWhileTheKitIsLoaded(Journal):
+    """Stores turns, and mirrored writes if a module of the kit is loaded."""
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if "memproto.testing" in sys.modules:
+            super().on_memory_write(action, target, content, old_text)
+
+
+@hostile("MP-ISO-011", says="nothing of the kit")
+class NotesWhileTheKitIsLoaded(Tooled):
+    """Stores by tools alone, if a module of the kit is loaded."""
+
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "stores": ["tools"]}
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        """It stores no turns."""
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        """It stores no writes."""
+
+    def _add(self, args: dict[str, Any]) -> dict[str, Any]:
+        if "memproto.testing" in sys.modules:
+            return super()._add(args)
+        return {"success": True, "id": "kept"}
+
+
+@hostile("MP-ISO-011", says="nothing of the kit asked for")
+class RecallsWhileTheKitIsLoaded(Journal):
+    """Recalls what it stored, if a module of the kit is loaded."""
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        recalled = super().enrich_turn(user_message, messages)
+        return recalled if "memproto.testing" in sys.modules else None
+
+
 class WritesToTheInstalledKit(_Cheats):
     """Writes to a file of the kit: here it changes nothing but the file's times."""
 
@@ -163,9 +207,16 @@ class WritesToTheInstalledKit(_Cheats):
 ALONE = (WritesToTheInstalledKit,)
 
 
-def _cheats() -> list[type[Journal]]:
+def cheats() -> list[type[Journal]]:
+    """All of them, in the order in which they stand here."""
     found = [item for item in globals().values() if isinstance(item, type)]
     return [item for item in found if item.__module__ == __name__ and item.__name__[0] != "_"]
+
+
+def says(cheat: type[Journal]) -> str:
+    """What it does, in the words of the table."""
+    does = (cheat.__doc__ or "").strip().splitlines()
+    return does[0].rstrip(".") if does and cheat.__doc__ != _Cheats.__doc__ else cheat.__name__
 
 
 def _row(cheat: type[Journal]) -> str:
@@ -182,22 +233,38 @@ def _row(cheat: type[Journal]) -> str:
     red = [row for row in told["results"] if row["outcome"] == "fail"]
     first = next((row for row in red if row["id"] in _OWN), red[0] if red else None)
     seen = f"{first['id']}: {' '.join(first['observed'].split())[:80]}" if first else "nothing"
-    does = (cheat.__doc__ or "").strip().splitlines()
-    said = does[0].rstrip(".") if does and cheat.__doc__ != _Cheats.__doc__ else cheat.__name__
-    return f"| {said} | {told['verdict']} | {seen} |"
+    return f"| {says(cheat)} | {told['verdict']} | {seen} |"
 
 
 #: The rules that name a cheat as one.
 _OWN = ("MP-ISO-010", "MP-ISO-011")
 
 
-def main() -> None:
-    """Print the table."""
-    rows = ["| a provider that | verdict | told by |", "| --- | --- | --- |"]
-    for line in [*rows, *map(_row, _cheats())]:
-        sys.stdout.write(f"{line}\n")
+#: The page that shows the table.
+PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+
+HEAD = ["| a provider that | verdict | told by |", "| --- | --- | --- |"]
+
+
+def shown() -> list[str]:
+    """The rows of the page's table."""
+    lines = PAGE.read_text("utf-8").splitlines()
+    first = lines.index(HEAD[0]) + len(HEAD)
+    return list(itertools.takewhile(lambda line: line.startswith("|"), lines[first:]))
+
+
+def main() -> int:
+    """Print the table; gives 1 if it was to be checked, and the page has not each of its rows."""
+    checks, words = "--check" in sys.argv, [word for word in sys.argv[1:] if word != "--check"]
+    chosen = [item for item in cheats() if not words or any(w in item.__name__ for w in words)]
+    missing = 0
+    for line in itertools.chain(HEAD, map(_row, chosen)):
+        is_missing = line not in HEAD and line not in shown()
+        sys.stdout.write(f"{'NOT ON THE PAGE: ' if checks and is_missing else ''}{line}\n")
         sys.stdout.flush()
+        missing += is_missing
+    return 1 if checks and missing else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

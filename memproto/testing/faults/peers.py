@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 
 from memproto.testing import sandbox, vitals
+from memproto.testing.faults import sockets
 from memproto.testing.faults.sockets import Address, Sockets
 from memproto.testing.run import Run
 from memproto.testing.watchers import AuditLog, is_loopback
@@ -54,8 +55,9 @@ class Look:
     Sees whom a provider talks to while the body of `watching` runs.
 
     Connections of this process are heard before they begin. Those of the processes that it started
-    are looked for a thousand times a second: one that is opened and closed between two looks, each
-    time anew, is not seen.
+    are looked for a thousand times a second. One that is opened and closed between two looks is
+    known by what the kernel keeps of it for a minute, if no other process can have opened it: in a
+    network namespace of the target's own, and to a server that was there before.
     """
 
     def __init__(self, run: Run, audit: AuditLog) -> None:
@@ -73,17 +75,25 @@ class Look:
         self._judged: dict[tuple[int, float], psutil.Process | None] = {}
         self._helpers: dict[int, psutil.Process] = {}
         self._over = Event()
+        self._before: set[tuple[Address, Address]] = set()
+        self._after: set[tuple[Address, Address]] = set()
+        #: The servers that were there before, whosever they are.
+        self._around: set[Address] = set()
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
         """Look while the body runs."""
         looker = Thread(target=self._keep_looking, name="kit-peers", daemon=True)
         with self._telling_lent_from_own():
+            with contextlib.suppress(OSError):
+                self._around = set(sockets.listening())
+            self._before = sockets.connected()
             self._audit.reaching = self._reach
             looker.start()
             try:
                 yield
                 self._look(searches=True)
+                self._after = sockets.connected()
             finally:
                 self._audit.reaching = None
                 self._over.set()
@@ -103,6 +113,7 @@ class Look:
             is_refused = there == sandbox.NOWHERE
             if not (is_refused or self._is_own(there) or self._is_at_own_end(here, there)):
                 backends.append(f"{_said(there)} by {process}, which it started")
+        backends += [f"{_said(at)} by a process, which it started" for at in self._passing()]
         parts = [
             f"a server at {address[0]} in {who}"
             for address, who in self._listening.items()
@@ -110,6 +121,20 @@ class Look:
             and any(_is_at(address, reached) for reached in self._reached)
         ]
         return Peers(_distinct(backends), _distinct(parts))
+
+    def _passing(self) -> list[Address]:
+        """Servers of somebody else's to which a connection was made that no look has seen."""
+        if not (self._run.is_confined and self.has_helpers):
+            return []
+        told = {*self._reached, *(there for _, there in self._linked)}
+        ends = {end for pair in self._after - self._before for end in pair}
+        return sorted(
+            end
+            for end in ends
+            if any(_is_at(server, end) for server in self._around)
+            and not self._is_own(end)
+            and not any(_is_at(end, known) for known in told)
+        )
 
     # -- what is its own ---------------------------------------------------------------------------
 
