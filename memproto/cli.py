@@ -29,7 +29,7 @@ _FAILED, _USAGE = 1, 4
 _MAKING = ("new", "export-hermes")
 
 
-#: What the standard output raises that is full, closed, or read by nobody any more.
+#: Errors of a standard output that is full, closed, or read by nobody any more.
 _OUTPUT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF, errno.EPIPE, errno.EFBIG})
 
 
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         _let_output_go()
         if not isinstance(error, BrokenPipeError):
-            # Whoever reads a pipe to its middle, as `head` does, has all that he wants.
+            # A reader that stops in the middle of a pipe, as `head` does, has all that it wants.
             console.complain(f"memproto: the standard output takes nothing ({error.strerror})")
         return _FAILED
 

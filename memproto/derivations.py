@@ -99,8 +99,8 @@ class Derivations:
     Attributes:
         original: The text.
         text: The text as its characters are read, one for each of the original.
-        full: The marks from which more could be derived than is kept. What begins there, or goes
-            on there, may have been missed, so that the text must not pass with them.
+        full: The marks from which more could be derived than is kept. A delimiter that begins
+            there, or goes on there, may have been missed: the text must not pass with them.
 
     """
 
@@ -195,14 +195,14 @@ class Derivations:
         return False
 
     def _go_on(self, place: int) -> Iterator[Step]:
-        """What may stand at `place`, as a part of what is looked at."""
+        """The symbols that may stand at `place`, as a part of the text that is looked at."""
         return self.at(place) if self._is_left(1 + len(self._known.get(place, ()))) else iter(())
 
     def _moves_up(self, place: int, behind: int) -> None:
         """
         Let the steps behind an escape, or a mark, begin at its place as well.
 
-        What is not seen need not: it would come along from place to place.
+        Unseen characters need not: they would come along from place to place.
         """
         found = self._known[place]
         for step in self._go_on(behind):

@@ -175,7 +175,7 @@ def _harmless(text: str, *, whole: bool = True) -> str:
         before, text = text, _substituted(text, found, whole=whole)
         ordered = _ordered(before, found)
         if ordered:
-            # What was substituted moved the rest, so that all of it is looked at.
+            # A substitution moved the rest, so that all of it is looked at.
             text = _underived(text, ordered if text == before else [(0, len(text))])
         if text == before or not (ordered or any(TURN in one.text for one in found)):
             break
@@ -223,7 +223,7 @@ _SHORTEST = 10
 
 
 def _ordered(text: str, found: list[Reading]) -> list[tuple[int, int]]:
-    """Where decoders that take turns in another order than the readings may find more."""
+    """The places where decoders in another order than the readings may find more."""
     if len(found) > _MOST_READINGS:
         return [(0, len(text))]
     is_one = not spots.HARD.search(text, 0, len(text) - 1)

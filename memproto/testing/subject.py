@@ -24,7 +24,7 @@ from memproto.testing.extended import ExtensionHooks
 from memproto.testing.sandbox import HOST_HOME
 from memproto.testing.selecting import PLAIN
 from memproto.testing.turning import TurnCount, Turning
-from memproto.testing.wire import Wire, beginning, honest, longest_text, show
+from memproto.testing.wire import Wire, beginning, honest, longest_text, plain, show
 
 #: Operations that the setting `max_hook_calls` counts: a backend may ask money for each.
 _METERED = MAY_NEED_A_BACKEND
@@ -391,8 +391,9 @@ class Subject(ExtensionHooks):
         """Read the provider's capabilities."""
         declared = self._use("declare")
         if isinstance(declared, dict):
-            extensions = declared.get("extensions", ())
-            self._extensions = tuple(extensions) if isinstance(extensions, list | tuple) else ()
+            # A subclass may answer otherwise than the dict that it is, and that is not asked here.
+            extensions = plain(dict.get(declared, "extensions", ()))
+            self._extensions = tuple(extensions) if isinstance(extensions, list) else ()
         return declared
 
     def recall(self, query: str, messages: Sequence[dict[str, Any]] | None = None) -> Any:
