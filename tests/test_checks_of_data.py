@@ -213,11 +213,12 @@ def test_a_text_that_is_cut_at_a_delimiter_is_not_whole(
 
 
 class BringsAnyThree(Journal):
-    """Three of the entries with a word of the query in them, and not the best ones."""
+    """Three of all entries if the query has a word of one of them, and not the best ones."""
 
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
-        asked = words(user_message)
-        found = [entry["text"] for entry in self._entries if asked & words(entry["text"])]
+        asked, found = words(user_message), [entry["text"] for entry in self._entries]
+        if not any(asked & words(text) for text in found):
+            return None
         return "\n".join(sorted(found, key=lambda text: crc32(text.encode()))[:3]) or None
 
 
