@@ -22,7 +22,9 @@ from memproto.testing.wire import Wire  # noqa: E402 - as below
 from tests import places  # noqa: E402 - needs the path above
 from tests.scripted import scripted  # noqa: E402, F401 - needs the path above; is a fixture
 
-collect_ignore = places.left_out(os.environ.get("MEMPROTO_PART", ""), Path(__file__).parent)
+PART = os.environ.get("MEMPROTO_PART", "")
+
+collect_ignore = places.left_out(PART)
 
 
 def pytest_configure():
@@ -33,6 +35,13 @@ def pytest_configure():
     ):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out the tests that another part runs."""
+    others = [item for item in items if not places.is_of(PART, item)]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if places.is_of(PART, item)]
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,8 @@ from tests import documents
 from tests.kit_runs import ROOT
 from tests.made_reports import built, judged, saved
 
+pytestmark = pytest.mark.once
+
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS = {step["id"]: step for step in ACTION["runs"]["steps"] if "id" in step}
 WORKFLOWS = [

@@ -15,6 +15,8 @@ from memproto.reference_providers.builtin.entries import (
     used_chars,
 )
 
+pytestmark = pytest.mark.once
+
 DATE = "2026-03-04T05:06:07+00:00"
 TRAPS = [
     "§", " § ", "\\u{41}", "\\u{5c}", "\\\\u{a7}", f"<!-- {DATE} -->", "<!-- 2026-03-04 -->", "\n",

@@ -17,6 +17,8 @@ from tests.recorded import file, lived
 from tests.trace_lives import calls, early, one, prompts
 from tests.traced import Script
 
+pytestmark = pytest.mark.once
+
 __all__ = ["file"]  # a fixture
 
 Check = Callable[..., tuple[int, str, str]]

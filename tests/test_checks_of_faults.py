@@ -20,6 +20,8 @@ from tests.good.journal import Journal
 from tests.good.remote import Remote
 from tests.good.remote.server import running
 
+pytestmark = pytest.mark.once
+
 #: Factor on the budgets; the provider's own timeouts are shorter still.
 SCALE = 0.2
 

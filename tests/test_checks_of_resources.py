@@ -14,6 +14,8 @@ from memproto.testing.subject import Watch
 from memproto.testing.wire import Wire
 from tests.good.journal import Journal
 
+pytestmark = pytest.mark.once
+
 
 def _folded(question):
     return question.casefold()

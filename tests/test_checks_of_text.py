@@ -19,6 +19,8 @@ from memproto.testing.wire import Wire
 from tests.good.journal import Journal
 from tests.kit_runs import outcomes, reported
 
+pytestmark = pytest.mark.once
+
 SEEN = set("LMNPS")
 
 

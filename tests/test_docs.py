@@ -16,6 +16,8 @@ from tests import documents
 from tests.documents import PAGES, name
 from tests.kit_runs import ROOT
 
+pytestmark = pytest.mark.once
+
 #: Who runs a command in CI, or why nobody does; the first pattern that fits counts.
 RUN = (
     (r"^pytest --memproto=(mine|shared|model|counted|indexed)\b", "tests/test_docs_settings.py"),

@@ -11,6 +11,8 @@ from memproto.testing import waiver_entries, waivers
 from tests.kit_runs import ROOT
 from tests.made_reports import built, judged, saved
 
+pytestmark = pytest.mark.once
+
 PAGES = ("waivers.md", "ci-reports.md")
 TEXTS = {name: (ROOT / "docs" / name).read_text("utf-8") for name in PAGES}
 COMMANDS = [

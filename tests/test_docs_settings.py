@@ -8,6 +8,8 @@ import pytest
 from memproto.testing import settings_keys
 from tests.kit_runs import ROOT, kit
 
+pytestmark = pytest.mark.once
+
 TEXT = (ROOT / "docs" / "settings.md").read_text("utf-8")
 FILE = re.compile(r"^`(?P<name>[\w.]+)`:\n\n```\w+\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(

@@ -18,6 +18,8 @@ from memproto import cli
 from memproto.tracing import read
 from tests.programs import IMPORTABLE
 
+pytestmark = pytest.mark.once
+
 AGENT = Path(__file__).parents[1] / "examples" / "agent"
 COMMAND = [sys.executable, "-P", str(AGENT), "--home"]
 PATHS = {"PYTHONPATH": os.pathsep.join([str(AGENT), IMPORTABLE])}

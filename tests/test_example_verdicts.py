@@ -3,8 +3,12 @@
 import json
 import shutil
 
+import pytest
+
 from tests.kit_runs import ROOT, reported
 from tests.test_examples import judged
+
+pytestmark = pytest.mark.once
 
 AGENT = ROOT / "examples" / "agent"
 

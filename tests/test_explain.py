@@ -10,6 +10,8 @@ from memproto import cli, explain, spec
 from memproto.errors import NoSuchRequirement
 from scripts import make_mutants
 
+pytestmark = pytest.mark.once
+
 CHECKED = [item for item in spec.requirements().values() if not item.unchecked]
 
 

@@ -12,6 +12,8 @@ from memproto.adapters.hermes import from_hermes
 from memproto.export import export
 from tests.kit_runs import ROOT
 
+pytestmark = pytest.mark.once
+
 WRITTEN = {"__init__.py", "plugin.yaml", "memproto.toml"}
 
 BUILTIN = "memproto.reference_providers.builtin:BuiltinMemoryProvider"

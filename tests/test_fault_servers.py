@@ -12,6 +12,8 @@ import pytest
 from memproto.testing.faults import modes, wires
 from memproto.testing.faults.server import FaultServer
 
+pytestmark = pytest.mark.once
+
 #: What happens does so at once; the time is for a machine that is busy.
 SOON_S = 30.0
 

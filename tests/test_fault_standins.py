@@ -21,6 +21,8 @@ from memproto.testing.subject import Watch
 from tests.audit import AUDIT
 from tests.good.journal import Journal
 
+pytestmark = pytest.mark.once
+
 #: Factor on the budgets: 0.5 s for recall, 1.5 s for a write and for the end; and the one for a
 #: provider that is to be in time on a busy machine as well.
 SCALE, WIDE = 0.1, 1.0

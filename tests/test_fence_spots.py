@@ -17,6 +17,8 @@ from memproto.sanitize import sanitize_context
 from memproto.testing.oracle_tables import LETTERS, MARKS, sure, wide
 from tests import fence_dresses as dresses
 
+pytestmark = pytest.mark.once
+
 LOOKS: dict[str, list[str]] = {}
 for code in [code for code, fold in visible().items() if fold not in (code, chr(code))]:
     LOOKS.setdefault(visible().of(code), []).append(chr(code))

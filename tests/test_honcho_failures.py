@@ -10,6 +10,8 @@ import pytest
 from memproto.reference_providers.honcho.standin import serving
 from memproto.reference_providers.honcho.standin.failures import MODES
 
+pytestmark = pytest.mark.once
+
 PATH = "/v3/workspaces/w/sessions/s/messages"
 SHORT_S = 0.3
 

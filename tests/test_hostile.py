@@ -6,6 +6,8 @@ import pytest
 
 from tests.kit_runs import kit, outcomes, reported, write
 
+pytestmark = pytest.mark.once
+
 FATAL = {
     "tests.hostile.hanging:HoldsTheInterpreter": "MP-THR-002",
     "tests.hostile.ending:Exits": "MP-ISO-003",

@@ -11,6 +11,8 @@ from memproto.testing.hostrun import HostRun
 from memproto.testing.subject import Watch
 from memproto.testing.wire import Wire
 
+pytestmark = pytest.mark.once
+
 #: What is decided without waiting for a deadline, and without the fence.
 CHECKS = {
     name: check

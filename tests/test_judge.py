@@ -15,6 +15,8 @@ from memproto.testing.subject import HookLate
 from tests.kit_runs import ROOT, write
 from tests.scripted import PASSED, judging, outcomes
 
+pytestmark = pytest.mark.once
+
 #: Two rules of one chapter: what the first leaves behind may hit the second.
 FIRST, SECOND = (spec.requirement(item) for item in ("MP-SHUT-001", "MP-SHUT-002"))
 

@@ -18,6 +18,8 @@ from memproto.testing.run import Run
 from memproto.testing.subject import Watch
 from memproto.testing.wire import Wire
 
+pytestmark = pytest.mark.once
+
 ABSENT = {"turns": "absent", "writes": "absent", "tools": "absent"}
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 QUERY = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}

@@ -11,6 +11,8 @@ from memproto.testing.outcomes import Outcome, Result
 from tests import matrix
 from tests.broken.marks import Mutant, load_all
 
+pytestmark = pytest.mark.once
+
 MUTANTS = load_all()
 
 #: In CI two of each area are judged, on one Python: all of them take as long as a third of CI, and

@@ -28,6 +28,8 @@ from memproto.tracing.order import Told, seen
 from tests.broken.turns import LastTurnStaysInTheBatch
 from tests.good.journal import Journal
 
+pytestmark = pytest.mark.once
+
 SPEC = Path(__file__).parents[1] / "spec" / "v1"
 CHAPTER = (SPEC / "25-lifecycle.md").read_text(encoding="utf-8")
 JOURNALS = {"stores": ["turns", "writes"], "mirrors": Journal().capabilities()["mirrors"]}

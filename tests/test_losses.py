@@ -9,6 +9,8 @@ from memproto.testing.tenants import Reader, of
 from tests.good.hashed import Hashed
 from tests.good.journal import Journal
 
+pytestmark = pytest.mark.once
+
 CROWD = 12
 
 

@@ -10,6 +10,8 @@ from memproto.testing.outcomes import Outcome
 from memproto.testing.replies import Answer
 from tests.kit_runs import outcomes, reported, write
 
+pytestmark = pytest.mark.once
+
 BASE = """
 TOOL = {"name": "pier_keep", "description": "Keeps a text.", "parameters": {
     "type": "object", "properties": {"texts": {"type": "array"}}}}

@@ -16,6 +16,8 @@ from memproto.testing.subject import HookLate, HookRaised, Subject, Watch
 from memproto.testing.wire import Wire
 from tests.kit_runs import ROOT
 
+pytestmark = pytest.mark.once
+
 RECALL = "MP-RECALL-002"
 
 

@@ -16,6 +16,8 @@ from memproto.testing import incidents, waivers
 from tests.kit_runs import ROOT, outcomes, write
 from tests.shown_results import run
 
+pytestmark = pytest.mark.once
+
 SHELF = "tests.found_elsewhere"
 
 #: Areas whose checks record, recall and end, and share a process.

@@ -21,6 +21,8 @@ from memproto.testing.oracle import (
 )
 from memproto.testing.oracle_tables import sure, wide
 
+pytestmark = pytest.mark.once
+
 #: Family of the fixed strings to the tier at which each of its strings is read first.
 TIERS = {
     "plain": BYTES,

@@ -12,6 +12,8 @@ from memproto.pytest_plugin import outer
 from memproto.testing import locate, osnames, process
 from tests.kit_runs import kit, write
 
+pytestmark = pytest.mark.once
+
 #: In an ASCII locale, and in processes of their own.
 CLAUSES = ("--memproto-clause=MP-TEXT-002", "--memproto-clause=MP-PROC-001")
 

@@ -10,6 +10,8 @@ from memproto import spec
 from memproto.report import document, html
 from tests.kit_runs import kit, outcomes, reported, write
 
+pytestmark = pytest.mark.once
+
 BUILTIN = "--memproto=builtin"
 
 #: A project whose own settings would break, or change, any run inside of it.

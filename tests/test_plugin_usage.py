@@ -4,6 +4,8 @@ import pytest
 
 from tests.kit_runs import kit, write
 
+pytestmark = pytest.mark.once
+
 TWO = """
 from tests.good.journal import Journal
 class One(Journal): name = "one"

@@ -12,6 +12,8 @@ from tests.stepped import World
 from tests.test_registry_orders import WRITES, Held, held_hooks, hows
 from tests.virtual import eventually, own_threads
 
+pytestmark = pytest.mark.once
+
 MOMENT_S = 1 / 1024
 ENRICH_S, COMPRESS_S, END_S = 5.0, 120.0, 15.0
 NOBODY = set()

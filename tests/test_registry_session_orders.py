@@ -1,11 +1,14 @@
 import threading
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memproto.deadlines import Deadlines
 from tests.extended import Extended, opened
 from tests.virtual import eventually, own_threads
+
+pytestmark = pytest.mark.once
 
 STEPS = st.sampled_from(["record", "mirror", "delegate", "switch", "reset", "rewind", "end"])
 

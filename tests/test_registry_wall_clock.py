@@ -11,6 +11,8 @@ from memproto.registry import MemoryProviderRegistry
 from memproto.testing.walltime import wall_clock
 from tests.virtual import REAL_LIMIT_S, FakeProvider, eventually
 
+pytestmark = pytest.mark.once
+
 NOON = dt.datetime(2031, 7, 1, 12, tzinfo=dt.UTC)
 YEARS = dt.timedelta(days=20 * 365)
 JUMPS = pytest.mark.parametrize(

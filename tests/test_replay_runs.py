@@ -16,6 +16,8 @@ from tests.broken.marks import load_all
 from tests.kit_runs import ROOT, kit
 from tests.test_replay_scripts import PROGRAM
 
+pytestmark = pytest.mark.once
+
 #: Broken providers of different chapters, whose faults their calls show.
 SHOWN = (
     "tests.broken.backing_up:ThePathsAreKnownInASessionOnly",

@@ -3,12 +3,16 @@
 import datetime as dt
 import json
 
+import pytest
+
 from memproto import __version__, cli, spec
 from memproto.report import merging, reading, verifying
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.waiver_entries import Waiver
 from memproto.testing.waivers import Book
 from tests.made_reports import built, changed, judged, row, saved
+
+pytestmark = pytest.mark.once
 
 #: All areas of providers, in two halves as two jobs would run them.
 AREAS = list(dict.fromkeys(f"MP-{item.area}" for item in spec.select([], "provider")))

@@ -9,6 +9,8 @@ import pytest
 from memproto.report import html, markdown, reading, verifying
 from tests.kit_runs import kit, write
 
+pytestmark = pytest.mark.once
+
 SECRET = "q7Wz4xYb9kd2mN"
 HOME = "/home/somebody/.acme/notes.db"
 

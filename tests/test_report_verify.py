@@ -11,6 +11,8 @@ from memproto.report.verdict_line import verdict_line
 from memproto.testing.contact import Contact
 from tests.made_reports import built, changed, judged, row, saved
 
+pytestmark = pytest.mark.once
+
 
 def faults(found):
     return verifying.faults(json.loads(json.dumps(found)))

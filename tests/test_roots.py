@@ -15,6 +15,8 @@ from memproto.testing.contact import Order
 from memproto.testing.judge import Judge
 from tests.kit_runs import ROOT, kit, write
 
+pytestmark = pytest.mark.once
+
 #: Loads in any time, and opens a session that says so and waits for ever.
 WAITS = """
 import pathlib, threading

@@ -18,6 +18,8 @@ from memproto.testing import settings
 from tests import scaffolded
 from tests.kit_runs import ROOT
 
+pytestmark = pytest.mark.once
+
 KINDS = {"native": False, "hermes": True}
 
 

@@ -8,6 +8,8 @@ from memproto.scaffold import new
 from tests import kit_runs, scaffolded
 from tests.kit_runs import kit, outcomes, reported
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def work(tmp_path, monkeypatch):

@@ -15,6 +15,8 @@ from memproto.testing.replies import Answer
 from memproto.testing.settings import Settings
 from tests.kit_runs import ROOT, kit, write
 
+pytestmark = pytest.mark.once
+
 CASES = "tests.settings_cases"
 
 

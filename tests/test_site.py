@@ -11,6 +11,8 @@ from tests import documents
 from tests.broken.marks import load_all
 from tests.kit_runs import ROOT
 
+pytestmark = pytest.mark.once
+
 SITE = ROOT / "scripts" / "site"
 
 

@@ -9,6 +9,8 @@ from memproto import operations, spec
 from memproto.testing import incidents
 from tests.spec_files import SCHEMAS, SPEC, errors_of
 
+pytestmark = pytest.mark.once
+
 KEY_WORD = re.compile(r"\b(MUST|SHOULD|MAY|SHALL|REQUIRED|RECOMMENDED|OPTIONAL)\b")
 CLAUSE = re.compile(
     r'^<a id="(?P<anchor>[^"]+)"></a>\n\*\*(?P<id>[^*]+)\*\* · (?P<about>.+)\n(?P<text>.+)\n\n'

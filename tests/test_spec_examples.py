@@ -8,6 +8,8 @@ import pytest
 from memproto import spec
 from tests.spec_files import SCHEMAS, SPEC, errors_of
 
+pytestmark = pytest.mark.once
+
 #: Invalid example to the one thing that is wrong with it: key word of the schema, and where.
 FAULTS = {
     "capabilities/freshness-of-zero": ("exclusiveMinimum", "$.consistency.eventual.freshness_s"),

@@ -10,6 +10,8 @@ from memproto.scaffold import new
 from tests import documents, kit_runs
 from tests.kit_runs import ROOT, kit, read_report
 
+pytestmark = pytest.mark.once
+
 PAGE = ROOT / "docs" / "ten-minutes.md"
 BUG, FIX, SECOND_FIX = documents.blocks(PAGE, "python")
 CONSOLE = documents.blocks(PAGE, "console")

@@ -17,6 +17,8 @@ from tests.trace_cases import IN_ORDER, OUT_OF_ORDER
 from tests.trace_lives import early
 from tests.traced import Script, findings
 
+pytestmark = pytest.mark.once
+
 CHAPTER = (Path(__file__).parents[1] / "spec" / "v1" / "84-traces.md").read_text("utf-8")
 _ID = re.compile(r"MP-(?:[A-Z]+-)+[0-9]{3}")
 

@@ -17,6 +17,8 @@ from memproto.tracing import judge
 from tests.good.journal import Journal
 from tests.recorded import trace_in
 
+pytestmark = pytest.mark.once
+
 EXAMPLE = Path(__file__).parents[1] / "examples" / "complete.py"
 TIMES = {"started_at": "2026-01-01T00:00:00+00:00", "ended_at": "2026-01-01T00:00:01+00:00"}
 MESSAGES = [{"role": "user", "content": [{"type": "text", "text": "Berth 7 is ours."}]}]

@@ -1,9 +1,13 @@
 """What is judged where no session begins: all that needs none, and nothing else."""
 
+import pytest
+
 from memproto import spec
 from memproto.testing.judge import Order, judge
 from memproto.testing.outcomes import merge
 from tests.kit_runs import ROOT, write
+
+pytestmark = pytest.mark.once
 
 HERMES = """
 from tests.good.plugged import Plugged

@@ -9,6 +9,8 @@ from memproto import cli
 from memproto.testing import settings, waivers
 from tests.made_reports import built, changed, judged, saved
 
+pytestmark = pytest.mark.once
+
 TODAY = dt.date(2026, 11, 22)
 RULE = "MP-TURN-002"
 REASON = "the index loses half surrogates"

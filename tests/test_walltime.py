@@ -33,6 +33,8 @@ from memproto.testing.walltime import (
     wall_clock,
 )
 
+pytestmark = pytest.mark.once
+
 NOON = datetime(2031, 7, 1, 12, 30, 0, 123456, tzinfo=dt.UTC)
 YEARS = dt.timedelta(days=20 * 365)
 

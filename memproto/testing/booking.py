@@ -8,10 +8,9 @@ from typing import Any
 from memproto import spec
 from memproto.errors import InvalidSettings, Misconfigured, ProviderError
 from memproto.testing import clauses, incidents, locate, watchers
-from memproto.testing.hiding import cut
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.subject import HookLate, HookRaised
-from memproto.testing.wire import hidden, show
+from memproto.testing.wire import describe, hidden, show
 
 #: How checks say that a fact which they need was not recalled.
 _LOST = ("come back", "came back", "did not bring")
@@ -179,16 +178,6 @@ def _incident(failure: HookRaised | HookLate, run: Any, fallback: str) -> Result
 def _has_checkpoint(run: Any) -> bool:
     """Whether the rule of a checkpoint's own holds: it is one on native providers."""
     return run.binding == "native" and "checkpoint" in run.declared("extensions", [])
-
-
-def describe(error: BaseException) -> str:
-    """`Type: message` in one line; never raises."""
-    try:
-        text = " ".join(str(error).split())
-    except BaseException:
-        text = "<its message raises>"
-    shown = cut(text, 300, hidden)[0]
-    return f"{type(error).__name__}: {shown}" if text else type(error).__name__
 
 
 def failing(requirement: spec.Requirement) -> Outcome:

@@ -22,10 +22,10 @@ from typing import Any, TypeVar
 from memproto.errors import KitUsageError, NoProvider, TargetDoesNotImport
 from memproto.loading import modules
 from memproto.testing import locate, watchers
-from memproto.testing.booking import describe
 from memproto.testing.imports import Imports, Traces, printed_since
 from memproto.testing.logged import Records
 from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.wire import describe
 
 T = TypeVar("T")
 

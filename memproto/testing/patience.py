@@ -1,5 +1,5 @@
 """
-Two kinds of waiting, with budgets of their own.
+Two kinds of waiting, with budgets of their own; and the memory that a process may hold.
 
 What is to happen ends the wait at once, so a generous budget costs a good target nothing. What is
 not to happen is waited out in full, so its budget is short: too short a one misses a fault, and
@@ -16,6 +16,9 @@ HAPPENS_S = 5.0
 
 #: Seconds for what is not to happen, where nothing else is said.
 SILENT_S = 0.5
+
+#: A process that holds more is ended: it would take the machine with it.
+MEMORY_MB = 2_048
 
 _TICK_S = 0.002
 

@@ -21,6 +21,7 @@ from memproto.testing import (
     locate,
     noise,
     osnames,
+    patience,
     sandbox,
     stacks,
     template,
@@ -88,7 +89,7 @@ class ChildProcess:
         side: spec.Side = "provider",
         scale: float = 1.0,
         frozen_s: float = vitals.FROZEN_S,
-        memory_mb: int = vitals.MEMORY_MB,
+        memory_mb: int = patience.MEMORY_MB,
         owner: str = "",
     ) -> None:
         self._scale = scale

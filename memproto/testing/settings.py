@@ -12,9 +12,9 @@ from memproto.testing import (
     locate,
     package_files,
     package_trust,
+    patience,
     settings_keys,
     user_files,
-    vitals,
     waiver_entries,
 )
 from memproto.testing.settings_lines import line_of
@@ -66,7 +66,7 @@ class Settings:
     declares: dict[str, Any] = dataclasses.field(default_factory=dict)
     backend: tuple[str, str] | None = None
     max_hook_calls: int | None = None
-    memory_mb: int = vitals.MEMORY_MB
+    memory_mb: int = patience.MEMORY_MB
     waivers: dict[str, Entry] = dataclasses.field(default_factory=dict)
     source: tuple[str, ...] = ()
     places: dict[str, str] = dataclasses.field(default_factory=dict)

@@ -27,9 +27,6 @@ _COMPUTED_S = 0.1
 #: The memory of a process is looked at so often.
 _WEIGHING_S = 0.1
 
-#: A process that holds more is ended: it would take the machine with it.
-MEMORY_MB = 2_048
-
 #: Processor time is counted in steps of 0.01 s.
 _COMPARED_S = 0.1
 

@@ -64,6 +64,16 @@ def shorten(text: str, limit: int = LONGEST) -> str:
     return f"{head} ... ({len(text)} characters) ... {tail}"
 
 
+def describe(error: BaseException) -> str:
+    """`Type: message` in one line; never raises."""
+    try:
+        text = " ".join(str(error).split())
+    except BaseException:
+        text = "<its message raises>"
+    shown = cut(text, 300, hidden)[0]
+    return f"{type(error).__name__}: {shown}" if text else type(error).__name__
+
+
 def show(value: object, limit: int = 160) -> str:
     """A one-line description of any value; never raises, whatever the value's repr does."""
     try:
