@@ -98,7 +98,7 @@ class Machine:
         self._session = run.session_key()
         self._state = life().start
         self._subject: Subject | None = None
-        self._serves_tools = _is_served(run, "call_tool")
+        self._serves_tools = _is_served(run, "tools") and _is_served(run, "call_tool")
         self._schemas: Any = None
         self._owed: dict[Fact, str] = {}
         self._letters: dict[Fact, str] = {}
