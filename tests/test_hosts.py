@@ -9,6 +9,7 @@ import pytest
 
 import memproto
 from memproto import fence
+from memproto.bindings import NATIVE
 from memproto.deadlines import Deadlines
 from memproto.errors import MissingPackage, NoSuchTarget, TargetDoesNotImport
 from memproto.registry import MemoryProviderRegistry
@@ -95,7 +96,7 @@ def test_the_reference_registry_is_loaded_with_its_fence_and_its_keywords():
     assert loaded.fence["sanitize_context"] is fence.sanitize_context
     assert set(loaded.fence) == set(hosts.FENCE)
     assert isinstance(loaded.build(), MemoryProviderRegistry)
-    assert loaded.binding == "native"
+    assert loaded.binding is NATIVE
 
 
 def test_a_factory_is_taken_in_place_of_the_target(module):
