@@ -14,6 +14,7 @@ APART = ("browser", "frameworks", "honcho", "hostile", "mcp", "mentisdb", "wild"
 #: providers, what is about documents.
 ONCE = (
     "test_action.py",
+    "test_bindings.py",
     "test_builtin_entries.py",
     "test_check_trace.py",
     "test_checks_of_faults.py",

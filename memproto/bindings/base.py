@@ -139,7 +139,7 @@ class Binding:
 
     def key(self, name: str) -> str:
         """What a message calls the declaration `name`, by which its author declares it."""
-        return f"`{name}` in capabilities()" if self.can_declare else f"`declares.{name}`"
+        return f"`{name}` in {self.hook('declare')}()" if self.can_declare else f"`declares.{name}`"
 
     def includes(self, rule: str) -> bool:
         """Whether a requirement whose `binding` is `rule` is about providers of this binding."""

@@ -42,8 +42,9 @@ class _Declared(_Known):
         return self.capabilities.get(key, default)
 
     def lacks(self, operation: str) -> bool:
-        """Whether the provider has no hook of that name; it has all if its binding asks for all."""
-        if self.binding is None or self.binding.may_lack_hooks:
+        """Whether the provider has no hook of that name; one that declares has them all."""
+        binding = self.binding
+        if binding is None or binding.may_lack_hooks or not binding.can_declare:
             raise _AskedForMore(operation)
         return False
 

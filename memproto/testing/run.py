@@ -491,10 +491,12 @@ class Run:
         return [self.hook(_ROUTE_OPERATIONS[route]) for route in any_of]
 
     def lacks(self, operation: str) -> bool:
-        """Whether the provider has no hook of that name, if a host takes one that lacks it."""
-        if not self.binding.may_lack_hooks:
+        """Whether the provider has no hook of that name, and no declaration says that it has."""
+        if self.binding.may_lack_hooks:
+            return self.hook(operation) in self.provider().provider.missing_hooks
+        if self.binding.can_declare or not OPERATIONS[operation].extension:
             return False
-        return self.hook(operation) in self.provider().provider.missing_hooks
+        return not self.provider().has(operation)
 
     def needs_hook(self, operation: str) -> None:
         """

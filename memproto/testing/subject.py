@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from time import monotonic, perf_counter
 from typing import Any, NoReturn
 
+from memproto import spec
 from memproto.bindings import Binding
 from memproto.errors import ProviderError, Rejected, WriteRefused
 from memproto.operations import OPERATIONS
@@ -49,6 +50,9 @@ _STORING = frozenset(
     }
 )
 
+
+#: The rule that a declared extension has its hooks.
+_SERVED = "MP-CAP-002"
 
 #: Operations that a checkpoint serves, in the Hermes binding by one hook.
 _COMPRESSING = frozenset({"compress", "compress_notes"})
@@ -350,8 +354,8 @@ class Subject(ExtensionHooks):
 
         """
         row = OPERATIONS.get(operation)
-        can_declare = self.binding.can_declare
-        if not can_declare or row is None or not row.extension or self.has(operation):
+        is_about = spec.requirement(_SERVED).applies_to(self.binding)
+        if not is_about or row is None or not row.extension or self.has(operation):
             return
         if self._extensions is not None and row.extension not in self._extensions:
             # It promised nothing: the check that called has to say what it makes of that.
@@ -360,7 +364,7 @@ class Subject(ExtensionHooks):
             f"{row.native}(), because capabilities()['extensions'] holds {row.extension!r}",
             f"{type(self.provider).__name__} has no callable {row.native}",
             operation=operation,
-            requirement="MP-CAP-002",
+            requirement=_SERVED,
         )
 
     # -- the core, in the order of a session's life ----------------------------------------------
