@@ -83,14 +83,18 @@ def test_what_a_binding_of_ours_recognises_imports_none_of_another_package(pantr
 
 
 def test_what_is_wrong_with_an_installed_binding_is_told_where_it_could_have_helped(tmp_path):
-    write(tmp_path, raises__py="raise OSError('the cupboard is bare')", plain__py="BINDING = 3")
+    said = "raise OSError('the cupboard\\n\\x1b[31mis bare')"
+    write(tmp_path, raises__py=said, plain__py="BINDING = 3", ends__py="raise SystemExit(0)")
+    install(tmp_path, "ends", "ends:BINDING")
     install(tmp_path, "bare", "raises:BINDING")
     install(tmp_path, "three", "plain:BINDING")
     done = kit(tmp_path, TARGET.format("Shelf"))
     assert done.returncode == 4
-    assert "Shelf lacks name" in done.stderr + done.stdout
-    assert "the binding 'bare' raises OSError: the cupboard is bare" in done.stderr + done.stdout
-    assert "the binding 'three' is no memproto.bindings.Binding" in done.stderr + done.stdout
+    assert "Shelf lacks name" in done.stderr
+    assert "the binding 'bare' raises OSError: the cupboard " in done.stderr
+    assert "\x1b" not in done.stderr
+    assert "the binding 'three' is no memproto.bindings.Binding" in done.stderr
+    assert "the binding 'ends' raises SystemExit: 0" in done.stderr
 
 
 def test_an_installed_binding_does_not_take_the_name_of_another_one(tmp_path):

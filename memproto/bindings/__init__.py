@@ -70,7 +70,7 @@ def _knows(stranger: Binding, provider: Any) -> bool:
     """Whether a binding of another package knows an instance; one that raises does not."""
     try:
         return bool(stranger.recognises(provider))
-    except Exception:
+    except (Exception, SystemExit):
         return False
 
 

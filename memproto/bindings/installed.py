@@ -6,12 +6,14 @@ that is known pays nothing, and imports nothing of strangers.
 """
 
 import functools
-import importlib.metadata
 
 from memproto.bindings.base import Binding
 
 #: `name = module:OBJECT`, an instance of `Binding`.
 GROUP = "memproto.bindings"
+
+#: So much of what one raised is told.
+_SHOWN_CHARS = 300
 
 
 @functools.cache
@@ -21,15 +23,16 @@ def installed(taken: tuple[str, ...]) -> tuple[tuple[Binding, ...], tuple[str, .
 
     Imports their modules, once in a process. `taken` are names that no other binding may have.
     """
+    from importlib import metadata  # a usual run reads no entry point here, and it takes long
+
     found: dict[str, Binding] = {}
     faults: list[str] = []
-    for point in importlib.metadata.entry_points(group=GROUP):
+    for point in metadata.entry_points(group=GROUP):
         try:
             binding = point.load()
-        except Exception as error:  # the code of a package that nobody asked for
-            faults.append(
-                f"the binding {point.name!r} raises {type(error).__name__}: {error}"[:300]
-            )
+        except (Exception, SystemExit) as error:  # the code of a package that nobody asked for
+            told = " ".join(f"{type(error).__name__}: {error}".split())[:_SHOWN_CHARS]
+            faults.append(f"the binding {point.name!r} raises {told}")
             continue
         if not isinstance(binding, Binding):
             faults.append(f"the binding {point.name!r} is no memproto.bindings.Binding")
