@@ -77,7 +77,7 @@ def run_of(drained):
     runs = []
 
     def make(build, accepts=(), scale=0.1):
-        loaded = hosts.LoadedHost("t", build, "native", "t", {}, frozenset(accepts))
+        loaded = hosts.LoadedHost("t", build, NATIVE, "t", {}, frozenset(accepts))
         runs.append(HostRun(loaded, Watch(Wire(drained)), Context(scale=scale)))
         return runs[-1]
 

@@ -161,7 +161,9 @@ class Binding:
 
     def author_object(self, provider: Any) -> Any:
         """The author's own instance out of what `adapt` gave; anything else as it is."""
-        return provider
+        # Asking an object of the author's would run its code, so that its type is asked.
+        is_adapter = type(provider).__module__.startswith("memproto.adapters.")
+        return provider.wrapped if is_adapter else provider
 
     def extensions_shown(self, adapted: Any) -> list[str]:
         """The extensions that the hooks of an adapted provider show; nothing is called."""

@@ -19,11 +19,6 @@ class _Hermes(Binding):
 
         return from_hermes(provider)
 
-    def author_object(self, provider: Any) -> Any:
-        # Asking the author's own object would run its code.
-        is_adapter = type(provider).__module__ == "memproto.adapters.hermes"
-        return provider.wrapped if is_adapter else provider
-
     def extensions_shown(self, adapted: Any) -> list[str]:
         from memproto.adapters.hermes import extensions_shown
 

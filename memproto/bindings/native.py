@@ -27,11 +27,6 @@ class _Native(Binding):
 
         return from_async(provider)
 
-    def author_object(self, provider: Any) -> Any:
-        # Every adapter of ours has it; asking the author's own object would run its code.
-        is_adapter = type(provider).__module__.startswith("memproto.adapters.")
-        return provider.wrapped if is_adapter else provider
-
 
 def lacking(found: Any) -> list[str]:
     """The members of `MemoryProvider` that a class or an instance lacks."""
