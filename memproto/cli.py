@@ -256,7 +256,7 @@ def _set_up(options: argparse.Namespace) -> int:
     home, env_file = options.home.absolute(), _env_file(options)
     dialogue.save(provider, answers, home=home, env_file=env_file, tell=_tell)
     os.environ.update(answers.variables)
-    if loaded.binding == "native" or options.post_setup:
+    if not loaded.binding.asks_afterwards or options.post_setup:
         dialogue.finish(provider, answers, home)
     elif callable(getattr(provider, "post_setup", None)):
         _tell("the provider has a dialogue of its own; --post-setup runs it")
@@ -272,8 +272,8 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _status(options: argparse.Namespace) -> int:
     loaded = _loaded(options)
-    found = status.examine(_built(loaded), os.environ)
-    head = f"{found.name} ({options.target}, {loaded.binding})"
+    found = status.examine(_built(loaded), os.environ, loaded.binding)
+    head = f"{found.name} ({options.target}, {loaded.binding.name})"
     _printed("\n  ".join(map(foreign.one_line, [head, *found.lines()])))
     return 0 if found.is_available else _FAILED
 

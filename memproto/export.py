@@ -21,8 +21,10 @@ from typing import Any
 
 from memproto import __version__, loading
 from memproto.adapters.hermes import to_hermes
+from memproto.adapters.hermes_base import HOOKS
 from memproto.adapters.hermes_hosted import has_hooks
 from memproto.adapters.hermes_served import SERVED
+from memproto.bindings import HERMES
 from memproto.errors import KitUsageError, MemprotoError
 from memproto.loading import packages
 from memproto.loading.modules import provider_of_module
@@ -160,7 +162,7 @@ def _native(target: str, directory: Path) -> Any:
     sys.path[:0] = [str(directory), str(directory / "src")]
     try:
         loaded = loading.load(target)
-        if loaded.binding == "hermes":
+        if loaded.binding is HERMES:
             fault = "is a provider of Hermes already"
             raise KitUsageError(target, fault, "install it there as its author says")
         return loaded.build()
@@ -241,8 +243,8 @@ def _manifest(name: str, target: str, provider: Any) -> str:
 
 def _hooks(provider: Any) -> list[str]:
     served = {key for key in SERVED if has_hooks(provider, key)}
-    rows = [row.hermes for row in OPERATIONS.values() if row.extension in served]
-    return ["on_memory_write", "on_pre_compress", *rows]
+    rows = [row for row in OPERATIONS.values() if row.extension in served and row.name in HOOKS]
+    return ["on_memory_write", "on_pre_compress", *(HOOKS[row.name] for row in rows)]
 
 
 def _settings(provider: Any) -> str:

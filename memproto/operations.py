@@ -1,14 +1,12 @@
 """
-The operations of the specification and their hooks in the two first-class bindings.
+The operations of the specification and the native hooks that serve them.
 
 Requirements cite operations; adapters, loaders and messages are driven by this one table, which
-`spec/v1/20-operations.md` shows to a reader.
+`spec/v1/20-operations.md` shows to a reader beside the hooks of the Hermes binding. The hooks of
+each other binding stand in its own table, by operation; see `memproto.bindings`.
 """
 
 import dataclasses
-from typing import Literal
-
-Binding = Literal["native", "hermes"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -19,49 +17,43 @@ class Operation:
     Attributes:
         name: The specification's word for it.
         native: The hook of `MemoryProvider`, or of the extension.
-        hermes: The hook of the Hermes binding, or "" where it has none.
         extension: The extension that it belongs to, or "" for the core.
 
     """
 
     name: str
     native: str
-    hermes: str
     extension: str = ""
-
-    def hook(self, binding: Binding) -> str:
-        """The hook's name in `binding`; the native one where the binding has none."""
-        return (self.hermes or self.native) if binding == "hermes" else self.native
 
 
 _TABLE = (
-    Operation("name", "name", "name"),
-    Operation("available", "is_available", "is_available"),
-    Operation("open", "initialize", "initialize"),
-    Operation("declare", "capabilities", ""),
-    Operation("recall", "enrich_turn", "prefetch"),
-    Operation("record", "on_turn_complete", "sync_turn"),
-    Operation("mirror", "on_memory_write", "on_memory_write"),
-    Operation("compress", "on_compress", "on_pre_compress"),
-    Operation("close", "shutdown", "shutdown"),
-    Operation("tools", "get_tool_schemas", "get_tool_schemas", "tools"),
-    Operation("call_tool", "handle_tool_call", "handle_tool_call", "tools"),
-    Operation("prewarm", "queue_prefetch", "queue_prefetch", "prewarm"),
-    Operation("turn_start", "on_turn_start", "on_turn_start", "turns"),
-    Operation("end", "on_session_end", "on_session_end", "sessions"),
-    Operation("switch", "on_session_switch", "on_session_switch", "sessions"),
-    Operation("delegation", "on_delegation", "on_delegation", "delegation"),
-    Operation("config_schema", "get_config_schema", "get_config_schema", "config"),
-    Operation("save_config", "save_config", "save_config", "config"),
-    Operation("backup", "backup_paths", "backup_paths", "backup"),
-    Operation("prompt", "system_prompt_block", "system_prompt_block", "prompt"),
-    Operation("status", "recall_status", "recall_status", "status"),
-    Operation("unavailable_reason", "unavailable_reason", "unavailable_reason", "status"),
-    Operation("compress_notes", "compress_notes", "on_pre_compress", "compress_notes"),
-    Operation("record_turn", "record", "", "record"),
-    Operation("items", "recall_items", "", "items"),
-    Operation("export", "export", "", "privacy"),
-    Operation("forget", "forget", "", "privacy"),
+    Operation("name", "name"),
+    Operation("available", "is_available"),
+    Operation("open", "initialize"),
+    Operation("declare", "capabilities"),
+    Operation("recall", "enrich_turn"),
+    Operation("record", "on_turn_complete"),
+    Operation("mirror", "on_memory_write"),
+    Operation("compress", "on_compress"),
+    Operation("close", "shutdown"),
+    Operation("tools", "get_tool_schemas", "tools"),
+    Operation("call_tool", "handle_tool_call", "tools"),
+    Operation("prewarm", "queue_prefetch", "prewarm"),
+    Operation("turn_start", "on_turn_start", "turns"),
+    Operation("end", "on_session_end", "sessions"),
+    Operation("switch", "on_session_switch", "sessions"),
+    Operation("delegation", "on_delegation", "delegation"),
+    Operation("config_schema", "get_config_schema", "config"),
+    Operation("save_config", "save_config", "config"),
+    Operation("backup", "backup_paths", "backup"),
+    Operation("prompt", "system_prompt_block", "prompt"),
+    Operation("status", "recall_status", "status"),
+    Operation("unavailable_reason", "unavailable_reason", "status"),
+    Operation("compress_notes", "compress_notes", "compress_notes"),
+    Operation("record_turn", "record", "record"),
+    Operation("items", "recall_items", "items"),
+    Operation("export", "export", "privacy"),
+    Operation("forget", "forget", "privacy"),
 )
 
 #: Operation name to its row.
@@ -87,8 +79,3 @@ EXTENSION_HOOKS: dict[str, tuple[str, ...]] = {
     "items": ("recall_items",),
     "privacy": ("export", "forget"),
 }
-
-
-def hook_name(operation: str, binding: Binding) -> str:
-    """The hook that serves `operation` in `binding`."""
-    return OPERATIONS[operation].hook(binding)

@@ -115,9 +115,10 @@ class Replay:
 
     def new(self, home: str = "memory") -> "Instance":
         """Build a new instance, for the home of that name."""
-        place = self.path(home) if self._loaded.binding == "hermes" else ""
-        _name(place)
-        return Instance(self._loaded.build(), place)
+        variable = self._loaded.binding.home_variable
+        place = self.path(home) if variable else ""
+        _name(variable, place)
+        return Instance(self._loaded.build(), variable, place)
 
     @contextlib.contextmanager
     def raising(self, name: str) -> Iterator[None]:
@@ -172,8 +173,8 @@ class Replay:
 class Instance:
     """An instance of the provider, by its native hooks; prints each call that is made."""
 
-    def __init__(self, provider: Any, home: str) -> None:
-        self._provider, self._home = provider, home
+    def __init__(self, provider: Any, variable: str, home: str) -> None:
+        self._provider, self._variable, self._home = provider, variable, home
 
     @property
     def name(self) -> Any:
@@ -195,7 +196,7 @@ class Instance:
 
     def _made(self, said: str, call: Any) -> Any:
         _say(said)
-        _name(self._home)
+        _name(self._variable, self._home)
         answer = call()
         if answer is not None:
             _say(f"  gave {_show(answer)}")
@@ -237,9 +238,10 @@ def _show(value: Any, limit: int = _SHOWN) -> str:
     return f"{text[:half]} ... ({len(text)} characters) ... {text[-half:]}"
 
 
-def _name(home: str) -> None:
-    """Have HERMES_HOME name a home from now on: in a host it stands, for every thread."""
-    os.environ["HERMES_HOME"] = home or os.environ.get("HERMES_HOME", "")
+def _name(variable: str, home: str) -> None:
+    """Have the binding's variable, if it has one, name a home: it stands, for every thread."""
+    if variable and home:
+        os.environ[variable] = home
 
 
 def _say(text: str) -> None:

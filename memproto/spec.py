@@ -9,8 +9,9 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, Literal
 
+from memproto import bindings
+from memproto.bindings import Binding
 from memproto.errors import NoSuchRequirement
-from memproto.operations import Binding
 from memproto.types import SPEC_VERSION
 
 Side = Literal["provider", "host"]
@@ -31,7 +32,7 @@ class Requirement:
         fix: The change to make, as an action.
         anchor: Chapter file and anchor below `spec/v1`.
         operation: The operation of the specification that it is about.
-        binding: "any", or the only binding that it applies to.
+        binding: "any", or the name of the binding whose providers it is about.
         extension: The extension that it belongs to, or "".
         gate: Whether everything else depends on it.
         since: The specification release that brought it.
@@ -51,7 +52,7 @@ class Requirement:
     fix: str
     anchor: str
     operation: str
-    binding: Literal["any", "native", "hermes"] = "any"
+    binding: str = "any"
     extension: str = ""
     gate: bool = False
     since: str = "1.0"
@@ -82,7 +83,7 @@ class Requirement:
 
     def applies_to(self, binding: Binding) -> bool:
         """Whether the requirement speaks about providers of `binding`."""
-        return self.binding in ("any", binding)
+        return binding.includes(self.binding)
 
 
 def _root() -> Traversable:
@@ -99,6 +100,8 @@ def requirements() -> dict[str, Requirement]:
         item = Requirement(**row)
         if item.id in found:
             raise ValueError(f"requirements.toml holds {item.id} twice")
+        if not any(binding.includes(item.binding) for binding in bindings.BUILT_IN):
+            raise ValueError(f"{item.id} is about the binding {item.binding!r}, which there is not")
         found[item.id] = item
     return found
 

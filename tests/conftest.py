@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
+from memproto.bindings import NATIVE  # noqa: E402 - as below
 from memproto.testing.context import Context  # noqa: E402 - as below
 from memproto.testing.run import Run  # noqa: E402 - as below
 from memproto.testing.subject import Watch  # noqa: E402 - as below
@@ -98,6 +99,6 @@ def journal_run(tmp_path):
             routes = dict.fromkeys(("turns", "writes", "tools"), "absent")
             routes |= dict.fromkeys(stores or ("turns", "writes"), "declared")
             told = Context(routes=routes, capabilities=Journal().capabilities())
-            return Run(factory, "native", tmp_path / factory.__name__ / "home", watch, told)
+            return Run(factory, NATIVE, tmp_path / factory.__name__ / "home", watch, told)
 
         yield build

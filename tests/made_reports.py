@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto import spec
+from memproto.bindings import NATIVE
 from memproto.report import document
 from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import Outcome, Result
@@ -29,7 +30,7 @@ def judged(
     named = {key.replace("_", "-"): value for key, value in changed.items()}
     ids = [item.id for item in spec.select(list(only), side)]
     results = [_result(key, named.get(key, "pass")) for key in ids]
-    return document.Judged(order, Contact(binding="native"), results)
+    return document.Judged(order, Contact(binding=NATIVE), results)
 
 
 def _result(key: str, value: Any) -> Result:

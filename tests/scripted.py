@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import pytest
 
+from memproto.bindings import NATIVE
 from memproto.testing import aftermath, children
 from memproto.testing.contact import Contact, Order
 from memproto.testing.judge import Judge
@@ -26,7 +27,7 @@ class Scripted:
 
     def ask(self, command, budget_s):
         if command["do"] == "load":
-            return self._said("load", {"binding": "native", "origin": "here"})
+            return self._said("load", {"binding": NATIVE.as_dict(), "origin": "here"})
         return self._said(command.get("id", command["do"]), PASSED)
 
     def _said(self, key, default):

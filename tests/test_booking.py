@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from memproto import spec
+from memproto.bindings import HERMES, NATIVE, Binding
 from memproto.testing import booking
 from memproto.testing.clauses import Violation
 from memproto.testing.contact import Order
@@ -17,7 +18,7 @@ from tests.good.journal import Journal
 from tests.kit_runs import ROOT, write
 
 
-def run_of(binding: str, *extensions: str) -> SimpleNamespace:
+def run_of(binding: Binding, *extensions: str) -> SimpleNamespace:
     return SimpleNamespace(
         binding=binding,
         watch=SimpleNamespace(deaths={}),
@@ -30,12 +31,12 @@ def run_of(binding: str, *extensions: str) -> SimpleNamespace:
 @pytest.mark.parametrize(
     ("run", "operation", "rule"),
     [
-        (run_of("native"), "compress", "MP-COMP-001"),
-        (run_of("native", "prompt"), "compress", "MP-COMP-001"),
-        (run_of("native", "checkpoint"), "compress", "MP-CHECK-002"),
-        (run_of("native", "checkpoint"), "record", "MP-TURN-002"),
-        (run_of("hermes", "checkpoint"), "record", "MP-TURN-002"),
-        (run_of("hermes"), "compress", "MP-COMP-001"),
+        (run_of(NATIVE), "compress", "MP-COMP-001"),
+        (run_of(NATIVE, "prompt"), "compress", "MP-COMP-001"),
+        (run_of(NATIVE, "checkpoint"), "compress", "MP-CHECK-002"),
+        (run_of(NATIVE, "checkpoint"), "record", "MP-TURN-002"),
+        (run_of(HERMES, "checkpoint"), "record", "MP-TURN-002"),
+        (run_of(HERMES), "compress", "MP-COMP-001"),
     ],
 )
 def test_a_checkpoint_that_raises_is_judged_by_the_rule_of_checkpoints(run, operation, rule):
@@ -49,7 +50,7 @@ def test_a_checkpoint_that_raises_is_judged_by_the_rule_of_checkpoints(run, oper
 @pytest.mark.parametrize("operation", ["compress", "compress_notes"])
 def test_whatever_a_checkpoint_of_the_hermes_binding_raises_is_a_refusal(operation):
     asked, failure = spec.requirement("MP-LIFE-001"), HookRaised(operation, KeyError("text"))
-    (own,) = booking.judge(asked, raising(lambda: failure), run_of("hermes", "checkpoint"))
+    (own,) = booking.judge(asked, raising(lambda: failure), run_of(HERMES, "checkpoint"))
     assert (own.id, own.outcome) == (asked.id, Outcome.UNTESTABLE)
     assert "refused the messages: KeyError('text')" in own.reason
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from memproto import spec
+from memproto.bindings import NATIVE
 from memproto.testing import ending, incidents, noise, patience, process, roots, settings
 from memproto.testing.contact import Contact, Order
 from memproto.testing.context import Context
@@ -148,7 +149,7 @@ def test_who_has_patience_waits_for_the_whole_end_of_a_host_too(
     started = SimpleNamespace(process=None, stdin=None)
     monkeypatch.setattr(ending.hostcopies, "start", lambda *_: started)
     watch = Watch(Wire(), deaths={ending.EXIT: 1}, patient=patient)
-    run = Run(Journal, "native", tmp_path / "memory", watch, Context())
+    run = Run(Journal, NATIVE, tmp_path / "memory", watch, Context())
     host = ending.HostProcess(run, "", [])
     assert host._exit_s == waits_s
 
@@ -206,7 +207,7 @@ def test_a_wait_is_longer_on_a_machine_that_became_busy_and_shorter_than_a_stuck
     waited_s = []
     monkeypatch.setattr(noise, "slowdown", lambda: slowdown)
     monkeypatch.setattr(patience, "happens", lambda _, for_s: waited_s.append(for_s))
-    run = Run(Journal, "native", tmp_path / "memory", Watch(Wire()), Context())
+    run = Run(Journal, NATIVE, tmp_path / "memory", Watch(Wire()), Context())
     assert not run.wait_until(lambda: False, within_s)
     assert waited_s == waits_s
     assert sum(waited_s) <= max(within_s, process._STUCK_S)

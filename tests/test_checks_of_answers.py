@@ -2,10 +2,11 @@
 
 import pytest
 
+from memproto.bindings import HERMES
 from memproto.conformance.provider import configuring_kept
 from memproto.testing import manifest
 
-_ADDED = configuring_kept._OF_OTHERS["config.yaml"]
+_ADDED = HERMES.shared_files["config.yaml"]
 
 
 @pytest.mark.parametrize(

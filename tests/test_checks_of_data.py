@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memproto.bindings import NATIVE
 from memproto.conformance.provider import data, data_texts, prewarming, recall_bounds
 from memproto.errors import Rejected, WriteRefused
 from memproto.testing import routes
@@ -37,7 +38,7 @@ def make_run(tmp_path: Path) -> Iterator[Any]:
 
         def make(factory: Any, kind: type[Run] = Run, **more: Any) -> Run:
             context = Context(routes=stores, capabilities={**declared, **more})
-            return kind(factory, "native", tmp_path / "home", watch, context)
+            return kind(factory, NATIVE, tmp_path / "home", watch, context)
 
         yield make
 
@@ -225,9 +226,10 @@ class BringsAnyThree(Journal):
 def test_a_recall_that_brings_any_few_of_many_says_nothing_of_delimiters(
     make_run, monkeypatch
 ) -> None:
-    monkeypatch.setattr(data_texts, "_place", lambda run, name: run.home)
+    run = make_run(BringsAnyThree)
+    monkeypatch.setattr(run, "own_home", lambda name: run.home)
     with pytest.raises(Untestable, match="do not all come back either"):
-        data_texts.a_text_stays_whole(make_run(BringsAnyThree))
+        data_texts.a_text_stays_whole(run)
 
 
 # -- bounds of recall ------------------------------------------------------------------------------

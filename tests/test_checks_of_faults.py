@@ -8,6 +8,7 @@ import warnings
 
 import pytest
 
+from memproto.bindings import NATIVE
 from memproto.conformance.provider import faults, faults_data
 from memproto.errors import Unavailable
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
@@ -60,7 +61,7 @@ def run_of(tmp_path, audit):
         told = Context(
             scale=SCALE, routes=routes, capabilities=capabilities, backend=backend, **context
         )
-        run = Run(factory, "native", tmp_path / "memory", Watch(NoWire(), scale=SCALE), told)
+        run = Run(factory, NATIVE, tmp_path / "memory", Watch(NoWire(), scale=SCALE), told)
         run.audit, audit.connects = audit, None
         return run
 

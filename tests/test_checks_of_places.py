@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from memproto.bindings import NATIVE
 from memproto.conformance.provider import ids_outside, placing
 from memproto.testing import sandbox
 from memproto.testing.clauses import Violation
@@ -27,7 +28,7 @@ def run_of(tmp_path, monkeypatch):
             capabilities=Journal().capabilities(),
         )
         home = sandbox.places(tmp_path)["memory"]
-        yield lambda factory: Run(factory, "native", home, watch, told)
+        yield lambda factory: Run(factory, NATIVE, home, watch, told)
 
 
 def leaving(name, *, when="initialize", backed_up=()):

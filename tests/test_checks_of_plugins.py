@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from memproto.adapters.hermes import from_hermes
+from memproto.bindings import HERMES
 from memproto.conformance.provider import loading, plugin
 from memproto.testing.clauses import NotApplicable, Violation
 from memproto.testing.context import Context
@@ -27,7 +28,7 @@ def run_of(tmp_path):
 
         def build(factory):
             place = tmp_path / "home"
-            return Run(lambda: from_hermes(factory()), "hermes", place, watch, Context())
+            return Run(lambda: from_hermes(factory()), HERMES, place, watch, Context())
 
         yield build
     HOST_HOME.put_back()

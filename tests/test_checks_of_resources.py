@@ -5,6 +5,7 @@ import functools
 
 import pytest
 
+from memproto.bindings import NATIVE
 from memproto.conformance.provider import resources
 from memproto.testing.clauses import Violation
 from memproto.testing.context import Context
@@ -39,7 +40,7 @@ def run_of(tmp_path):
             kind = type("Folds", (base,), {"fold": staticmethod(fold)})
             home = tmp_path / "root" / "home"
             home.parent.mkdir()
-            return Run(kind, "native", home, Watch(Wire(file.fileno())), Context())
+            return Run(kind, NATIVE, home, Watch(Wire(file.fileno())), Context())
 
         yield begin
 

@@ -5,6 +5,7 @@ import contextlib
 import pytest
 
 from memproto.adapters.hermes import from_hermes
+from memproto.bindings import HERMES, NATIVE
 from memproto.conformance.provider import contexts, prewarming, switching, switching_apart
 from memproto.errors import Rejected
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
@@ -29,7 +30,7 @@ class NoWire:
 
 @pytest.fixture
 def run_of(tmp_path):
-    def build(factory, binding="native", capabilities=ISOLATING, **context):
+    def build(factory, binding=NATIVE, capabilities=ISOLATING, **context):
         told = {"capabilities": capabilities, **context}
         routes = {"turns": "observed", "writes": "observed", "tools": "absent"}
         watch = Watch(NoWire())
@@ -100,24 +101,24 @@ CHECKS = [
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_a_hermes_provider_that_switches_is_held_to_it_by_what_is_seen(run_of, check):
-    run = run_of(hermes(InHermes), "hermes", {"isolates": ["session"], "extensions": ["sessions"]})
+    run = run_of(hermes(InHermes), HERMES, {"isolates": ["session"], "extensions": ["sessions"]})
     check(run)
 
 
 def test_a_hermes_provider_that_keeps_sessions_apart_has_to_switch(run_of):
-    run = run_of(hermes(NotTold), "hermes", {"isolates": ["session"], "extensions": []})
+    run = run_of(hermes(NotTold), HERMES, {"isolates": ["session"], "extensions": []})
     with pytest.raises(Violation, match="is in session key"):
         switching_apart.what_comes_after_is_in_the_new_session(run)
 
 
 def test_a_hermes_provider_without_the_hook_is_not_switched(run_of):
-    run = run_of(hermes(Detached), "hermes", {"isolates": ["session"], "extensions": []})
+    run = run_of(hermes(Detached), HERMES, {"isolates": ["session"], "extensions": []})
     with pytest.raises(NotApplicable, match="on_session_switch"):
         switching_apart.what_comes_after_is_in_the_new_session(run)
 
 
 def test_a_hermes_provider_without_an_end_may_still_switch(run_of):
-    run = run_of(hermes(InHermes), "hermes", {"isolates": ["session"], "extensions": []})
+    run = run_of(hermes(InHermes), HERMES, {"isolates": ["session"], "extensions": []})
     switching.every_kind_of_switch_is_taken(run)
     with pytest.raises(NotApplicable):
         switching.an_end_costs_nothing(run)
@@ -137,7 +138,7 @@ def test_a_hermes_provider_may_keep_mirrored_writes_for_all_sessions(run_of):
             found = (super().prefetch(query), self.shared.enrich_turn(query, []))
             return "\n".join(filter(None, found))
 
-    run = run_of(hermes(WritesForAll), "hermes", {"extensions": []})
+    run = run_of(hermes(WritesForAll), HERMES, {"extensions": []})
     switching_apart.what_came_before_stays_in_the_old_session(run)
     switching_apart.what_comes_after_is_in_the_new_session(run)
 
@@ -200,7 +201,7 @@ def test_a_derived_memory_needs_to_be_counted_to_see_a_second_end(run_of):
 
 
 def test_a_hermes_provider_is_not_asked_what_it_never_promised(run_of):
-    run = run_of(hermes(InHermes), "hermes", ISOLATING)
+    run = run_of(hermes(InHermes), HERMES, ISOLATING)
     with pytest.raises(NotApplicable, match="extensions"):
         switching.an_end_writes_what_was_accepted(run)
     with pytest.raises(NotApplicable, match="recall_basis"):
@@ -242,13 +243,13 @@ SHARED = {"extensions": ["sessions", "prewarm"], "stores": ["turns"]}
 def test_one_slot_gives_a_new_conversation_the_answer_to_the_old_one(run_of):
     with pytest.raises(Violation, match="after a switch to a new conversation"):
         prewarming.what_was_prepared_stays_in_its_conversation(
-            run_of(hermes(OneSlot), "hermes", SHARED)
+            run_of(hermes(OneSlot), HERMES, SHARED)
         )
 
 
 @pytest.mark.parametrize("kind", [EmptiedAtTheEnd, BringsEverything])
 def test_what_is_dropped_at_the_end_or_comes_anyway_does_not_stray(run_of, kind):
-    prewarming.what_was_prepared_stays_in_its_conversation(run_of(hermes(kind), "hermes", SHARED))
+    prewarming.what_was_prepared_stays_in_its_conversation(run_of(hermes(kind), HERMES, SHARED))
 
 
 def test_a_context_that_the_host_writes_in_may_be_stored(run_of):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memproto.bindings import NATIVE
 from memproto.conformance.provider import stores
 from memproto.testing import storefiles
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
@@ -64,7 +65,7 @@ def run_of(tmp_path):
             watch = Watch(Wire(file.fileno()), scale=SCALE)
             home = tmp_path / "root" / "home"
             home.parent.mkdir()
-            run = Run(kind, "native", home, watch, Context(scale=SCALE))
+            run = Run(kind, NATIVE, home, watch, Context(scale=SCALE))
             target = f"{module}:{kind.__name__}"
             run.loading = {
                 "target": target,

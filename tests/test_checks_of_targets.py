@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from memproto.bindings import HERMES, NATIVE, Binding
 from memproto.conformance.provider import data, initialize, recall, writes
 from memproto.errors import WriteRefused
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
@@ -51,7 +52,7 @@ def make_run(tmp_path: Path) -> Iterator[Any]:
     with (tmp_path / "wire").open("wb") as file:
         watch, numbers = Watch(Wire(file.fileno())), itertools.count()
 
-        def build(kind: type, binding: str = "native", **more: Any) -> Run:
+        def build(kind: type, binding: Binding = NATIVE, **more: Any) -> Run:
             home = tmp_path / f"homes-{next(numbers)}" / "home"
             return Run(kind, binding, home, watch, Context(**more))  # type: ignore[arg-type]
 
@@ -140,10 +141,10 @@ def test_a_fault_in_the_one_target_that_is_taken_is_found(make_run, kind, check)
 @pytest.mark.parametrize(
     ("kind", "binding", "targets"),
     [
-        (Refusing, "native", None),
-        (HermesUser, "hermes", ["user"]),
-        (HermesRefusing, "hermes", ["user"]),
-        (HermesNotes, "hermes", ["memory"]),
+        (Refusing, NATIVE, None),
+        (HermesUser, HERMES, ["user"]),
+        (HermesRefusing, HERMES, ["user"]),
+        (HermesNotes, HERMES, ["memory"]),
     ],
 )
 def test_first_contact_finds_the_target_that_is_taken(make_run, kind, binding, targets):
@@ -155,7 +156,7 @@ def test_first_contact_finds_the_target_that_is_taken(make_run, kind, binding, t
 
 @pytest.mark.parametrize("stores", [["writes"], ["writes", "turns"]])
 def test_a_setting_that_writes_are_stored_says_nothing_about_their_targets(make_run, stores):
-    run = make_run(adapted(HermesUser, "hermes"), "hermes", declares={"stores": stores})
+    run = make_run(adapted(HermesUser, HERMES), HERMES, declares={"stores": stores})
     found = survey(run)
     assert found["routes"]["writes"] == "declared"
     assert found["capabilities"]["mirrors"] == {"user": ["add"]}
@@ -164,7 +165,7 @@ def test_a_setting_that_writes_are_stored_says_nothing_about_their_targets(make_
 def adapted(kind, binding):
     from memproto.adapters.hermes import from_hermes
 
-    return (lambda: from_hermes(kind())) if binding == "hermes" else kind
+    return (lambda: from_hermes(kind())) if binding is HERMES else kind
 
 
 def test_a_native_provider_that_ignores_a_target_without_a_word_loses_what_it_accepted(make_run):

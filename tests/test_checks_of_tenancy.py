@@ -4,6 +4,7 @@ import contextlib
 
 import pytest
 
+from memproto.bindings import NATIVE
 from memproto.conformance.provider import ids
 from memproto.testing import tenants
 from memproto.testing.clauses import Inconclusive, Untestable, Violation
@@ -21,7 +22,7 @@ class NoWire:
 
 @pytest.fixture
 def run_of(tmp_path):
-    def build(factory, binding="native", **context):
+    def build(factory, binding=NATIVE, **context):
         return Run(factory, binding, tmp_path / "memory", Watch(NoWire()), Context(**context))
 
     return build

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memproto import spec
+from memproto.bindings import NATIVE
 from memproto.conformance.provider import secrets, text
 from memproto.testing import histories, scripts
 from memproto.testing.clauses import Violation
@@ -56,7 +57,7 @@ class Raises(Journal):
 def test_raising_for_some_messages_violates_the_rule_on_messages(watch):
     with pytest.raises(Violation, match=r"TypeError.*for a message without content") as found:
         histories.recall_amid(
-            Subject(Reads(), "native", watch),
+            Subject(Reads(), NATIVE, watch),
             "Who?",
             "a message without content",
             [{"content": None}],
@@ -66,7 +67,7 @@ def test_raising_for_some_messages_violates_the_rule_on_messages(watch):
 
 def test_raising_for_any_messages_is_the_hooks_own_fault(watch):
     with pytest.raises(HookRaised, match="KeyError"):
-        histories.recall_amid(Subject(Raises(), "native", watch), "Who?", "plain messages", [])
+        histories.recall_amid(Subject(Raises(), NATIVE, watch), "Who?", "plain messages", [])
 
 
 # -- characters ------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from memproto import spec
+from memproto.bindings import NATIVE
 from memproto.conformance.provider import concurrency, shutdown, threads
 from memproto.operations import OPERATIONS
 from memproto.testing.clauses import Untestable, Violation
@@ -94,7 +95,7 @@ def test_a_hook_that_comes_back_in_time_is_red_where_it_held_the_interpreter(
 ) -> None:
     with (tmp_path / "wire").open("wb") as file:
         watch = Watch(Wire(file.fileno()), scale=2.0)
-        run = Run(Burns, "native", tmp_path / "home", watch, Context(scale=0.2))
+        run = Run(Burns, NATIVE, tmp_path / "home", watch, Context(scale=0.2))
         with pytest.raises(Violation, match="on_turn_complete held the interpreter for"):
             threads.hooks_let_other_threads_run(run)
 
@@ -134,7 +135,7 @@ def test_a_freeze_is_named_with_the_hook_that_it_is_in_whichever_that_is(
         watch = Watch(Wire(file.fileno()), scale=2.0)
         watch.turns = TurnCount() if row.extension == "turns" else None
         context = Context(scale=0.2, capabilities=declared)
-        run = Run(burning_in(hook), "native", tmp_path / "home", watch, context)
+        run = Run(burning_in(hook), NATIVE, tmp_path / "home", watch, context)
         with pytest.raises(Violation, match=f"{hook} held the interpreter for"):
             threads.hooks_let_other_threads_run(run)
 

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from memproto.bindings import NATIVE
 from memproto.conformance.provider import clocks
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import Context
@@ -29,7 +30,7 @@ def run_of(factory, tmp_path):
     context = Context(capabilities=factory().capabilities(), routes={"tools": "absent"})
     declared = dict.fromkeys(context.capabilities["stores"], "declared")
     context.routes.update({"writes": "absent", **declared})
-    return Run(factory, "native", tmp_path / "memory", Watch(NoWire()), context)
+    return Run(factory, NATIVE, tmp_path / "memory", Watch(NoWire()), context)
 
 
 # -- times that recall shows ----------------------------------------------------------------------

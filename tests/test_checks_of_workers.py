@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from memproto.bindings import NATIVE
 from memproto.conformance.provider import workers
 from memproto.testing import running
 from memproto.testing.clauses import NotApplicable, Violation
@@ -33,7 +34,7 @@ def judged(tmp_path, monkeypatch):
         def judge(kind):
             home = tmp_path / "root" / "home"
             home.parent.mkdir()
-            run = Run(kind, "native", home, Watch(Wire(file.fileno())), Context())
+            run = Run(kind, NATIVE, home, Watch(Wire(file.fileno())), Context())
             workers.the_last_shutdown_leaves_no_worker(run)
 
         yield judge

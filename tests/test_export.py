@@ -9,6 +9,7 @@ import pytest
 
 from memproto import cli, loading
 from memproto.adapters.hermes import from_hermes
+from memproto.bindings import HERMES
 from memproto.export import export
 from tests.kit_runs import ROOT
 
@@ -31,7 +32,7 @@ def work(tmp_path, monkeypatch, imports_are_forgotten):
 def loaded(folder):
     """The provider in a directory, as the kit and a Hermes host load it."""
     found = loading.load(str(folder))
-    assert found.binding == "hermes"
+    assert found.binding is HERMES
     return found.build()
 
 

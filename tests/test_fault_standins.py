@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from memproto.bindings import NATIVE
 from memproto.conformance.provider import faults
 from memproto.testing import subject
 from memproto.testing.clauses import Untestable, Violation
@@ -53,7 +54,7 @@ def run_of(tmp_path, audit, monkeypatch):
             routes={"turns": "declared", "writes": "declared", "tools": "absent"},
             capabilities={"stores": ["turns", "writes"]},
         )
-        run = Run(factory, "native", tmp_path / "memory", Watch(NoWire(), scale=scale), told)
+        run = Run(factory, NATIVE, tmp_path / "memory", Watch(NoWire(), scale=scale), told)
         run.audit, audit.connects = audit, None
         return run
 

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from memproto import loading
+from memproto.bindings import HERMES, NATIVE
 from memproto.testing import routes, survey
 from memproto.testing.clauses import Untestable
 from memproto.testing.context import Context
@@ -91,7 +92,7 @@ def run_of(kind, wire, folder, **context):
 
 def test_a_register_function_named_as_an_attribute_registers():
     loaded = loading.load(f"{__name__}:register")
-    assert loaded.binding == "hermes"
+    assert loaded.binding is HERMES
     assert loaded.build().name == "scoped"
 
 
@@ -150,6 +151,6 @@ def test_a_hook_that_hung_too_often_is_left_out_of_a_session_that_is_not_about_i
         def on_compress(self, messages, compression_count):
             pass
 
-    subject = Subject(Counts(), "native", Watch(wire, deaths={"mirror": 3}))
+    subject = Subject(Counts(), NATIVE, Watch(wire, deaths={"mirror": 3}))
     routes.live(subject, Facts(0).new())
     assert not called.is_set()

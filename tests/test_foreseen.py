@@ -3,6 +3,7 @@
 import pytest
 
 from memproto import spec
+from memproto.bindings import HERMES, NATIVE
 from memproto.testing import children, foreseen
 from memproto.testing.clauses import Check, Inconclusive, NotApplicable
 from memproto.testing.contact import Contact, Order
@@ -11,7 +12,7 @@ from memproto.testing.judge import Judge
 from memproto.testing.outcomes import Outcome
 
 
-def found(function, binding="native", **capabilities):
+def found(function, binding=NATIVE, **capabilities):
     """What is foreseen of one check."""
     contact = Contact(binding=binding, capabilities=capabilities)
     return foreseen.not_applicable(Check("MP-REC-001", function, 60.0, 0.0), Order("x"), contact)
@@ -33,7 +34,7 @@ def test_a_check_that_goes_on_to_the_provider_is_run():
 
 
 def test_what_a_hermes_provider_cannot_declare_is_left_to_its_check():
-    assert found(wants_record, binding="hermes", extensions=["record"]) is None
+    assert found(wants_record, binding=HERMES, extensions=["record"]) is None
 
 
 def test_the_hooks_of_a_hermes_provider_are_not_known_and_those_of_a_native_one_are():
@@ -41,7 +42,7 @@ def test_the_hooks_of_a_hermes_provider_are_not_known_and_those_of_a_native_one_
         if not run.lacks("end"):
             needs_extension(run, "sessions")
 
-    assert found(wants_a_hook, binding="hermes") is None
+    assert found(wants_a_hook, binding=HERMES) is None
     assert found(wants_a_hook).outcome is Outcome.NOT_APPLICABLE
 
 
@@ -71,14 +72,14 @@ def test_what_is_foreseen_starts_no_process(tmp_path, monkeypatch):
         raise AssertionError("a process was started")
 
     monkeypatch.setattr(children, "ChildProcess", start)
-    judge = Judge(Order("x"), tmp_path, Contact(binding="native"))
+    judge = Judge(Order("x"), tmp_path, Contact(binding=NATIVE))
     (result,) = judge.run(spec.requirement("MP-REC-001"))
     assert result.outcome is Outcome.NOT_APPLICABLE
 
 
 @pytest.mark.parametrize("name", ["MP-ITEMS-006", "MP-CONF-011"])
 def test_a_check_with_an_environment_of_its_own_costs_a_provider_without_it_nothing(name, tmp_path):
-    judge = Judge(Order("x"), tmp_path, Contact(binding="native"))
+    judge = Judge(Order("x"), tmp_path, Contact(binding=NATIVE))
     (result,) = judge.run(spec.requirement(name))
     assert result.outcome is Outcome.NOT_APPLICABLE
     assert judge._children.process is None
@@ -87,5 +88,5 @@ def test_a_check_with_an_environment_of_its_own_costs_a_provider_without_it_noth
 @pytest.mark.parametrize("name", ["MP-RECALL-008", "MP-THR-004", "MP-TIME-003"])
 def test_no_line_of_a_check_of_the_core_runs_here(name, tmp_path, monkeypatch):
     monkeypatch.setattr(foreseen, "not_applicable", None)
-    judge = Judge(Order("x"), tmp_path, Contact(binding="native"))
+    judge = Judge(Order("x"), tmp_path, Contact(binding=NATIVE))
     assert judge._foreseen(spec.requirement(name)) is None

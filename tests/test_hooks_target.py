@@ -3,6 +3,7 @@
 import pytest
 
 from memproto.adapters.hooks import HooksAdapter
+from memproto.bindings import NATIVE
 from memproto.errors import NoProvider
 from memproto.loading import load
 from memproto.provider import MemoryProvider
@@ -11,7 +12,7 @@ from memproto.provider import MemoryProvider
 def test_a_module_that_registers_hooks_of_a_turn_is_a_native_provider_named_for_it():
     loaded = load("tests.hooks_plugin")
     first, second = loaded.build(), loaded.build()
-    assert loaded.binding == "native"
+    assert loaded.binding is NATIVE
     assert isinstance(first, HooksAdapter)
     assert isinstance(first, MemoryProvider)
     assert first.name == "hooks-plugin"

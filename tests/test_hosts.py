@@ -9,6 +9,7 @@ import pytest
 
 import memproto
 from memproto import fence
+from memproto.bindings import NATIVE
 from memproto.deadlines import Deadlines
 from memproto.errors import MissingPackage, NoSuchTarget, TargetDoesNotImport
 from memproto.registry import MemoryProviderRegistry
@@ -76,7 +77,7 @@ def run_of(drained):
     runs = []
 
     def make(build, accepts=(), scale=0.1):
-        loaded = hosts.LoadedHost("t", build, "native", "t", {}, frozenset(accepts))
+        loaded = hosts.LoadedHost("t", build, NATIVE, "t", {}, frozenset(accepts))
         runs.append(HostRun(loaded, Watch(Wire(drained)), Context(scale=scale)))
         return runs[-1]
 
@@ -95,7 +96,7 @@ def test_the_reference_registry_is_loaded_with_its_fence_and_its_keywords():
     assert loaded.fence["sanitize_context"] is fence.sanitize_context
     assert set(loaded.fence) == set(hosts.FENCE)
     assert isinstance(loaded.build(), MemoryProviderRegistry)
-    assert loaded.binding == "native"
+    assert loaded.binding is NATIVE
 
 
 def test_a_factory_is_taken_in_place_of_the_target(module):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from memproto import AsyncMemoryProviderRegistry, MemoryProviderRegistry
+from memproto.bindings import NATIVE
 from memproto.deadlines import Deadlines
 from memproto.errors import MissingPackage, NoSuchTarget
 from memproto.fence import OPEN_TAG
@@ -65,9 +66,7 @@ def run_of(drained):
     def make(build, accepts=("deadlines", "on_event"), scale=0.1):
         is_driver = isinstance(build, type) and issubclass(build, HostDriver)
         most = getattr(build, "most_providers", None)
-        loaded = hosts.LoadedHost(
-            "t", build, "native", "t", {}, frozenset(accepts), is_driver, most
-        )
+        loaded = hosts.LoadedHost("t", build, NATIVE, "t", {}, frozenset(accepts), is_driver, most)
         runs.append(HostRun(loaded, Watch(Wire(drained)), Context(scale=scale)))
         return runs[-1]
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from memproto.bindings import NATIVE
 from memproto.fence import inject_memory_context
 from memproto.testing import clauses, hosts
 from memproto.testing.agent import Agent
@@ -93,7 +94,7 @@ def test_a_framework_with_a_layer_between_violates_nothing_by_its_turns(
 def decided(kind, checks, watch):
     """How many of the checks apply to a host, which violates none of them."""
     accepts = frozenset({"deadlines", "on_event"})
-    loaded = hosts.LoadedHost("t", kind, "native", "t", {}, accepts, True, kind.most_providers)
+    loaded = hosts.LoadedHost("t", kind, NATIVE, "t", {}, accepts, True, kind.most_providers)
     count = 0
     for name, check in checks.items():
         run = HostRun(loaded, watch, Context(), salt=len(name))

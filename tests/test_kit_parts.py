@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memproto.bindings import NATIVE
 from memproto.operations import OPERATIONS
 from memproto.testing import incidents, locate, routes, sandbox, watchers, wire
 from memproto.testing.clauses import Violation
@@ -287,7 +288,7 @@ def test_a_directory_and_a_database_that_are_made_and_a_file_that_goes_are_told(
 
 def test_a_recall_of_many_times_its_limit_is_met_before_it_is_searched(tmp_path):
     with (tmp_path / "wire").open("wb") as file:
-        subject = Subject(Long(), "native", Watch(Wire(file.fileno())))
+        subject = Subject(Long(), NATIVE, Watch(Wire(file.fileno())))
         subject.open("session", {"home": str(tmp_path), "limits": {"recall_chars": 10}})
         assert len(subject.recall("a" * 160)) == 160
         with pytest.raises(Violation, match="161 characters") as found:

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from memproto import operations, spec
+from memproto.bindings import NATIVE
 from memproto.conformance.provider import sessions
 from memproto.errors import WriteRefused
 from memproto.lifecycle import PICTURES, life, marked
@@ -95,7 +96,7 @@ def runs(tmp_path: Path) -> Iterator[Callable[..., Run]]:
 
         def make(factory: Callable[[], Any] = Journal, **capabilities: Any) -> Run:
             declared = Context(capabilities={**JOURNALS, **capabilities}, routes=ROUTES)
-            return Run(factory, "native", tmp_path / "home", Watch(Wire(file.fileno())), declared)
+            return Run(factory, NATIVE, tmp_path / "home", Watch(Wire(file.fileno())), declared)
 
         yield make
 

@@ -7,6 +7,7 @@ import pytest
 
 from memproto import loading
 from memproto.adapters.hermes import HOST_CALLS
+from memproto.bindings import hermes_agent as host
 from memproto.errors import (
     MissingPackage,
     NoProvider,
@@ -14,7 +15,6 @@ from memproto.errors import (
     SeveralProviders,
     TargetDoesNotImport,
 )
-from memproto.loading import host
 from memproto.loading.context import PluginContext
 from memproto.loading.modules import is_registering
 
@@ -83,7 +83,7 @@ def test_a_module_of_a_plugin_that_needs_its_init_fails_as_it_does_on_the_host(p
 def test_a_directory_that_is_no_plugin_runs_only_what_it_imports(place):
     init = "from tests.good.journal import Journal as Base\nclass Mine(Base): ...\n"
     written(place, {"plain/__init__.py": init, "plain/__main__.py": "raise SystemExit(3)\n"})
-    assert loading.load(str(place / "plain")).binding == "native"
+    assert loading.load(str(place / "plain")).binding.name == "native"
 
 
 # -- register(ctx) ---------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memproto import spec
+from memproto.bindings import HERMES
 from memproto.report import message
 from memproto.testing import findings, wire
 from memproto.testing.contact import Order
@@ -181,4 +182,4 @@ def test_what_was_met_in_another_check_is_reproduced_by_that_one():
     ],
 )
 def test_what_happened_to_a_process_is_told_in_the_authors_binding(answer, said):
-    assert findings.described(answer, "hermes") == said
+    assert findings.described(answer, HERMES) == said

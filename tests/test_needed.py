@@ -2,13 +2,14 @@
 
 import pytest
 
+from memproto.bindings import NATIVE
 from memproto.testing import manifest, needed
 
 
 class Asking:
     """Stands for a subject: only what is read off the set-up form."""
 
-    binding = "native"
+    binding = NATIVE
 
     def __init__(self, *fields):
         self.fields, self.provider = list(fields), self

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memproto import spec
+from memproto import bindings, spec
 from memproto.testing import incidents
 from memproto.testing.contact import Contact, Order
 from memproto.testing.judge import Judge
@@ -99,7 +99,7 @@ STUCK = Answer("overdue", {}, took_s=60.0)
 def lost(scripted, tmp_path, answer, times):
     """A judge of whose provider the process was lost so often, in one and the same check."""
     scripted(MP_SHUT_001=[answer] * times)
-    mine = Judge(Order("mine", directory=tmp_path), tmp_path, Contact(binding="native"))
+    mine = Judge(Order("mine", directory=tmp_path), tmp_path, Contact(binding=bindings.NATIVE))
     mine.deaths[""] = 0
     while mine.deaths[""] < times * incidents.cost("", answer.fate):
         mine.run(spec.requirement("MP-SHUT-001"))

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from memproto import spec
+from memproto.bindings import NATIVE
 from memproto.errors import Unavailable
 from memproto.testing import noise, patience, process
 from memproto.testing.judge import Order, judge
@@ -119,6 +120,6 @@ def test_a_hook_that_is_late_and_raises_is_late_whatever_it_raised(tmp_path, err
         for scale, expected in ((0.0, HookLate), (1.0, HookRaised)):
             watch = Watch(Wire(file.fileno()), scale=scale)
             with pytest.raises(expected) as failure:
-                Subject(RaisesAtStart(error), "native", watch).open("a session", {})
+                Subject(RaisesAtStart(error), NATIVE, watch).open("a session", {})
             assert failure.value.operation == "open"
             assert watch.hooks["open"][0] == 1

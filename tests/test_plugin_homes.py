@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from memproto.bindings import HERMES
 from memproto.conformance.provider import plugin
 from memproto.testing.clauses import NotApplicable
 from memproto.testing.subject import HookRaised, Subject, Watch
@@ -31,7 +32,7 @@ class _Run:
 
 def opened(tmp_path: Path, error: BaseException) -> None:
     with (tmp_path / "wire").open("wb") as file:
-        subject = Subject(Refusing(error), "hermes", Watch(Wire(file.fileno())))
+        subject = Subject(Refusing(error), HERMES, Watch(Wire(file.fileno())))
         plugin._opened_in(_Run(), subject, tmp_path)
 
 

@@ -58,7 +58,7 @@ def run(one, tmp_path, source):
 
 def test_a_child_loads_a_target_and_answers_again(child, tmp_path):
     one = child()
-    assert load(one, tmp_path, "").data["binding"] == "native"
+    assert load(one, tmp_path, "").data["binding"]["name"] == "native"
     assert one.ask({"do": "nothing"}, 60).fate == "answered"
     assert one.alive
     one.kill()
@@ -153,7 +153,7 @@ def test_what_a_target_writes_on_the_kits_descriptors_spoils_no_answer(child, tm
         try: os.write(number, b'{"kind": "done"}' + b'[' * 100_000)
         except OSError: pass
     """
-    assert load(child(), tmp_path, source).data["binding"] == "native"
+    assert load(child(), tmp_path, source).data["binding"]["name"] == "native"
 
 
 @pytest.mark.parametrize("new_session", [False, True])

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from memproto import spec
+from memproto.bindings import NATIVE
 from memproto.errors import KitUsageError
 from memproto.pytest_plugin.options import check_options
 from memproto.report import verifying
@@ -89,7 +90,7 @@ def test_a_report_that_scores_a_later_requirement_is_found_out():
 
 
 def test_the_check_of_a_later_requirement_is_not_run(grown, tmp_path):
-    judge = Judge(Order("no.such:Thing", directory=tmp_path), tmp_path, Contact(binding="native"))
+    judge = Judge(Order("no.such:Thing", directory=tmp_path), tmp_path, Contact(binding=NATIVE))
     [found] = judge.run(grown[LATER])
     assert found.outcome is Outcome.NOT_SCORED
     assert found.reason == "came after release 1.0, which the run scores by"

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from memproto.bindings import HERMES, NATIVE
 from memproto.report import message
 from memproto.testing import calls, replay_text, replays, story, withheld
 from memproto.testing.contact import Contact, Order
@@ -62,7 +63,7 @@ def order(tmp_path, target="tests.good.journal:Journal", **more):
 
 
 def seen(result, calls_, answer=ANSWERED):
-    return story.sight(story.Story("", calls_), result, answer, "hermes")
+    return story.sight(story.Story("", calls_), result, answer, HERMES)
 
 
 def test_a_fact_that_was_looked_for_in_vain_shows_its_loss():
@@ -106,8 +107,8 @@ def test_what_another_user_is_not_told_is_no_loss_nor_what_was_not_asked_for():
 
 def test_what_another_session_is_not_told_is_no_loss_where_sessions_are_kept_apart():
     found = story.Story("", lived("user-1", asked(3, found=False)))
-    assert story.sight(found, LOST, ANSWERED, "native", ["profile"]).kind == "lacks"
-    assert story.sight(found, LOST, ANSWERED, "native", ["session"]) is None
+    assert story.sight(found, LOST, ANSWERED, NATIVE, ["profile"]).kind == "lacks"
+    assert story.sight(found, LOST, ANSWERED, NATIVE, ["session"]) is None
 
 
 def test_an_error_that_the_message_names_shows_it():
@@ -267,7 +268,7 @@ def test_a_script_that_would_tell_a_credential_is_not_written(tmp_path):
 
 def scripts(tmp_path, env):
     """Those of a target whose settings give it the variables `env`."""
-    asked, contact = order(tmp_path, settings=Settings(env=env)), Contact("native")
+    asked, contact = order(tmp_path, settings=Settings(env=env)), Contact(NATIVE)
     outlet = withheld.Outlet(asked, contact, tmp_path)
     return replays.Scripts(asked, contact, tmp_path, outlet.text)
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memproto.bindings import HERMES, NATIVE
 from memproto.report import times
 from memproto.testing import findings, spread
 from memproto.testing.contact import Order
@@ -20,7 +21,7 @@ def passed(requirement_id, operation, *took_s):
 
 
 def recalls(*results, **order):
-    return times.of_run(results, Order("mine", **order), "hermes").get("recall")
+    return times.of_run(results, Order("mine", **order), HERMES).get("recall")
 
 
 @given(st.lists(st.floats(1e-5, 8000), min_size=1))
@@ -78,7 +79,7 @@ def test_the_times_of_a_host_are_no_part_of_its_report():
 
 def test_a_call_that_never_returned_counts_as_long_as_it_was_waited_for():
     answer = Answer("late", operation="recall", budget_s=5.0, took_s=5.5)
-    hung = findings.finding(answer, "native", "MP-RECALL-002", "MP-TURN-001")
+    hung = findings.finding(answer, NATIVE, "MP-RECALL-002", "MP-TURN-001")
     row = recalls(passed("MP-RECALL-001", "recall", 0.01), hung)
     assert (row["calls"], row["slowest_s"]) == (2, 5.5)
 
@@ -92,5 +93,5 @@ def test_two_runs_merged_are_as_one_run_of_all_the_calls():
     one = passed("MP-RECALL-001", "recall", 0.01, 0.2)
     two = passed("MP-RECALL-003", "recall", 0.4)
     order = Order("mine")
-    apart = [times.of_run([item], order, "native") for item in (one, two)]
-    assert times.merged(apart) == times.of_run([one, two], order, "native")
+    apart = [times.of_run([item], order, NATIVE) for item in (one, two)]
+    assert times.merged(apart) == times.of_run([one, two], order, NATIVE)

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from memproto import __version__, cli, spec
+from memproto.bindings import NATIVE
 from memproto.report import document, reading, verifying
 from memproto.report.verdict_line import verdict_line
 from memproto.testing.contact import Contact
@@ -182,7 +183,7 @@ def test_what_a_foreign_report_is_called_ends_no_line_of_the_command(tmp_path, c
     ],
 )
 def test_a_report_holds_what_was_declared_where_it_means_something(declared, held, tmp_path):
-    target = dataclasses.replace(judged(), contact=Contact("native", capabilities=declared))
+    target = dataclasses.replace(judged(), contact=Contact(NATIVE, capabilities=declared))
     read = reading.read(saved(tmp_path / "r.json", built(target)))
     assert len(read["reports"][0].keys() & {"isolates", "retention"}) == held
     assert verifying.faults(read) == []

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from memproto import spec
+from memproto.bindings import NATIVE
 from memproto.errors import InvalidSettings
 from memproto.testing import children
 from memproto.testing.caches import Caches
@@ -197,7 +198,7 @@ def test_one_that_blocks_or_kills_is_no_finding_about_the_provider(
 
     monkeypatch.setattr(children, "ChildProcess", Lost)
     asked = order("model:Modelled", **{key: "functions:blocks"})
-    mine = children.Children(asked, Contact(binding="native"), {}, tmp_path)
+    mine = children.Children(asked, Contact(binding=NATIVE), {}, tmp_path)
     said = "had not returned after 60 s" if fate == "late" else "ended the process"
     with pytest.raises(InvalidSettings, match=f"{key}: {CASES}.functions:blocks {said}"):
         mine.start()

@@ -6,6 +6,7 @@ import tomllib
 import pytest
 
 from memproto import operations, spec
+from memproto.bindings import HERMES
 from memproto.testing import incidents
 from tests.spec_files import SCHEMAS, SPEC, errors_of
 
@@ -171,10 +172,14 @@ def test_every_link_of_a_chapter_leads_somewhere(chapter):
 # -- operations -----------------------------------------------------------------------------------
 
 
+def shown_hook(hook):
+    return f"`{hook}`" if hook else "none"
+
+
 def test_the_table_of_operations_is_the_one_that_the_code_runs_on():
     shown = table("20-operations.md", "Operations")
     code = [
-        [row.name, f"`{row.native}`", f"`{row.hermes}`" if row.hermes else "none", row.extension]
+        [row.name, f"`{row.native}`", shown_hook(HERMES.hooks.get(row.name)), row.extension]
         for row in operations.OPERATIONS.values()
     ]
     assert shown == [[*row[:3], row[3] or "core"] for row in code]

@@ -8,6 +8,7 @@ import pytest
 from _pytest.terminal import TerminalReporter
 
 from memproto import spec
+from memproto.bindings import HERMES
 from memproto.pytest_plugin import next_steps, summary, terminal
 from memproto.report import document
 from memproto.report.verdict_line import verdict_line
@@ -29,7 +30,7 @@ def built(outcomes=None, declared=DECLARED, **facts):
     """The document of one target that holds everything but `outcomes`."""
     found = {item.id: Result(item.id, Outcome.PASS) for item in spec.select([], "provider")}
     found |= {result.id: result for result in outcomes or []}
-    contact = Contact("hermes", capabilities=declared)
+    contact = Contact(HERMES, capabilities=declared)
     judged = document.Judged(Order("hermes:mine"), contact, list(found.values()))
     return document.build([judged], document.RunFacts(**facts))
 

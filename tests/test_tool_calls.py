@@ -7,6 +7,7 @@ import types
 import jsonschema
 import pytest
 
+from memproto.bindings import HERMES, NATIVE
 from memproto.conformance.provider import tools as tool_checks
 from memproto.conformance.provider import tools_schemas
 from memproto.testing import toolcalls, toolmemory
@@ -34,7 +35,7 @@ EVERYTHING = {
 }
 
 
-def tools(*schemas, binding="hermes", names=()):
+def tools(*schemas, binding=HERMES, names=()):
     run = types.SimpleNamespace(binding=binding, declared=lambda key, default: list(names))
     return toolcalls.offered(run, list(schemas))
 
@@ -70,8 +71,8 @@ def test_an_unfit_call_does_not_fit_the_schema_or_has_an_argument_too_many():
 
 
 def test_a_native_host_offers_what_tool_names_holds():
-    assert tools(EVERYTHING, binding="native") == []
-    assert [tool.name for tool in tools(EVERYTHING, binding="native", names=["lamp_add"])]
+    assert tools(EVERYTHING, binding=NATIVE) == []
+    assert [tool.name for tool in tools(EVERYTHING, binding=NATIVE, names=["lamp_add"])]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +183,7 @@ def judged_by(call_tool):
     }
     subject = types.SimpleNamespace(tools=lambda: [schema], call_tool=call_tool)
     return types.SimpleNamespace(
-        binding="hermes",
+        binding=HERMES,
         declared=lambda key, default: ["tools"],
         needs_hook=lambda operation: None,
         session=lambda: contextlib.nullcontext(subject),

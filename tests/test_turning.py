@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from memproto.bindings import NATIVE
 from memproto.testing.subject import Subject, Watch
 from memproto.testing.together import together
 from memproto.testing.turning import TurnCount
@@ -64,7 +65,7 @@ def watch(tmp_path):
 
 
 def opened(told: Told, watch: Watch, key: str = "s") -> Subject:
-    subject = Subject(told, "native", watch)
+    subject = Subject(told, NATIVE, watch)
     subject.open(key, {})
     return subject
 

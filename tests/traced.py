@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from memproto import operations
+from memproto import bindings
 from memproto.tracing import Finding, judge, read
 
 ID = "9b1f6c2e7d504a83"
@@ -36,7 +36,7 @@ class Script:
     def __init__(self, binding: str = "native", trace: str = ID) -> None:
         self.rows: list[dict[str, Any]] = []
         self._calls = itertools.count(1)
-        self._binding, self._trace = binding, trace
+        self._binding, self._trace = bindings.named(binding) or bindings.NATIVE, trace
         self.now_s = 10.0
         self.session = ""
         self.add(
@@ -56,7 +56,7 @@ class Script:
             call=number,
             instance=1,
             operation=operation,
-            hook=operations.OPERATIONS[operation].hook(self._binding),
+            hook=self._binding.hook(operation),
             session=self.session,
             thread=7,
             args=args or {},
@@ -85,7 +85,7 @@ class Script:
         self.call("available", "bool", found={"answer": True})
         self.session = digest("session-7")
         self.call("open", **(OPENED | facts))
-        if self._binding == "native":
+        if self._binding.can_declare:
             names = [digest(name) for name in tools]
             found = {"extensions": list(extensions), "tool_names": names}
             self.call("declare", "object", found=found)

@@ -109,7 +109,7 @@ def _restored(run: Run, kept: list[Path]) -> Path:
             path = Path(name)
             if not any(path.is_relative_to(item) for item in kept):
                 path.unlink(missing_ok=True)
-    if run.binding == "native":
+    if run.binding.own_homes:
         with contextlib.suppress(OSError):
             shutil.rmtree(run.home)
         return copy

@@ -48,9 +48,8 @@ def _stored(subject: Subject, messages: Messages, count: int) -> bool:
 
 def _all_come_back(run: Run, facts: list[Fact], which: str) -> None:
     if lost := losses.lost(run, facts):
-        if run.binding == "hermes" and "checkpoint" not in run.context.declares.get(
-            "extensions", []
-        ):
+        named = run.context.declares.get("extensions", [])
+        if not run.binding.can_declare and "checkpoint" not in named:
             # It says that all is stored, and not by what it is found again.
             reason = f"what {run.hook('compress')} stores does not come back by recall"
             raise NotApplicable(f"{reason}; it is judged where `declares.extensions` names it")

@@ -168,9 +168,9 @@ def _goes_as_well(run: Run, route: str, journey: _Journey, move: _Move) -> None:
         )
 
 
-def _home(run: Run, route: str, name: str) -> Path | None:
-    """A home of the journey's own, where the binding has more than one."""
-    return run.place(f"{route}-{name}") if run.binding == "native" else None
+def _home(run: Run, route: str, name: str) -> Path:
+    """A home of the journey's own, if the binding has more than one."""
+    return run.own_home(f"{route}-{name}")
 
 
 def _one_session(run: Run, home: Path | None, route: str, *facts: Fact) -> None:

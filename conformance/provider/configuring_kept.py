@@ -82,11 +82,7 @@ def _starts_on(run: Run, values: Answers, kind: str, query: str = "") -> None:
         )
 
 
-#: What a Hermes home holds of others: the file that all share, and the variables.
-_OF_OTHERS = {"config.yaml": "display:\n  skin: velorica\n", ".env": "VELORICA_KEY=marrowgate\n"}
-
-
-@check("MP-CONF-008", session="native")
+@check("MP-CONF-008", session="can_declare")
 def saving_keeps_what_is_there(run: Run) -> None:
     saving(run)
     owed: Untestable | NotApplicable | None = None
@@ -94,7 +90,7 @@ def saving_keeps_what_is_there(run: Run) -> None:
         _stored_is_kept(run)
     except (Untestable, NotApplicable) as lack:
         owed = lack
-    if run.binding == "hermes":
+    if run.binding.shared_files:
         _others_are_kept(run)
     if owed is not None:
         raise owed
@@ -126,10 +122,10 @@ def _others_are_kept(run: Run) -> None:
     # A `factory` of the settings may write these files itself where it builds an instance.
     subject = saving(run)
     as_the_host_leaves_it(run)
-    for name, text in _OF_OTHERS.items():
+    for name, text in run.binding.shared_files.items():
         _written_beside(run.home / name, text)
     save_answers(run, values, subject)
-    for name, text in _OF_OTHERS.items():
+    for name, text in run.binding.shared_files.items():
         word = text.split()[-1]
         kept = run.home / name
         if not kept.exists() or word not in kept.read_text("utf-8", "replace"):
@@ -198,7 +194,7 @@ def a_secret_is_not_left_for_others_to_read(run: Run) -> None:
 
 
 def _is_kept_back(run: Run, item: Question) -> bool:
-    return run.binding == "hermes" and bool(item.env_var)
+    return run.binding.keeps_variables and bool(item.env_var)
 
 
 #: The C locale of a bare container or a cron job, without Python's own remedies for it.

@@ -110,7 +110,7 @@ def _grows_no_more(run: Run, route: str) -> None:
     if (retention := run.declared("retention", "verbatim")) != "verbatim":
         said = f"retention is {retention}: recall does not show how often a text is stored"
         raise NotApplicable(f"{said}; it is judged by `read_back`")
-    fact, key, home = run.facts.new(), run.session_key(), _place(run, f"{route}-once")
+    fact, key, home = run.facts.new(), run.session_key(), run.own_home(f"{route}-once")
     _planted(run, route, fact, key=key, closings=1, home=home)
     usual = _times(run, fact, home)
     if not usual:
@@ -121,13 +121,8 @@ def _grows_no_more(run: Run, route: str) -> None:
         _shows_no_more_with_each_compression(run, fact, key, home)
 
 
-def _place(run: Run, name: str) -> Path:
-    """A home for one text; one home for all where a provider may not keep homes apart."""
-    return run.place(name) if run.binding == "native" else run.home
-
-
 def _shows_no_more_after_two_shutdowns(run: Run, route: str, usual: int) -> None:
-    fact, home = run.facts.new(), _place(run, f"{route}-twice")
+    fact, home = run.facts.new(), run.own_home(f"{route}-twice")
     _planted(run, route, fact, key=run.session_key(), closings=2, home=home)
     times = _times(run, fact, home)
     if times > usual:

@@ -55,7 +55,7 @@ _AT_A_TIME = 5
 def a_text_stays_whole(run: Run) -> None:
     run.needs_route("turns", "writes", "tools")
     for route in filter(run.serves, routes.ROUTES):
-        if _parts_lost(run, route, _place(run, f"{route}-plain"), {"": _PLAIN}):
+        if _parts_lost(run, route, run.own_home(f"{route}-plain"), {"": _PLAIN}):
             raise Untestable(f"two facts in one plain text, stored through {route}, did not return")
         for number, some in enumerate(_some_at_a_time()):
             _stay_whole(run, route, some, f"{route}-{number}")
@@ -70,16 +70,11 @@ def _some_at_a_time() -> Iterator[dict[str, str]]:
         yield dict(patterns[start : start + _AT_A_TIME])
 
 
-def _place(run: Run, name: str) -> Path:
-    """A home for some texts; one home for all where a provider may not keep homes apart."""
-    return run.place(name) if run.binding == "native" else run.home
-
-
 def _stay_whole(run: Run, route: str, patterns: dict[str, str], name: str) -> None:
-    for what in _parts_lost(run, route, _place(run, name), patterns):
+    for what in _parts_lost(run, route, run.own_home(name), patterns):
         # Alone as well: what one text costs the others is the matter of MP-FENCE-001.
         alone = {what: _DELIMITED[what]}
-        place = _place(run, f"{name}-alone")
+        place = run.own_home(f"{name}-alone")
         for lost in _parts_lost(run, route, place, alone).values():
             _needs_plain_ones(run, route, place)
             run.violated(
@@ -137,7 +132,7 @@ def _are_removed_whole(run: Run, target: str) -> None:
 
 def _parts_left(run: Run, target: str, patterns: dict[str, str], name: str) -> dict[str, str]:
     """Store texts, remove each by its whole text, and say what of which is there afterwards."""
-    home = _place(run, f"removed-{name}")
+    home = run.own_home(f"removed-{name}")
     with run.session(home) as subject:
         subject.writing = Writing({target: ["add"]})
         owed = _accepted(run, subject, "writes", patterns)
@@ -206,15 +201,15 @@ def a_text_that_is_too_much_costs_no_later_one(run: Run) -> None:
 
 
 def _later_one_stays(run: Run, route: str, what: str, burden: str, name: str) -> None:
-    _, lost = _after(run, route, _place(run, f"{name}-none"), [_LINE])
+    _, lost = _after(run, route, run.own_home(f"{name}-none"), [_LINE])
     if lost:
         raise Untestable(f"an ordinary text stored through {route} did not come back")
-    was, lost = _after(run, route, _place(run, name), [burden])
+    was, lost = _after(run, route, run.own_home(name), [burden])
     if not lost:
         return
     size = len(burden) // _PORTIONS
     portions = [burden[:size]] * _PORTIONS if burden is _HUGE else []
-    if portions and _after(run, route, _place(run, f"{name}-portions"), portions)[1]:
+    if portions and _after(run, route, run.own_home(f"{name}-portions"), portions)[1]:
         raise Untestable("the store is full: see MP-WRITE-005; needs: a `config` with more room")
     run.violated(
         f"a text that was accepted after one of {what}, recalled after a new start",

@@ -53,7 +53,7 @@ def a_delimiter_costs_no_other_entry(run: Run) -> None:
 
 
 def _keeps_all(run: Run, route: str, place: str, hostile: tuple[tuple[str, ...], ...]) -> None:
-    home = run.place(place) if run.binding == "native" else run.home
+    home = run.own_home(place)
     harmless = _harmless(hostile)
     # In two sessions: where the second costs the first anything, no delimiter is to blame.
     plain = _stored_among(run, route, home, harmless) + _stored_among(run, route, home, ())

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from memproto.loading import host
+from memproto import bindings
 from memproto.testing.clauses import check
 from memproto.testing.run import Run
 from memproto.testing.watchers import tree
@@ -22,8 +22,7 @@ def building_an_instance_returns(run: Run) -> None:
 
 def _own(provider: Any) -> Any:
     """The author's object, out of the adapter of its binding."""
-    adapted = type(provider).__module__.startswith("memproto.adapters.")
-    return provider.wrapped if adapted else provider
+    return bindings.author_object(provider)
 
 
 @check("MP-NAME-001")
@@ -71,8 +70,7 @@ def availability_is_one_bool(run: Run) -> None:
 def availability_does_no_input_or_output(run: Run) -> None:
     subject = run.provider()
     assert run.audit is not None
-    if run.binding == "hermes":
-        host.furnish()
+    run.binding.furnish()
     before = tree(run.root)
     with run.audit.recording() as events:
         subject.available()

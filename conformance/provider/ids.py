@@ -34,7 +34,7 @@ _ODD = {
 }
 
 #: User ids as platforms of a Hermes host give them. Some are chosen by the sender.
-_HERMES_USERS = {
+_PLATFORM_USERS = {
     "an address with an apostrophe": "o'neil+harbour@mail.example",
     "an address with a slash": "harbour/north@mail.example",
     "an address in quotation marks": '"../../harbour"@mail.example',
@@ -47,7 +47,7 @@ _HERMES_USERS = {
 }
 
 #: A Hermes host makes session ids itself, and lets no separator into them.
-_HERMES_SESSIONS = ("20260314_092653_5f8a1c", "cron_ev-report_20260314_0926")
+_HOST_SESSIONS = ("20260314_092653_5f8a1c", "cron_ev-report_20260314_0926")
 
 #: Ids that a careless name makes one of; `{}` is a part that no other check uses.
 _FAMILIES = {
@@ -62,7 +62,7 @@ _FAMILIES = {
     "what follows a NUL": ("{}\x00north", "{}\x00south"),
 }
 
-_HERMES_USER_FAMILIES = {
+_PLATFORM_USER_FAMILIES = {
     "a separator": (
         "{}.berg@mail.example",
         "{}-berg@mail.example",
@@ -73,7 +73,7 @@ _HERMES_USER_FAMILIES = {
     "where the name ends": ("@{}:berg.example", "@{}.berg:example"),
 }
 
-_HERMES_SESSION_FAMILIES = {"the last character": ("{}-5f8a1c2e", "{}-5f8a1c2f")}
+_HOST_SESSION_FAMILIES = {"the last character": ("{}-5f8a1c2e", "{}-5f8a1c2f")}
 
 
 # -- any id ----------------------------------------------------------------------------------------
@@ -105,13 +105,13 @@ def any_id_is_accepted(run: Run) -> None:
 
 def _trials(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
     """What is odd about the ids of a session, and the ids: all three at once, which is quick."""
-    if run.binding == "native":
+    if not run.binding.ids_by_platform:
         for name, odd in _ODD.items():
             yield name, dict.fromkeys(("session key", "user_id", "agent_identity"), odd)
         return
-    for name, odd in _HERMES_USERS.items():
+    for name, odd in _PLATFORM_USERS.items():
         yield name, {"user_id": odd}
-    for odd in _HERMES_SESSIONS:
+    for odd in _HOST_SESSIONS:
         yield "a session id", {"session key": odd}
 
 
@@ -155,7 +155,7 @@ def different_ids_stay_different(run: Run) -> None:
             plain = tenants.pair(run, boundary)
             apart = _both(plain) if tenants.keeps(run, boundary, plain, route) else ""
             for number, (what, names) in enumerate(rows.items()):
-                home = run.place(f"{boundary}-{number}") if run.binding == "native" else None
+                home = run.own_home(f"{boundary}-{number}")
                 members = [tenants.of(run, boundary, name, home) for name in names]
                 _Family(run, members, f"differ in {what}", apart).judge(route)
         except tenants.Refused as reason:
@@ -167,10 +167,10 @@ def different_ids_stay_different(run: Run) -> None:
 def _families(run: Run) -> dict[Boundary, dict[str, list[str]]]:
     """For users and for sessions: what tells ids apart, and ids that are the same but for it."""
     templates: dict[Boundary, Mapping[str, tuple[str, ...]]] = {
-        "user": _HERMES_USER_FAMILIES,
-        "session": _HERMES_SESSION_FAMILIES,
+        "user": _PLATFORM_USER_FAMILIES,
+        "session": _HOST_SESSION_FAMILIES,
     }
-    if run.binding == "native":
+    if not run.binding.ids_by_platform:
         templates = {"user": _FAMILIES, "session": _FAMILIES}
     bases = {"user": str(run.config()["user_id"]), "session": run.session_key()}
     return {

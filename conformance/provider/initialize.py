@@ -35,7 +35,7 @@ _SESSION_KEYS = (
 )
 
 #: A Hermes host makes its session ids itself, and refuses what reads as a path.
-_HERMES_SESSION_IDS = (
+_HOST_SESSION_IDS = (
     "20260314_092653_5f8a1c2e",
     "cron_evening-report_20260314_092653",
     "0b9d7c52-3c1e-4a6e-9f57-8f2d2f0a7e11",
@@ -69,7 +69,7 @@ def unknown_keys_are_no_obstacle(run: Run) -> None:
         )
     run.close(subject)
     # What is raised here is booked where it belongs, under MP-INIT-001.
-    for key in _SESSION_KEYS if run.binding == "native" else _HERMES_SESSION_IDS:
+    for key in _HOST_SESSION_IDS if run.binding.ids_by_platform else _SESSION_KEYS:
         run.close(run.open(session=key))
 
 
@@ -95,8 +95,8 @@ def the_configuration_stays_as_it_was(run: Run) -> None:
 
 @check("MP-CAP-001")
 def the_declaration_fits_the_schema(run: Run) -> None:
-    if run.binding != "native":
-        raise NotApplicable(f"a {run.binding} provider cannot declare")
+    if not run.binding.can_declare:
+        raise NotApplicable(f"a {run.binding.name} provider cannot declare")
     from jsonschema import Draft202012Validator
 
     with run.session() as subject:

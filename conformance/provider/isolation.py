@@ -266,9 +266,9 @@ def _whole(descriptor: int) -> str:
 @check("MP-ISO-004")
 def shutdown_of_one_leaves_the_others(run: Run) -> None:
     route = run.needs_route("turns", "writes", "tools")
-    if run.binding == "native":
+    if run.binding.own_homes:
         _outlives(run, route, run.place("neighbour"), "another home")
-    if run.binding != "native" or not run.declared("single_writer", default=False):
+    if not run.binding.own_homes or not run.declared("single_writer", default=False):
         _outlives(run, route, run.home, "the same home")
 
 

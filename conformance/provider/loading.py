@@ -5,7 +5,7 @@ import threading
 from typing import TypeVar
 
 from memproto.adapters.hermes import HOST_NEEDS
-from memproto.loading import host
+from memproto.bindings import hermes_agent as host
 from memproto.testing import watchers
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.load_step import CONNECTS, STARTS, LoadStep

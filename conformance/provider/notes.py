@@ -21,8 +21,12 @@ _MESSAGES, _MESSAGE_CHARS = 200, 1_000
 def _lists(run: Run) -> dict[str, Messages]:
     """What is special in a list, to the list."""
     lists = {"an ordinary conversation": snapshots.talk(run.facts.new()), "an empty list": []}
-    # What the Hermes hook makes of any list is for MP-COMP-001: it is the same call.
-    return lists if run.binding == "hermes" else {**lists, **snapshots.of(run)}
+    # If it is the hook of compression, what it makes of any list is for MP-COMP-001.
+    return lists if _is_of_compression(run) else {**lists, **snapshots.of(run)}
+
+
+def _is_of_compression(run: Run) -> bool:
+    return run.binding.is_one_hook("compress", "compress_notes")
 
 
 def _notes(run: Run, subject: Subject, messages: Messages, which: str = "") -> str:
@@ -41,7 +45,7 @@ def _notes(run: Run, subject: Subject, messages: Messages, which: str = "") -> s
         if failure.is_report and "checkpoint" in run.declared("extensions", []):
             reason = f"the checkpoint refused an ordinary conversation: {show(failure.error)}"
             raise Untestable(f"{reason}; needs: a `config` under which it does not") from None
-        rule = "MP-COMP-001" if run.binding == "hermes" else "MP-NOTES-001"
+        rule = "MP-COMP-001" if _is_of_compression(run) else "MP-NOTES-001"
         observed = f"it raised {show(failure.error)}{which and f' for {which}'}"
         run.violated(_RETURNS.format(run.hook("compress_notes")), observed, requirement=rule)
     if not isinstance(notes, str):

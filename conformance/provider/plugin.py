@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from memproto import spec
-from memproto.loading import host
-from memproto.loading.host import HOOKS
+from memproto.bindings import hermes_agent as host
+from memproto.bindings.hermes_agent import HOOKS
 from memproto.loading.modules import Registering
 from memproto.testing import locate, manifest, routes, storefiles, watchers
 from memproto.testing.clauses import NotApplicable, Untestable, check
@@ -54,7 +54,7 @@ def _manifest(run: Run, subject: Subject) -> Path:
 
 def _own(run: Run, subject: Subject) -> Any:
     """The author's object, out of the adapter of its binding."""
-    return subject.provider.wrapped if run.binding == "hermes" else subject.provider
+    return run.binding.author_object(subject.provider)
 
 
 @check("MP-PLUG-002", session=False)
@@ -185,7 +185,7 @@ def the_home_that_is_handed_over_counts(run: Run) -> None:
     # The variable names another directory for as long as the check runs.
     named, variable = run.place("named"), run.place("variable")
     variable.mkdir(parents=True, exist_ok=True)
-    HOST_HOME.name(str(variable))
+    HOST_HOME.name(run.binding.home_variable, str(variable))
     # What took the variable when it was imported writes where it pointed then.
     at_import = run.load_step.home if run.load_step else None
     former = watchers.tree(at_import) if at_import else {}

@@ -105,7 +105,7 @@ def an_answer_belongs_to_its_question(run: Run) -> None:
 
 def _speaks_for_itself(run: Run) -> bool:
     """Whether the provider itself says that it recalls by query, or by saying nothing agrees."""
-    return run.binding == "native" or "recall_basis" in run.context.capabilities
+    return run.binding.can_declare or "recall_basis" in run.context.capabilities
 
 
 def _answers(run: Run, fact: Fact) -> bool:

@@ -28,7 +28,7 @@ def the_status_has_its_shape(run: Run) -> None:
     with run.session() as subject:
         for _ in _moments(subject, run.facts.new()):
             status = subject.status()
-            if run.binding == "native":
+            if not run.binding.free_status:
                 _fits(run, status)
 
 

@@ -41,8 +41,7 @@ def _several_at_a_time(run: Run) -> list[Boundary]:
     one_home: list[Boundary] = ["user", "session"]
     if run.declared("single_writer", default=False):
         one_home = []
-    # The home of a Hermes provider is that of its process.
-    return ["profile", *one_home] if run.binding == "native" else one_home
+    return ["profile", *one_home] if run.binding.own_homes else one_home
 
 
 def _one_home_beside_another(run: Run, route: str) -> None:

@@ -3,7 +3,6 @@
 import copy
 import itertools
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from memproto.testing import losses, routes, snapshots, switches, tenants
@@ -124,7 +123,7 @@ def a_second_end_stores_nothing(run: Run) -> None:
 
 def _shown_after(run: Run, route: str, ends: int) -> int:
     """How often a text is found whose session was ended so many times."""
-    fact, home = run.facts.new(), _home(run, f"ended-{ends}")
+    fact, home = run.facts.new(), run.own_home(f"ended-{ends}")
     with run.session(home) as subject:
         run.plant(subject, fact, route)
         for _ in range(ends):
@@ -137,16 +136,13 @@ def _shown_after(run: Run, route: str, ends: int) -> int:
         return str(routes.recalled(again, fact.query)).count(fact.text)
 
 
-def _home(run: Run, name: str) -> Path:
-    """A home for one text; one home for all where a provider may not keep homes apart."""
-    return run.place(name) if run.binding == "native" else run.home
-
-
 @check("MP-SESS-004", budget_s=120.0)
 def an_end_writes_what_was_accepted(run: Run) -> None:
     switches.needs_hook(run, "end")
-    if run.binding == "hermes" and EXTENSION not in run.context.declares.get("extensions", []):
-        raise NotApplicable("a Hermes provider cannot promise it; see `declares.extensions`")
+    declared = run.context.declares.get("extensions", [])
+    if not run.binding.can_declare and EXTENSION not in declared:
+        title = run.binding.title
+        raise NotApplicable(f"a {title} provider cannot promise it; see `declares.extensions`")
     if run.declared("single_writer", default=False):
         raise NotApplicable("single_writer is declared: no second instance is opened")
     route = run.needs_route(*routes.ROUTES)
@@ -197,7 +193,7 @@ def every_kind_of_switch_is_taken(run: Run) -> None:
 def _steps(run: Run, kind: Switch) -> list[tuple[str, str]]:
     """Pairs of session keys, the left one and the new one."""
     config_key = run.freshness.config["session_key"]
-    keys = [config_key, *(_ODD_KEYS if run.binding == "native" else _PLAIN_KEYS)]
+    keys = [config_key, *(_PLAIN_KEYS if run.binding.ids_by_platform else _ODD_KEYS)]
     if kind is switches.REWIND:
         return [(config_key, config_key)] * 2
     return [*itertools.pairwise(keys), (keys[-1], config_key)]

@@ -82,7 +82,7 @@ def _sight(run: Run, mark: str) -> _Sight:
 def _routes_apart(run: Run, mark: str, sight: _Sight) -> list[str]:
     """The routes that are served; where none are declared to keep sessions apart, those seen to."""
     known, served = run.needs_route(*routes.ROUTES), filter(run.serves, routes.ROUTES)
-    if run.binding == "native" and "session" in run.declared("isolates", []):
+    if run.binding.can_declare and "session" in run.declared("isolates", []):
         return list(served)
     return [route for route in served if route == known or sight.is_apart(mark, route)]
 

@@ -69,7 +69,7 @@ def _store_about_the_user(run: Run, subject: Subject) -> dict[str, Fact]:
     """The other target of mirrored writes is a store of its own in many providers."""
     added_to = mirrored.targets(run, "add") if run.declared("mirrors", None) else []
     others = [target for target in added_to if target != run.writing.first[1]]
-    if run.binding != "native" or not others:
+    if not run.binding.can_declare or not others:
         return {}
     fact = run.facts.new()
     try:
@@ -156,8 +156,7 @@ def _lost_under(run: Run, reader: Reader, config: dict[str, str], route: str) ->
 def _appearances(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
     """What may differ while the user is the same; each by itself, then all together."""
     differing = {"user_name": "Ida B.", "session_title": "Plans for the harbour"}
-    if run.binding == "native":
-        # The user ids of a Hermes host are those of the platform.
+    if not run.binding.ids_by_platform:
         differing["platform"] = "telegram"
     for key, value in differing.items():
         yield f"{key} {value!r}", {key: value}

@@ -93,7 +93,7 @@ def text_is_kept_in_every_locale(run: Run) -> None:
 
 
 def _keeps_scripts(run: Run, route: str) -> None:
-    home = _home_for(run, route)
+    home = run.own_home(route)
     whole = _keeps_words(run, route, home)
     scripts_of = scripts.LETTERS
     owed = {
@@ -176,7 +176,7 @@ def every_character_comes_back(run: Run) -> None:
 
 def _keeps_characters(run: Run, route: str) -> bool:
     """Judge one route; False where it is not known to keep texts word for word."""
-    home = _home_for(run, route)
+    home = run.own_home(route)
     if not _keeps_words(run, route, home):
         return False
     kinds = {**scripts.CHARACTERS, **scripts.drawn(run.context.seed, run.examples)}
@@ -214,11 +214,6 @@ def _lettered(fact: Fact, characters: str) -> _Lettered:
 # -- what both need --------------------------------------------------------------------------------
 
 
-def _home_for(run: Run, route: str) -> Path:
-    """A home for what goes through one route, so that a small store is not full too soon."""
-    return run.place(route) if run.binding == "native" else run.home
-
-
 def _is_taken(subject: Subject, fact: Fact, route: str) -> bool:
     """Whether a text was accepted; a refusal is no failure."""
     try:
@@ -236,7 +231,7 @@ def _is_taken(subject: Subject, fact: Fact, route: str) -> bool:
 
 def _plain_ones_come_back(run: Run, route: str, count: int) -> None:
     """See that a session of as many plain facts loses none; else no character is to blame."""
-    home = run.place(f"{route}-plain") if run.binding == "native" else run.home
+    home = run.own_home(f"{route}-plain")
     facts = run.facts.several(count)
     with run.session(home) as subject:
         accepted = [fact for fact in facts if _is_taken(subject, fact, route)]
@@ -252,7 +247,7 @@ def _assert_lost_each_time(run: Run, route: str, make: Callable[[], Fact]) -> No
     loss says nothing about the characters.
     """
     for number in range(_TIMES):
-        home = run.place(f"{route}-again-{number}") if run.binding == "native" else run.home
+        home = run.own_home(f"{route}-again-{number}")
         before, odd, after = facts = [run.facts.new(), make(), run.facts.new()]
         with run.session(home) as subject:
             accepted = [fact for fact in facts if _is_taken(subject, fact, route)]
@@ -267,7 +262,7 @@ def _keeps_words(run: Run, route: str, home: Path) -> bool:
     """Whether texts come back in their own words: by declaration, or as was seen."""
     if run.declared("retention", "verbatim") != "verbatim":
         return False
-    if run.binding == "native" or "retention" in run.context.capabilities:
+    if run.binding.can_declare or "retention" in run.context.capabilities:
         return True
     fact = run.facts.new()
     with run.session(home) as subject:
@@ -317,8 +312,7 @@ def _is_recorded(subject: Subject, said: str) -> bool:
 
 def _show_that_it_comes_back(run: Run, fact: Fact) -> None:
     """What is to stay away comes back where a user says it; in another home, if there is one."""
-    native = run.binding == "native"
-    home, said = (run.place("plain"), fact) if native else (run.home, run.facts.new())
+    home, said = run.own_home("plain"), fact if run.binding.own_homes else run.facts.new()
     with run.session(home) as subject:
         subject.record(said.text, "Done.")
     if not run.reopened_brings_back(said, home):

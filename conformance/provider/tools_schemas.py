@@ -7,6 +7,7 @@ from typing import Any
 
 from memproto.adapters.hermes_base import RESERVED_TOOLS
 from memproto.adapters.hermes_hooks import bare_schemas
+from memproto.bindings import author_object
 from memproto.testing import toolcalls
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.extended import needs_extension
@@ -46,7 +47,7 @@ def _schemas(run: Run) -> list[Any]:
 
 def _read(run: Run, read: Callable[[Subject], Any]) -> Any:
     """What `read` gives in a session; before one where none can be opened."""
-    if run.binding == "native":
+    if run.binding.can_declare:
         needs_extension(run, "tools")
     run.needs_hook("tools")
     if run.context.no_session:
@@ -97,7 +98,7 @@ def _name(item: Any) -> Any:
 # -- the shape -------------------------------------------------------------------------------------
 
 
-@check("MP-TOOL-002", session="native")
+@check("MP-TOOL-002", session="can_declare")
 def each_schema_has_the_shape_of_a_function(run: Run) -> None:
     for number, item in enumerate(_schemas(run), 1):
         if fault := _misshapen(item):
@@ -117,7 +118,7 @@ def _misshapen(item: Any) -> str:
     return "" if kind == "object" else f"has parameters of type {kind!r}"
 
 
-@check("MP-TOOL-003", session="native")
+@check("MP-TOOL-003", session="can_declare")
 def each_schema_is_in_the_portable_subset(run: Run) -> None:
     _report(run, _unportable, "a schema that every model API takes")
 
@@ -187,7 +188,7 @@ def _inner(where: str, schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield from ((where, one) for one in (options if isinstance(options, list) else ()))
 
 
-@check("MP-TOOL-004", session="native")
+@check("MP-TOOL-004", session="can_declare")
 def each_schema_avoids_what_some_apis_refuse(run: Run) -> None:
     _report(run, _narrow, "a schema as in tool-schema.schema.json, with one type for an argument")
 
@@ -218,7 +219,7 @@ def _narrow_at(where: str, schema: Any) -> Iterator[str]:
 # -- names -----------------------------------------------------------------------------------------
 
 
-@check("MP-TOOL-005", session="native")
+@check("MP-TOOL-005", session="can_declare")
 def no_two_tools_have_one_name(run: Run) -> None:
     names = [item["name"] for item in _sound(run)]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -226,7 +227,7 @@ def no_two_tools_have_one_name(run: Run) -> None:
         run.violated("a name of its own for each tool", told)
 
 
-@check("MP-TOOL-006", session="native")
+@check("MP-TOOL-006", session="can_declare")
 def no_tool_has_a_name_of_the_host(run: Run) -> None:
     if taken := sorted(RESERVED_TOOLS.intersection(item["name"] for item in _sound(run))):
         told = f"{', '.join(taken)}: the host leaves it out and calls its own"
@@ -268,7 +269,7 @@ def _names(subject: Subject) -> set[str]:
 # -- whose memory, and the wrapping ----------------------------------------------------------------
 
 
-@check("MP-TOOL-012", session="native")
+@check("MP-TOOL-012", session="can_declare")
 def no_tool_lets_the_model_choose_whose_memory(run: Run) -> None:
     found = [f"{item['name']} has {name!r}" for item in _sound(run) for name in _whose(item)]
     if found:
@@ -287,11 +288,11 @@ def _whose(item: dict[str, Any]) -> Iterator[str]:
 
 
 def _as_given(subject: Subject) -> Any:
-    raw = getattr(subject.provider, "wrapped", subject.provider)
-    return subject.call("tools", raw.get_tool_schemas)
+    raw = author_object(subject.provider)
+    return subject.call("tools", getattr(raw, subject.hook("tools")))
 
 
-@check("MP-TOOL-015", session="native")
+@check("MP-TOOL-015", session="can_declare")
 def a_schema_is_not_wrapped(run: Run) -> None:
     schemas = _read(run, _as_given)
     items = list(schemas) if isinstance(schemas, list | tuple) else []

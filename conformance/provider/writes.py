@@ -253,7 +253,7 @@ def _unmatched_replace(run: Run, target: str) -> None:
 
 def _unusual_ones(run: Run, target: str) -> None:
     # Below a home of their own where that is possible: the first one may be full by now.
-    home = run.place("unusual") if run.binding == "native" else run.home
+    home = run.own_home("unusual")
     unusual = texts.around(run.facts.several(6), _SHORT_CHARS)
     with run.session(home) as subject:
         accepted = [_accepts(subject, target, text) for _, _, text in unusual]

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from memproto.adapters.hermes_base import NATIVE_CONFIG, RENAMED_CONFIG
+from memproto.adapters.hermes_base import HOOKS, NATIVE_CONFIG, RENAMED_CONFIG
 from memproto.adapters.hermes_hooks import (
     Compression,
     Extensions,
@@ -124,7 +124,7 @@ class HermesAdapter:
         # On the instance, so that `hasattr` and the runtime protocols tell the truth; bound to
         # an object that does not refer back, so that no reference cycle keeps the provider.
         for row in OPERATIONS.values():
-            if row.extension and row.hermes and _has(provider, row.hermes):
+            if row.extension and row.name in HOOKS and _has(provider, HOOKS[row.name]):
                 vars(self)[row.native] = getattr(extensions, row.native)
         if _has(provider, "post_setup"):
             vars(self)["post_setup"] = extensions.post_setup
@@ -261,8 +261,8 @@ def extensions_shown(provider: Any, *, has_tools: bool = False) -> list[str]:
     """The extensions that the hooks of a Hermes `provider` show; nothing is called."""
     hooks: dict[str, list[str]] = {}
     for row in OPERATIONS.values():
-        if row.extension and row.hermes:
-            hooks.setdefault(row.extension, []).append(row.hermes)
+        if row.extension and row.name in HOOKS:
+            hooks.setdefault(row.extension, []).append(HOOKS[row.name])
     hooks.pop("tools")
     shown = ["tools"] if has_tools else []
     if is_checkpoint(provider) and _serves(provider, ["on_pre_compress"]):

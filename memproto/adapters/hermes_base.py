@@ -1,12 +1,38 @@
 """
 The base class of Hermes providers: the installed host's, or a stand-in of the same hooks.
 
-And what the two dialects call differently: keys of the configuration, names of tools.
+And what the two dialects call differently: hooks, keys of the configuration, names of tools.
 """
 
 import importlib
 from collections.abc import Sequence
 from typing import Any
+
+#: Operation to the hook of a Hermes provider that serves it; others have none.
+HOOKS = {
+    "name": "name",
+    "available": "is_available",
+    "open": "initialize",
+    "recall": "prefetch",
+    "record": "sync_turn",
+    "mirror": "on_memory_write",
+    "compress": "on_pre_compress",
+    "close": "shutdown",
+    "tools": "get_tool_schemas",
+    "call_tool": "handle_tool_call",
+    "prewarm": "queue_prefetch",
+    "turn_start": "on_turn_start",
+    "end": "on_session_end",
+    "switch": "on_session_switch",
+    "delegation": "on_delegation",
+    "config_schema": "get_config_schema",
+    "save_config": "save_config",
+    "backup": "backup_paths",
+    "prompt": "system_prompt_block",
+    "status": "recall_status",
+    "unavailable_reason": "unavailable_reason",
+    "compress_notes": "on_pre_compress",
+}
 
 #: Keys of a native configuration that a Hermes `initialize` does not get.
 NATIVE_CONFIG = frozenset({"home", "host_home", "protocol", "deadlines", "limits"})

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from memproto.adapters.hermes_base import NATIVE_CONFIG, RENAMED_CONFIG
+from memproto.adapters.hermes_base import HOOKS, NATIVE_CONFIG, RENAMED_CONFIG
 from memproto.adapters.hermes_lane import Asking, Lane
 from memproto.adapters.homes import own_folder
 from memproto.adapters.texts import plain_text
@@ -194,7 +194,11 @@ def hooks_called(base: type) -> list[str]:
 
     The block of the prompt is not among them: whether the host takes it is seen when it does.
     """
-    rows = [row for row in OPERATIONS.values() if not row.extension or hasattr(base, row.hermes)]
+    rows = [
+        row
+        for row in OPERATIONS.values()
+        if not row.extension or hasattr(base, HOOKS.get(row.name, ""))
+    ]
     called = [row.native for row in rows if row.name != "prompt"]
     return [*called, *EXTENSION_HOOKS["record"]]
 

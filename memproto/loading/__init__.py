@@ -12,16 +12,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from memproto.adapters import hermes
-from memproto.adapters.coroutines import is_async
-from memproto.adapters.members import found_without_running
+from memproto import bindings
+from memproto.bindings import Binding
 from memproto.errors import KitUsageError, NoProvider
-from memproto.loading import host, named_paths
+from memproto.loading import named_paths
 from memproto.loading.faults import does_not_import, missing, no_provider
 from memproto.loading.finding import GROUPS, other_than_first, resolve
-from memproto.loading.host import import_ahead
 from memproto.loading.modules import Registering, takes_arguments
-from memproto.operations import CORE_HOOKS, Binding
+
+import_ahead = bindings.import_ahead
 
 __all__ = ["GROUPS", "Loaded", "import_ahead", "load"]
 
@@ -83,18 +82,17 @@ def _as_loaded(target: str, found: Any, origin: str) -> Loaded:
             "name the class, or a function without arguments that builds a new instance",
         )
     first = _built(target, found)
-    adapt, binding = _adapter(target, first)
+    binding = _binding(target, first)
     told = found.notes() if isinstance(found, Registering) else ()
-    if binding == "hermes":
-        told = (*host.notes(first), *told)
-    return Loaded(target, lambda: adapt(found()), binding, origin, found, told)
+    told = (*binding.notes(first), *told)
+    return Loaded(target, lambda: binding.adapt(found()), binding, origin, found, told)
 
 
 def _is_built(found: Any) -> bool:
     """Whether what can be called is a provider itself, as a proxy that passes calls on is."""
     if isinstance(found, type | types.FunctionType | types.MethodType | Registering):
         return False
-    return all(_has(found, hook) for hook in CORE_HOOKS) or hermes.is_hermes(found)
+    return bindings.defined(found)
 
 
 def _built(target: str, build: Callable[[], Any]) -> Any:
@@ -116,26 +114,10 @@ def _built(target: str, build: Callable[[], Any]) -> Any:
         raise does_not_import(target, error) from None
 
 
-def _adapter(target: str, provider: Any) -> tuple[Callable[[Any], Any], Binding]:
-    if is_async(provider):
-        # Few providers need it, and each process would pay for asyncio.
-        from memproto.adapters.aio import from_async
-
-        return from_async, "native"
-    missing = [hook for hook in CORE_HOOKS if not _has(provider, hook)]
-    # A provider whose class is a Hermes one is one, whatever its instances answer for besides.
-    if not missing and not hermes.is_hermes(type(provider)):
-        return (lambda instance: instance), "native"
-    if hermes.is_hermes(provider):
-        return hermes.from_hermes, "hermes"
-    raise no_provider(
-        target, f"{type(provider).__name__} lacks {', '.join(missing)} of the nine members"
-    )
-
-
-def _has(provider: Any, hook: str) -> bool:
-    """Whether the class or instance has a member, without running a property."""
-    if hook == "name" and hasattr(type(provider), "name"):
-        # A name of None is a name that is wrong, which a rule of its own says.
-        return True
-    return found_without_running(provider, hook) is not None
+def _binding(target: str, provider: Any) -> Binding:
+    binding = bindings.recognised(provider)
+    if binding is not None:
+        return binding
+    lacks = ", ".join(bindings.lacking(provider))
+    fault = f"{type(provider).__name__} lacks {lacks} of the nine members"
+    raise no_provider(target, "; ".join((fault, *bindings.faults())))

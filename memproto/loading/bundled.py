@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from memproto.bindings import hermes_agent as host
 from memproto.errors import NoSuchTarget
-from memproto.loading import host
 from memproto.loading.faults import does_not_import, missing
 
 

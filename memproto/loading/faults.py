@@ -2,8 +2,8 @@
 
 import re
 
+from memproto.bindings import hermes_agent as host
 from memproto.errors import KitUsageError, MissingPackage, NoProvider, TargetDoesNotImport
-from memproto.loading import host
 
 _SKEW = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
 

@@ -10,20 +10,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from memproto.adapters import hermes
+from memproto import bindings
 from memproto.adapters.hooks import from_registered
 from memproto.adapters.members import found_without_running
 from memproto.errors import NotAProvider, SeveralProviders
 from memproto.loading.context import PluginContext
 from memproto.loading.faults import no_provider
-from memproto.operations import CORE_HOOKS
 
 #: What the source of a submodule says, if it may hold the provider of its package.
-_MARKS = ("register_memory_provider", "MemoryProvider", "def on_turn_complete", "def sync_turn")
+_MARKS = (
+    *("register_memory_provider", "MemoryProvider"),
+    *(f"def {binding.hook('record')}" for binding in bindings.BUILT_IN),
+)
 _MOST_SUBMODULES = 200
 
 #: Hooks by which a provider is known that sets them on its instances.
-_STORING = ("on_turn_complete", "sync_turn")
+_STORING = tuple(binding.hook("record") for binding in bindings.BUILT_IN)
 
 #: The hook without which a plugin of hooks is no memory.
 _RECALLS = "pre_llm_call"
@@ -48,16 +50,23 @@ def provider_of_module(target: str, module: types.ModuleType, *, deep: bool = Tr
         return Registering(target, module.register, module)
     if callable(getattr(module, "make_provider", None)):
         return module.make_provider
+    if (found := _only_class(target, module)) is not None:
+        return found
+    found = _in_submodules(target, module) if deep else None
+    found = found or _shown_when_built(target, module)
+    if found is None and bindings.import_installed():
+        found = _only_class(target, module)
+    if found is None:
+        fault = f"{module.__name__} defines no provider"
+        raise no_provider(target, "; ".join((fault, *bindings.faults())))
+    return found
+
+
+def _only_class(target: str, module: types.ModuleType) -> type | None:
     classes = provider_classes(module)
     if len(classes) > 1:
         raise _several(target, module.__name__, [item.__name__ for item in classes])
-    if classes:
-        return classes[0]
-    found = _in_submodules(target, module) if deep else None
-    found = found or _shown_when_built(target, module)
-    if found is None:
-        raise no_provider(target, f"{module.__name__} defines no provider")
-    return found
+    return classes[0] if classes else None
 
 
 def _several(target: str, module: str, names: list[str]) -> SeveralProviders:
@@ -83,10 +92,10 @@ def provider_classes(module: types.ModuleType) -> list[type]:
 
 
 def looks_like_provider(value: Any) -> bool:
-    """Whether a class defines the hooks of a provider, of either binding."""
+    """Whether a class defines the hooks of a provider, of a binding that this process knows."""
     if getattr(value, "_is_protocol", False):
         return False
-    return all(hasattr(value, hook) for hook in CORE_HOOKS) or hermes.is_hermes(value)
+    return bindings.defined(value)
 
 
 def _shown_when_built(target: str, module: types.ModuleType) -> type | None:
@@ -118,8 +127,7 @@ def _is_provider_when_built(kind: type) -> bool:
         built = kind()
     except Exception:  # the author's code, of a class that nobody has named
         return False
-    hooks = (found_without_running(built, hook) for hook in CORE_HOOKS)
-    return all(hook is not None for hook in hooks) or hermes.is_hermes(built)
+    return bindings.defined(built)
 
 
 # -- submodules ------------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ import re
 from collections import Counter
 from typing import Any
 
-from memproto import spec
-from memproto.operations import OPERATIONS, hook_name
+from memproto import bindings, spec
+from memproto.operations import OPERATIONS
 from memproto.pytest_plugin import guard, terminal
 from memproto.pytest_plugin.next_steps import next_steps
 from memproto.report.verdict_line import verdict_line
@@ -185,7 +185,9 @@ class Block:
     def _hook(self, operation: str) -> str:
         if operation not in OPERATIONS:
             return operation
-        return hook_name(operation, self._report["binding"] or "native")
+        row = self._report["operations"].get(operation)
+        binding = bindings.named(self._report["binding"] or "") or bindings.NATIVE
+        return str(row["hook"]) if row else binding.hook(operation)
 
     def _outward(self) -> None:
         """Where the target tried to send beyond loopback, which no run lets it."""

@@ -48,7 +48,7 @@ def header(targets: list[Any], noise: Noise) -> list[str]:
         contact = target.judge.contact
         if contact.unconfined and f"network: {_open(contact)}" not in lines:
             lines.append(f"network: {_open(contact)}")
-        found = f" ({contact.binding}, {contact.origin})" if contact.binding else ""
+        found = f" ({contact.binding.name}, {contact.origin})" if contact.binding else ""
         told = f"{found}, seed {target.order.seed}{_from_above(target.order.settings.source)}"
         lines.append(f"{target.order.side}: {target.order.target}{told}")
         lines += [f"  settings: {line}" for line in target.order.settings.refused]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from memproto.operations import OPERATIONS, Binding
+from memproto.bindings import BUILT_IN, HERMES, Binding
 
 _MESSAGES = ("messages",)
 
@@ -47,17 +47,10 @@ _KNOWN = {name for names in _POSITIONS.values() for name in names} | {
 }
 
 
-def operations_of(binding: Binding) -> dict[str, str]:
-    """Hook to operation, the first one where a binding serves two by one hook."""
-    rows = [row for row in OPERATIONS.values() if row.name != "name"]
-    table = {getattr(row, binding): row.name for row in reversed(rows)}
-    table.pop("", None)
-    return table
-
-
 def binding_of(provider: object) -> Binding:
-    """Which binding the provider's hooks are of, by their names."""
-    return "native" if callable(getattr(provider, "enrich_turn", None)) else "hermes"
+    """The binding whose hook of recall the provider has; the host may call what is not whole."""
+    has_hook = (b for b in BUILT_IN if callable(getattr(provider, b.hook("recall"), None)))
+    return next(has_hook, HERMES)
 
 
 def named(operation: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any, Self, TypeVar
 
 from memproto import errors
-from memproto.operations import Binding
+from memproto.bindings import Binding
 from memproto.recording import facts, hooks
 from memproto.recording.salt import Salt
 from memproto.recording.writer import Stream, Writer
@@ -72,7 +72,9 @@ class Recording:
         instance = _Instance(self, next(self._instances))
         label = _quietly(lambda: provider.name)  # type: ignore[attr-defined]
         name = label if is_label(label) else ""
-        self._writer.write("provider", instance=instance.number, provider=name, binding=binding)
+        self._writer.write(
+            "provider", instance=instance.number, provider=name, binding=binding.name
+        )
         recorded: Any = _class_for(provider, binding)(provider, instance)
         return recorded  # type: ignore[no-any-return]
 
@@ -220,7 +222,7 @@ def _class_for(provider: object, binding: Binding) -> type[_Recorded]:
     """A class with the hooks that the provider has: what asks for its members finds the same."""
     members = {
         hook: _method(hook, operation, member)
-        for hook, operation in hooks.operations_of(binding).items()
+        for hook, operation in binding.operations().items()
         if callable(member := _quietly(functools.partial(getattr, provider, hook)))
     }
     return type("Recorded", (_Recorded,), members)

@@ -70,7 +70,7 @@ def fingerprint(report: dict[str, Any]) -> str:
 
 
 def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
-    order = judged.order
+    order, binding = judged.order, judged.contact.binding
     ids = [item.id for item in spec.select([], order.side)]
     merged = outcomes.merge(judged.results, ids)
     results = {key: outcomes.scored(item, order.release) for key, item in merged.items()}
@@ -82,7 +82,7 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
         "kit": __version__,
         "target": order.target,
         "side": order.side,
-        "binding": judged.contact.binding if order.side == "provider" else None,
+        "binding": binding.name if binding and order.side == "provider" else None,
         "profile": order.profile,
         "verdict": verdicts.verdict(rows, strict=facts.strict),
         "counts": verdicts.counts(rows),
@@ -95,7 +95,7 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
         "allow_incomplete": facts.allow_incomplete,
         "waivers": _waivers(order.waivers, list(results.values())),
         "cost": _cost(results.values()),
-        "operations": times.of_run(judged.results, order, judged.contact.binding),
+        "operations": times.of_run(judged.results, order, binding),
         "environment": _environment(order),
         "network": _network(judged.contact),
         "settings": {**order.settings.for_report(), **order.settings.origins()},

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from memproto.operations import OPERATIONS, Binding, hook_name
+from memproto.bindings import NATIVE, Binding
+from memproto.operations import OPERATIONS
 from memproto.testing import incidents, spread
 from memproto.testing.contact import Order
 from memproto.testing.outcomes import Result
@@ -51,7 +52,7 @@ def _row(
         spread.add(times, calls)
     known = operation in OPERATIONS
     return {
-        "hook": hook_name(operation, binding or "native") if known else operation,
+        "hook": (binding or NATIVE).hook(operation) if known else operation,
         "budget_s": incidents.budget_s(operation, scale=order.scale, deaths=0),
         "rule": incidents.LATE.get(operation),
         **_figures(times, max(longest_s for _, longest_s in counted)),

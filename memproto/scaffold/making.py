@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from memproto.bindings import HERMES, NATIVE
 from memproto.errors import KitUsageError
 from memproto.scaffold.naming import Name, named
 
@@ -34,7 +35,7 @@ def new(text: str, directory: Path, *, hermes: bool = False) -> Path:
     except FileExistsError:
         raise _there(text) from None
     try:
-        _write(folder, name, "hermes" if hermes else "native")
+        _write(folder, name, (HERMES if hermes else NATIVE).name)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

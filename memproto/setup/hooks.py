@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from memproto.adapters.hermes import owns
+from memproto.bindings import author_object
 from memproto.errors import MemprotoError
 
 T = TypeVar("T")
@@ -41,5 +42,5 @@ def attempt(what: str, run: Callable[[], T]) -> T:
 
 def is_own(provider: Any, name: str) -> bool:
     """Whether a hook is more than the one that a Hermes provider inherits from its base class."""
-    raw = getattr(provider, "wrapped", provider)
+    raw = author_object(provider)
     return hasattr(raw, name) and owns(raw, name)

@@ -4,13 +4,11 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from memproto.bindings import HERMES, NATIVE, Binding, author_object
 from memproto.operations import EXTENSION_HOOKS, OPERATIONS
 from memproto.setup.dialogue import NoSchema, schema_of
 from memproto.setup.hooks import ProviderFailed, attempt, hook_of, is_own
 from memproto.setup.questions import Question, UnusableSchema, shown
-
-#: Extension hooks that have another name in the Hermes binding.
-_RENAMED = {row.native: row.hermes for row in OPERATIONS.values() if row.extension and row.hermes}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,11 +53,12 @@ def _told(question: Question) -> str:
     return f"{question.env_var} ({kind}{condition}): {question.description}{place}"
 
 
-def examine(provider: Any, variables: Mapping[str, str]) -> Status:
+def examine(provider: Any, variables: Mapping[str, str], binding: Binding | None = None) -> Status:
     """
     Ask a provider, an instance that no session was opened with, what it says of itself.
 
-    `variables` is the environment. What a hook raises is told among the faults.
+    `variables` is the environment. What a hook raises is told among the faults. `binding` is that
+    of the author's object; without it an adapted one counts as a Hermes provider.
     """
     faults: list[str] = []
 
@@ -76,7 +75,8 @@ def examine(provider: Any, variables: Mapping[str, str]) -> Status:
     schemas = asked("get_tool_schemas", []) or []
     missing = _missing(provider, variables, faults)
     name = _name(provider, faults)
-    extensions = tuple(e for e, hooks in EXTENSION_HOOKS.items() if _has(provider, e, hooks))
+    binding = binding or (NATIVE if author_object(provider) is provider else HERMES)
+    extensions = tuple(name for name in EXTENSION_HOOKS if _has(provider, name, binding))
     tools = tuple(
         str(item["name"]) for item in schemas if isinstance(item, dict) and "name" in item
     )
@@ -91,12 +91,13 @@ def _name(provider: Any, faults: list[str]) -> str:
         return type(provider).__name__
 
 
-def _has(provider: Any, extension: str, hooks: tuple[str, ...]) -> bool:
+def _has(provider: Any, extension: str, binding: Binding) -> bool:
     """`checkpoint` has no hook of its own: only a session's declaration shows it."""
+    hooks = EXTENSION_HOOKS[extension]
     if extension == "checkpoint" or not all(callable(getattr(provider, h, None)) for h in hooks):
         return False
-    names = _RENAMED if hasattr(provider, "wrapped") else {}
-    return any(is_own(provider, names.get(hook, hook)) for hook in hooks)
+    names = {row.native: binding.hook(row.name) for row in OPERATIONS.values()}
+    return any(is_own(provider, names[hook]) for hook in hooks)
 
 
 def _missing(

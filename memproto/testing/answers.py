@@ -81,11 +81,12 @@ def is_of_a_codec(error: BaseException | None) -> bool:
 
 
 def as_the_host_leaves_it(run: Run) -> None:
-    """A Hermes host writes its own file, with the provider's name, before it saves the answers."""
+    """Write the files that a host has in the home before it saves the answers, as Hermes has."""
     own_folder(run.home)
-    file = run.home / "config.yaml"
-    if run.binding == "hermes" and not file.exists():
-        file.write_text(f"memory:\n  provider: {run.provider().name()}\n", "utf-8")
+    for name, text in run.binding.host_files.items():
+        file = run.home / name
+        if not file.exists():
+            file.write_text(text.replace("{name}", str(run.provider().name())), "utf-8")
 
 
 def of_no_answer(question: Question, default: Any) -> Any:

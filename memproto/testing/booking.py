@@ -121,7 +121,8 @@ def _met(requirement: spec.Requirement, failure: HookRaised | HookLate, run: Any
         return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
     if isinstance(failure, HookRaised) and _is_refusal(failure, run):
         said = f"{_hook(run, failure.operation)} refused the messages: {show(failure.error)}"
-        reason = f"{said}, which is how a checkpoint of the Hermes binding stops the compressor"
+        how = f"how a checkpoint of the {run.binding.title} binding stops the compressor"
+        reason = f"{said}, which is {how}"
         needs = "needs: a `config` under which it does not"
         return [Result(requirement.id, Outcome.UNTESTABLE, reason=f"{reason}; {needs}")]
     if incidents.makes_fail(requirement.id) and _is_for_another(failure):
@@ -136,7 +137,7 @@ def _met(requirement: spec.Requirement, failure: HookRaised | HookLate, run: Any
 def _is_refusal(failure: HookRaised, run: Any) -> bool:
     """Whether a checkpoint, which has no errors to report by in its binding, keeps the messages."""
     return (
-        run.binding == "hermes"
+        run.binding.checkpoint_raises
         and failure.operation in ("compress", "compress_notes")
         and isinstance(failure.error, Exception)
         and "checkpoint" in run.declared("extensions", [])
@@ -176,8 +177,9 @@ def _incident(failure: HookRaised | HookLate, run: Any, fallback: str) -> Result
 
 
 def _has_checkpoint(run: Any) -> bool:
-    """Whether the rule of a checkpoint's own holds: it is one on native providers."""
-    return run.binding == "native" and "checkpoint" in run.declared("extensions", [])
+    """Whether the rule of a checkpoint's own is about the provider."""
+    is_about = spec.requirement(incidents.CHECKPOINT).applies_to(run.binding)
+    return is_about and "checkpoint" in run.declared("extensions", [])
 
 
 def failing(requirement: spec.Requirement) -> Outcome:

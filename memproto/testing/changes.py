@@ -144,8 +144,8 @@ def _by_writes(run: Run, subject: Subject, ready: Prepared) -> None:
             change = dataclasses.replace(_add(target), adds=_add(target))
             made.append(dataclasses.replace(change.adding(run.facts.new()), adds=_add(target)))
     for action in ("replace", "remove"):
-        # A Hermes provider cannot declare which actions take effect; its host mirrors them all.
-        is_sure = run.binding != "hermes"
+        # To one that cannot declare which actions take effect, as a Hermes one, hosts mirror all.
+        is_sure = run.binding.can_declare
         named = [t for t in mirrored.targets(run, action) if t in adds] if is_sure else adds
         for target in named[:1]:
             if target not in adds[:1]:

@@ -161,7 +161,7 @@ class Child:
         self._threads = watchers.thread_ids()
         origin = "; ".join((self._target.origin, *getattr(self._target, "notes", ())))
         return {
-            "binding": self._target.binding,
+            "binding": self._target.binding.as_dict(),
             "origin": origin,
             "forks": self._audit.forks,
             "unconfined": self._unconfined,

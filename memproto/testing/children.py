@@ -9,7 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from memproto import errors, spec
+from memproto import bindings, errors, spec
+from memproto.bindings import Binding
 from memproto.errors import KitUsageError
 from memproto.testing import findings, functions, incidents, sandbox, vitals
 from memproto.testing.caches import Caches
@@ -109,11 +110,19 @@ class Children:
         if "binding" not in answer.data:
             self.dismiss()
             raise CannotServe(findings.results(answer, self._load_rule())[0])
-        self._contact.binding = answer.data["binding"]
+        self._contact.binding = self._binding(answer)
         self._contact.origin = answer.data["origin"]
         self._contact.unconfined = answer.data.get("unconfined", "")
         self.clean()
         return answer
+
+    def _binding(self, answer: Answer) -> Binding:
+        """The binding that a child told, as data: the code of strangers stays in children."""
+        try:
+            return bindings.told(answer.data["binding"])
+        except ValueError as error:
+            self.dismiss()
+            raise CannotServe(self._kit_error(f"what was told of its binding: {error}")) from None
 
     def start_again(self) -> None:
         """Go on for the same chapter in a new process; raises as `start` does."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from memproto import spec
-from memproto.operations import Binding
+from memproto.bindings import Binding, Trait
 
 CheckFunction = Callable[[Any], None]
 F = TypeVar("F", bound=CheckFunction)
@@ -80,8 +80,8 @@ class Check:
         environment: Variables that its process is started with; one that has some is its own.
         apart: Which process of its chapter it runs in, for one that looks at what a process does
             only once; "" for the one that the others share.
-        session: Whether it opens one, of every provider or of those of one binding; without, it is
-            decided also where none begins.
+        session: Whether it opens one, of every provider or of those whose binding has the trait;
+            without, it is decided also if no session begins.
 
     """
 
@@ -90,12 +90,14 @@ class Check:
     budget_s: float
     linger_s: float
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    session: bool | Binding = True
+    session: bool | Trait = True
     apart: str = ""
 
     def needs_session(self, binding: Binding | None) -> bool:
         """Whether it opens a session with a provider of the binding."""
-        return self.session in (True, binding)
+        if isinstance(self.session, bool):
+            return self.session
+        return binding is not None and bool(getattr(binding, self.session))
 
 
 _CHECKS: dict[str, Check] = {}
@@ -107,7 +109,7 @@ def check(
     budget_s: float = 60.0,
     linger_s: float = 0.0,
     environment: Mapping[str, str] | None = None,
-    session: bool | Binding = True,
+    session: bool | Trait = True,
     apart: str = "",
 ) -> Callable[[F], F]:
     """

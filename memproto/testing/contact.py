@@ -4,8 +4,8 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from memproto import spec
-from memproto.operations import Binding
+from memproto import bindings, spec
+from memproto.bindings import Binding
 from memproto.testing.outcomes import Result
 from memproto.testing.settings import Settings
 from memproto.testing.waivers import Book
@@ -93,9 +93,13 @@ class Contact:
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         plain = dataclasses.asdict(self)
-        return {**plain, "results": [result.as_dict() for result in self.results]}
+        binding = self.binding and self.binding.as_dict()
+        results = [result.as_dict() for result in self.results]
+        return {**plain, "binding": binding, "results": results}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Contact":
         """The value that `as_dict` gave."""
-        return cls(**{**data, "results": [Result.from_dict(item) for item in data["results"]]})
+        binding = data["binding"] and bindings.told(data["binding"])
+        results = [Result.from_dict(item) for item in data["results"]]
+        return cls(**{**data, "binding": binding, "results": results})

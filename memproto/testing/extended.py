@@ -142,8 +142,8 @@ def needs_promise(run: _Declaring, name: str) -> None:
 
     """
     needs_extension(run, name)
-    if run.binding == "hermes" and name not in run.context.declares.get("extensions", []):
-        reason = f"a Hermes provider cannot declare the extension `{name}`"
+    if not run.binding.can_declare and name not in run.context.declares.get("extensions", []):
+        reason = f"a {run.binding.title} provider cannot declare the extension `{name}`"
         raise Untestable(f'{reason}; needs: `declares.extensions = ["{name}"]`')
 
 
@@ -155,7 +155,7 @@ def needs_recall_by_query(run: _Declaring) -> None:
         NotApplicable: It does not, or the provider, a Hermes one, was not declared so.
 
     """
-    if run.binding == "hermes" and "recall_basis" not in run.context.declares:
+    if not run.binding.can_declare and "recall_basis" not in run.context.declares:
         raise NotApplicable("`declares.recall_basis` does not say that recall goes by the query")
     basis = run.declared("recall_basis", "query")
     if basis != "query":

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from memproto import spec
-from memproto.operations import Binding, hook_name
+from memproto.bindings import NATIVE, Binding
 from memproto.testing import incidents, spread
 from memproto.testing.booking import failing
 from memproto.testing.incidents import MEDDLED
@@ -168,4 +168,4 @@ def hook_of(operation: str, binding: Binding | None) -> str:
     """The hook of an operation in the author's binding; "" for none."""
     if operation in ("", "load"):
         return "the load step" if operation else ""
-    return hook_name(operation, binding or "native")
+    return (binding or NATIVE).hook(operation)

@@ -11,7 +11,7 @@ their process alone is for: to start a thread, to change the time zone, to look 
 
 from typing import Any, NoReturn
 
-from memproto.operations import Binding
+from memproto.bindings import Binding
 from memproto.testing.clauses import Check, NotApplicable
 from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import Outcome, Result
@@ -42,8 +42,9 @@ class _Declared(_Known):
         return self.capabilities.get(key, default)
 
     def lacks(self, operation: str) -> bool:
-        """Whether the provider has no hook of that name; a native one has all of them."""
-        if self.binding != "native":
+        """Whether the provider has no hook of that name; one that declares has them all."""
+        binding = self.binding
+        if binding is None or binding.may_lack_hooks or not binding.can_declare:
             raise _AskedForMore(operation)
         return False
 

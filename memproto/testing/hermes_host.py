@@ -20,10 +20,10 @@ from typing import Any
 from memproto.adapters.hermes_base import base_class
 from memproto.adapters.hermes_export import to_hermes
 from memproto.adapters.hermes_hosted import hooks_called
+from memproto.bindings.hermes_agent import version
 from memproto.deadlines import Deadlines
 from memproto.errors import InvalidLabel, SecondExternalProvider
 from memproto.fence import strip_memory_context
-from memproto.loading.host import version
 from memproto.testing.driver import Compressed, HostDriver, Start, SwitchKind, Turn
 from memproto.testing.hermes_bridge import Bridge
 from memproto.types import SPEC_VERSION, is_label

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
+from memproto.bindings import BUILT_IN, NATIVE, Binding
 from memproto.errors import MissingPackage, NoSuchTarget, TargetDoesNotImport
-from memproto.operations import Binding
 from memproto.testing.driver import NEEDED, HostDriver, has_step
 
 #: What a registry has, in the order of a session's life.
@@ -40,7 +40,7 @@ FENCE = (
 )
 
 #: A driver of the kit's own by the name of its framework.
-SHIPPED = {"hermes": "memproto.testing.hermes_host:Driver"}
+SHIPPED = {binding.name: binding.host_driver for binding in BUILT_IN if binding.host_driver}
 
 _FORM = "give module:attribute, as in --memproto-host=mypkg:make_registry or mypkg:MyDriver"
 
@@ -96,7 +96,7 @@ def load(target: str, factory: str = "") -> LoadedHost:
         accepts -= {"policy"}
     fence = _fence_of(build, first)
     most = getattr(first, "most_providers", None) if is_driver else None
-    return LoadedHost(target, build, "native", name, fence, accepts, is_driver, most)
+    return LoadedHost(target, build, NATIVE, name, fence, accepts, is_driver, most)
 
 
 def _is_driver(target: str, first: Any) -> bool:

@@ -112,8 +112,9 @@ class Judge:
     def _refuse_declares(self) -> None:
         """Have a provider that can declare do it by itself."""
         settings = self.order.settings
-        if settings.declares and (self.order.side, self.contact.binding) == ("provider", "native"):
-            fault = "is for providers that cannot declare, and this one is native"
+        binding = self.contact.binding
+        if settings.declares and self.order.side == "provider" and binding and binding.can_declare:
+            fault = f"is for providers that cannot declare, and this one is {binding.name}"
             raise settings.fault("declares", fault, "return it from capabilities()")
 
     def _learn_secrets(self) -> None:
@@ -162,7 +163,7 @@ class Judge:
             self._children.dismiss()
         met = self._to_results(answer, "MP-CAP-003")
         self.contact.results += [item for item in met if item.outcome in SCORED_AT_CONTACT]
-        if self.contact.binding == "hermes":
+        if self.contact.binding is not None and not self.contact.binding.can_declare:
             # Its hooks show its extensions, whatever became of a session.
             with contextlib.suppress(CannotServe):
                 self._has_found(self._look(session=False))
@@ -216,7 +217,7 @@ class Judge:
             return Result(requirement.id, Outcome.NOT_SCORED, reason=requirement.unchecked)
         binding = self.contact.binding
         if binding and requirement.side == "provider" and not requirement.applies_to(binding):
-            reason = f"speaks about {requirement.binding} providers; this one is {binding}"
+            reason = f"speaks about {requirement.binding} providers; this one is {binding.name}"
             return Result(requirement.id, Outcome.NOT_APPLICABLE, reason=reason)
         if self.contact.blocked and (
             not self.contact.sessionless or self._needs_session(requirement)

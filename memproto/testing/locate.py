@@ -14,7 +14,7 @@ from typing import Any
 
 import memproto
 from memproto.adapters import members
-from memproto.operations import Binding, hook_name
+from memproto.bindings import Binding, author_object
 from memproto.testing import foreign, osnames
 
 #: Where the kit and the standard library lie, as they are imported and as they really are.
@@ -83,7 +83,7 @@ def _short(path: str) -> str:
 
 def hook(provider: Any, operation: str, binding: Binding) -> str:
     """`file:line in Class.hook` of the hook that serves `operation`, as well as it can be known."""
-    name = hook_name(operation, binding)
+    name = binding.hook(operation)
     inner = author_made(provider)
     function = inspect.getattr_static(type(inner), name, None)
     label = f"{type(inner).__name__}.{name}"
@@ -160,9 +160,7 @@ def code_of(provider: Any) -> Path | None:
 
 def author_made(provider: Any) -> Any:
     """The author's own instance, where an adapter stands before it."""
-    # Asking the object itself would run its author's code.
-    is_adapter = type(provider).__module__.startswith("memproto.adapters.")
-    return provider.wrapped if is_adapter else provider
+    return author_object(provider)
 
 
 def raised(error: BaseException) -> str:

@@ -81,7 +81,7 @@ def vocabulary(run: Run) -> list[Step]:
 def _is_served(run: Run, operation: str) -> bool:
     """Whether a host would call the hook of an extension: it is there, and declared."""
     declared = run.declared("extensions", [])
-    is_declared = run.binding == "hermes" or OPERATIONS[operation].extension in declared
+    is_declared = not run.binding.can_declare or OPERATIONS[operation].extension in declared
     return is_declared and run.provider().has(operation)
 
 
@@ -171,7 +171,7 @@ class Machine:
         self._run.freshness.config = {**config, "session_key": self._session}
         self._call("open", lambda: subject.open(self._session, config))
         self._state = life().after(self._state, "open", "returns")
-        if self._run.binding == "native":
+        if self._run.binding.can_declare:
             self._call("declare", subject.declare)
         self._state = life().after(self._state, "declare", "returns")
         self._schemas = self._call("tools", subject.tools) if self._serves_tools else None

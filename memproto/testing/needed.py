@@ -78,8 +78,7 @@ def _keys(fields: list[dict[str, Any]]) -> str:
 
 
 def _required(subject: Subject) -> list[str]:
-    wrapped = subject.provider.wrapped if subject.binding == "hermes" else subject.provider
-    path = manifest.beside(wrapped)
+    path = manifest.beside(subject.provider)
     try:
         content = manifest.read(path) if path else {}
     except (Untestable, ValueError):

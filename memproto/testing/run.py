@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from memproto.adapters.homes import own_folder
-from memproto.operations import CORE_HOOKS, OPERATIONS, Binding, hook_name
+from memproto.bindings import Binding
+from memproto.operations import CORE_HOOKS, OPERATIONS
 from memproto.testing import incidents, locate, noise, patience, routes
 from memproto.testing.calls import Calls
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
@@ -123,7 +124,7 @@ class Run:
         """The hook that serves `operation`, in the author's binding."""
         if operation == "load":
             return "the class or factory"
-        return hook_name(operation, self.binding)
+        return self.binding.hook(operation)
 
     def where(self, operation: str) -> str:
         """File, line and name of the hook that serves `operation`."""
@@ -171,7 +172,7 @@ class Run:
         """A new instance, initialized for a session; closed after the check if it is still open."""
         self.settle()
         key, config = session or self.session_key(), self.config(home, **extra)
-        HOST_HOME.name(config["home"] if self.binding == "hermes" else "")
+        HOST_HOME.name(self.binding.home_variable, config["home"])
         subject = self.provider()
         self._open.append(subject)
         self.freshness.config = {**config, "session_key": key}
@@ -205,6 +206,10 @@ class Run:
         """A directory beside the home, for a second profile."""
         return self.home.with_name(f"{self.home.name}-{name}")
 
+    def own_home(self, name: str) -> Path:
+        """The home of that name, if sessions have homes of their own; else the process's one."""
+        return self.place(name) if self.binding.own_homes else self.home
+
     # -- declarations -----------------------------------------------------------------------------
 
     def declared(self, key: str, default: Any) -> Any:
@@ -227,8 +232,7 @@ class Run:
     def learn_writing(self) -> None:
         """Find out which way of writing is not refused, for a process that does not try them."""
         if len(self.writing.to_try()) > 1:
-            home = self.place("writing") if self.binding == "native" else self.home
-            with self.session(home) as subject, contextlib.suppress(HookRaised):
+            with self.session(self.own_home("writing")) as subject, contextlib.suppress(HookRaised):
                 subject.write(self.facts.new().text)
 
     def serves(self, route: str) -> bool:
@@ -254,7 +258,7 @@ class Run:
         taken = self._ways_taken() if self.writing.stores else []
         if taken:
             self.writing.prefer(taken[0])
-        if self.binding == "hermes" and taken and self.declared("mirrors", None) is None:
+        if not self.binding.can_declare and taken and self.declared("mirrors", None) is None:
             self.observed["mirrors"] = {target: [action] for action, target in taken}
         return "observed" if taken else "absent"
 
@@ -264,7 +268,7 @@ class Run:
         for way in self.writing.to_try():
             if self._comes_back("writes", Writing({way[1]: [way[0]]})):
                 taken.append(way)
-                if self.binding == "native":
+                if self.binding.can_declare:
                     break
         return taken
 
@@ -273,17 +277,16 @@ class Run:
             return self._survey(route, writing, thorough=thorough)
 
     def _survey(self, route: str, writing: Writing, *, thorough: bool) -> bool:
-        native = self.binding == "native"
-        home = self.place(f"survey-{route}") if native else self.home
+        home, is_own = self.own_home(f"survey-{route}"), self.binding.own_homes
         tag = f"session-{self.tag}-{next(self.numbers)}"
 
         @contextlib.contextmanager
         def opened(which: str) -> Iterator[Subject]:
-            with self.session(home, session="" if native else f"{tag}-{which}") as subject:
+            with self.session(home, session="" if is_own else f"{tag}-{which}") as subject:
                 subject.writing = writing
                 yield subject
 
-        later = ("second",) if native else ("second", "first")
+        later = ("second",) if is_own else ("second", "first")
         asked = self.asked.setdefault(f"{route} by {writing.first}", [])
 
         def is_back(subject: Subject, fact: Fact) -> bool:
@@ -400,9 +403,8 @@ class Run:
         if "stores" in self.context.capabilities:
             raise NotApplicable(f"the provider does not declare that it stores {wanted}")
         reason = f"nothing stored through {wanted} came back at first contact{self.context.logged}"
-        key = "`declares.stores`" if self.binding == "hermes" else "`stores` in capabilities()"
         needs = "`service` or `env` where its backend is missing, `settle` where it is fresh later"
-        raise Untestable(f"{reason}; needs: {needs}, or {key}")
+        raise Untestable(f"{reason}; needs: {needs}, or {self.binding.key('stores')}")
 
     @property
     def is_selective(self) -> bool:
@@ -427,7 +429,7 @@ class Run:
         """Make and tell facts in that manner from now on."""
         self._told_in = manner
         self.facts.use(manner.templates)
-        if not manner.is_sure and manner.routes and self.binding == "native":
+        if not manner.is_sure and manner.routes and self.binding.own_homes:
             self.facts.sift = self._sifted
 
     def _find_manner(self) -> Manner:
@@ -467,9 +469,7 @@ class Run:
 
     def _kept(self, route: str, told: list[Fact], home: str = "survey") -> list[Fact]:
         """Those of the facts that come back when they are told in one session."""
-        place = (
-            self.place(f"{home}-{next(self.numbers)}") if self.binding == "native" else self.home
-        )
+        place = self.own_home(f"{home}-{next(self.numbers)}")
         try:
             with self.session(place) as subject:
                 if route == "tools" and not subject.has("tools"):
@@ -515,10 +515,12 @@ class Run:
         return [self.hook(_ROUTE_OPERATIONS[route]) for route in any_of]
 
     def lacks(self, operation: str) -> bool:
-        """Whether the provider, one of the Hermes binding, has no hook of that name."""
-        if self.binding != "hermes":
+        """Whether the provider has no hook of that name, and no declaration says that it has."""
+        if self.binding.may_lack_hooks:
+            return self.hook(operation) in self.provider().provider.missing_hooks
+        if self.binding.can_declare or not OPERATIONS[operation].extension:
             return False
-        return self.hook(operation) in self.provider().provider.missing_hooks
+        return not self.provider().has(operation)
 
     def needs_hook(self, operation: str) -> None:
         """

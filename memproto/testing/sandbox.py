@@ -43,7 +43,6 @@ PLACES = frozenset(
     )
 )
 
-_VARIABLE = "HERMES_HOME"
 
 #: Nothing listens there: a request that respects proxies fails at once instead of leaving.
 NOWHERE = ("127.0.0.1", 9)
@@ -139,35 +138,35 @@ def entered(root: Path, extra: dict[str, str]) -> Iterator[None]:
 
 class HostHome:
     """
-    The directory that HERMES_HOME names, as in a process of a Hermes host: it stands.
+    The directory that a binding's variable names, as HERMES_HOME in a Hermes host: it stands.
 
     A thread of a provider that reads the variable a moment after a hook is to find in it what the
     hook found. Only the end of a check puts back what was there, unless the provider changed it.
     """
 
     def __init__(self) -> None:
-        self._named = ""
+        self._variable = self._named = ""
         self._before: str | None = None
 
-    def name(self, home: str) -> None:
-        """Have the variable name a directory from now on; "" leaves it as it is."""
-        now = os.environ.get(_VARIABLE)
-        if home in ("", now):
+    def name(self, variable: str, home: str) -> None:
+        """Have the variable name a directory from now on; "" for either leaves it as it is."""
+        now = os.environ.get(variable) if variable else None
+        if not variable or home in ("", now):
             return
         if not self._named:
-            self._before = now
+            self._variable, self._before = variable, now
         self._named = home
-        os.environ[_VARIABLE] = home
+        os.environ[variable] = home
 
     def put_back(self) -> None:
-        """Have it name what it did before, where it names what was asked for last."""
+        """Have it name what it did before, if it names what was asked for last."""
         named, self._named = self._named, ""
-        if not named or os.environ.get(_VARIABLE) != named:
+        if not named or os.environ.get(self._variable) != named:
             return
         if self._before is None:
-            del os.environ[_VARIABLE]
+            del os.environ[self._variable]
         else:
-            os.environ[_VARIABLE] = self._before
+            os.environ[self._variable] = self._before
 
 
 #: There is one environment in a process.

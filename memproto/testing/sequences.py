@@ -77,9 +77,7 @@ class Search:
         return loss
 
     def _home(self) -> Any:
-        # A Hermes provider finds its home in the environment too: it has one for the whole check.
-        native = self._run.binding == "native"
-        return self._run.place(f"life-{next(self._numbers)}") if native else self._run.home
+        return self._run.own_home(f"life-{next(self._numbers)}")
 
     def shortest(self) -> Found | None:
         """The shortest sequence found that lost something, or None; raises what hooks raised."""

@@ -51,10 +51,10 @@ def of(run: _Run) -> dict[str, Messages]:
             for number in range(200)
         ],
     }
-    return {**found, **_hermes()} if run.binding == "hermes" else found
+    return {**found, **_raw()} if run.binding.raw_messages else found
 
 
-def _hermes() -> dict[str, Messages]:
+def _raw() -> dict[str, Messages]:
     """What a Hermes host hands over as it is: parts, and messages that hold only tool calls."""
     function = {"name": "look_up", "arguments": "{}"}
     calls = [{"id": "call_1", "type": "function", "function": function}]

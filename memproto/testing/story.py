@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any, Literal
 
 from memproto import spec
-from memproto.operations import Binding, hook_name
+from memproto.bindings import Binding
 from memproto.testing.outcomes import Result
 from memproto.testing.replies import Answer
 from memproto.testing.subject import HookLate
@@ -202,7 +202,7 @@ def _takes_back(call: Call, name: str) -> bool:
 
 def _late(call: Call, result: Result, answer: Answer, binding: Binding) -> Sight | None:
     found = _WITHIN.fullmatch(result.expected)
-    if found is None or hook_name(call.operation, binding) != found.group(1):
+    if found is None or binding.hook(call.operation) != found.group(1):
         return None
     is_open = call.shown is None and not call.error
     if is_open if answer.fate == "late" else call.error == HookLate.__name__:
@@ -221,7 +221,7 @@ def _shows(call: Call, result: Result, binding: Binding) -> Sight | None:
     if not shown or shown not in result.observed:
         return None
     hook, operation = result.where.rpartition(".")[2], spec.requirement(result.id).operation
-    if call.operation != operation and hook_name(call.operation, binding) != hook:
+    if call.operation != operation and binding.hook(call.operation) != hook:
         return None
     if shown in _COMMON and (result.observed != shown or call.operation in _RECALLING):
         return None

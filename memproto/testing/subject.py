@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from time import monotonic, perf_counter
 from typing import Any, NoReturn
 
-from memproto.adapters.hermes_hooks import is_checkpoint
+from memproto import spec
+from memproto.bindings import Binding
 from memproto.errors import ProviderError, Rejected, WriteRefused
-from memproto.operations import OPERATIONS, Binding, hook_name
+from memproto.operations import OPERATIONS
 from memproto.testing import incidents, noise, spread, writing
 from memproto.testing.away import MAY_NEED_A_BACKEND, is_unreachable
 from memproto.testing.calls import Calls, Said
@@ -50,7 +51,10 @@ _STORING = frozenset(
 )
 
 
-#: Operations that one hook of the Hermes binding serves.
+#: The rule that a declared extension has its hooks.
+_SERVED = "MP-CAP-002"
+
+#: Operations that a checkpoint serves, in the Hermes binding by one hook.
 _COMPRESSING = frozenset({"compress", "compress_notes"})
 
 #: Operations that are given ids, places and answers, and nothing that somebody said.
@@ -234,7 +238,8 @@ class Subject(ExtensionHooks):
         provider: The instance, with the nine members.
         binding: The binding that its author wrote it for.
         config: What `initialize` got, or None before.
-        variable: What HERMES_HOME names from its next hook on, or "" for what it names anyway.
+        variable: What the `home_variable` of its binding names from its next hook on, or "" for
+            what it names anyway.
         number: Its own among the instances whose calls are told, or 0.
         turning: Where its session is between two turns.
         writing: How a text is mirrored so that it is stored.
@@ -263,7 +268,7 @@ class Subject(ExtensionHooks):
 
     def hook(self, operation: str) -> str:
         """The hook's name in the author's binding."""
-        return hook_name(operation, self.binding)
+        return self.binding.hook(operation)
 
     @property
     def poll_s(self) -> float:
@@ -272,7 +277,7 @@ class Subject(ExtensionHooks):
 
     def has(self, operation: str) -> bool:
         """Whether the provider has the hook of an extension's operation."""
-        name = hook_name(operation, "native")
+        name = OPERATIONS[operation].native
         # Looking a hook up is no call of it, for one who pays for calls.
         return bool(self._watched(operation, lambda: callable(getattr(self.provider, name, None))))
 
@@ -298,7 +303,7 @@ class Subject(ExtensionHooks):
     def _watched(
         self, operation: str, function: Callable[[], Any], said: Said | None = None
     ) -> Any:
-        HOST_HOME.name(self.variable)
+        HOST_HOME.name(self.binding.home_variable, self.variable)
         text = "" if said is None or operation in _WITHOUT_TEXT else longest_text(said[1:])
         with self._watch.hook(operation, beginning(text) if text else ""):
             try:
@@ -311,16 +316,16 @@ class Subject(ExtensionHooks):
         if operation in MAY_NEED_A_BACKEND and is_unreachable(error):
             return BackendAway(operation, error)
         is_plain = isinstance(error, Exception) and not isinstance(error, ProviderError)
-        if is_plain and operation in _COMPRESSING and self._is_hermes_checkpoint():
+        if is_plain and operation in _COMPRESSING and self._refuses_by_raising():
             return CheckpointRefused(operation, error)
         return HookRaised(operation, error)
 
-    def _is_hermes_checkpoint(self) -> bool:
-        """Whether the host asks the provider before it discards messages, in the Hermes binding."""
-        if self.binding != "hermes":
+    def _refuses_by_raising(self) -> bool:
+        """Whether the host asks the provider before it discards messages, and any error refuses."""
+        if not self.binding.checkpoint_raises:
             return False
         with contextlib.suppress(Exception):
-            return is_checkpoint(self.provider.wrapped)
+            return self.binding.is_checkpoint(self.provider)
         return False
 
     def _note_stored(self, operation: str) -> None:
@@ -334,7 +339,7 @@ class Subject(ExtensionHooks):
         if operation in ("end", "switch"):
             # Who ends a session himself, or goes on in another one, has nothing left to end.
             self.said = []
-        name = hook_name(operation, "native")
+        name = OPERATIONS[operation].native
         hooks, said = self.provider, (name, list(arguments), keywords)
         try:
             return self.call(operation, lambda: getattr(hooks, name)(*arguments, **keywords), said)
@@ -352,7 +357,8 @@ class Subject(ExtensionHooks):
 
         """
         row = OPERATIONS.get(operation)
-        if self.binding != "native" or row is None or not row.extension or self.has(operation):
+        is_about = spec.requirement(_SERVED).applies_to(self.binding)
+        if not is_about or row is None or not row.extension or self.has(operation):
             return
         declared = self.declared if self._extensions is None else self._extensions
         if declared is None or row.extension not in declared:
@@ -362,7 +368,7 @@ class Subject(ExtensionHooks):
             f"{row.native}(), because capabilities()['extensions'] holds {row.extension!r}",
             f"{type(self.provider).__name__} has no callable {row.native}",
             operation=operation,
-            requirement="MP-CAP-002",
+            requirement=_SERVED,
         )
 
     # -- the core, in the order of a session's life ----------------------------------------------
@@ -378,8 +384,8 @@ class Subject(ExtensionHooks):
     def open(self, session_key: str, config: dict[str, Any]) -> None:
         """Initialize the provider; `config` is handed over as it is."""
         self.config, self.turning = config, Turning(self._watch.turns, session_key)
-        if self.binding == "hermes" and not self.variable:
-            # A Hermes host has one profile in a process, which the variable and the argument name.
+        if self.binding.home_variable and not self.variable:
+            # The process has one home, which the variable and the argument name.
             self.variable = str(config.get("host_home") or config.get("home") or "")
         if self._watch.announces:
             # As JSON, which is what can travel; a check may put any object in.

@@ -1,10 +1,7 @@
 """What a provider declares, and which routes bring a fact back: found at first contact."""
 
-from collections.abc import Iterable
 from typing import Any
 
-from memproto.adapters.hermes import extensions_shown
-from memproto.operations import CORE_HOOKS, EXTENSION_HOOKS
 from memproto.setup.questions import questions_of
 from memproto.testing import routes
 from memproto.testing.logged import Records
@@ -51,7 +48,7 @@ def survey(run: Run) -> dict[str, Any]:
     if "stores" in capabilities:
         stores = capabilities["stores"]
         found = {route: "declared" if route in stores else "absent" for route in routes.ROUTES}
-        if run.binding == "hermes" and "writes" in stores and "mirrors" not in capabilities:
+        if not run.binding.can_declare and "writes" in stores and "mirrors" not in capabilities:
             # Which targets it takes is said nowhere.
             run.find_out("writes")
         return {"capabilities": {**capabilities, **run.observed}, "routes": found}
@@ -69,7 +66,7 @@ def _of_selective(run: Run, capabilities: dict[str, Any]) -> dict[str, Any]:
     heard = Records()
     with heard.as_last_resort():
         manner = run.manner
-        if run.binding == "hermes" and "writes" in manner.routes:
+        if not run.binding.can_declare and "writes" in manner.routes:
             run.find_out("writes")
     stores = capabilities.get("stores")
     known, word = (manner.routes, "observed") if stores is None else (stores, "declared")
@@ -88,23 +85,14 @@ def without_session(run: Run) -> dict[str, Any]:
     """
     What the hooks of a provider show that is not available.
 
-    A native one declares in a session only; until then a host goes by the hooks that it has. Which
-    of them are an extension's own: `on_compress` is every provider's.
+    One that declares does so in a session only; until then a host goes by the hooks that it has.
     """
-    provider = run.provider().provider
-    if run.binding == "hermes":
-        return {"capabilities": {"extensions": extensions_shown(provider.wrapped)}, "routes": {}}
-    named = {name: {*hooks} - {*CORE_HOOKS} for name, hooks in EXTENSION_HOOKS.items()}
-    shown = [name for name, hooks in named.items() if hooks and _has(provider, hooks)]
+    shown = run.binding.extensions_shown(run.provider().provider)
     return {"capabilities": {"extensions": shown}, "routes": {}}
 
 
-def _has(provider: Any, hooks: Iterable[str]) -> bool:
-    return all(callable(getattr(provider, hook, None)) for hook in hooks)
-
-
 def _capabilities(run: Run) -> dict[str, Any]:
-    with run.session(run.place("declare") if run.binding == "native" else run.home) as subject:
+    with run.session(run.own_home("declare")) as subject:
         declared = subject.declare()
         _try_settings(run, subject)
     return plain(declared) if isinstance(declared, dict) else {}

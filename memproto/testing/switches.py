@@ -76,15 +76,15 @@ def needs_hook(run: Run, operation: str) -> None:
 
 def needs_switches(run: Run) -> None:
     """
-    Go on where a host switches the instance at all.
+    Go on if a host switches the instance at all.
 
-    A Hermes host does, whether the provider overrides the hook or not.
+    If providers cannot declare the extension, as those of Hermes, a host goes by the hook alone.
 
     Raises:
         NotApplicable: The extension is not served, or the hook is missing.
 
     """
-    if run.binding != "hermes":
+    if run.binding.can_declare:
         needs_extension(run, EXTENSION)
     elif run.lacks("switch"):
         raise NotApplicable(f"the provider has no {run.hook('switch')}")

@@ -102,7 +102,7 @@ def named(run: Run, name: str, ids: Mapping[str, str]) -> Tenant:
     """A tenant with these ids, and where it can be in a home of its own: there may be one user."""
     config = {key: value for key, value in ids.items() if key != "session key"}
     place = "".join(letter if letter.isalnum() else "-" for letter in name)
-    home = run.place(f"for-{place}") if run.binding == "native" else None
+    home = run.place(f"for-{place}") if run.binding.own_homes else None
     return Tenant(name, ids.get("session key") or run.session_key(), home, config)
 
 
@@ -110,10 +110,10 @@ def boundaries(run: Run) -> list[Boundary]:
     """
     Those that the provider is to keep: what `isolates` names, and the home in any case.
 
-    In the Hermes binding the environment names one home, so that there is no second one.
+    If the process has one home, as in the Hermes binding, there is no second one to keep apart.
     """
     declared = run.declared("isolates", ["profile"])
-    homes: list[Boundary] = ["profile"] if run.binding == "native" else []
+    homes: list[Boundary] = ["profile"] if run.binding.own_homes else []
     return homes + [name for name in ID_OF if name != "profile" and name in declared]
 
 
@@ -202,7 +202,7 @@ def keeps(run: Run, boundary: Boundary, plain: list[Tenant], route: str) -> bool
 
     """
     declared = boundary == "profile" or boundary in run.declared("isolates", ["profile"])
-    if not declared and run.binding == "native":
+    if not declared and run.binding.can_declare:
         return False
     if are_apart(run, plain, route):
         return True

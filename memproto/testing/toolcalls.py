@@ -90,12 +90,12 @@ def offered(run: _Declaring, schemas: Any) -> list[Tool]:
     """
     The tools among `schemas` that a host offers, as far as a call can be made up for them.
 
-    A native host offers those that `tool_names` holds.
+    Those that `tool_names` holds, if the provider can declare them.
     """
     named = run.declared("tool_names", [])
     items = schemas if isinstance(schemas, list) else []
     found = [tool for tool in map(_tool, items) if tool is not None]
-    return [tool for tool in found if run.binding == "hermes" or tool.name in named]
+    return [tool for tool in found if not run.binding.can_declare or tool.name in named]
 
 
 def _tool(schema: Any) -> Tool | None:

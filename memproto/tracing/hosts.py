@@ -12,9 +12,6 @@ from memproto.tracing.reading import Call
 #: that an adapter takes for its provider, to hand over the new key with later calls.
 _ANYWAY = ("name", "backup", "unavailable_reason", "switch")
 
-#: What `config` always holds, by the native binding.
-_PROMISED = ("home", "protocol", "deadlines", "limits", "platform")
-
 
 def seen(told: Told) -> Iterator[Seen]:
     """What the host did wrong, rule by rule."""
@@ -52,7 +49,7 @@ def _declarations(told: Told) -> Iterator[Seen]:
     opened = told.first("open")
     if opened is None or told.of("declare") or _is_given_up(told, opened):
         return
-    if told.is_native and told.is_over:
+    if told.binding.can_declare and told.is_over:
         yield opened.line, "MP-HOST-CAP-001", "`capabilities` was never called in this session"
 
 
@@ -65,8 +62,8 @@ def _is_given_up(told: Told, opened: Call) -> bool:
 def _configurations(told: Told) -> Iterator[Seen]:
     for call in told.of("open"):
         keys = call.facts.get("keys")
-        if told.is_native and isinstance(keys, list):
-            missing = [key for key in _PROMISED if key not in keys]
+        if isinstance(keys, list):
+            missing = [key for key in told.binding.config_keys if key not in keys]
             if missing:
                 yield call.line, "MP-HOST-INIT-003", f"the config lacks {', '.join(missing)}"
 
@@ -81,7 +78,7 @@ def _blocks(told: Told) -> Iterator[Seen]:
 
 
 def _compressions(told: Told) -> Iterator[Seen]:
-    if told.is_native:  # the Hermes binding hands over messages as they are
+    if not told.binding.raw_messages:
         for call in told.of("compress"):
             if call.facts.get("plain") is False:
                 yield (

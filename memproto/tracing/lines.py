@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 
+from memproto.bindings import BUILT_IN
 from memproto.operations import OPERATIONS
 
 #: The newest format that is read here.
@@ -137,7 +138,7 @@ _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
         "at_s": is_number,
         "instance": _is_count,
         "provider": _is_text,
-        "binding": _among("native", "hermes"),
+        "binding": _among(*(binding.name for binding in BUILT_IN)),
     },
     "begin": {
         "at_s": is_number,

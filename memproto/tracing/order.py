@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any
 
-from memproto import lifecycle
+from memproto import bindings, lifecycle
+from memproto.bindings import Binding
 from memproto.operations import OPERATIONS
 from memproto.tracing.lines import is_number
 from memproto.tracing.reading import Call, Provider
@@ -50,9 +51,9 @@ class Told:
     is_over: bool
 
     @property
-    def is_native(self) -> bool:
-        """Whether the hooks are those of the native binding."""
-        return self.provider.binding == "native"
+    def binding(self) -> Binding:
+        """The binding whose hooks they are; reading has let no other name through."""
+        return bindings.named(self.provider.binding) or bindings.NATIVE
 
     def of(self, *operations: str) -> list[Call]:
         """The calls of some operations."""
@@ -131,7 +132,7 @@ class _Walk:
             self._served_s = call.began_s + call.took_s
         self._move(call, "ends")
         self._move(call, _outcome(call))
-        if self._state == "open" and not self._told.is_native:
+        if self._state == "open" and not self._told.binding.can_declare:
             self._state = self._life.after(self._state, "declare", "returns")
 
     def _go_on_from(self, call: Call) -> None:

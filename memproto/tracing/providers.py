@@ -3,8 +3,12 @@
 from collections.abc import Iterator
 from math import inf
 
+from memproto import spec
 from memproto.tracing.order import Seen, Told
 from memproto.tracing.reading import Call
+
+#: The rules on a block that stays, one for each binding.
+_PROMPTS = ("MP-PROMPT-002", "MP-PROMPT-006")
 
 #: Operation to the rule on its time, and the seconds; only where no backend has a say in it.
 BUDGETS: dict[str, tuple[str, float]] = {
@@ -90,7 +94,7 @@ def _returned(call: Call) -> Iterator[Seen]:
 
 def _prompts(told: Told) -> Iterator[Seen]:
     """A block that changed; not with the session, nor after a compression, when it is made anew."""
-    rule = "MP-PROMPT-002" if told.is_native else "MP-PROMPT-006"
+    rule = next(rule for rule in _PROMPTS if spec.requirement(rule).applies_to(told.binding))
     first: Call | None = None
     for call in told.of("prompt", "switch", "compress"):
         digest = call.result.get("digest")

@@ -6,7 +6,6 @@ from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from memproto.operations import Binding
 from memproto.tracing.lines import LONGEST, NoLine, parsed
 
 _MOST_DAMAGES = 20
@@ -33,7 +32,7 @@ class Provider:
 
     number: int
     name: str
-    binding: Binding
+    binding: str
 
 
 @dataclasses.dataclass(slots=True)

@@ -1,0 +1,109 @@
+"""
+The bindings: how each framework calls a provider, one object in one module each.
+
+Whatever depends on the framework of a provider asks its `Binding`, by the meaning of the question;
+nothing outside of this package compares the name of one. docs/bindings.md says how to bring one.
+"""
+
+from typing import Any
+
+from memproto.bindings.base import Binding, Trait
+from memproto.bindings.hermes import HERMES
+from memproto.bindings.installed import installed, loaded
+from memproto.bindings.native import NATIVE, lacking
+
+__all__ = [
+    "BUILT_IN",
+    "HERMES",
+    "NATIVE",
+    "Binding",
+    "Trait",
+    "author_object",
+    "defined",
+    "faults",
+    "import_ahead",
+    "import_installed",
+    "lacking",
+    "named",
+    "recognised",
+    "told",
+]
+
+#: Those that the package brings.
+BUILT_IN: tuple[Binding, ...] = (NATIVE, HERMES)
+
+#: Names that stand for something else where the name of a binding stands.
+_RESERVED = ("any", "host")
+
+
+def named(name: str) -> Binding | None:
+    """The binding of that name that the package brings."""
+    return next((binding for binding in BUILT_IN if binding.name == name), None)
+
+
+def told(data: dict[str, Any]) -> Binding:
+    """
+    A binding by the data that another process told; code of strangers is not imported.
+
+    Raises:
+        ValueError: They are not values of a binding.
+
+    """
+    binding = Binding.from_dict(data)
+    return named(binding.name) or binding
+
+
+def recognised(provider: Any) -> Binding | None:
+    """
+    The binding of an instance, or None.
+
+    Its class counts more than what its instance answers for besides, as a proxy may. Bindings of
+    other packages are imported and asked if none of ours knows it.
+    """
+    shown = [binding for binding in BUILT_IN if binding.recognises(provider)]
+    by_class = [binding for binding in shown if binding.recognises(type(provider))]
+    known = next(iter(by_class or shown), None)
+    return known or next((item for item in import_installed() if _knows(item, provider)), None)
+
+
+def _knows(stranger: Binding, provider: Any) -> bool:
+    """Whether a binding of another package knows an instance; one that raises does not."""
+    try:
+        return bool(stranger.recognises(provider))
+    except (Exception, SystemExit):
+        return False
+
+
+def defined(found: Any) -> bool:
+    """Whether `found` is a provider by its own members, of a binding that this process knows."""
+    known = any(binding.defines(found) for binding in BUILT_IN)
+    return known or any(_knows(binding, found) for binding in loaded())
+
+
+def author_object(provider: Any) -> Any:
+    """The author's own instance, if an adapter of a binding stands before it."""
+    for binding in (*BUILT_IN, *loaded()):
+        behind = binding.author_object(provider)
+        if behind is not provider:
+            return behind
+    return provider
+
+
+def import_ahead(target: str) -> None:
+    """Import what hosts have imported long before they load a provider; never raises."""
+    for binding in BUILT_IN:
+        binding.import_ahead(target)
+
+
+def faults() -> tuple[str, ...]:
+    """What is wrong with bindings of other packages, once they were asked."""
+    return _installed()[1]
+
+
+def import_installed() -> tuple[Binding, ...]:
+    """The bindings of other packages, which are imported at the first call."""
+    return _installed()[0]
+
+
+def _installed() -> tuple[tuple[Binding, ...], tuple[str, ...]]:
+    return installed((*_RESERVED, *(binding.name for binding in BUILT_IN)))

@@ -1,0 +1,191 @@
+"""The type of a binding: all that a framework's way of calling a provider makes different."""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from memproto.operations import CORE_HOOKS, EXTENSION_HOOKS, OPERATIONS
+
+#: The properties of a binding that a check may name as a condition.
+Trait = Literal["can_declare", "own_homes", "may_lack_hooks", "ids_by_platform", "raw_messages"]
+
+#: A name goes into reports, verdict lines and commands.
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+
+#: A hook is an attribute, or a method of one; it goes into messages.
+_HOOK = re.compile(r"[A-Za-z_]\w{0,63}(\.[A-Za-z_]\w{0,63}){0,3}", re.ASCII)
+
+#: A title goes into sentences: "a Hermes provider cannot declare".
+_TITLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,39}")
+
+_VARIABLE = re.compile(r"([A-Z_][A-Z0-9_]{0,63})?", re.ASCII)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Binding:
+    """
+    One framework's way of calling a provider, as values and as a few methods.
+
+    The values are plain data and travel between processes by `as_dict` and `from_dict`: a process
+    that imports no code of strangers works with them alone. The methods run where the provider is.
+    The defaults are those of the native binding. A subclass overrides methods and adds no field.
+
+    Attributes:
+        name: Its name in reports; small letters, digits, - and _.
+        title: Its name in sentences.
+        hooks: Operation to the hook that serves it; the native hook is meant where it has none.
+        rules: The values of `binding` in the catalogue of requirements that include its providers.
+        can_declare: Whether a provider says by `capabilities()` what it does; else the settings
+            `declares` and what the kit observes speak for it.
+        config_keys: The keys that each configuration of a host holds.
+        own_homes: Whether a host gives each session a home of its own; else the process has one.
+        home_variable: The environment variable that names the one home of the process, or "".
+        may_lack_hooks: Whether a host takes a provider that lacks hooks of the core.
+        ids_by_platform: Whether ids have the forms that chat platforms and the host give them; else
+            a host may hand over any text.
+        raw_messages: Whether a host hands over messages with parts and tool calls as they are; else
+            each is a role and plain text.
+        free_status: Whether `status` may answer in any shape.
+        checkpoint_raises: Whether a checkpoint refuses messages by raising anything at all; else by
+            the errors of `memproto.errors`.
+        keeps_variables: Whether a host keeps an answer that has a variable out of `save_config`.
+        asks_afterwards: Whether `post_setup` is a dialogue of the provider's own with the user.
+        host_files: Name to text of what a host writes into a home first; `{name}` is the provider.
+        shared_files: Name to text of what others keep in the home beside the provider.
+        host_driver: `module:attribute` of the driver that ships for the framework's host, or "".
+
+    """
+
+    name: str
+    title: str
+    hooks: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+    rules: tuple[str, ...] = ("any",)
+    can_declare: bool = True
+    config_keys: tuple[str, ...] = ("home", "protocol", "deadlines", "limits", "platform")
+    own_homes: bool = True
+    home_variable: str = ""
+    may_lack_hooks: bool = False
+    ids_by_platform: bool = False
+    raw_messages: bool = False
+    free_status: bool = False
+    checkpoint_raises: bool = False
+    keeps_variables: bool = False
+    asks_afterwards: bool = False
+    host_files: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+    shared_files: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+    host_driver: str = ""
+
+    def __post_init__(self) -> None:
+        """
+        Refuse values that messages, reports and commands could not show as they are.
+
+        Raises:
+            ValueError: One of them is out of its form; the message names it.
+
+        """
+        forms: list[tuple[re.Pattern[str], str, object]]
+        forms = [(_NAME, "name", self.name), (_TITLE, "title", self.title)]
+        forms += [(_VARIABLE, "home_variable", self.home_variable)]
+        forms += [(_NAME, "rules", rule) for rule in self.rules]
+        forms += [(_HOOK, f"hooks[{operation!r}]", hook) for operation, hook in self.hooks.items()]
+        for form, key, value in forms:
+            if not isinstance(value, str) or not form.fullmatch(value):
+                shown = repr(value)[:80]
+                raise ValueError(f"{key} of a binding is {shown}, not of the form {form.pattern}")
+        if unknown := sorted(set(self.hooks) - set(OPERATIONS)):
+            raise ValueError(
+                f"hooks of the binding {self.name} names no operation: {unknown}"[:200]
+            )
+
+    # -- as data ----------------------------------------------------------------------------------
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values, for a process that has no code of the binding."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """
+        The values that `as_dict` gave; the methods are those of this class.
+
+        Raises:
+            ValueError: They are not values of a binding.
+
+        """
+        try:
+            lists = {key: tuple(data[key]) for key in ("rules", "config_keys")}
+            return cls(**{**data, **lists})
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"no values of a binding: {error}"[:200]) from None
+
+    # -- hooks and words --------------------------------------------------------------------------
+
+    def hook(self, operation: str) -> str:
+        """The name of the hook that serves `operation`."""
+        return self.hooks.get(operation) or OPERATIONS[operation].native
+
+    def operations(self) -> dict[str, str]:
+        """Hook to operation, the first one if one hook serves two; without `name`, no call."""
+        found: dict[str, str] = {}
+        for operation in OPERATIONS:
+            if operation != "name" and (hook := self.hooks.get(operation)):
+                found.setdefault(hook, operation)
+        return found
+
+    def is_one_hook(self, *operations: str) -> bool:
+        """Whether one hook serves all the operations."""
+        return len({self.hook(operation) for operation in operations}) == 1
+
+    def key(self, name: str) -> str:
+        """What a message calls the declaration `name`, by which its author declares it."""
+        return f"`{name}` in {self.hook('declare')}()" if self.can_declare else f"`declares.{name}`"
+
+    def includes(self, rule: str) -> bool:
+        """Whether a requirement whose `binding` is `rule` is about providers of this binding."""
+        return rule in self.rules
+
+    # -- where the provider is --------------------------------------------------------------------
+
+    def recognises(self, found: Any) -> bool:
+        """Whether `found`, a class or an instance, is a provider; runs no property of it."""
+        return False
+
+    def defines(self, found: Any) -> bool:
+        """Whether `found`, which nobody named, is a whole provider by its own members."""
+        return self.recognises(found)
+
+    def adapt(self, provider: Any) -> Any:
+        """The instance with the nine members of `MemoryProvider`."""
+        return provider
+
+    def author_object(self, provider: Any) -> Any:
+        """The author's own instance out of what `adapt` gave; anything else as it is."""
+        # Asking an object of the author's would run its code, so that its type is asked.
+        is_adapter = type(provider).__module__.startswith("memproto.adapters.")
+        return provider.wrapped if is_adapter else provider
+
+    def extensions_shown(self, adapted: Any) -> list[str]:
+        """The extensions that the hooks of an adapted provider show; nothing is called."""
+        named = {name: {*hooks} - {*CORE_HOOKS} for name, hooks in EXTENSION_HOOKS.items()}
+        return [name for name, hooks in named.items() if hooks and _has_all(adapted, hooks)]
+
+    def is_checkpoint(self, adapted: Any) -> bool:
+        """Whether an adapted provider refuses messages by raising; see `checkpoint_raises`."""
+        return False
+
+    def notes(self, provider: Any) -> tuple[str, ...]:
+        """What a reader is to know of how the author's instance was loaded."""
+        return ()
+
+    # -- where the framework is -------------------------------------------------------------------
+
+    def import_ahead(self, target: str) -> None:
+        """Import what the framework's host has imported before it loads a provider."""
+
+    def furnish(self) -> None:
+        """Have the framework's host make what it keeps in every home."""
+
+
+def _has_all(provider: Any, hooks: set[str]) -> bool:
+    return all(callable(getattr(provider, hook, None)) for hook in hooks)
