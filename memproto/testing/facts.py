@@ -125,8 +125,8 @@ class Fact:
     text: str
     query: str
     name: str
-    whole: str = dataclasses.field(default="", compare=False)
-    question: str = dataclasses.field(default="", compare=False)
+    whole: str = dataclasses.field(default="", compare=False, kw_only=True)
+    question: str = dataclasses.field(default="", compare=False, kw_only=True)
 
     def is_in(self, recalled: object) -> bool:
         """
