@@ -38,6 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         console.complain("memproto: the standard output is closed\n  fix: send it to a file")
         return _USAGE
+    for stream in (sys.stdout, sys.stderr):
+        # Names of files hold bytes that are no characters of the encoding; a stream that something
+        # made strict, as PYTHONIOENCODING does, would refuse them.
+        if getattr(stream, "errors", "") == "strict" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     try:
         try:
             return _run(arguments)

@@ -98,10 +98,11 @@ def test_a_directory_that_takes_no_file_is_named(words):
     assert "fix: go to a directory in which you may write" in done.stderr
 
 
-def test_a_directory_of_any_name_and_no_home_are_no_matter(tmp_path):
+@pytest.mark.parametrize("output", [{}, {"PYTHONIOENCODING": "utf-8"}], ids=["plain", "strict"])
+def test_a_directory_of_any_name_and_no_home_are_no_matter(tmp_path, output):
     folder = tmp_path / "Jürgen Ä 漢字"
     folder.mkdir()
-    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", **output}
     for words in (("new", "mine"), ("export-hermes", "builtin", "out"), ("list",)):
         done = run(*words, cwd=folder, shell="unset HOME; {}", **ascii_only)
         assert done.returncode == 0, done.stderr

@@ -4,6 +4,7 @@ import pytest
 
 from memproto import MemoryProviderRegistry, loading
 from memproto.adapters.coroutines import is_async
+from memproto.bindings import NATIVE
 from memproto.conformance.provider import turns, writes
 from memproto.errors import InvalidLabel, NoProvider, NotAProvider
 from tests import proxied
@@ -19,7 +20,7 @@ SANE = (
 def test_a_provider_of_any_make_is_taken_by_both(name, journal_run):
     MemoryProviderRegistry().register(getattr(proxied, name)())
     loaded = loading.load(f"tests.proxied:{name}")
-    assert loaded.binding == "native"
+    assert loaded.binding is NATIVE
     run = journal_run(loaded.build, "turns", "writes")
     turns.every_turn_comes_back(run)
     writes.a_replaced_text_is_gone(run)
@@ -40,7 +41,7 @@ def test_a_stand_in_whose_name_is_none_is_refused_for_its_name(name):
     with pytest.raises(InvalidLabel, match="cannot label"):
         MemoryProviderRegistry().register(built)
     assert not is_async(built)
-    assert loading.load(f"tests.proxied:{name}").binding == "native"
+    assert loading.load(f"tests.proxied:{name}").binding is NATIVE
 
 
 def test_a_stand_in_for_a_coroutine_is_one():

@@ -284,7 +284,7 @@ def keyed(tmp_path):
     opened = STORY.calls[0]
     *first, config = opened.arguments
     calls = [dataclasses.replace(opened, arguments=[*first, {**config, **KEYED}]), *STORY.calls[1:]]
-    asked, contact = order(tmp_path, settings=Settings(config=KEYED)), Contact("native")
+    asked, contact = order(tmp_path, settings=Settings(config=KEYED)), Contact(NATIVE)
     outlet = withheld.Outlet(asked, contact, tmp_path)
     return replays.Scripts(asked, contact, tmp_path, outlet.text), calls
 

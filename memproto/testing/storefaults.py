@@ -229,6 +229,36 @@ def _locked(run: Run) -> Seen:
         return Seen(host.end(), facts, others=beside)
 
 
+def locked_in_turn(run: Run) -> Seen:
+    """The same, of one host after the other, so that no two of them store at the same time."""
+    return once(run, _locked_in_turn)
+
+
+def _locked_in_turn(run: Run) -> Seen:
+    before = stored(run)
+    facts, ready = run.facts.several(3), _one_call_each(run)
+    with host_of(run, "locked", facts) as host:
+        lived(host, "ready")
+        with _held(run, before):
+            host.go()
+            host.comes("recall ended", _HELD_S)
+            if host.comes("storing 1", MARGIN_S):
+                host.comes("store 1 ended", _WRITING_S)
+        host.go()
+        seen = Seen(host.end(), facts)
+    for call in ready:
+        with _changing(run, call) as other:
+            if not other.comes("ready", _OPENING_S):
+                continue
+            with _held(run, before):
+                other.go()
+                # As long as beside the first host, which recalled and stored meanwhile.
+                other.comes("change 1 0 ended", _HELD_S + _WRITING_S)
+            other.go()
+            seen.others.append(Seen(other.end(), [], call))
+    return seen
+
+
 def _one_call_each(run: Run) -> list[Prepared]:
     """For each call that changes the store, that call in three rounds; none for a single writer."""
     if run.declared("single_writer", default=False):
