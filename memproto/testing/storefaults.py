@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from memproto.testing import changes, routes, sandbox, store_holder
+from memproto.testing import changes, losses, routes, sandbox, store_holder
 from memproto.testing.changes import Change, Prepared
 from memproto.testing.clauses import NotApplicable, Untestable
 from memproto.testing.ending import Ended, HostProcess, not_lived
@@ -329,6 +329,19 @@ def _full(run: Run) -> tuple[list[Fact], Seen]:
 def watched(run: Run, facts: list[Fact]) -> list[str]:
     """The files in which some of the facts are found."""
     return [str(path) for path in files(run, facts)]
+
+
+def loses_anyway(run: Run, seen: Seen) -> bool:
+    """
+    Whether a host loses texts in a store that is well, if it makes the calls that were seen.
+
+    It stores as many texts as were accepted: a provider may gather a few before it writes.
+    """
+    before, ready = stored(run), changes.prepared(run, len(seen.ready.rounds))
+    facts = run.facts.several(max(1, len(seen.accepted(*range(len(seen.facts))))))
+    with host_of(run, "healthy", facts, ready) as host:
+        well = Seen(host.end(), facts, ready)
+    return bool(losses.lost(run, [*before, *ready.kept, *well.accepted(*range(len(facts)))]))
 
 
 def fails_anyway(run: Run, shows: Callable[[Seen], object]) -> bool:
