@@ -6,6 +6,7 @@ a file is given back whatever becomes of them.
 """
 
 import contextlib
+import gc
 import itertools
 import linecache
 import sys
@@ -31,6 +32,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def garbage_is_collected():
+    """Collected later, it would warn in a test that knows nothing of it."""
+    yield
+    gc.collect()
 
 
 class _Presses:
