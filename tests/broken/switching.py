@@ -28,7 +28,12 @@ class AnEmptyTranscriptReplacesTheSession(Switching):
             self._save()
 
 
-@mutant(kills="MP-SESS-002", says="did not come back", report="A7")
+@mutant(
+    kills="MP-SESS-002",
+    says="did not come back",
+    report="A7",
+    also={"MP-STORE-010": "the turns that wait while nothing can be written are cleared"},
+)
 class TheEndClearsTheBatch(Switching):
     def on_session_end(self, messages: Messages) -> None:
         self._batch.clear()
@@ -90,7 +95,12 @@ class ResetClearsTheBatch(Switching):
         super().on_session_switch(new_session_id, **kwargs)
 
 
-@mutant(kills="MP-SESS-007", says="a branch", report="A5")
+@mutant(
+    kills="MP-SESS-007",
+    says="a branch",
+    report="A5",
+    also={"MP-STORE-010": "the turns that wait while nothing can be written are cleared"},
+)
 class EachSwitchIsTakenForAReset(Switching):
     def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
         if not kwargs.get("reset"):
