@@ -28,12 +28,7 @@ class AnEmptyTranscriptReplacesTheSession(Switching):
             self._save()
 
 
-@mutant(
-    kills="MP-SESS-002",
-    says="did not come back",
-    report="A7",
-    also={"MP-STORE-010": "the turns that wait while nothing can be written are cleared"},
-)
+@mutant(kills="MP-SESS-002", says="did not come back", report="A7")
 class TheEndClearsTheBatch(Switching):
     def on_session_end(self, messages: Messages) -> None:
         self._batch.clear()
