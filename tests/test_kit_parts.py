@@ -160,6 +160,24 @@ def test_a_tool_that_takes_the_text_itself_is_preferred_to_one_that_takes_messag
     assert routes.storing_call(tools, "a fact") == ("memory_write", {"text": "a fact"})
 
 
+@pytest.mark.parametrize(
+    ("argument", "is_own"),
+    [
+        *((name, True) for name in ("name", "title", "key", "memory_id", "fileName", "note_path")),
+        *((name, False) for name in ("user_id", "session_name", "agent_name", "section")),
+    ],
+)
+def test_a_name_under_which_a_text_may_be_kept_is_its_own(argument, is_own):
+    schema = {"type": "object", "required": [argument, "content"]}
+    schema["properties"] = {argument: {"type": "string"}, "content": {"type": "string"}}
+    tool = {"name": "create_page", "parameters": schema}
+    texts = ("a fact", "another fact", "a fact")
+    given = [routes.storing_call([tool], text)[1][argument] for text in texts]
+    assert (given[0] != given[1]) is is_own
+    assert given[0] == given[2]
+    assert all(name.isalpha() for name in given)
+
+
 def test_a_tool_that_remembers_is_preferred_to_one_that_has_memory_in_its_name():
     text = {"type": "string"}
     tools = [tool("memory_link", content=text), tool("remember", text=text)]

@@ -2,10 +2,12 @@
 The call of a tool that asks to store a text, made up from the schemas by which tools are offered.
 
 The text may be an argument of its own, or stand inside of one: in an object, in a list of texts, or
-in a list of objects such as messages.
+in a list of objects such as messages. A tool may keep each text under a name that the call gives;
+so two texts get two names, and the second takes the place of no other.
 """
 
 import re
+import zlib
 from typing import Any
 
 #: Words in a tool's name that say that it stores.
@@ -30,6 +32,15 @@ _STORING_VALUES = ("add", "store", "save", "remember", "create", "write", "retai
 _SAYS_STORE = {*_STORING, "insert", "upsert", "record", "ingest", "capture", "put"} - {"memory"}
 _SAYS_ELSE = {"search", "find", "get", "list", "query", "recall", "read", "delete", "remove"}
 _SAYS_ELSE |= {"forget", "update", "edit", "replace"}
+
+#: Words in the name of an argument under which a tool may keep the text.
+_NAMING = {"name", "key", "id", "title", "slug", "label", "path", "file", "filename"}
+
+#: Words beside them; in `user_id` and `session_name` it is no text that is named.
+_NAMED = {"note", "memory", "fact", "entry", "item", "record", "document", "doc", "page", "entity"}
+
+#: Letters for the digits of a number, since a name may be limited to letters.
+_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 #: A tool whose argument is the text is likelier than one that takes it in an object.
 _INSIDE = 200
@@ -75,7 +86,8 @@ def _arguments(schema: Any, text: str) -> dict[str, Any] | None:
         return None
     required = parameters.get("required") or []
     asked = [*required, *(key for key in known if key in ("action", "target"))]
-    return carrier | {name: _value(known.get(name)) for name in asked if name not in carrier}
+    rest = {name: _value(known.get(name), name, text) for name in asked if name not in carrier}
+    return carrier | rest
 
 
 def _stores(schema: dict[str, Any], properties: dict[str, Any]) -> bool:
@@ -135,7 +147,7 @@ def _filled(item: dict[str, Any], text: str, level: int) -> dict[str, Any] | Non
     if not carrier:
         return None
     required = item.get("required") or []
-    rest = {name: _value(known.get(name)) for name in required if name not in carrier}
+    rest = {name: _value(known.get(name), name, text) for name in required if name not in carrier}
     # A message is the user's, where it has to be somebody's.
     return carrier | rest | ({"role": "user"} if "role" in known else {})
 
@@ -169,7 +181,8 @@ def _is_text(item: Any) -> bool:
     return isinstance(item, dict) and item.get("type") == "string" and not _choices(item)
 
 
-def _value(item: Any) -> Any:
+def _value(item: Any, name: str, text: str) -> Any:
+    """A plain value of an argument beside the text; for one that may name it, the text's own."""
     known = _choices(item)
     if known:
         return next((value for value in known if value in _STORING_VALUES), known[0])
@@ -181,4 +194,16 @@ def _value(item: Any) -> Any:
         "array": [],
         "object": {},
     }
-    return samples.get(kind, "note")
+    return samples.get(kind, _name_of(text) if _may_name(item, name) else "note")
+
+
+def _may_name(item: Any, name: str) -> bool:
+    """Whether an argument may be the name under which a text is kept, and takes any word."""
+    limits = {"pattern", "format", "const", "maxLength"}.intersection(item or {})
+    words = set(_words(name))
+    return not limits and bool(words & _NAMING) and words <= _NAMING | _NAMED
+
+
+def _name_of(text: str) -> str:
+    """The same name for the same text; of letters alone."""
+    return "note" + f"{zlib.crc32(text.encode('utf-8', 'replace')):08x}".translate(_LETTERS)
