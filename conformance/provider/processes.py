@@ -10,10 +10,13 @@ from memproto.testing.clauses import Behind, NotApplicable, Untestable, Violatio
 from memproto.testing.ending import EXIT_S, Ended, HostProcess, not_lived
 from memproto.testing.ending_process import EXIT_CODE, TERMINATED
 from memproto.testing.facts import Fact
-from memproto.testing.races import Races
+from memproto.testing.races import Race, Races
 from memproto.testing.run import Run
 
 #: A host of another process loads, opens and stores before it ends.
+#: A race that was seen is sought so often again.
+_TRIES = 3
+
 _BUDGET_S = 300.0
 
 #: How often a process ends with threads inside of hooks, for each profile.
@@ -285,26 +288,20 @@ def _is_left(run: Run, kept: list[Fact], change: Change) -> None:
         )
 
 
-@check("MP-PROC-007", budget_s=_BUDGET_S)
-def two_processes_lose_none_of_each_others_writes(run: Run) -> None:
-    if run.declared("single_writer", default=False):
-        raise NotApplicable("it declares a single writer")
-    if "session" in run.declared("isolates", []):
-        raise NotApplicable("each session has a memory of its own, and no two share one")
+def _stored_at_once(run: Run, races: Races | None = None) -> tuple[list[Fact], list[Ended]]:
+    """The texts that two processes stored at the same time, and their ends; the races follow."""
     facts = run.facts.several(2 * _EACH)
     parts, route = (facts[:_EACH], facts[_EACH:]), _route(run)
-    races = Races(run, route)
-    told = [
-        {"route": route, "watched": races.watched, "races": rows}
-        for rows in (races.pausing, races.adding)
-    ]
+    watched, *rows = (races.watched, races.pausing, races.adding) if races else ([], [], [])
+    told = [{"route": route, "watched": watched, "races": row} for row in rows]
     hosts = [
         _host(run, "waits_to_write", part, **more) for part, more in zip(parts, told, strict=True)
     ]
     ready = [host.comes_to("opened") for host in hosts]
     for host in hosts:
         host.go()
-    races.drive(*hosts)
+    if races:
+        races.drive(*hosts)
     ended = [host.end() for host in hosts]
     if not all(ready):
         _lived(ended[ready.index(False)], "opened")
@@ -314,21 +311,48 @@ def two_processes_lose_none_of_each_others_writes(run: Run) -> None:
         for number, fact in enumerate(part)
         if f"stored {number}" in end.marks
     ]
-    lost = losses.lost(run, accepted)
-    if lost:
+    return accepted, ended
+
+
+@check("MP-PROC-007", budget_s=_BUDGET_S)
+def two_processes_lose_none_of_each_others_writes(run: Run) -> None:
+    if run.declared("single_writer", default=False):
+        raise NotApplicable("it declares a single writer")
+    if "session" in run.declared("isolates", []):
+        raise NotApplicable("each session has a memory of its own, and no two share one")
+    races = Races(run, _route(run))
+    accepted, ended = _stored_at_once(run, races)
+    if losses.lost(run, accepted):
+        # One of the calls of the races may take away more than it should, which is another rule's.
+        accepted, _ = _stored_at_once(run)
+    if lost := losses.lost(run, accepted):
         _needs_return(run, len(accepted))
         run.violated(
             f"what two processes stored at the same time, {len(accepted)} texts, is recalled",
             f"{len(lost)} did not come back: {lost[0].text!r}",
         )
     for race in races.judged(*ended):
-        if race.fault and not race.fails_in_turn():
+        if race.fault and (fault := _fault_alone(run, race)) and not race.fails_in_turn():
             run.violated(
                 "what one process stores while another one is about to change the store is"
                 " recalled, and the change is made",
-                race.fault,
+                fault,
                 operation=race.change.operation,
             )
+
+
+def _fault_alone(run: Run, race: Race) -> str:
+    """
+    What such a race shows if it is the only one; "" for nothing in a few tries.
+
+    On a busy machine the second process may come too late to be in the midst of the call.
+    """
+    for _ in range(_TRIES):
+        again = race.alone()
+        _, ended = _stored_at_once(run, again)
+        if fault := next((one.fault for one in again.judged(*ended) if one.fault), ""):
+            return fault
+    return ""
 
 
 @check("MP-PROC-008", budget_s=_BUDGET_S)

@@ -41,7 +41,7 @@ def what_a_locked_store_accepts_is_not_lost(run: Run) -> None:
     seen = storefaults.locked(run)
     if not _lost_behind_the_lock(run, seen):
         return
-    # What hosts lose of one another that store at the same time is for MP-PROC-007.
+    # MP-PROC-007 is about texts that hosts lose of one another which store at the same time.
     alone = storefaults.locked_in_turn(run) if seen.others else seen
     _is_kept(run, alone, alone.accepted(1), _ACCEPTED.format(_HELD))
     for other in alone.others:
@@ -73,7 +73,7 @@ def _are_made(run: Run, seen: Seen, calls: list[tuple[str, Change]], expected: s
     """What a call that returned was to store is there, and what it was to take away is gone."""
     faults = _unmade(run, seen, calls)
     if faults and not storefaults.fails_anyway(
-        run, lambda well: _unmade(run, well, well.changes())
+        run, seen, lambda well: _unmade(run, well, well.changes())
     ):
         change, fault = faults[0]
         run.violated(expected, fault, operation=change.operation)
@@ -175,7 +175,7 @@ def a_store_works_again_when_there_is_room(run: Run) -> None:
     _, seen = storefaults.full(run)
     _works_again(run, seen, seen.last, "there was room")
     raised = _raised(run, seen)
-    if raised and not storefaults.fails_anyway(run, lambda well: _raised(run, well)):
+    if raised and not storefaults.fails_anyway(run, seen, lambda well: _raised(run, well)):
         name, change = raised[0]
         expected = "a write works without a restart when there was room"
         observed = f"{change.what}: {seen.said(name)}"

@@ -26,6 +26,7 @@ class Race:
     One call of a process, in whose midst another process stored a text.
 
     Attributes:
+        route: The route by which a plain text is stored in this run.
         change: The call.
         beside: The call that the other process made.
         fault: What is lost, or still there; "" for nothing.
@@ -33,14 +34,22 @@ class Race:
     """
 
     run: Run
+    route: str
     change: Change
     beside: Change
     fault: str = ""
 
     def fails_in_turn(self) -> bool:
-        """Whether the same two calls fail one after the other: then no race is to blame."""
-        again = Races(self.run, "", like=self)
-        return bool(again.faults_in_turn())
+        """Whether such calls fail one after the other too, so that no race is to blame."""
+        return any(
+            self.alone().faults_in_turn(beside_first=beside_first, sessions=sessions)
+            for beside_first in (True, False)
+            for sessions in (1, 2)
+        )
+
+    def alone(self) -> "Races":
+        """Such a race without the others, which may take away what it is about."""
+        return Races(self.run, self.route, like=self)
 
 
 class Races:
@@ -58,17 +67,19 @@ class Races:
         self._run = run
         ready = changes.prepared(run, 2)
         first, second = ready.rounds
-        if like is not None:
-            first = [one for one in first if one.what == like.change.what]
-            second = [one for one in second if one.what == like.change.what]
-        elif route in ("turns", "writes"):
+        if route in ("turns", "writes"):
             plain = changes.by_route(run, route)
             plain = dataclasses.replace(plain, adds=plain)
             first = [plain.adding(run.facts.new()), *first]
             second = [dataclasses.replace(plain.adding(run.facts.new()), adds=plain), *second]
+        if like is not None:
+            first = [one for one in first if one.what == like.change.what]
+            second = [one for one in second if one.what == like.change.what]
         pairs = [pair for pair in zip(first, second, strict=False) if pair[1].adds is not None]
         self._kept = changes.brought(run, ready.kept)
-        self._races = [Race(run, change, change.adding(run.facts.new())) for _, change in pairs]
+        self._races = [
+            Race(run, route, change, change.adding(run.facts.new())) for _, change in pairs
+        ]
         self.watched = _watched(run, [*self._kept, *(c.takes for c in first if c.takes)])
         self.pausing = [[before.told(), change.told()] for before, change in pairs]
         self.adding = [[None, race.beside.told()] for race in self._races]
@@ -109,13 +120,15 @@ class Races:
             return f"{told}: {gone[0].text!r} is still there"
         return ""
 
-    def faults_in_turn(self) -> list[str]:
-        """What is lost where the calls are made one after the other, in one session."""
-        with self._run.session() as subject:
-            key = str(self._run.freshness.config["session_key"])
-            for race in self._races:
-                for change in (race.change, race.beside):
-                    routes.tolerant(functools.partial(_make, subject, change, key))
+    def faults_in_turn(self, *, beside_first: bool, sessions: int) -> list[str]:
+        """What is lost if the calls are made one after the other, in one session or in two."""
+        for race in self._races:
+            pair = [race.beside, race.change] if beside_first else [race.change, race.beside]
+            for calls in [pair] if sessions == 1 else [[change] for change in pair]:
+                with self._run.session() as subject:
+                    key = str(self._run.freshness.config["session_key"])
+                    for change in calls:
+                        routes.tolerant(functools.partial(_make, subject, change, key))
         return [fault for race in self._races if (fault := self._fault(race, True, True))]
 
 

@@ -218,15 +218,20 @@ def _locked(run: Run) -> Seen:
         with _held(run, before):
             for one in (host, *others):
                 one.go()
-            host.comes("recall ended", _HELD_S)
-            if host.comes("storing 1", MARGIN_S):
-                host.comes("store 1 ended", _WRITING_S)
+            _recalled_and_stored(host)
             for one in others:
                 one.comes("change 1 0 ended", _WAITING_S)
         for one in (host, *others):
             one.go()
         beside = [Seen(one.end(), [], call) for one, call in zip(others, ready, strict=False)]
         return Seen(host.end(), facts, others=beside)
+
+
+def _recalled_and_stored(host: StoreHost) -> None:
+    """Wait until the host of `locked` has tried both, as long as it may take."""
+    host.comes("recall ended", _HELD_S)
+    if host.comes("storing 1", MARGIN_S):
+        host.comes("store 1 ended", _WRITING_S)
 
 
 def locked_in_turn(run: Run) -> Seen:
@@ -241,9 +246,7 @@ def _locked_in_turn(run: Run) -> Seen:
         lived(host, "ready")
         with _held(run, before):
             host.go()
-            host.comes("recall ended", _HELD_S)
-            if host.comes("storing 1", MARGIN_S):
-                host.comes("store 1 ended", _WRITING_S)
+            _recalled_and_stored(host)
         host.go()
         seen = Seen(host.end(), facts)
     for call in ready:
@@ -332,23 +335,29 @@ def watched(run: Run, facts: list[Fact]) -> list[str]:
 
 
 def loses_anyway(run: Run, seen: Seen) -> bool:
-    """
-    Whether a host loses texts in a store that is well, if it makes the calls that were seen.
+    """Whether such calls cost texts in a store that is well: then no fault of it is to blame."""
+    before, well = _in_order(run, seen)
+    owed = [*before, *well.ready.kept, *well.accepted(*range(len(well.facts)))]
+    return bool(losses.lost(run, owed))
 
-    It stores as many texts as were accepted: a provider may gather a few before it writes.
+
+def fails_anyway(run: Run, seen: Seen, shows: Callable[[Seen], object]) -> bool:
+    """Whether such calls show the same in a store that is well: then no fault of it is to blame."""
+    _, well = _in_order(run, seen)
+    return bool(shows(well))
+
+
+def _in_order(run: Run, seen: Seen) -> tuple[list[Fact], Seen]:
+    """
+    What was stored before, and what a host saw that made the calls in a store that is well.
+
+    It stores as many texts, and makes as many rounds of calls, as were accepted and made: a
+    provider may gather a few before it writes.
     """
     before, ready = stored(run), changes.prepared(run, len(seen.ready.rounds))
     facts = run.facts.several(max(1, len(seen.accepted(*range(len(seen.facts))))))
     with host_of(run, "healthy", facts, ready) as host:
-        well = Seen(host.end(), facts, ready)
-    return bool(losses.lost(run, [*before, *ready.kept, *well.accepted(*range(len(facts)))]))
-
-
-def fails_anyway(run: Run, shows: Callable[[Seen], object]) -> bool:
-    """Whether the same calls show the same in a store that is well: then no fault is to blame."""
-    ready, facts = changes.prepared(run, 2), run.facts.several(1)
-    with host_of(run, "healthy", facts, ready) as host:
-        return bool(shows(Seen(host.end(), facts, ready)))
+        return before, Seen(host.end(), facts, ready)
 
 
 # -- read-only -------------------------------------------------------------------------------------
