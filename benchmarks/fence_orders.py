@@ -43,7 +43,7 @@ _LOOKS = {
     "n": "\uff4e\xf1",
 }
 _UNSEEN = "\u200b\u00ad\u0301\u2060\ufe0f\x01\u034f"
-#: What is put at some place, or in the place of what stood there.
+#: Pieces that are put at some place, or in the place of the text there.
 _PIECES = (
     *"&%\\;#xuUN{}+0123456789abcdefABCDEF \n/<[",
     *("\\u", "\\x", "\\U0000", "\\N{", "%u00", "&#", "&#x", "&amp;", "amp;", "%25", "25", "\\\\"),
@@ -186,7 +186,7 @@ def shown(text: str, most: int = 2_000) -> str | None:
 
 
 def search(seed: int, texts: int) -> list[tuple[str, str]]:
-    """What the texts of one seed show, and the texts."""
+    """The faults that the texts of one seed show, and the texts."""
     rng = random.Random(seed)
     found = []
     for _ in range(texts):

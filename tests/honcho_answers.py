@@ -43,7 +43,7 @@ def ask(url, send, body=None):
 
 
 def differences(value, wanted, place="answer"):
-    """What of a value is not as it is wanted."""
+    """The parts of a value that are not as they are wanted."""
     if isinstance(wanted, dict) and isinstance(value, dict):
         absent = [f"{place} lacks {key!r}" for key in wanted if key not in value]
         there = ((key, part) for key, part in wanted.items() if key in value)

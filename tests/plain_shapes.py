@@ -9,7 +9,7 @@ from typing import Any
 from tests.good.journal import Journal
 from tests.good.tooled import Tooled
 
-#: Where the module was imported, as many programs make the names of their directories.
+#: The home at import, as many programs make the names of their directories.
 HOME_AT_IMPORT = Path.home()
 
 

@@ -5,7 +5,7 @@ import pytest
 from memproto.reference_providers.honcho.standin import serving
 from tests.honcho_answers import ROWS, differences, kind, replay
 
-#: What the stand-in is where a real server is of that kind, of which none concludes by itself.
+#: The kind of the stand-in for each kind of real server; none concludes by itself.
 KINDS = {
     "plain": {},
     "keyless": {"has_embeddings": False, "embeds_messages": True},

@@ -208,7 +208,7 @@ def test_a_checkout_that_waives_its_own_violation_is_red_by_the_settings_of_the_
     assert "settings=../base/memproto.toml(config,service)" in found["run"].stdout
     (row,) = [row for row in found["reports"][0]["results"] if row["outcome"] == "fail"]
     assert NAMED in row["reproduce"]
-    # What runs beside the sandbox is the base's, though the checkout has a module of that name.
+    # The service beside the sandbox is the base's, though the checkout has a module of that name.
     assert (gate.parent / "base" / "served").exists()
     assert not (gate / "served").exists()
 

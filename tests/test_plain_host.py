@@ -223,7 +223,7 @@ def test_a_file_of_the_checkout_does_not_hide_the_installed_kit(tmp_path, instal
 @pytest.mark.parametrize("name", HIDING)
 def test_a_file_beside_the_target_hides_no_module_that_was_there_before(tmp_path, name):
     write(tmp_path, **{f"{name}__py": "raise RuntimeError('the one in the working directory')\n"})
-    # What is imported behind the target is looked for beside it first, with the kit or without.
+    # A module that the target imports is looked for beside it first, with the kit or without.
     text = ALONE if name != "secrets" else f"import secrets\n{ALONE}"
     a_package(tmp_path / "mine", text)
     run(tmp_path, "mine.memory:Alone")

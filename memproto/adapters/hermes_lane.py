@@ -50,7 +50,7 @@ class _Job:
             self._error = RuntimeError(f"{self.what} raised {type(error).__name__}")
         if is_kept and self.backend_is_away:
             self._function = function
-        # What was asked is not kept behind the answer.
+        # The arguments of the call are not kept behind the answer.
         del function
         self.done.set()
 

@@ -10,7 +10,7 @@ def found_without_running(obj: object, member: str) -> Any:
     """
     The member of `obj`, a class or an instance, as it is defined; None where there is none.
 
-    Runs no property. What an instance does not define itself is asked for where its class answers
+    Runs no property. A member that an instance does not define is asked for where its class answers
     for other members, by `__getattr__` or `__getattribute__`: a proxy defines no hook of its own.
     """
     found = inspect.getattr_static(obj, member, _ABSENT)

@@ -96,7 +96,7 @@ def import_ahead(target: str) -> None:
 
 
 def faults() -> tuple[str, ...]:
-    """What is wrong with bindings of other packages, once they were asked."""
+    """The faults of other packages' bindings, once they were asked."""
     return _installed()[1]
 
 

@@ -138,7 +138,7 @@ class Binding:
         return len({self.hook(operation) for operation in operations}) == 1
 
     def key(self, name: str) -> str:
-        """What a message calls the declaration `name`, by which its author declares it."""
+        """The words of a message for the declaration `name`, by which its author declares it."""
         return f"`{name}` in {self.hook('declare')}()" if self.can_declare else f"`declares.{name}`"
 
     def includes(self, rule: str) -> bool:
@@ -175,7 +175,7 @@ class Binding:
         return False
 
     def notes(self, provider: Any) -> tuple[str, ...]:
-        """What a reader is to know of how the author's instance was loaded."""
+        """Notes for a reader on the way in which the author's instance was loaded."""
         return ()
 
     # -- where the framework is -------------------------------------------------------------------

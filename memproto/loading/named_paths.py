@@ -1,4 +1,4 @@
-"""What is said of a TARGET that names a file, or a directory that holds no package."""
+"""The answer to a TARGET that names a file, or a directory that holds no package."""
 
 import importlib.util
 import os

@@ -38,7 +38,7 @@ _HERE = "MEMPROTO_CALLED_FROM"
 _DROPPED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONWARNINGS", "COVERAGE_PROCESS_START")
 
 
-#: The inner run. Where its output takes nothing, pytest raises what would end with exit code 1, as
+#: The inner run. If its output takes nothing, pytest raises an error that would end with 1, as
 #: if a requirement were violated.
 _INNER_PYTEST = """
 import os, sys

@@ -27,7 +27,7 @@ def complain(text: str) -> None:
 
 
 def _write(stream: TextIO | None, text: str) -> None:
-    """What the terminal's encoding lacks is escaped; a stream that is closed is written nothing."""
+    """Characters that the terminal's encoding lacks are escaped; a closed stream gets nothing."""
     if stream is None:
         return
     encoding = stream.encoding or "utf-8"

@@ -57,7 +57,7 @@ def examine(provider: Any, variables: Mapping[str, str], binding: Binding | None
     """
     Ask a provider, an instance that no session was opened with, what it says of itself.
 
-    `variables` is the environment. What a hook raises is told among the faults. `binding` is that
+    `variables` is the environment. An error of a hook is told among the faults. `binding` is that
     of the author's object; without it an adapted one counts as a Hermes provider.
     """
     faults: list[str] = []

@@ -162,14 +162,14 @@ class Children:
         return self.ask(command, OTHER_COMMANDS_S)
 
     def _search_path(self) -> list[str]:
-        """Where the target is looked for, and then the functions of a file that was named."""
+        """The places of the target, and then of the functions of a file that was named."""
         own = sandbox.search_path(self._order.directory)
         folder = self._order.settings.folder
         return [*own, *(sandbox.search_path(Path(folder)) if folder else ())]
 
     @property
     def _owner(self) -> str:
-        """Whose credentials its processes get: this target's, if it is given anything."""
+        """The owner of the credentials that its processes get: this target, if it is given any."""
         service = any(self._contact.service.get(kind) for kind in ("env", "config"))
         settings = self._order.settings
         return str(self._root) if settings.env or settings.config or service else ""

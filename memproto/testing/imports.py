@@ -2,7 +2,7 @@
 What the import of a package leaves behind, told apart from what the code around it does.
 
 A user's factory prints, sets up the process and starts servers; the package that it imports in
-between must not. What there is before a module of the package is run is compared with what there is
+between must not. The state before a module of the package is run is compared with the state
 after it.
 """
 
@@ -129,7 +129,7 @@ def _asked(
 
 
 def printed_since(position: int) -> str:
-    """What was written to the standard output, which is a file, since it had that size."""
+    """The text that was written to the standard output, a file, since it had that size."""
     # The code that was run may have put something else in the place of the file.
     with contextlib.suppress(OSError):
         size = os.fstat(1).st_size - position

@@ -17,7 +17,7 @@ from memproto.adapters import members
 from memproto.bindings import Binding, author_object
 from memproto.testing import foreign, osnames
 
-#: Where the kit and the standard library lie, as they are imported and as they really are.
+#: The places of the kit and the standard library, as they are imported and as they really are.
 _KIT = str(Path(memproto.__file__).resolve().parent)
 _KITS = tuple(dict.fromkeys((_KIT, str(Path(memproto.__file__).parent))))
 _STDLIBS = tuple(
@@ -116,7 +116,7 @@ def _code(function: Any) -> types.CodeType | None:
 
 
 def _inside(function: Any) -> Any:
-    """What a callable passes its calls on to; None for one that has the code itself."""
+    """The callable to which another passes its calls on; None for one that has the code itself."""
     if isinstance(function, property):
         return function.fget
     if isinstance(function, functools.partial | functools.partialmethod):

@@ -78,7 +78,7 @@ def may(text: str) -> tuple[Finding, ...]:
     sure_ones = _read(text, sure_spans, TURNED)
     found = sure_ones + _read(text, wide_spans, TURNED, is_wide=True)
     spread = {_with_hidden(finding, text) for finding in found}
-    # What is sure is the whole of what it is; a wide finding may be a part of what an order gives.
+    # A sure finding is all of its delimiter; a wide one may be a part of what an order gives.
     rest = _without(text, {_with_hidden(finding, text) for finding in sure_ones})
     spread.update(_in_any_order(rest, loose_decodings(rest), wide_spans))
     return tuple(sorted(spread, key=lambda one: (one.start, one.end, one.kind, one.tier)))

@@ -161,7 +161,7 @@ def loose_decodings(text: str, *, most: int = 1_000) -> Iterator[str]:
 
 
 def _of_one_round(text: str) -> Iterator[str]:
-    """What each order of the decoders gives, of which each is used at most once."""
+    """The texts that the orders of the decoders give, each used at most once."""
     known: set[tuple[str, frozenset[int]]] = set()
     waiting: list[tuple[str, frozenset[int]]] = [(text, frozenset())]
     while waiting:

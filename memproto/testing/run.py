@@ -322,7 +322,7 @@ class Run:
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
         """
-        What the body calls, and looks for, is no part of the check.
+        The calls and the looks of the body are no part of the check.
 
         A replay script makes the calls of its check, and none by which the kit learns how to ask
         and to tell.

@@ -108,7 +108,7 @@ class Standing:
 
     @classmethod
     def now(cls) -> "Standing":
-        """Where this process stands at present."""
+        """The place and the environment of this process at present."""
         return cls(dict(os.environ), str(Path.cwd()))
 
     def take(self) -> None:

@@ -120,7 +120,7 @@ def judged(check: Callable[[Any], None], run: Any) -> None:
 
 @contextlib.contextmanager
 def unheard() -> Iterator[None]:
-    """What is looked for in the body is no part of what a check misses, nor of what it tells."""
+    """Looks of the body are no part of the facts that a check misses or tells."""
     heard = facts.listeners[:]
     facts.listeners.clear()
     try:

@@ -263,7 +263,7 @@ class Subject(ExtensionHooks):
         self.manner = PLAIN
         self.said: list[dict[str, Any]] = []
         self.declared: tuple[Any, ...] | None = None
-        #: What it declared by this instance; None before it was asked.
+        #: The extensions that this instance declared; None before it was asked.
         self._extensions: tuple[Any, ...] | None = None
 
     def hook(self, operation: str) -> str:

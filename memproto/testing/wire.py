@@ -41,7 +41,7 @@ _encode = json.JSONEncoder().encode
 _decode = json.JSONDecoder().decode
 
 
-#: What takes credentials out of the texts of this process: nothing, before `hide_by`. A list, since
+#: The function that takes credentials out of texts; it takes none before `hide_by`. A list, since
 #: names of the kit that become other functions count as meddling; see `integrity`.
 _hiders: list[Callable[[str], str]] = [str]
 

@@ -233,7 +233,7 @@ class Conclusions(Lane):
         kept: list[str] = []
         mine, before = set(told["mine"]), told["before"]
         for place, (text, wanted) in enumerate(collections.Counter(told["batch"]).items()):
-            # What was there before is known of the first part; a batch is stored whole.
+            # Earlier copies are known of the first part; a batch is stored whole.
             known = before if place == 0 else before or None
             is_known = before is not None and (place == 0 or not before)
             fresh = self._found(pair, text, known)

@@ -201,7 +201,7 @@ class Recall:
             asked.fault = fault
         else:
             if needs_base:
-                # What is there is given also if what follows takes its time.
+                # The answers so far are given also if the next one takes its time.
                 self._keep(place, base=self._base(asked, place, seen, message))
                 self._lacks["base"] = asked.told()
             if message:
@@ -268,7 +268,7 @@ class Recall:
     def _passages(
         self, asked: "_Asked", place: Place, seen: Observation, message: str
     ) -> list[str] | None:
-        """What was said and concluded that fits a message, best first; None if none answered."""
+        """Messages and conclusions that fit a message, best first; None if none answered."""
         before = asked.answers
         observers = [place.ai] if seen.ai_others else [place.user, place.ai]
         lines: list[str] = []

@@ -9,8 +9,8 @@ from memproto.reference_providers.halves import joined
 #: The server's limit for one message.
 MESSAGE_CHARS = 25_000
 
-#: Where a conclusion is split. It is embedded whole, and may have 8,192 tokens; no tokenizer makes
-#: more tokens of a text than it has bytes.
+#: The length at which a conclusion is split. It is embedded whole, and may have 8,192 tokens; no
+#: tokenizer makes more tokens of a text than it has bytes.
 CONCLUSION_BYTES = 8_192
 
 #: How much of a text is searched by, and asked of the server's model. Four bytes to a character at

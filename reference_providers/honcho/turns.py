@@ -13,7 +13,7 @@ from .values import Observation
 
 log = logging.getLogger("memproto.honcho")
 
-#: What one request may hold; the server takes 100 messages.
+#: The most that one request may hold; the server takes 100 messages.
 MOST_MESSAGES, MOST_CHARS = 100, 1_000_000
 
 #: After so many failures at a turn a later one is tried.

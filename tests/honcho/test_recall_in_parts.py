@@ -33,7 +33,7 @@ def test_a_part_of_the_recall_that_fails_costs_no_other(standin, view, opened, r
     standin.fail(route, mode)
     provider = opened("run-2")
     recalled = provider.enrich_turn("Where is Kestrel?", [])
-    # What comes after a question that is not answered is not asked in the time of the first turn.
+    # Questions behind one without an answer are not asked in the time of the first turn.
     comes_after = route == "session_context" and mode in ("hang", "reset", "not_json")
     assert comes_after or ROUTES[route] in recalled
     idle(provider)

@@ -111,7 +111,7 @@ def representation(parts: list[Json], query: str | None, top: int, most: int) ->
     """Conclusions as one text: those that fit the query best, else the newest, oldest first."""
     first = ranked(query, parts)[:top] if query else []
     chosen = list({part["id"]: None for part in (*first, *reversed(parts))})[:most]
-    # What was said several times in one second is shown once.
+    # A text that was said several times in one second is shown once.
     told = (part for part in parts if part["id"] in chosen)
     shown = {(p["content"], p["created_at"][:19], p["session_id"]): p for p in told}.values()
     lines = (f"[{part['created_at'][:19].replace('T', ' ')}] {part['content']}" for part in shown)
