@@ -19,9 +19,9 @@ from collections.abc import Callable
 from html.entities import html5
 
 from memproto import sanitize_context
-from memproto.testing.disguises import BLOCK, TAGS, TARGETS
-from memproto.testing.oracle import SMUGGLED, effective
-from memproto.testing.oracle_decoders import decodings, shown_plain
+from memproto.testing.fence.disguises import BLOCK, TAGS, TARGETS
+from memproto.testing.fence.oracle import SMUGGLED, effective
+from memproto.testing.fence.oracle_decoders import decodings, shown_plain
 
 _ESCAPES = frozenset("&%\\+")
 _NO_LETTER = re.compile("[^a-z]+")

@@ -19,9 +19,9 @@ from memproto import (
     parse_memory_context,
     sanitize_context,
 )
-from memproto.testing.attacks import Attack, attack, cut, near_miss
-from memproto.testing.fencing import encodable
-from memproto.testing.oracle import effective, may, must
+from memproto.testing.fence.attacks import Attack, attack, cut, near_miss
+from memproto.testing.fence.harness import encodable
+from memproto.testing.fence.oracle import effective, may, must
 
 _LABELS = ("before", "hostile", "behind")
 _OTHERS = ("One </memory-context> two.", "context> three")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from memproto.fence import inject_memory_context as inject_memory_context
     from memproto.fence import parse_memory_context as parse_memory_context
     from memproto.fence import sanitize_context as sanitize_context
+    from memproto.fence.scrubber import StreamingContextScrubber as StreamingContextScrubber
     from memproto.provider import AsyncMemoryProvider as AsyncMemoryProvider
     from memproto.provider import MemoryProvider as MemoryProvider
     from memproto.registry import Answer as Answer
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from memproto.registry.aio import (
         AsyncMemoryProviderRegistry as AsyncMemoryProviderRegistry,
     )
-    from memproto.scrubber import StreamingContextScrubber as StreamingContextScrubber
     from memproto.types import Event as Event
 
 _HOME = {
@@ -67,7 +67,7 @@ _HOME = {
     "RegistryClosed": "errors",
     "Rejected": "errors",
     "SecondExternalProvider": "errors",
-    "StreamingContextScrubber": "scrubber",
+    "StreamingContextScrubber": "fence.scrubber",
     "TextExpected": "errors",
     "TooLarge": "errors",
     "Unavailable": "errors",

@@ -19,7 +19,7 @@ from memproto.setup import dialogue, dotenv, status
 from memproto.setup.dialogue import SetupError
 from memproto.setup.hooks import ProviderFailed, attempt
 from memproto.setup.questions import UnusableSchema, shown
-from memproto.testing import foreign
+from memproto.testing import untrusted_text
 from memproto.tracing import command as check_trace
 
 #: Exit codes: what was asked for cannot be done as it stands, or was asked for wrongly.
@@ -72,7 +72,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         console.complain(f"memproto {options.command}: {_said(error)}")
         return _USAGE
     except ProviderFailed as error:
-        console.complain(f"memproto {options.command}: {foreign.one_line(str(error))}")
+        console.complain(f"memproto {options.command}: {untrusted_text.one_line(str(error))}")
         return _FAILED
     except OSError as error:
         if _is_of_output(error):
@@ -100,11 +100,11 @@ def _refused(command: str, error: OSError) -> int:
     if _is_gone():
         fault = "the working directory is not there any more\n  fix: go to one that is"
     elif command in _MAKING and error.filename is not None:
-        place = foreign.one_line(os.fsdecode(error.filename))
+        place = untrusted_text.one_line(os.fsdecode(error.filename))
         fix = "go to a directory in which you may write"
         fault = f"{place}: cannot be written ({error.strerror})\n  fix: {fix}"
     else:
-        console.complain(f"memproto {command}: {foreign.one_line(str(error))}")
+        console.complain(f"memproto {command}: {untrusted_text.one_line(str(error))}")
         return _FAILED
     console.complain(f"memproto {command}: {fault}")
     return _USAGE
@@ -121,8 +121,8 @@ def _is_gone() -> bool:
 def _said(error: MemprotoError) -> str:
     """The fault, with the target as it was typed; each part in one line."""
     if not isinstance(error, KitUsageError):
-        return foreign.one_line(str(error))
-    return foreign.told(error, str).replace("--memproto=", "")
+        return untrusted_text.one_line(str(error))
+    return untrusted_text.told(error, str).replace("--memproto=", "")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -130,7 +130,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        console.complain(f"{self.prog}: {foreign.one_line(message)}")
+        console.complain(f"{self.prog}: {untrusted_text.one_line(message)}")
         self.exit(_USAGE)
 
     def _print_message(self, message: str, file: Any = None) -> None:
@@ -234,7 +234,7 @@ def _listed(side: spec.Side) -> str:
 
 def _check_trace(options: argparse.Namespace) -> int:
     try:
-        return check_trace.run(options, lambda text: sys.stdout.write(foreign.lines(text)))
+        return check_trace.run(options, lambda text: sys.stdout.write(untrusted_text.lines(text)))
     except OSError as error:
         reason = error.strerror or type(error).__name__
         fix = "name files that a recording wrote, as in memproto check-trace trace.jsonl"
@@ -279,7 +279,7 @@ def _status(options: argparse.Namespace) -> int:
     loaded = _loaded(options)
     found = status.examine(_built(loaded), os.environ, loaded.binding)
     head = f"{found.name} ({options.target}, {loaded.binding.name})"
-    _printed("\n  ".join(map(foreign.one_line, [head, *found.lines()])))
+    _printed("\n  ".join(map(untrusted_text.one_line, [head, *found.lines()])))
     return 0 if found.is_available else _FAILED
 
 
@@ -315,12 +315,12 @@ def _ask(prompt: dialogue.Prompt) -> str:
     choices = f" ({', '.join(map(shown, question.choices))})" if question.choices else ""
     default = "keep" if prompt.is_set else prompt.default
     line = f"{question.description}{choices}{f' [{default}]' if default else ''}"
-    line = f"{foreign.one_line(line)}: "
+    line = f"{untrusted_text.one_line(line)}: "
     return getpass.getpass(line) if question.secret and sys.stdin.isatty() else input(line)
 
 
 def _tell(line: str) -> None:
-    console.tell(foreign.one_line(line))
+    console.tell(untrusted_text.one_line(line))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ Numbers the records of decisions and writes their index: `python -P scripts/make
 A new record is `docs/decisions/YYYY-MM-DD-short-title.md` until it reaches the main branch: two
 branches that number at the same time would take the same number. This script gives each of these
 drafts the next free number, in the order of their names, and mends the links to it in the whole
-checkout. Then it writes `docs/decisions/index.md`. `tests/test_decisions.py` holds that it has
+checkout. Then it writes `docs/decisions/index.md`. `tests/docs/test_decisions.py` holds that it has
 nothing left to do.
 """
 

@@ -1,5 +1,5 @@
 r"""
-Writes memproto/fence_names.py: the names that an escape such as `\N{LESS-THAN SIGN}` may hold.
+Writes memproto/fence/names.py: the names that an escape such as `\N{LESS-THAN SIGN}` may hold.
 
     python scripts/make_fence_names.py
 
@@ -14,10 +14,10 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from memproto import fence_tables
-from memproto.characters import smuggled
+from memproto.fence import tables
+from memproto.fence.characters import smuggled
 
-TARGET = Path(__file__).parents[1] / "memproto" / "fence_names.py"
+TARGET = Path(__file__).parents[1] / "memproto" / "fence" / "names.py"
 
 #: Readings that a delimiter is made of, or what may stand in it. An escape is made of ASCII alone.
 TELLING = frozenset("memorycontextsystemnote0<>/[#-|:!?\\ \n\0\1\2")
@@ -65,8 +65,8 @@ def rows(found: dict[str, list[str]]) -> Iterator[str]:
 
 def main() -> None:
     """Write the table."""
-    if unicodedata.unidata_version != fence_tables.UNICODE:
-        sys.exit(f"the tables are of Unicode {fence_tables.UNICODE}, and this Python is of another")
+    if unicodedata.unidata_version != tables.UNICODE:
+        sys.exit(f"the tables are of Unicode {tables.UNICODE}, and this Python is of another")
     found: dict[str, list[str]] = {}
     for name, reading in names():
         assert re.fullmatch("[a-z0-9 -]+", name), name

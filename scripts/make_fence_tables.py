@@ -1,5 +1,5 @@
 """
-Writes memproto/fence_tables.py: how a lenient reader sees each character.
+Writes memproto/fence/tables.py: how a lenient reader sees each character.
 
     python scripts/make_fence_tables.py confusables.txt
 
@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-TARGET = Path(__file__).parents[1] / "memproto" / "fence_tables.py"
+TARGET = Path(__file__).parents[1] / "memproto" / "fence" / "tables.py"
 
 #: Letters of the words that delimiters are made of: of several readings the one that can hurt.
 WORDS = frozenset("memorycontextsystemnote")

@@ -1,5 +1,6 @@
 """
-Writes tests/honcho_facts.toml: what a real Honcho server answers, as far as shapes go.
+Writes tests/reference_providers/honcho/honcho_facts.toml: what a real Honcho server answers, as far
+as shapes go.
 
     python -m scripts.make_honcho_facts exchanges.jsonl
 
@@ -14,9 +15,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-from tests.honcho_shapes import lines
+from tests.reference_providers.honcho.honcho_shapes import lines
 
-TARGET = Path(__file__).parents[1] / "tests" / "honcho_facts.toml"
+TARGET = (
+    Path(__file__).parents[1] / "tests" / "reference_providers" / "honcho" / "honcho_facts.toml"
+)
 
 _HEAD = """\
 # What a Honcho server (3.0.12) answers: written by scripts/make_honcho_facts.py, not by hand.

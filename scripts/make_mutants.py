@@ -2,8 +2,8 @@
 Write `spec/v1/mutants.toml`: of each requirement, the broken providers and hosts that it catches.
 
 The shelf in `tests/broken` is no part of the wheel; `memproto explain` reads this file. Run
-`python -P scripts/make_mutants.py` after a change to the shelf; `tests/test_explain.py` holds the
-file against it.
+`python -P scripts/make_mutants.py` after a change to the shelf; `tests/commands/test_explain.py`
+holds the file against it.
 """
 
 import importlib

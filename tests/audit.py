@@ -5,6 +5,6 @@ An audit hook stays for good, and the first one that refuses an event keeps it f
 with a second log, what is refused would depend on which test came first.
 """
 
-from memproto.testing.watchers import AuditLog
+from memproto.testing.instruments.watchers import AuditLog
 
 AUDIT = AuditLog()

@@ -17,8 +17,8 @@ if str(ROOT) not in sys.path:
 
 from memproto.bindings import NATIVE  # noqa: E402 - as below
 from memproto.testing.context import Context  # noqa: E402 - as below
-from memproto.testing.run import Run  # noqa: E402 - as below
-from memproto.testing.subject import Watch  # noqa: E402 - as below
+from memproto.testing.provider.run import Run  # noqa: E402 - as below
+from memproto.testing.provider.subject import Watch  # noqa: E402 - as below
 from memproto.testing.wire import Wire  # noqa: E402 - as below
 from tests import places  # noqa: E402 - needs the path above
 from tests.scripted import scripted  # noqa: E402, F401 - needs the path above; is a fixture

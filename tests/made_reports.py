@@ -7,9 +7,9 @@ from typing import Any
 from memproto import spec
 from memproto.bindings import NATIVE
 from memproto.report import document
-from memproto.testing.contact import Contact, Order
 from memproto.testing.outcomes import Outcome, Result
-from memproto.testing.waivers import Book
+from memproto.testing.settings.order import Contact, Order
+from memproto.testing.settings.waivers import Book
 
 
 def judged(

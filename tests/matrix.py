@@ -19,9 +19,10 @@ from typing import Any, Literal
 
 from memproto import loading, spec
 from memproto.errors import KitUsageError
-from memproto.testing import clauses, settings
-from memproto.testing.judge import Order, judge
+from memproto.testing import clauses
+from memproto.testing.judging.judge import Order, judge
 from memproto.testing.outcomes import Outcome, Result, merge
+from memproto.testing.settings import settings
 
 ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:

@@ -19,8 +19,12 @@ PLANTS = (
     ("provider.py", "from memproto.registry import MemoryProviderRegistry"),
     ("conformance/provider/recall.py", "from memproto.reference_providers import builtin"),
     ("reference_providers/builtin/provider.py", "from memproto.testing import facts"),
-    ("fence.py", "import psutil"),
+    ("fence/block.py", "import psutil"),
+    ("fence/characters.py", "from memproto.fence import spots"),
+    ("registry/calls/lanes.py", "from memproto.registry.parts import turns"),
     ("testing/facts.py", "import pytest"),
+    ("testing/processes/process.py", "from memproto.testing.judging import judge"),
+    ("testing/provider/run.py", "from memproto.testing.scenarios import tenants"),
 )
 
 

@@ -5,10 +5,10 @@ from typing import ClassVar
 import pytest
 
 from memproto.bindings import NATIVE
-from memproto.testing import aftermath, children
-from memproto.testing.contact import Contact, Order
-from memproto.testing.judge import Judge
-from memproto.testing.replies import Answer
+from memproto.testing.judging import children, watchdog
+from memproto.testing.judging.judge import Judge
+from memproto.testing.processes.answer import Answer
+from memproto.testing.settings.order import Contact, Order
 
 PASSED = {"threads": 0, "changed": [], "late": []}
 
@@ -53,7 +53,7 @@ def scripted(monkeypatch):
         started: ClassVar[list[Scripted]] = []
 
     monkeypatch.setattr(children, "ChildProcess", Mine)
-    monkeypatch.setattr(aftermath, "LINGER_S", 0.0)
+    monkeypatch.setattr(watchdog, "LINGER_S", 0.0)
 
     def take(**answers):
         Mine.answers = {key.replace("_", "-"): list(value) for key, value in answers.items()}

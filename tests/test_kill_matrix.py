@@ -99,7 +99,7 @@ def results_of(**outcomes: Outcome) -> dict[str, Result]:
     return {item: Result(item, outcome, observed="seen") for item, outcome in ids.items()}
 
 
-A_TARGET = "tests.broken.shutdown:SecondShutdownRaises"
+A_TARGET = "tests.broken.provider.shutdown:SecondShutdownRaises"
 
 
 def a_mutant(kills: str = AN_ID, says: str = "seen", target: str = A_TARGET, **also: str) -> Mutant:

@@ -4,8 +4,8 @@ import threading
 from typing import Any
 
 from memproto.testing.clauses import check
-from memproto.testing.hostprobes import answering, needs_promise, raising
-from memproto.testing.hostrun import HostRun
+from memproto.testing.host.probes import answering, needs_promise, raising
+from memproto.testing.host.run import HostRun
 from memproto.testing.wire import show
 
 _MESSAGES = [

@@ -8,9 +8,9 @@ from typing import Any
 
 from memproto.errors import WriteRefused
 from memproto.testing.clauses import Violation, check
-from memproto.testing.hostagent import Host
-from memproto.testing.hostprobes import Probe, answering, raising
-from memproto.testing.hostrun import HostRun
+from memproto.testing.host.host import Host
+from memproto.testing.host.probes import Probe, answering, raising
+from memproto.testing.host.run import HostRun
 from memproto.testing.wire import show
 
 _WRITES = ("on_turn_complete", "on_memory_write")

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from memproto.testing.clauses import NotApplicable, check
-from memproto.testing.hostagent import Host
-from memproto.testing.hostprobes import Extended, answering, tool
-from memproto.testing.hostrun import HostRun
+from memproto.testing.host.host import Host
+from memproto.testing.host.probes import Extended, answering, tool
+from memproto.testing.host.run import HostRun
 from memproto.testing.wire import show
 
 _HOOKS = (

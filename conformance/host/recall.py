@@ -5,9 +5,9 @@ from typing import Any
 
 from memproto.deadlines import Deadlines
 from memproto.testing.clauses import check
-from memproto.testing.hostagent import Host
-from memproto.testing.hostprobes import Gate, Probe, answering
-from memproto.testing.hostrun import HostRun
+from memproto.testing.host.host import Host
+from memproto.testing.host.probes import Gate, Probe, answering
+from memproto.testing.host.run import HostRun
 from memproto.testing.wire import show
 
 #: Deadlines one after the other would take longer than one deadline and the machine's slack.

@@ -4,9 +4,9 @@ from typing import Any
 
 from memproto.operations import CORE_HOOKS
 from memproto.testing.clauses import check
-from memproto.testing.hostagent import Host
-from memproto.testing.hostprobes import Probe, answering
-from memproto.testing.hostrun import HostRun
+from memproto.testing.host.host import Host
+from memproto.testing.host.probes import Probe, answering
+from memproto.testing.host.run import HostRun
 from memproto.testing.wire import show
 
 _NO_LABELS: tuple[Any, ...] = (

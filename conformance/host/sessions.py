@@ -5,10 +5,10 @@ from typing import Any
 from memproto.deadlines import Deadlines
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.driver import SwitchKind
-from memproto.testing.hostagent import Host
-from memproto.testing.hostmodel import plain
-from memproto.testing.hostprobes import Extended, Probe, answering
-from memproto.testing.hostrun import HostRun
+from memproto.testing.host.host import Host
+from memproto.testing.host.model import plain
+from memproto.testing.host.probes import Extended, Probe, answering
+from memproto.testing.host.run import HostRun
 from memproto.testing.wire import show
 
 _END, _SWITCH, _TURN = "on_session_end", "on_session_switch", "on_turn_complete"

@@ -5,9 +5,9 @@ from typing import Any
 
 from memproto.deadlines import Deadlines
 from memproto.testing.clauses import Untestable, check
-from memproto.testing.hostagent import Host, HostLate
-from memproto.testing.hostprobes import Probe, answering, raising
-from memproto.testing.hostrun import HostRun
+from memproto.testing.host.host import Host, HostLate
+from memproto.testing.host.probes import Probe, answering, raising
+from memproto.testing.host.run import HostRun
 
 _WRITES = ("on_turn_complete", "on_memory_write")
 _COUNT = 20

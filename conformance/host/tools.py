@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from memproto.deadlines import Deadlines
-from memproto.registry.toolschemas import fault_of
+from memproto.registry.parts.tool_schemas import fault_of
 from memproto.testing.clauses import NotApplicable, Untestable, check
-from memproto.testing.hostagent import Host
-from memproto.testing.hostprobes import Extended, raising, tool
-from memproto.testing.hostrun import HostRun
+from memproto.testing.host.host import Host
+from memproto.testing.host.probes import Extended, raising, tool
+from memproto.testing.host.run import HostRun
 from memproto.testing.wire import show
 
 #: What is wrong with a schema, and the schema.

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from memproto.testing.clauses import Untestable, check
-from memproto.testing.hostagent import Host
-from memproto.testing.hostmodel import failing_model, repeated, saying
-from memproto.testing.hostprobes import Probe, answering, needs_promise
-from memproto.testing.hostrun import HostRun
+from memproto.testing.host.host import Host
+from memproto.testing.host.model import failing_model, repeated, saying
+from memproto.testing.host.probes import Probe, answering, needs_promise
+from memproto.testing.host.run import HostRun
 from memproto.testing.wire import show
 
 _TURN = "on_turn_complete"

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from memproto.testing.clauses import Untestable, check
-from memproto.testing.hostprobes import Probe, answering
-from memproto.testing.hostrun import HostRun
+from memproto.testing.host.probes import Probe, answering
+from memproto.testing.host.run import HostRun
 from memproto.testing.wire import show
 
 _WRITES = ("on_turn_complete", "on_memory_write")

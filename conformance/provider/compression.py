@@ -3,11 +3,12 @@
 import copy
 
 from memproto.errors import Unavailable
-from memproto.testing import losses, routes, snapshots
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
-from memproto.testing.run import Run
-from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.provider import losses, routes
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import HookRaised, Subject
+from memproto.testing.scenarios import conversations
 from memproto.testing.wire import show
 
 
@@ -16,7 +17,7 @@ def compression_takes_any_list(run: Run) -> None:
     run.needs_hook("compress")
     if "checkpoint" in run.declared("extensions", []):
         raise NotApplicable("checkpoint is declared: raising is how it stops the compressor")
-    given = snapshots.of(run)
+    given = conversations.of(run)
     failures: list[tuple[str, HookRaised]] = []
     with run.session() as subject:
         # Twice: two compressions in a session are in order, of the same messages as well.
@@ -44,7 +45,7 @@ def _no_failure(run: Run, failures: list[tuple[str, HookRaised]]) -> None:
 
 @check("MP-COMP-002")
 def the_compressed_messages_stay_as_they_were(run: Run) -> None:
-    lists, failures = snapshots.of(run), []
+    lists, failures = conversations.of(run), []
     with run.session() as subject:
         for count, (name, messages) in enumerate(lists.items(), start=1):
             given = copy.deepcopy(messages)
@@ -58,7 +59,7 @@ def the_compressed_messages_stay_as_they_were(run: Run) -> None:
             if given != messages:
                 run.violated(
                     "the messages as they were handed over",
-                    f"{name}: {snapshots.difference(messages, given)}",
+                    f"{name}: {conversations.difference(messages, given)}",
                 )
 
 
@@ -88,4 +89,4 @@ def compression_leaves_what_was_stored(run: Run) -> None:
 
 def _compress(subject: Subject, fact: Fact, count: int) -> None:
     """A checkpoint may refuse: the rule is on what was stored before."""
-    routes.tolerant(lambda: subject.compress(snapshots.talk(fact), count))
+    routes.tolerant(lambda: subject.compress(conversations.talk(fact), count))

@@ -3,11 +3,12 @@
 import contextlib
 from collections.abc import Callable, Iterator
 
-from memproto.testing import entries, routes
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
-from memproto.testing.run import Run
-from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.provider import routes
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import HookRaised, Subject
+from memproto.testing.scenarios import entries
 from memproto.testing.wire import show
 
 _PRIMARY = "primary"

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memproto.fence import build_memory_context_block, parse_memory_context, sanitize_context
-from memproto.testing import losses, routes
 from memproto.testing.clauses import Inconclusive, Untestable, check
 from memproto.testing.facts import Fact
-from memproto.testing.repeating import BETTER_RECALL
-from memproto.testing.run import Run
-from memproto.testing.subject import Subject
+from memproto.testing.provider import losses, routes
+from memproto.testing.provider.losses import BETTER_RECALL
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import Subject
 from memproto.types import is_label
 
 

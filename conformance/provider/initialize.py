@@ -7,11 +7,12 @@ from typing import Any
 from memproto import spec
 from memproto.errors import Misconfigured
 from memproto.operations import EXTENSION_HOOKS
-from memproto.testing import needed, routes
 from memproto.testing.clauses import NotApplicable, Untestable, check
-from memproto.testing.run import Run
-from memproto.testing.subject import HookRaised, Subject
-from memproto.testing.watchers import differences
+from memproto.testing.instruments.watchers import differences
+from memproto.testing.provider import routes
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import HookRaised, Subject
+from memproto.testing.scenarios import manifest
 from memproto.testing.wire import plain, show
 
 #: Keys as a later host might add them; release 1.0 names none of them.
@@ -50,7 +51,7 @@ _ALWAYS = ("home", "protocol", "deadlines", "limits", "platform")
 def an_available_provider_initializes(run: Run) -> None:
     subject = run.provider()
     if not subject.available():
-        raise Untestable(f"{_reason(subject)}; needs: {needed.settings(subject)}")
+        raise Untestable(f"{_reason(subject)}; needs: {manifest.settings(subject)}")
     subject.open(run.session_key(), run.config())
     subject.close()
 

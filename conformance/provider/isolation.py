@@ -1,19 +1,32 @@
 """Chapter 70: failure isolation."""
 
+import ast
 import contextlib
+import dataclasses
+import functools
+import hashlib
+import logging
 import os
+import re
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import IO, Any
 
-from memproto.testing import losses, plain_host, routes, watchers
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
-from memproto.testing.run import Run
-from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.instruments import watchers
+from memproto.testing.instruments.watchers import tree
+from memproto.testing.lifetimes import plain_host
+from memproto.testing.lifetimes.store_files import holds, set_by_operator
+from memproto.testing.processes import sandbox
+from memproto.testing.provider import losses, routes
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import HookRaised, Subject
+from memproto.testing.scenarios import texts
 from memproto.testing.wire import show
 
 #: A life in a process of its own; and two more if something is lost in the first.
@@ -305,3 +318,324 @@ def _violated(run: Run, observed: str, which: str) -> None:
 
 
 # -- places ----------------------------------------------------------------------------------------
+
+
+# -- placing ---------------------------------------------------------------------------------------
+
+# Chapter 70: where a provider leaves files.
+
+
+#: Directories and endings of what may be lost, and of what only people read.
+_PASSING = {".cache", "cache", "caches", "__pycache__", "log", "logs"}
+_PASSING_ENDINGS = {".pyc", ".log"}
+
+#: What makes a text so long that a store may keep it in a file of its own.
+_AT_LENGTH = " The tide turns, and the harbour fills again." * 200
+
+#: A path of a file that is left elsewhere is named; so many are.
+_PLACING_NAMED = 3
+
+
+@check("MP-ISO-005")
+def what_is_stored_lies_below_the_home(run: Run) -> None:
+    # A text that is found needs no recall to prove that it was stored.
+    assert run.audit is not None
+    with run.audit.recording() as events:
+        facts, allowed = _stored(run)
+    for path in _files(run, events):
+        if not any(path.is_relative_to(place) for place in allowed) and holds(path, facts):
+            run.violated("stored text only below the given home", f"it is in {_shown(run, path)}")
+    run.needs_route("turns", "writes", "tools")
+    if not any(losses.is_stored(run, fact) for fact in facts):
+        raise Untestable("nothing of what was planted comes back")
+
+
+def _stored(run: Run) -> tuple[list[Fact], list[Path]]:
+    """Facts that were given by each route in one whole session, and where they may lie."""
+    facts = run.facts.several(2 * len(routes.ROUTES))
+    allowed = [run.home.resolve(), *_paths(set_by_operator(run)), *_paths(run.context.caches)]
+    with run.session() as subject:
+        for number, fact in enumerate(facts):
+            long = dataclasses.replace(fact, text=fact.text + _AT_LENGTH)
+            is_second = number >= len(routes.ROUTES)
+            route = routes.ROUTES[number % len(routes.ROUTES)]
+            _try_to_plant(subject, long if is_second else fact, route)
+        _use_the_others(subject, facts[0])
+        named = subject.backup_paths() if subject.has("backup") else []
+    return facts, [*allowed, *_paths(named)]
+
+
+def _try_to_plant(subject: Subject, fact: Fact, route: str) -> None:
+    """Store a fact by a route that may be none; what raises has a check of its own."""
+    if route == "tools" and not subject.has("tools"):
+        return
+    try:
+        routes.plant(subject, fact, route)
+    except Untestable:
+        return
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+
+
+def _use_the_others(subject: Subject, fact: Fact) -> None:
+    """Call the hooks of a session that store nothing of themselves: each may leave a file."""
+    calls = routes.core_calls(subject, fact.text, fact.query)
+    for operation in ("recall", "compress"):
+        _whatever_it_raises(calls[operation])
+    for call in routes.other_calls(subject, fact).values():
+        _whatever_it_raises(call)
+
+
+def _whatever_it_raises(call: Callable[[], Any]) -> None:
+    """Make a call; what it raises has a check of its own, and so has one that hung before."""
+    try:
+        routes.in_passing(call)
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+
+
+def _paths(values: Any) -> list[Path]:
+    named = values if isinstance(values, list | tuple | set | frozenset) else ()
+    texts = [str(value) for value in named if isinstance(value, str | os.PathLike)]
+    return [Path(t).expanduser().resolve() for t in texts if t and "\0" not in t]
+
+
+def _files(run: Run, events: list[str]) -> list[Path]:
+    """Files in the check's own places, and others that were opened for writing meanwhile."""
+    inside = [Path(name).resolve() for name in tree(run.root)]
+    return sorted({*inside, *filter(Path.is_file, map(_opened, events))})
+
+
+def _opened(event: str) -> Path:
+    """The path that an audit event speaks of; one that is no file where it speaks of none."""
+    match = re.match(r"opened (?:the database )?(b?'.*'|b?\".*\")", event)
+    name = ast.literal_eval(match[1]) if match else ""
+    text = os.fsdecode(name)
+    return Path(text).resolve() if "\0" not in text else Path()
+
+
+def _shown(run: Run, path: Path) -> str:
+    """The path as its author wrote it, as far as that can be known."""
+    names = {"user": "~", "tmp": "the temporary directory", "work": "the working directory"}
+    places = sandbox.places(run.root)
+    for name, shown in names.items():
+        if path.is_relative_to(places[name].resolve()):
+            return f"{shown}/{path.relative_to(places[name].resolve())}"
+    return str(path)
+
+
+@check("MP-ISO-009")
+def a_session_leaves_no_file_elsewhere(run: Run) -> None:
+    # What building and is_available leave has rules of its own.
+    subject = run.provider()
+    subject.available()
+    before = _elsewhere(run)
+    facts, allowed = _stored(run)
+    now = _elsewhere(run)
+    # A journal beside a database is the database's affair.
+    allowed += {path.parent for path in now if holds(path, facts)}
+    left = sorted(
+        path for path in now - before if not any(path.is_relative_to(place) for place in allowed)
+    )
+    if left:
+        named = ", ".join(_shown(run, path) for path in left[:_PLACING_NAMED])
+        run.violated("files below the given home only", f"a session made {named}")
+
+
+def _elsewhere(run: Run) -> set[Path]:
+    """The files in the user's directory and in the working directory, without passing ones."""
+    places = sandbox.places(run.root)
+    roots = [places[name].resolve() for name in ("user", "work")]
+    return {Path(name) for root in roots for name in tree(root) if not _passes(name, root)}
+
+
+def _passes(name: str, root: Path) -> bool:
+    path = Path(name).relative_to(root)
+    folders = {part.lower() for part in path.parts[:-1]}
+    return bool(folders & _PASSING) or path.suffix in _PASSING_ENDINGS
+
+
+# -- secrets ---------------------------------------------------------------------------------------
+
+# Chapter 70: credentials stay in the configuration.
+
+
+#: A key that no provider knows, which says what it holds.
+_KEY = "x_access_token"
+
+#: What no entry holds.
+_ABSENT = "the colour of the lighthouse door"
+
+#: Texts that a store is likely to refuse, none of them long: a freeze has a rule of its own.
+_HARD = ("a NUL", "a lone high surrogate", "an unbalanced quotation mark")
+
+_LOG, _STREAM = "a log record", "a standard stream"
+_ERROR, _RECALL = "the text of an exception", "a recall"
+
+#: How much of what was said is shown on each side of the credential.
+_AROUND_CHARS = 60
+
+
+@check("MP-ISO-006", budget_s=120.0)
+def a_credential_is_shown_nowhere(run: Run) -> None:
+    secret = f"atk-{hashlib.sha256(run.facts.name().encode()).hexdigest()[:24]}"
+    with _listening() as ears:
+        for operation, kind, text in _said(run, ears, secret):
+            if secret in text:
+                run.violated(
+                    f"the value of config[{_KEY!r}] in no log, stream, exception or recall",
+                    f"{run.hook(operation)} wrote it into {kind}: {_excerpt(text, secret)}",
+                    operation=operation,
+                )
+
+
+def _excerpt(text: str, secret: str) -> str:
+    before, _, after = text.partition(secret)
+    shown = f"{before[-_AROUND_CHARS:]}***{after[:_AROUND_CHARS].replace(secret, '***')}"
+    return " ".join(shown.split())
+
+
+# -- a session and what it says --------------------------------------------------------------------
+
+
+def _said(run: Run, ears: "_Ears", secret: str) -> Iterator[tuple[str, str, str]]:
+    """The operation, the kind and the text of everything that a whole session says."""
+    opened: list[Subject] = []
+    extra: dict[str, Any] = {_KEY: secret}
+    yield from _heard(ears, "open", lambda: opened.append(run.open(**extra)))
+    if not opened:
+        return
+    for operation, call in _calls(run, opened[0]):
+        yield from _heard(ears, operation, call)
+    yield from _heard(ears, "close", lambda: run.close(opened[0]))
+
+
+def _heard(
+    ears: "_Ears", operation: str, call: Callable[[], Any]
+) -> Iterator[tuple[str, str, str]]:
+    """Make one call; what it raises is text here, and judged by other rules."""
+    answer: Any = None
+    try:
+        answer = call()
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        yield operation, _ERROR, "".join(traceback.format_exception(failure.error))
+    if operation == "recall" and isinstance(answer, str):
+        yield operation, _RECALL, answer
+    for kind, text in ears.news():
+        yield operation, kind, text
+
+
+def _calls(run: Run, subject: Subject) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """What a session is made of, and calls that are legal and hard to serve."""
+    fact = run.facts.new()
+    yield "declare", subject.declare
+    yield from routes.core_calls(subject, fact.text, fact.query).items()
+    for text in (*(texts.NAMED[name] for name in _HARD), fact.text):
+        yield from routes.core_calls(subject, text, text).items()
+        yield "mirror", functools.partial(subject.mirror, "replace", "memory", text, _ABSENT)
+        yield "mirror", functools.partial(subject.mirror, "remove", "memory", None, _ABSENT)
+    if subject.has("tools"):
+        yield "call_tool", lambda: _stored_by_tool(subject, fact)
+    yield "recall", lambda: subject.recall(fact.query)
+
+
+def _stored_by_tool(subject: Subject, fact: Fact) -> None:
+    """Store by a tool, where one stores: without it the other calls are judged all the same."""
+    with contextlib.suppress(Untestable):
+        routes.plant_by_tool(subject, fact)
+
+
+# -- ears ------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class _Ears:
+    """What the process said since the last time: log records, and both standard streams."""
+
+    records: list[str]
+    streams: IO[bytes]
+
+    def news(self) -> Iterator[tuple[str, str]]:
+        """The kind and the text of what is new."""
+        records, self.records[:] = list(self.records), []
+        yield _LOG, "\n".join(records)
+        _secrets_flush()
+        yield _STREAM, self.streams.read().decode("utf-8", "replace")
+
+
+@contextlib.contextmanager
+def _listening() -> Iterator[_Ears]:
+    """Hear every log record at every level, and what is written to descriptors 1 and 2."""
+    with _streams() as streams, _records() as records:
+        yield _Ears(records, streams)
+
+
+@contextlib.contextmanager
+def _streams() -> Iterator[IO[bytes]]:
+    _secrets_flush()
+    kept = {number: os.dup(number) for number in (1, 2)}
+    with tempfile.NamedTemporaryFile() as file:
+        writing = os.open(file.name, os.O_WRONLY | os.O_APPEND)
+        try:
+            for number in kept:
+                os.dup2(writing, number)
+            yield file
+        finally:
+            _secrets_flush()
+            for number, copy in kept.items():
+                os.dup2(copy, number)
+            for number in (writing, *kept.values()):
+                os.close(number)
+
+
+def _secrets_flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+
+
+@contextlib.contextmanager
+def _records() -> Iterator[list[str]]:
+    """
+    Collect the text of log records of every logger, whether it hands them on or not.
+
+    Levels are opened up to DEBUG and put back. A logger that sets its own level in the meantime
+    keeps it.
+    """
+    heard: list[str] = []
+    make = logging.getLogRecordFactory()
+
+    def hear(*args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = make(*args, **kwargs)
+        heard.append(_text(record))
+        return record
+
+    levels = {logger: logger.level for logger in _loggers()}
+    for logger, level in levels.items():
+        logger.setLevel(min(level, logging.DEBUG) if logger.parent else logging.DEBUG)
+    logging.setLogRecordFactory(hear)
+    try:
+        yield heard
+    finally:
+        logging.setLogRecordFactory(make)
+        for logger, level in levels.items():
+            logger.setLevel(level)
+
+
+def _loggers() -> list[logging.Logger]:
+    known = logging.Logger.manager.loggerDict.values()
+    return [logging.getLogger(), *(item for item in known if isinstance(item, logging.Logger))]
+
+
+def _text(record: logging.LogRecord) -> str:
+    """The record as a handler writes it, an exception included."""
+    try:
+        text = record.getMessage()
+    except Exception:  # a format that does not fit is shown on stderr, with its arguments
+        text = f"{record.msg!r} {record.args!r}"
+    error = record.exc_info[1] if record.exc_info else None
+    return text + ("".join(traceback.format_exception(error)) if error else "")

@@ -1,16 +1,28 @@
 """Chapter 32: what the load step leaves alone, and the hooks that a Hermes host counts on."""
 
 import contextlib
+import sys
 import threading
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
+from memproto import spec
 from memproto.adapters.hermes import HOST_NEEDS
 from memproto.bindings import hermes_agent as host
-from memproto.testing import watchers
+from memproto.bindings.hermes_agent import HOOKS
+from memproto.loading.modules import Registering
+from memproto.testing import locate
 from memproto.testing.clauses import NotApplicable, Untestable, check
-from memproto.testing.load_step import CONNECTS, STARTS, LoadStep
-from memproto.testing.run import Run
-from memproto.testing.subject import HookRaised, Subject
+from memproto.testing.facts import Fact
+from memproto.testing.instruments import watchers
+from memproto.testing.instruments.load_step import CONNECTS, STARTS, LoadStep
+from memproto.testing.lifetimes import store_files
+from memproto.testing.processes.sandbox import HOST_HOME
+from memproto.testing.provider import routes
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import HookRaised, Subject
+from memproto.testing.scenarios import manifest
+from memproto.testing.scenarios.manifest import settings
 from memproto.testing.wire import show
 
 T = TypeVar("T")
@@ -123,3 +135,220 @@ def _offers(subject: Subject) -> bool:
     with contextlib.suppress(HookRaised):
         return bool(subject.tools())
     return False
+
+
+# -- plugin ----------------------------------------------------------------------------------------
+
+# Chapter 32: plugin.yaml beside the module, and the home that a Hermes host hands over.
+
+
+#: Lists of names in a manifest: what each is called to a reader, and whether they are tools.
+_NAMES = {"hooks": "hook", "provides_hooks": "hook", "provides_tools": "tool"}
+
+#: Files of a Hermes home that the host writes itself, also when a provider has it save its config.
+_OF_THE_HOST = ("config.yaml", "SOUL.md", ".env")
+
+
+@check("MP-PLUG-001", session=False)
+def the_manifest_fits_its_schema(run: Run) -> None:
+    from jsonschema import Draft202012Validator
+
+    path = _manifest(run, run.provider())
+    try:
+        content = manifest.read(path)
+    except ValueError as fault:
+        run.violated("a plugin.yaml that can be parsed", f"{locate.short(str(path))}: {fault}")
+    validator = Draft202012Validator(spec.schema("plugin-manifest"))
+    faults = sorted(validator.iter_errors(content), key=lambda fault: fault.json_path)
+    if faults:
+        at = f"{locate.short(str(path))}: {faults[0].json_path.removeprefix('$.')}"
+        run.violated("a plugin.yaml as in plugin-manifest.schema.json", f"{at}: {_said(faults[0])}")
+
+
+def _said(fault: Any) -> str:
+    return str(fault.message)[:300]
+
+
+def _manifest(run: Run, subject: Subject) -> Path:
+    path = manifest.beside(_own(run, subject))
+    if path is None:
+        raise NotApplicable("no plugin.yaml stands beside the provider's module")
+    return path
+
+
+def _own(run: Run, subject: Subject) -> Any:
+    """The author's object, out of the adapter of its binding."""
+    return run.binding.author_object(subject.provider)
+
+
+@check("MP-PLUG-002", session=False)
+def what_the_manifest_names_exists(run: Run) -> None:
+    subject = run.provider()
+    path = _manifest(run, subject)
+    named = _named(path)
+    if not named:
+        raise NotApplicable("plugin.yaml names no hooks and no tools")
+    unmet = _unmet(run, subject, named)
+    if unmet:
+        # What is registered at initialize, and the tools of a session, are there only then.
+        unmet = _unmet_in_a_session(run, subject, unmet)
+    if unmet:
+        key = unmet[0][0]
+        run.violated(
+            f"a {_NAMES[key]} for each name below `{key}` of {locate.short(str(path))}",
+            f"{type(_own(run, subject)).__name__} has no {', '.join(name for _, name in unmet)}, "
+            "and nothing of that name is registered beside it",
+        )
+
+
+def _unmet(run: Run, subject: Subject, named: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those of the names that stand for nothing, as far as an instance shows that now."""
+    tools = [*_registered(run, "tools"), *(_offered(subject) if _tools_in(named) else [])]
+    return [
+        (key, name)
+        for key, name in named
+        if not (name in tools if _NAMES[key] == "tool" else _is_hook(run, subject, name))
+    ]
+
+
+def _unmet_in_a_session(
+    run: Run, subject: Subject, named: list[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """
+    Those of the names that stand for nothing in a session either.
+
+    Raises:
+        Untestable: None begins, and what is missing may come with one.
+
+    """
+    if subject.available():
+        with contextlib.suppress(HookRaised), run.session() as opened:
+            return _unmet(run, opened, named)
+    name = named[0][1]
+    if _context(run) is not None or all(_NAMES[key] == "tool" for key, _ in named):
+        reason = f"it may offer {name} in a session"
+        raise Untestable(f"{reason}; needs: {settings(subject)}")
+    return named
+
+
+def _named(path: Path) -> list[tuple[str, str]]:
+    """Key and name of each hook and tool; none where the file cannot be read, as 001 says."""
+    try:
+        content = manifest.read(path)
+    except ValueError:
+        return []
+    content = content if isinstance(content, dict) else {}
+    lists = {key: content.get(key) for key in _NAMES}
+    return [
+        (key, name)
+        for key, names in lists.items()
+        if isinstance(names, list)
+        for name in names
+        if isinstance(name, str)
+    ]
+
+
+def _tools_in(named: list[tuple[str, str]]) -> bool:
+    return any(_NAMES[key] == "tool" for key, _ in named)
+
+
+def _is_hook(run: Run, subject: Subject, name: str) -> bool:
+    """Whether a hook of that name is served: by the provider, its plugin, or the host's base."""
+    own = _own(run, subject)
+    if callable(getattr(own, name, None)) or name in _registered(run, "hooks", "offered"):
+        return True
+    return _is_function(own, name) or (name in HOOKS and _inherits_elsewhere(run, own))
+
+
+def _is_function(own: Any, name: str) -> bool:
+    """Whether a module of the plugin has a function of that name, which a host may take from it."""
+    package = type(own).__module__.rpartition(".")[0] or type(own).__module__
+    modules = [
+        module
+        for key, module in list(sys.modules.items())
+        if key in (package, type(own).__module__) or key.startswith(f"{package}.")
+    ]
+    # A name that must not be imported stands there as None.
+    return any(callable(getattr(module, "__dict__", {}).get(name)) for module in modules)
+
+
+def _inherits_elsewhere(run: Run, own: Any) -> bool:
+    """Whether its base class is the host's, which has other hooks in another release."""
+    base = host.base_class()
+    if base is not None:
+        return isinstance(own, base)
+    return run.load_step is not None and run.load_step.sought_host
+
+
+def _registered(run: Run, *kinds: str) -> list[str]:
+    """What the plugin registered beside the provider, up to now."""
+    context = _context(run)
+    return [name for kind in kinds for name in getattr(context, kind, ())]
+
+
+def _offered(subject: Subject) -> list[str]:
+    try:
+        schemas = subject.tools() if subject.has("tools") else []
+    except HookRaised:
+        # An exception before initialize has a rule of its own.
+        return []
+    schemas = schemas if isinstance(schemas, list) else []
+    return [str(item.get("name")) for item in schemas if isinstance(item, dict)]
+
+
+def _context(run: Run) -> Any:
+    raw = run.load_step.loaded.raw if run.load_step and run.load_step.loaded else None
+    return raw.context if isinstance(raw, Registering) else None
+
+
+# -- the home of a Hermes provider -----------------------------------------------------------------
+
+
+@check("MP-PLUG-003")
+def the_home_that_is_handed_over_counts(run: Run) -> None:
+    # The variable names another directory for as long as the check runs.
+    named, variable = run.place("named"), run.place("variable")
+    variable.mkdir(parents=True, exist_ok=True)
+    HOST_HOME.name(run.binding.home_variable, str(variable))
+    # What took the variable when it was imported writes where it pointed then.
+    at_import = run.load_step.home if run.load_step else None
+    former = watchers.tree(at_import) if at_import else {}
+    threads = watchers.thread_ids()
+    subject = run.provider()
+    subject.variable = str(variable)
+    _opened_in(run, subject, named)
+    fact = run.facts.new()
+    for call in routes.core_calls(subject, fact.text, fact.query).values():
+        routes.in_passing(call)
+    subject.close()
+    # What a thread of its own writes comes a moment later.
+    run.wait_until(lambda: not watchers.thread_ids() - threads)
+    below = sorted(watchers.tree(named))
+    # What a provider asks the host to write is where the host writes.
+    later = watchers.tree(at_import) if at_import else {}
+    written = [*watchers.tree(variable), *(p for p in later if later[p] != former.get(p))]
+    beside = sorted(path for path in written if Path(path).name not in _OF_THE_HOST)
+    if beside and (not below or (_holds(beside, fact) and not _holds(below, fact))):
+        shown = ", ".join(Path(path).name for path in beside[:3])
+        there = "nothing that was stored is there" if below else "none there"
+        run.violated(
+            "files below the hermes_home that initialize got",
+            f"{there}; {shown} below the HERMES_HOME of the environment",
+        )
+    if not below:
+        raise NotApplicable("no file is written below either directory")
+
+
+def _holds(paths: list[str], fact: Fact) -> bool:
+    return any(store_files.holds(Path(path), [fact]) for path in paths)
+
+
+def _opened_in(run: Run, subject: Subject, home: Path) -> None:
+    """A home that was never set up may be refused; one that it starts in has a rule of its own."""
+    try:
+        subject.open(run.session_key(), run.config(home))
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        reason = f"it does not start in a home that nobody set up: {show(failure.error)}"
+        raise NotApplicable(reason) from None

@@ -4,14 +4,15 @@ import json
 import signal
 from typing import Any
 
-from memproto.testing import changes, losses, storefiles, tally
-from memproto.testing.changes import Change
 from memproto.testing.clauses import Behind, NotApplicable, Untestable, Violation, check
-from memproto.testing.ending import EXIT_S, Ended, HostProcess, not_lived
-from memproto.testing.ending_process import EXIT_CODE, TERMINATED
 from memproto.testing.facts import Fact
-from memproto.testing.races import Race, Races
-from memproto.testing.run import Run
+from memproto.testing.lifetimes import changes, store_files
+from memproto.testing.lifetimes.changes import Change
+from memproto.testing.lifetimes.ends import EXIT_S, Ended, HostProcess, not_lived
+from memproto.testing.lifetimes.ends_process import EXIT_CODE, TERMINATED
+from memproto.testing.lifetimes.races import Race, Races
+from memproto.testing.provider import losses
+from memproto.testing.provider.run import Run
 
 #: A host of another process loads, opens and stores before it ends.
 #: A race that was seen is sought so often again.
@@ -250,10 +251,10 @@ def _survives_in_each_call(run: Run) -> None:
     ready = changes.prepared(run)
     made = [*ready.rounds[0], *ready.last]
     kept = changes.brought(run, ready.kept)
-    watched = [str(path) for path in storefiles.files(run, kept)]
+    watched = [str(path) for path in store_files.files(run, kept)]
     if not made or not watched:
         return
-    with storefiles.Pristine(run, kept) as pristine:
+    with store_files.Pristine(run, kept) as pristine:
         told = {"calls": [change.told() for change in made], "watched": watched}
         seen = _host(run, "watched", [], **told).end()
         for number, change in enumerate(made):
@@ -406,6 +407,6 @@ def _keeps_both(run: Run, facts: list[Fact], how: str) -> None:
     if lost := losses.lost(run, facts):
         _needs_return(run, len(facts))
         run.violated(f"what was accepted is recalled, {how}", f"{lost[0].text!r} did not come back")
-    before, after = (tally.times(run, fact) for fact in facts)
+    before, after = (losses.times(run, fact) for fact in facts)
     if before > after > 0:
         run.violated(f"each text is stored once, {how}", f"{facts[0].text!r}: {before} times")

@@ -13,11 +13,14 @@ from typing import Any
 
 import psutil
 
-from memproto.testing import locate, routes, running, vitals
+from memproto.testing import locate
 from memproto.testing.clauses import NotApplicable, check
-from memproto.testing.exitcalls import ExitCalls
-from memproto.testing.run import Run
-from memproto.testing.subject import HookRaised
+from memproto.testing.instruments import threads
+from memproto.testing.instruments.threads import ExitCalls
+from memproto.testing.processes import vitals
+from memproto.testing.provider import routes
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import HookRaised, Subject
 
 #: Sessions after which caches, pools and lazy imports are there.
 _WARM = 2
@@ -121,13 +124,13 @@ def _threads() -> Counter[str]:
     """Threads by what they run; those that `threading` does not know by their frame."""
     known = {thread.ident: thread for thread in threading.enumerate()}
     found: Counter[str] = Counter()
-    for ident, stack in running.stacks().items():
+    for ident, stack in threads.stacks().items():
         thread = known.get(ident)
         if thread is not None and thread.name == _KITS_OWN:
             # It is in another frame at each look.
             continue
         daemon = "" if thread is None else " (daemon)" if thread.daemon else " (no daemon)"
-        found[f"a thread in {running.shown(stack)}{daemon}"] += 1
+        found[f"a thread in {threads.shown(stack)}{daemon}"] += 1
     return found
 
 
@@ -303,3 +306,43 @@ def _twice(run: Run) -> None:
 def a_session_takes_no_more_memory_than_is_allowed(run: Run) -> None:
     # How much the process holds is seen from outside, in this check as in every other.
     _session(run)
+
+
+# -- workers ---------------------------------------------------------------------------------------
+
+# Chapter 79: what is left in the process once for all of its sessions.
+
+
+#: A thread goes on for so long after the last session: it may wait for an answer.
+_LAST_S = 10.0
+
+
+# In a process of its own: what is left once for each is there before any other check looks.
+@check("MP-RES-008", apart="workers")
+def the_last_shutdown_leaves_no_worker(run: Run) -> None:
+    known = frozenset(threads.stacks())
+    provider = _lived(run).provider
+
+    def left() -> list[str]:
+        return threads.workers(provider, known)
+
+    if run.wait_until(lambda: not left(), _LAST_S):
+        return
+    found = left()
+    _lived(run)
+    if not run.wait_until(lambda: len(left()) <= len(found), _ENDING_S):
+        raise NotApplicable("each session leaves a thread, which is for MP-RES-001")
+    run.violated(
+        f"no thread in the provider's own code {_LAST_S:g} s after its only session",
+        f"{len(found)} still there: {', '.join(sorted(found)[:3])}",
+        operation="close",
+    )
+
+
+def _lived(run: Run) -> Subject:
+    """The instance of one whole session that was shut down."""
+    subject = run.open()
+    with contextlib.suppress(HookRaised):
+        routes.live_fully(subject, run.facts.new())
+    run.close(subject)
+    return subject

@@ -9,11 +9,11 @@ from concurrent.futures import thread as pools
 from pathlib import Path
 from typing import Any
 
-from memproto.testing import routes
 from memproto.testing.clauses import NotApplicable, Untestable, check
-from memproto.testing.run import Run
-from memproto.testing.subject import HookRaised, Subject
-from memproto.testing.together import together
+from memproto.testing.instruments.threads import together
+from memproto.testing.provider import routes
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.wire import show
 
 #: Two threads seldom meet in the same line at the first attempt.

@@ -1,12 +1,13 @@
 """Chapter 83: stores in files that are locked, full, read-only or damaged."""
 
-from memproto.testing import changes, losses, storedamage, storefaults, storefiles
-from memproto.testing.changes import Change
 from memproto.testing.clauses import Untestable, check
-from memproto.testing.ending import not_lived
 from memproto.testing.facts import Fact
-from memproto.testing.run import Run
-from memproto.testing.storefaults import Seen
+from memproto.testing.lifetimes import changes, store_faults, store_files
+from memproto.testing.lifetimes.changes import Change
+from memproto.testing.lifetimes.ends import not_lived
+from memproto.testing.lifetimes.store_faults import Seen
+from memproto.testing.provider import losses
+from memproto.testing.provider.run import Run
 
 #: Hosts in processes of their own: each loads, opens and stores.
 _BUDGET_S = 300.0
@@ -24,25 +25,25 @@ _ACCEPTED = "what is accepted {} is stored; what cannot be stored raises"
 
 @check("MP-STORE-001", budget_s=_BUDGET_S)
 def recall_does_not_wait_for_a_lock(run: Run) -> None:
-    seen = storefaults.locked(run)
+    seen = store_faults.locked(run)
     took_s, scale = seen.took_s("recall"), run.context.scale
     if took_s is None and seen.ended.code is not None:
         not_lived(seen.ended, f"its process ended inside of recall: {seen.ended.ending}")
     if took_s is None:
-        expected = f"recall returns within {storefaults.RECALL_S * scale:g} s {_HELD}"
+        expected = f"recall returns within {store_faults.RECALL_S * scale:g} s {_HELD}"
         run.violated(expected, f"it never did: {seen.ended.ending}", operation="recall")
-    if took_s > (storefaults.RECALL_S + storefaults.MARGIN_S) * scale:
-        expected = f"recall returns within {storefaults.RECALL_S * scale:g} s {_HELD}"
+    if took_s > (store_faults.RECALL_S + store_faults.MARGIN_S) * scale:
+        expected = f"recall returns within {store_faults.RECALL_S * scale:g} s {_HELD}"
         run.violated(expected, f"it returned after {took_s:.1f} s", operation="recall")
 
 
 @check("MP-STORE-002", budget_s=_BUDGET_S)
 def what_a_locked_store_accepts_is_not_lost(run: Run) -> None:
-    seen = storefaults.locked(run)
+    seen = store_faults.locked(run)
     if not _lost_behind_the_lock(run, seen):
         return
     # MP-PROC-007 is about texts that hosts lose of one another which store at the same time.
-    alone = storefaults.locked_in_turn(run) if seen.others else seen
+    alone = store_faults.locked_in_turn(run) if seen.others else seen
     _is_kept(run, alone, alone.accepted(1), _ACCEPTED.format(_HELD))
     for other in alone.others:
         _are_made(run, other, other.changes(1), _ACCEPTED.format(_HELD))
@@ -62,17 +63,17 @@ def _is_kept(run: Run, seen: Seen, facts: list[Fact], expected: str, how: str = 
     A call that costs texts in a store that is well has broken another rule.
     """
     if lost := losses.lost(run, facts):
-        storefiles.needs_return(run, len(facts))
-        if storefaults.loses_anyway(run, seen):
+        store_files.needs_return(run, len(facts))
+        if store_faults.loses_anyway(run, seen):
             raise Untestable("a host that makes the same calls loses texts in a store that is well")
         observed = f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}"
-        run.violated(expected, observed + how, operation=storefiles.storing(run))
+        run.violated(expected, observed + how, operation=store_files.storing(run))
 
 
 def _are_made(run: Run, seen: Seen, calls: list[tuple[str, Change]], expected: str) -> None:
     """What a call that returned was to store is there, and what it was to take away is gone."""
     faults = _unmade(run, seen, calls)
-    if faults and not storefaults.fails_anyway(
+    if faults and not store_faults.fails_anyway(
         run, seen, lambda well: _unmade(run, well, well.changes())
     ):
         change, fault = faults[0]
@@ -93,7 +94,7 @@ def _unmade(run: Run, seen: Seen, calls: list[tuple[str, Change]]) -> list[tuple
 
 @check("MP-STORE-003", budget_s=_BUDGET_S)
 def a_store_works_again_when_the_lock_is_gone(run: Run) -> None:
-    seen = storefaults.locked(run)
+    seen = store_faults.locked(run)
     _works_again(run, seen, 2, "the lock was gone")
     for other in seen.others:
         _can_be_made_again(run, other)
@@ -108,7 +109,7 @@ def _can_be_made_again(run: Run, seen: Seen) -> None:
         run.violated(expected, observed, operation=change.operation)
 
 
-def _works_again(run: Run, seen: storefaults.Seen, number: int, when: str) -> None:
+def _works_again(run: Run, seen: store_faults.Seen, number: int, when: str) -> None:
     if f"storing {number}" not in seen.ended.marks:
         reason = f"the host did not come to the time after it: {seen.ended.ending}"
         not_lived(seen.ended, reason)
@@ -121,17 +122,17 @@ def _works_again(run: Run, seen: storefaults.Seen, number: int, when: str) -> No
         stored, recalled = seen.said(f"store {number}"), seen.said("recall")
         expected = f"a write and a recall work without a restart when {when}"
         observed = f"the last write: {stored}; the last recall: {recalled}"
-        run.violated(expected, observed, operation=storefiles.storing(run))
+        run.violated(expected, observed, operation=store_files.storing(run))
 
 
 @check("MP-STORE-009", budget_s=_BUDGET_S)
 def initialize_does_not_wait_for_a_lock(run: Run) -> None:
-    seen = storefaults.opened_locked(run)
+    seen = store_faults.opened_locked(run)
     took_s, scale = seen.took_s("open"), run.context.scale
     if took_s is None and seen.ended.code is not None:
         not_lived(seen.ended, f"the host ended before initialize had: {seen.ended.ending}")
-    if took_s is None or took_s > (storefaults.OPEN_S + storefaults.MARGIN_S) * scale:
-        expected = f"initialize returns or raises within {storefaults.OPEN_S * scale:g} s {_HELD}"
+    if took_s is None or took_s > (store_faults.OPEN_S + store_faults.MARGIN_S) * scale:
+        expected = f"initialize returns or raises within {store_faults.OPEN_S * scale:g} s {_HELD}"
         told = f"it returned after {took_s:.1f} s" if took_s else seen.ended.ending
         run.violated(expected, told, operation="open")
 
@@ -141,7 +142,7 @@ def initialize_does_not_wait_for_a_lock(run: Run) -> None:
 
 @check("MP-STORE-004", budget_s=_BUDGET_S)
 def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
-    before, seen = storefaults.full(run)
+    before, seen = store_faults.full(run)
     _is_kept(run, seen, seen.accepted(*range(1, seen.last)), _ACCEPTED.format(_NO_ROOM))
     if not losses.lost(run, before[:1]):
         # What was accepted last is still to be written when the session ends without room. One that
@@ -152,7 +153,7 @@ def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
 
 @check("MP-STORE-005", budget_s=_BUDGET_S)
 def a_full_disk_costs_nothing_that_was_stored(run: Run) -> None:
-    before, seen = storefaults.full(run)
+    before, seen = store_faults.full(run)
     expected = f"what an earlier session had stored is recalled after writes {_NO_ROOM}"
     how = f"; without room {seen.changed()}" if seen.changed() else ""
     _is_kept(run, seen, [*before, *seen.ready.kept], expected, how)
@@ -172,10 +173,10 @@ def _keeps_one_of_two(run: Run, seen: Seen, expected: str) -> None:
 
 @check("MP-STORE-006", budget_s=_BUDGET_S)
 def a_store_works_again_when_there_is_room(run: Run) -> None:
-    _, seen = storefaults.full(run)
+    _, seen = store_faults.full(run)
     _works_again(run, seen, seen.last, "there was room")
     raised = _raised(run, seen)
-    if raised and not storefaults.fails_anyway(run, seen, lambda well: _raised(run, well)):
+    if raised and not store_faults.fails_anyway(run, seen, lambda well: _raised(run, well)):
         name, change = raised[0]
         expected = "a write works without a restart when there was room"
         observed = f"{change.what}: {seen.said(name)}"
@@ -199,7 +200,7 @@ def _raised(run: Run, seen: Seen) -> list[tuple[str, Change]]:
 
 @check("MP-STORE-010", budget_s=_BUDGET_S)
 def what_a_read_only_store_accepts_is_not_lost(run: Run) -> None:
-    seen = storefaults.read_only(run)
+    seen = store_faults.read_only(run)
     _is_kept(run, seen, seen.accepted(*range(len(seen.facts))), _ACCEPTED.format(_READ_ONLY))
     _are_made(run, seen, seen.changes(), _ACCEPTED.format(_READ_ONLY))
 
@@ -209,22 +210,22 @@ def what_a_read_only_store_accepts_is_not_lost(run: Run) -> None:
 
 @check("MP-STORE-007", budget_s=_BUDGET_S)
 def a_damaged_store_neither_hangs_nor_ends_the_process(run: Run) -> None:
-    for damage in storedamage.damaged(run):
+    for damage in store_faults.damaged(run):
         if "over" not in damage.seen.ended.marks:
-            storedamage.lives_undamaged(run)
+            store_faults.lives_undamaged(run)
             expected = "the provider starts or raises, and its hooks return or raise"
             observed = f"{damage.what}: {_last_words(damage.seen)}"
             run.violated(expected, observed, operation="open")
 
 
-def _last_words(seen: storefaults.Seen) -> str:
+def _last_words(seen: store_faults.Seen) -> str:
     trouble = seen.ended.trouble
     return seen.ended.ending + (f"; {trouble}" if trouble else "")
 
 
 @check("MP-STORE-008", budget_s=_BUDGET_S)
 def a_damaged_file_is_kept(run: Run) -> None:
-    for damage in storedamage.damaged(run):
+    for damage in store_faults.damaged(run):
         lived_on = "over" in damage.seen.ended.marks
         if damage.survivors and lived_on and not damage.is_kept:
             run.violated(

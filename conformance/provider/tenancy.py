@@ -1,16 +1,23 @@
 """Chapter 57: users and sessions, one after the other; see `side_by_side` and `ids` as well."""
 
+import contextlib
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from memproto.testing import mirrored, repeating, routes, tenants
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
-from memproto.testing.run import Run
-from memproto.testing.subject import HookRaised, Subject
-from memproto.testing.tenants import Boundary, Reader, Tenant
+from memproto.testing.instruments import watchers
+from memproto.testing.instruments.threads import together
+from memproto.testing.lifetimes import store_files
+from memproto.testing.provider import losses, routes
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import HookRaised, HookWithdrawn, Subject
+from memproto.testing.scenarios import mirrored_writes, tenants
+from memproto.testing.scenarios.tenants import Boundary, Reader, Tenant
 from memproto.testing.wire import show
 
 #: The optional keys of the configuration that the kit gives in all other checks.
@@ -67,7 +74,7 @@ def _store_by_each_route(run: Run, tenant: Tenant) -> dict[str, Fact]:
 
 def _store_about_the_user(run: Run, subject: Subject) -> dict[str, Fact]:
     """The other target of mirrored writes is a store of its own in many providers."""
-    added_to = mirrored.targets(run, "add") if run.declared("mirrors", None) else []
+    added_to = mirrored_writes.targets(run, "add") if run.declared("mirrors", None) else []
     others = [target for target in added_to if target != run.writing.first[1]]
     if not run.binding.can_declare or not others:
         return {}
@@ -136,7 +143,7 @@ def a_user_stays_the_same(run: Run) -> None:
     reader = Reader(run)
     for what, config in _appearances(run):
         lost = functools.partial(_lost_under, run, reader, config, route)
-        if fault := repeating.seen_again(lost):
+        if fault := losses.seen_again(lost):
             run.violated(
                 "what was stored for a user_id, recalled for the same user_id on the same home",
                 f"with {what}, {fault}; with the same values on both sides it does",
@@ -205,7 +212,7 @@ def _comes_back_without(
 ) -> None:
     for route in (route for route in routes.ROUTES if run.serves(route)):
         lost = functools.partial(_lost_without, run, reader, tenant, given, route)
-        if text := repeating.seen_again(lost):
+        if text := losses.seen_again(lost):
             run.violated(
                 f"what was stored without {_listed(absent)}, recalled without {_listed(absent)}",
                 f"{text!r} did not come back; what was stored and asked for with all keys did",
@@ -261,3 +268,484 @@ def _is_nobody(run: Run, reader: Reader, nobody: Tenant, facts: Mapping[str, Fac
                 operation="recall",
             )
     run.close(subject)
+
+
+# -- ids -------------------------------------------------------------------------------------------
+
+# Chapter 57: ids are any text, and different ones stay different.
+
+
+_LONG_CHARS = 10_000
+
+#: What it is to the id, as it completes "for ...".
+_ODD = {
+    "a path upwards": "../../x",
+    "a path of Windows": "C:\\x",
+    "the parent directory": "..",
+    "this directory": ".",
+    "a dot at the end": "harbour.",
+    "a space at the end": "harbour ",
+    "a single space": " ",
+    f"{_LONG_CHARS:,} characters": "x" * _LONG_CHARS,
+    "a NUL": "harbour\x00master",
+    "an emoji": "harbour-\U0001f6a2",
+    "a device name of Windows": "CON",
+    "an encoded path": "%2e%2e%2fx",
+    "half a surrogate pair": "harbour-\ud83d",
+    "a line break": "harbour\nmaster",
+    "a quotation mark": "o'harbour\"; --",
+    "the word None": "None",
+}
+
+#: User ids as platforms of a Hermes host give them. Some are chosen by the sender.
+_PLATFORM_USERS = {
+    "an address with an apostrophe": "o'neil+harbour@mail.example",
+    "an address with a slash": "harbour/north@mail.example",
+    "an address in quotation marks": '"../../harbour"@mail.example',
+    "a Matrix id": "@ida:harbour.example",
+    "a resource name": "users/117029184630",
+    "a phone number": "+4915112345678",
+    "a chat id below zero": "-1001234567890",
+    "a nickname with a backslash": "ida\\away|",
+    "an id in base64": "29:1tWx_Kk/9z+Q==",
+}
+
+#: A Hermes host makes session ids itself, and lets no separator into them.
+_HOST_SESSIONS = ("20260314_092653_5f8a1c", "cron_ev-report_20260314_0926")
+
+#: Ids that a careless name makes one of; `{}` is a part that no other check uses.
+_FAMILIES = {
+    "a separator": ("{}/n", "{}_n", "{} n", "{}:n", "{}-n", "{}.n", "{}\\n", "{}%2Fn"),
+    "upper case": ("{}-north", "{}-North"),
+    "what follows 100 characters": ("{}" + "n" * 120 + "1", "{}" + "n" * 120 + "2"),
+    "what follows 255 characters": ("{}" + "n" * 300 + "1", "{}" + "n" * 300 + "2"),
+    "how an accent is written": ("{}-caf\u00e9", "{}-cafe\u0301"),
+    "a space or a dot at the end": ("{}", "{} ", "{}."),
+    "letters beyond ASCII": ("{}-\u6e2f", "{}-\u5c71"),
+    "half a surrogate pair": ("{}-\ud83d", "{}-?", "{}-\ufffd"),
+    "what follows a NUL": ("{}\x00north", "{}\x00south"),
+}
+
+_PLATFORM_USER_FAMILIES = {
+    "a separator": (
+        "{}.berg@mail.example",
+        "{}-berg@mail.example",
+        "{}_berg@mail.example",
+        "{}+berg@mail.example",
+        "{}/berg@mail.example",
+    ),
+    "where the name ends": ("@{}:berg.example", "@{}.berg:example"),
+}
+
+_HOST_SESSION_FAMILIES = {"the last character": ("{}-5f8a1c2e", "{}-5f8a1c2f")}
+
+
+# -- any id ----------------------------------------------------------------------------------------
+
+
+@check("MP-TENANT-004", budget_s=240.0)
+def any_id_is_accepted(run: Run) -> None:
+    route = run.needs_route(*routes.ROUTES)
+    if fault := _fault(run, "plain", {}, route):
+        raise Untestable(f"with plain ids: {fault}")
+    trials = [*_trials(run)]
+    found = [item for item in trials if _fault(run, item[0], item[1], route)]
+    if not found:
+        return
+    another = {"user_id": f"{run.config()['user_id']}-otto"}
+    if fault := _fault(run, "another plain id", another, route):
+        raise Untestable(f"with another plain id: {fault}")
+    told = f"{len(found)} of {len(trials)} ids failed"
+    for name, ids in found:
+        keys, fault = _narrowed(run, name, ids, route)
+        if fault:
+            run.violated(
+                f"any text as {keys} is accepted by {run.hook('open')}, and what is stored under "
+                "it comes back under it",
+                f"for {name}, {show(next(iter(ids.values())), 60)}: {fault}; {told}",
+            )
+    raise Inconclusive(f"{told} once and not again, {found[0][0]} among them")
+
+
+def _trials(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
+    """What is odd about the ids of a session, and the ids: all three at once, which is quick."""
+    if not run.binding.ids_by_platform:
+        for name, odd in _ODD.items():
+            yield name, dict.fromkeys(("session key", "user_id", "agent_identity"), odd)
+        return
+    for name, odd in _PLATFORM_USERS.items():
+        yield name, {"user_id": odd}
+    for odd in _HOST_SESSIONS:
+        yield "a session id", {"session key": odd}
+
+
+def _narrowed(run: Run, name: str, ids: dict[str, str], route: str) -> tuple[str, str]:
+    """The one key with which it fails by itself, or all of them; and what happens."""
+    for key, odd in ids.items():
+        if fault := _fault(run, f"{name} as {key}", {key: odd}, route):
+            return key, fault
+    return " and ".join(ids), _fault(run, f"{name} again", ids, route)
+
+
+def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> str:
+    """What goes wrong in a session with these ids and in a second one; "" for nothing."""
+    fact, tenant = run.facts.new(), tenants.named(run, name, ids)
+    try:
+        with run.session(tenant.home, tenant.session, **tenant.config) as subject:
+            routes.plant(subject, fact, route)
+        with run.session(tenant.home, tenant.session, **tenant.config) as again:
+            came_back = losses.is_shown(run, again, fact)
+    except HookRaised as failure:
+        if failure.ends_process or isinstance(failure, Untestable):
+            raise
+        return f"{run.hook(failure.operation)} raised {show(failure.error)}"
+    except HookWithdrawn:
+        raise
+    except Untestable as refusal:
+        return str(refusal)
+    return "" if came_back else "what was stored did not come back"
+
+
+# -- different ids ---------------------------------------------------------------------------------
+
+
+@check("MP-TENANT-006", budget_s=300.0)
+def different_ids_stay_different(run: Run) -> None:
+    route = run.needs_route(*routes.ROUTES)
+    refusals = []
+    families = _families(run)
+    for boundary, rows in families.items():
+        try:
+            plain = tenants.pair(run, boundary)
+            apart = _both(plain) if tenants.keeps(run, boundary, plain, route) else ""
+            for number, (what, names) in enumerate(rows.items()):
+                home = run.own_home(f"{boundary}-{number}")
+                members = [tenants.of(run, boundary, name, home) for name in names]
+                _Family(run, members, f"differ in {what}", apart).judge(route)
+        except tenants.Refused as reason:
+            refusals.append(reason)
+    if len(refusals) == len(families):
+        raise refusals[0]
+
+
+def _families(run: Run) -> dict[Boundary, dict[str, list[str]]]:
+    """For users and for sessions: what tells ids apart, and ids that are the same but for it."""
+    templates: dict[Boundary, Mapping[str, tuple[str, ...]]] = {
+        "user": _PLATFORM_USER_FAMILIES,
+        "session": _HOST_SESSION_FAMILIES,
+    }
+    if not run.binding.ids_by_platform:
+        templates = {"user": _FAMILIES, "session": _FAMILIES}
+    bases = {"user": str(run.config()["user_id"]), "session": run.session_key()}
+    return {
+        boundary: {what: [form.format(bases[boundary]) for form in rows[what]] for what in rows}
+        for boundary, rows in templates.items()
+    }
+
+
+def _both(pair: list[Tenant]) -> str:
+    return " and ".join(tenant.called for tenant in pair)
+
+
+class _Family:
+    """
+    Tenants whose ids are nearly the same, each with a fact of its own.
+
+    An id that does not work by itself is left out: that is for MP-TENANT-004.
+    """
+
+    def __init__(self, run: Run, members: list[Tenant], differ: str, apart: str) -> None:
+        self._run = run
+        self._differ = differ
+        self._apart = apart
+        self._reader = Reader(run)
+        self._members = members
+        self._told: list[tuple[Tenant, Fact]] = []
+
+    def judge(self, route: str) -> None:
+        """Store for one after the other; then ask each for its own and, if kept, for the rest."""
+        if observed := losses.seen_again(functools.partial(self._lost, route)):
+            self._run.violated(
+                f"what was stored for each of {len(self._told)} ids that {self._differ}, "
+                "recalled for it",
+                observed,
+            )
+
+    def _lost(self, route: str) -> str:
+        """What one of them does not get back, that does so with a fact of its own; or ""."""
+        told = [(member, self._run.facts.new()) for member in self._members]
+        self._told = [row for row in told if self._stores(*row, route)]
+        lost = [row for row in self._told if self._reader.lacks(row[0], [row[1]])]
+        for member, _ in self._told if self._apart else []:
+            self._gets_nothing(member)
+        for member, fact in lost:
+            if self._keeps_as_many(member, fact, route):
+                others = [other.called for other, _ in self._told if other is not member]
+                return (
+                    f"{fact.text!r}, stored for {member.called}, does not come back for it "
+                    f"after sessions with {', '.join(others)}"
+                )
+        return ""
+
+    def _stores(self, member: Tenant, fact: Fact, route: str) -> bool:
+        try:
+            tenants.store(self._run, member, [fact], route)
+            self._run.close(member.open(self._run))
+        except tenants.Refused:
+            return False
+        except HookRaised as failure:
+            if failure.ends_process or isinstance(failure, Untestable):
+                raise
+            return False
+        return True
+
+    def _keeps_as_many(self, member: Tenant, fact: Fact, route: str) -> bool:
+        """Whether such a fact comes back for one that stored it among all the others itself."""
+        alike = {told: self._run.facts.like(told) for _, told in self._told}
+        kept = [self._stores(member, other, route) for other in alike.values()]
+        return all(kept) and not self._reader.lacks(member, [alike[fact]])
+
+    def _gets_nothing(self, member: Tenant) -> None:
+        with member.opened(self._run) as subject:
+            for owner, fact in self._told:
+                if owner is not member and self._reader.finds(subject, fact):
+                    recall = self._run.hook("recall")
+                    self._run.violated(
+                        f"{_both([member, owner])} kept apart, as {self._apart} are",
+                        f"{recall} for {member.called} gives {fact.text!r}, "
+                        f"which was stored for {owner.called}",
+                    )
+
+
+# -- ids outside -----------------------------------------------------------------------------------
+
+# Chapter 57: ids that read as paths, and where a session leaves what was said in it.
+
+
+@check("MP-TENANT-005", budget_s=120.0)
+def no_id_leads_out_of_the_home(run: Run) -> None:
+    usual = _usual(run)
+    for key, odd in _leading_out(run):
+        tenant = _deep(tenants.named(run, f"{key} {odd}", {key: odd}))
+        for path in _outside(run, tenant):
+            if not any(path.is_relative_to(place) for place in usual):
+                seen = os.path.relpath(path, tenant.home or run.home)
+                run.violated(
+                    "what is stored lies below the home, or where it does for a plain id",
+                    f"with the {key} {show(odd, 100)} it is in {seen}, seen from the home",
+                )
+    run.needs_route(*routes.ROUTES)
+
+
+def _usual(run: Run) -> set[Path]:
+    """Directories outside of the home in which two sessions with plain ids leave stored text."""
+    others = dict.fromkeys(("user_id", "agent_identity", "session key"), f"plain-{run.tag}")
+    plain, other = (
+        _outside(run, _deep(tenants.named(run, name, ids)))
+        for name, ids in (("plain", {}), ("another plain", others))
+    )
+    return {path.parent for path in [*plain, *other]} | set(_shared(plain, other))
+
+
+def _shared(plain: list[Path], other: list[Path]) -> Iterator[Path]:
+    """What holds a file of each: the provider's own directory, in which every id has a place."""
+    for path in plain if other else ():
+        above = [Path(os.path.commonpath([path, one])) for one in other]
+        nearest = max(above, key=lambda place: len(place.parts))
+        if nearest.is_relative_to(Path.home()) and nearest != Path.home():
+            yield nearest
+
+
+def _deep(tenant: Tenant) -> Tenant:
+    """The tenant with a home so deep that a few steps upwards end where the kit looks."""
+    home = tenant.home / "a" / "b" / "c" if tenant.home else None
+    return dataclasses.replace(tenant, home=home)
+
+
+def _leading_out(run: Run) -> Iterator[tuple[str, str]]:
+    """Key to an id that reads as a path; where it leads is inside the check's own directory."""
+    if run.binding.ids_by_platform:
+        for steps in (2, 3):
+            yield "user_id", f'"/{"../" * steps}stray"@mail.example'
+        return
+    elsewhere = str(run.root / "work" / "stray")
+    for key in ("session key", "user_id", "agent_identity"):
+        for odd in ("../stray", "../../stray", "../../../stray", "n/../../../stray", elsewhere):
+            yield key, odd
+
+
+def _outside(run: Run, tenant: Tenant) -> list[Path]:
+    """Files outside of the home that a session wrote, and that hold what was said in it."""
+    facts = {route: run.facts.new() for route in routes.ROUTES}
+    before = watchers.tree(run.root)
+    listed: list[Path] = []
+    try:
+        listed = _live(run, tenant, facts)
+    except tenants.Refused:
+        # That an id is refused, or that a hook raises for it, is for MP-TENANT-004.
+        return []
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+    places = [(tenant.home or run.home).resolve(), *listed]
+    after = watchers.tree(run.root)
+    written = [Path(name).resolve() for name, state in after.items() if before.get(name) != state]
+    strays = [path for path in written if not any(map(path.is_relative_to, places))]
+    return [path for path in strays if store_files.holds(path, [*facts.values()])]
+
+
+def _live(run: Run, tenant: Tenant, facts: Mapping[str, Fact]) -> list[Path]:
+    """A session that stores the facts; gives the places that it lists for backups."""
+    with tenant.opened(run) as subject:
+        for route, fact in facts.items():
+            if route != "tools" or subject.has("tools"):
+                with contextlib.suppress(Untestable):
+                    routes.plant(subject, fact, route)
+        routes.in_passing(lambda: subject.recall(facts["turns"].query))
+        named = subject.backup_paths() if subject.has("backup") else []
+    texts = named if isinstance(named, list) else []
+    listed = [text for text in texts if isinstance(text, str) and "\0" not in text]
+    return [Path(text).expanduser().resolve() for text in listed]
+
+
+# -- side by side ----------------------------------------------------------------------------------
+
+# Chapter 57: users, sessions and profiles that are open at the same time.
+
+
+#: How many facts each of two stores by turns, and how many at the same time as the other.
+_BY_TURNS, _AT_ONCE = 2, 6
+
+#: So often a loss is looked for with nothing beside it.
+_TRIES = 3
+
+
+@check("MP-TENANT-003", budget_s=180.0)
+def tenants_at_the_same_time_do_not_cross(run: Run) -> None:
+    route = run.needs_route(*routes.ROUTES)
+    refusals, tried = [], False
+    for boundary in _several_at_a_time(run):
+        try:
+            kept = tenants.keeps(run, boundary, tenants.pair(run, boundary, "-alone"), route)
+            if kept:
+                if boundary == "profile":
+                    _one_home_beside_another(run, route)
+                _Beside(run, _pair_in_two_sessions(run, boundary), route).live()
+            tried |= kept
+        except tenants.Refused as reason:
+            refusals.append(reason)
+    if not tried:
+        raise refusals[0] if refusals else NotApplicable("no two ids are kept apart on one home")
+
+
+def _several_at_a_time(run: Run) -> list[Boundary]:
+    """The boundaries of which two sides may be open at once."""
+    one_home: list[Boundary] = ["user", "session"]
+    if run.declared("single_writer", default=False):
+        one_home = []
+    return ["profile", *one_home] if run.binding.own_homes else one_home
+
+
+def _one_home_beside_another(run: Run, route: str) -> None:
+    """Leave to MP-ISO-001 what it finds: a home that shows what is stored in one beside it."""
+    fact, (one, other) = run.facts.new(), tenants.pair(run, "profile", "-beside")
+    with one.opened(run) as first, other.opened(run) as second:
+        run.plant(first, fact, route)
+        if fact.is_in(routes.recalled(second, fact.query)):
+            raise Untestable(f"{other.called} shows what {one.called} is told; see MP-ISO-001")
+
+
+def _pair_in_two_sessions(run: Run, boundary: Boundary) -> list[Tenant]:
+    """No host has one session open twice at a time, whoever its users are."""
+    pair = tenants.pair(run, boundary)
+    if boundary != "user":
+        return pair
+    return [dataclasses.replace(t, session=f"{t.session}-{n}") for n, t in enumerate(pair)]
+
+
+class _Beside:
+    """Two instances that are open at the same time, and what each of them is told."""
+
+    def __init__(self, run: Run, pair: list[Tenant], route: str) -> None:
+        self._run = run
+        self._pair = pair
+        self._route = route
+        self._reader = Reader(run)
+        self._facts = [run.facts.several(_BY_TURNS + _AT_ONCE) for _ in pair]
+
+    def live(self) -> None:
+        """Use both by turns and then at once, and ask each for its own and for the other's."""
+        with self._pair[0].opened(self._run) as one, self._pair[1].opened(self._run) as other:
+            both = (one, other)
+            for number in range(_BY_TURNS):
+                self._exchange(both, number)
+            raised = together(self._conversation(0, one), self._conversation(1, other))
+        for side in (0, 1):
+            self._look_at(side, raised[side])
+        lost = [self._reader.lacks(*row) for row in zip(self._pair, self._facts, strict=True)]
+        for guest, tenant in enumerate(self._pair):
+            with tenant.opened(self._run) as subject:
+                self._gets_nothing(guest, subject, self._facts[1 - guest])
+        for side in (0, 1):
+            if lost[side]:
+                self._is_lost(side, lost[side])
+
+    def _exchange(self, both: tuple[Subject, Subject], number: int) -> None:
+        for side, subject in enumerate(both):
+            self._run.plant(subject, self._facts[side][number], self._route)
+        for side, subject in enumerate(both):
+            self._gets_nothing(side, subject, [self._facts[1 - side][number]])
+
+    def _conversation(self, side: int, subject: Subject) -> Callable[[], None]:
+        def speak() -> None:
+            own, foreign = (self._facts[i][_BY_TURNS:] for i in (side, 1 - side))
+            for fact, asked in zip(own, foreign, strict=True):
+                self._run.plant(subject, fact, self._route)
+                self._gets_nothing(side, subject, [asked])
+
+        return speak
+
+    def _gets_nothing(self, guest: int, subject: Subject, facts: list[Fact]) -> None:
+        called, owner = self._pair[guest].called, self._pair[1 - guest].called
+        for fact in facts:
+            if self._reader.finds(subject, fact):
+                recall = self._run.hook("recall")
+                self._run.violated(
+                    f"nothing for {called} of what is stored for {owner} while both are open, "
+                    "as one after the other",
+                    f"{recall} for {called} gives {fact.text!r}, which was stored for {owner}",
+                    operation="recall",
+                )
+
+    def _look_at(self, side: int, raised: BaseException | None) -> None:
+        """Raise again what a conversation raised, if it does not when it is held alone."""
+        if raised is None:
+            return
+        if isinstance(raised, HookRaised) and self._fails_alone(self._pair[side]):
+            raise Untestable(f"with one session alone on another thread as well: {raised}")
+        raise raised
+
+    def _fails_alone(self, tenant: Tenant) -> bool:
+        """Whether the same number of facts is lost, or a hook raises, with nothing beside it."""
+        facts = self._run.facts.several(_BY_TURNS + _AT_ONCE)
+        with tenant.opened(self._run) as subject:
+            for fact in facts[:_BY_TURNS]:
+                self._run.plant(subject, fact, self._route)
+            raised = together(lambda: self._plant_all(subject, facts[_BY_TURNS:]))
+        return raised != [None] or bool(self._reader.lacks(tenant, facts))
+
+    def _plant_all(self, subject: Subject, facts: list[Fact]) -> None:
+        for fact in facts:
+            self._run.plant(subject, fact, self._route)
+
+    def _is_lost(self, side: int, lost: list[Fact]) -> None:
+        tenant, facts = self._pair[side], self._facts[side]
+        # Where rank decides what comes back, one try may lack some and the next one none.
+        if any(self._fails_alone(tenant) for _ in range(_TRIES)):
+            raise Untestable(f"of {len(facts)} facts of one session alone some are lost as well")
+        self._run.violated(
+            f"what is stored for {tenant.called} while {self._pair[1 - side].called} is open, "
+            "recalled as what is stored while it is not",
+            f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}",
+            operation=routes.OPERATIONS[self._route],
+        )

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from memproto.fence import build_memory_context_block
-from memproto.testing import histories, losses, routes, scripts
 from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
-from memproto.testing.run import Run
-from memproto.testing.subject import BackendAway, HookRaised, Subject
+from memproto.testing.provider import losses, routes
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import BackendAway, HookRaised, Subject
+from memproto.testing.scenarios import characters as scripts
+from memproto.testing.scenarios import conversations
 from memproto.testing.wire import show
 
 _QUESTION = "What did we agree on for the next week?"
@@ -40,8 +42,8 @@ def recall_takes_any_conversation(run: Run) -> None:
 
 
 def _ask_amid_all(subject: Subject, query: str) -> None:
-    for name, messages in histories.NAMED.items():
-        histories.recall_amid(subject, query, name, copy.deepcopy(messages))
+    for name, messages in conversations.NAMED.items():
+        conversations.recall_amid(subject, query, name, copy.deepcopy(messages))
 
 
 def _comes_back_amid_all(run: Run, route: str) -> None:
@@ -51,7 +53,7 @@ def _comes_back_amid_all(run: Run, route: str) -> None:
     with run.session() as again:
         if not run.brings_back(again, fact):
             raise Untestable("a stored fact did not come back, with no messages before it either")
-        for name in histories.NAMED:
+        for name in conversations.NAMED:
             amid = _Amid(again.provider, run.binding, run.watch)
             amid.conversation = name
             if not run.brings_back(amid, fact):
@@ -71,8 +73,8 @@ class _Amid(Subject):
         """Recall with a copy of the conversation, where no messages are given."""
         if messages is not None:
             return super().recall(query, messages)
-        given = copy.deepcopy(histories.NAMED[self.conversation])
-        return histories.recall_amid(self, query, self.conversation, given)
+        given = copy.deepcopy(conversations.NAMED[self.conversation])
+        return conversations.recall_amid(self, query, self.conversation, given)
 
 
 # -- the locale ------------------------------------------------------------------------------------

@@ -66,5 +66,5 @@ HERMES = _Hermes(
         "config.yaml": "display:\n  skin: velorica\n",
         ".env": "VELORICA_KEY=marrowgate\n",
     },
-    host_driver="memproto.testing.hermes_host:Driver",
+    host_driver="memproto.testing.host.hermes:Driver",
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from memproto.testing import foreign
+from memproto.testing import untrusted_text
 
 #: How pytest colours its own words.
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
@@ -59,7 +59,7 @@ class Guard:
         rest = text[len(start) :]
         parts = _COLOUR.split(rest if len(rest) < _SHORTEST else self._hide(rest))
         return start + "".join(
-            part if number % 2 else foreign.lines(part) for number, part in enumerate(parts)
+            part if number % 2 else untrusted_text.lines(part) for number, part in enumerate(parts)
         )
 
 
@@ -67,9 +67,9 @@ def of(config: pytest.Config) -> Guard:
     """The guard of this run; one that hides shapes alone before the targets are known."""
     found: Guard | None = config.stash.get(_KEY, None)
     if found is None:
-        from memproto.testing import withheld
+        from memproto.testing.judging import redaction
 
-        found = config.stash[_KEY] = Guard(withheld.without_credentials)
+        found = config.stash[_KEY] = Guard(redaction.without_credentials)
     return found
 
 

@@ -31,24 +31,15 @@ from memproto.pytest_plugin.items import (
 )
 from memproto.pytest_plugin.options import check_options, narrowed, time_scale
 from memproto.report import document
-from memproto.testing import (
-    confinement,
-    credentials,
-    findings,
-    foreign,
-    installation,
-    noise,
-    roots,
-    settings,
-    vitals,
-    waivers,
-    withheld,
-)
-from memproto.testing.contact import Contact, Order
-from memproto.testing.hiding import Hiding
-from memproto.testing.judge import SCORED_AT_CONTACT, Judge
+from memproto.testing import installation, noise, untrusted_text
+from memproto.testing.credential_forms import Hiding
+from memproto.testing.judging import findings, redaction
+from memproto.testing.judging.judge import SCORED_AT_CONTACT, Judge
 from memproto.testing.noise import Noise
 from memproto.testing.outcomes import ExitCode, Outcome, Result
+from memproto.testing.processes import confinement, roots, vitals
+from memproto.testing.settings import credentials, settings, waivers
+from memproto.testing.settings.order import Contact, Order
 
 
 def configure(config: pytest.Config) -> None:
@@ -73,8 +64,8 @@ def configure(config: pytest.Config) -> None:
             installation.assert_published()
             suite.meet_all()
     except KitUsageError as error:
-        hide = withheld.without_credentials if suite is None else suite.hide
-        raise pytest.UsageError(foreign.told(error, hide)) from None
+        hide = redaction.without_credentials if suite is None else suite.hide
+        raise pytest.UsageError(untrusted_text.told(error, hide)) from None
     config.pluginmanager.register(suite, "memproto-suite")
     if not suite.is_worker:
         config.pluginmanager.register(job, "memproto-job")
@@ -189,7 +180,7 @@ class Suite:
         if self._hiding is not None:
             return self._hiding(text)
         given = [(target.order.settings, target.judge.contact) for target in self.targets]
-        return withheld.without_credentials(text, *given)
+        return redaction.without_credentials(text, *given)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -197,7 +188,7 @@ class Suite:
         self._session = session
         found: dict[str, str] = {}
         for target in self.targets:
-            found |= withheld.secrets(target.order.settings, target.judge.contact)
+            found |= redaction.secrets(target.order.settings, target.judge.contact)
         self._hiding = Hiding(found)
         guard.of(self.config).install(self.config)
 
@@ -308,11 +299,11 @@ class Suite:
             return None
         if isinstance(longrepr, tuple):
             path, line, reason = longrepr
-            return (path, line, foreign.one_line(self.hide(reason)))
+            return (path, line, untrusted_text.one_line(self.hide(reason)))
         return self._told(str(longrepr))
 
     def _told(self, text: str) -> str:
-        return foreign.lines(self.hide(text))
+        return untrusted_text.lines(self.hide(text))
 
     @property
     def _is_shown(self) -> bool:
@@ -479,7 +470,7 @@ class Suite:
             if not self.is_worker:
                 self._see_installation()
         except KitUsageError as error:
-            self.usage = self.usage or foreign.told(error, self.hide)
+            self.usage = self.usage or untrusted_text.told(error, self.hide)
             if self.is_worker:
                 self.config.workeroutput["memproto_usage"] = self.usage  # type: ignore[attr-defined]
 

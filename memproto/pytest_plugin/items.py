@@ -11,10 +11,10 @@ import pytest
 from memproto import spec
 from memproto.errors import KitUsageError
 from memproto.pytest_plugin.telling import Telling
-from memproto.testing import foreign, incidents
-from memproto.testing.contact import Order
-from memproto.testing.judge import Judge
+from memproto.testing import incidents, untrusted_text
+from memproto.testing.judging.judge import Judge
 from memproto.testing.outcomes import Result, merge
+from memproto.testing.settings.order import Order
 
 #: The property of a pytest report that carries everything that a check found.
 PROPERTY = "memproto"
@@ -60,7 +60,7 @@ class Target:
     @property
     def label(self) -> str:
         """How the target is called in node ids."""
-        name = foreign.one_line(self.order.target)
+        name = untrusted_text.one_line(self.order.target)
         return f"host {name}" if self.order.side == "host" else name
 
     def node_id(self, requirement: spec.Requirement) -> str:
@@ -127,7 +127,7 @@ class ClauseItem(pytest.Item):
             results = self.target.judge.run(self.requirement)
         except KitUsageError as error:
             # What the user set does not work: the run ends after this item.
-            said = foreign.told(error, self.target.judge.hide)
+            said = untrusted_text.told(error, self.target.judge.hide)
             self.user_properties.append((USAGE, said))
             self.session.shouldstop = "the settings do not work"
             pytest.skip(said)

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from memproto.report import verdicts
-from memproto.testing import needs
+from memproto.testing.judging import needs
 from memproto.testing.outcomes import OPEN, Outcome
 
 _REPORT = "report this, please: the kit itself failed in"

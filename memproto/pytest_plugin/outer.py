@@ -128,7 +128,8 @@ def _commands(said: IO[bytes]) -> list[str]:
 
 
 def _run(command: list[str], environment: dict[str, str], descriptors: tuple[int, ...]) -> int:
-    from memproto.testing import confinement, credentials
+    from memproto.testing.processes import confinement
+    from memproto.testing.settings import credentials
 
     confinement.conceal()
     plain, rest = credentials.split(environment)

@@ -11,7 +11,7 @@ from memproto.pytest_plugin.next_steps import next_steps
 from memproto.report.verdict_line import verdict_line
 from memproto.report.view import one_line
 from memproto.report.waiver_lines import waiver_lines
-from memproto.testing.needs import wanted
+from memproto.testing.judging.needs import wanted
 from memproto.testing.outcomes import OPEN, Outcome
 
 _WORDS = {

@@ -9,8 +9,8 @@ import pytest
 from memproto import spec
 from memproto.pytest_plugin import junit
 from memproto.report import message
-from memproto.testing.contact import Order
 from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.settings.order import Order
 
 #: The property of a pytest report that names the outcome by which it is shown.
 PROPERTY = "memproto-outcome"

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from memproto import __version__
-from memproto.testing import foreign, withheld
+from memproto.testing import untrusted_text
+from memproto.testing.judging import redaction
 from memproto.testing.noise import Noise
 from memproto.testing.outcomes import Outcome
 from memproto.types import SPEC_VERSION
@@ -52,8 +53,8 @@ def header(targets: list[Any], noise: Noise) -> list[str]:
         told = f"{found}, seed {target.order.seed}{_from_above(target.order.settings.source)}"
         lines.append(f"{target.order.side}: {target.order.target}{told}")
         lines += [f"  settings: {line}" for line in target.order.settings.refused]
-        lines += [f"  warning: {line}" for line in withheld.warnings(target.order.settings)]
-    return [writable(foreign.one_line(line)) for line in lines]
+        lines += [f"  warning: {line}" for line in redaction.warnings(target.order.settings)]
+    return [writable(untrusted_text.one_line(line)) for line in lines]
 
 
 def _open(contact: Any) -> str:

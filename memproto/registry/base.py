@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from memproto.deadlines import Clock, Deadlines, Limits
+from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.recall import Gather
 from memproto.registry.events import EventSink
-from memproto.registry.lanes import Lane
 from memproto.registry.policy import Policy
-from memproto.registry.recall import Gather
 
 
 class Session:

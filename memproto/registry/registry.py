@@ -10,21 +10,21 @@ from memproto.deadlines import Clock, Deadlines, Limits, MonotonicClock
 from memproto.errors import DuplicateProvider, RegistryClosed
 from memproto.fence import strip_memory_context
 from memproto.provider import MemoryProvider
+from memproto.registry.activation import completed, opened
 from memproto.registry.admission import label_of
 from memproto.registry.answers import CompressRefused
 from memproto.registry.base import Session
+from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.recall import compress, recall
 from memproto.registry.events import EventSink, attempt
-from memproto.registry.exits import Ending, end_at_exit, forget_at_exit
-from memproto.registry.gathering import Gathering
-from memproto.registry.lanes import Lane
 from memproto.registry.messages import plain_text
-from memproto.registry.opening import completed, opened
+from memproto.registry.parts.contributions import Gathering
+from memproto.registry.parts.sessions import SessionHooks
+from memproto.registry.parts.status import Telling
+from memproto.registry.parts.tools import Tool, read_tools
+from memproto.registry.parts.turns import TurnHooks
 from memproto.registry.policy import Policy
-from memproto.registry.recall import compress, recall
-from memproto.registry.routing import Tool, read_tools
-from memproto.registry.sessions import SessionHooks
-from memproto.registry.telling import Telling
-from memproto.registry.turns import TurnHooks
+from memproto.registry.shutdown import Ending, end_at_exit, forget_at_exit
 from memproto.types import Event, Message
 
 

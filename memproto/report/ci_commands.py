@@ -184,7 +184,7 @@ def _add_waive(parser: argparse.ArgumentParser) -> None:
 
 def _waive(options: argparse.Namespace) -> int:
     from memproto.report import waiving
-    from memproto.testing import waivers
+    from memproto.testing.settings import waivers
 
     entries = _entries(options)
     here = Path.cwd()
@@ -226,7 +226,7 @@ def _baseline(options: argparse.Namespace, report: dict[str, Any]) -> dict[str, 
 
 def _entry(options: argparse.Namespace, reason: str, profile: str | None) -> dict[str, Any]:
     """One entry; the least profile of all is what holds where none is named."""
-    from memproto.testing.waiver_entries import PROFILE, PROFILES
+    from memproto.testing.settings.waiver_entries import PROFILE, PROFILES
 
     common = {"issue": options.issue, "owner": options.owner, "expires": _date(options.expires)}
     named = {PROFILE: profile} if profile not in (None, PROFILES[0]) else {}
@@ -251,7 +251,7 @@ def _one(options: argparse.Namespace) -> dict[str, Any]:
 
 def _date(text: str) -> Any:
     """A date, or the text as it is, of which the entry's own check says what is wrong."""
-    from memproto.testing import waiver_entries
+    from memproto.testing.settings import waiver_entries
 
     return waiver_entries.as_date(text) or text
 

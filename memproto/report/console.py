@@ -6,24 +6,25 @@ from pathlib import Path
 from typing import TextIO, TypeVar
 
 from memproto.errors import KitUsageError
-from memproto.testing import foreign, withheld
+from memproto.testing import untrusted_text
+from memproto.testing.judging import redaction
 
 _Made = TypeVar("_Made")
 
 
 def tell(text: str) -> None:
     """Print lines of the kit's, which may name what a stranger said."""
-    _write(sys.stdout, foreign.lines(text))
+    _write(sys.stdout, untrusted_text.lines(text))
 
 
 def tell_verdict(line: str) -> None:
     """Print a verdict line, which nothing else may look like."""
-    _write(sys.stdout, foreign.printable(line))
+    _write(sys.stdout, untrusted_text.printable(line))
 
 
 def complain(text: str) -> None:
     """Print what is wrong, to the other stream, without credentials of the environment."""
-    _write(sys.stderr, foreign.lines(withheld.without_credentials(text)))
+    _write(sys.stderr, untrusted_text.lines(redaction.without_credentials(text)))
 
 
 def _write(stream: TextIO | None, text: str) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 from memproto import __version__, spec
 from memproto.operations import EXTENSION_HOOKS
 from memproto.report import message, times, verdicts
-from memproto.testing import outcomes, waivers
-from memproto.testing.contact import Contact, Order
+from memproto.testing import outcomes
 from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.settings import waivers
+from memproto.testing.settings.order import Contact, Order
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Any
 
 from memproto.report.markdown import MOST_BYTES, bounded
 from memproto.report.waiver_lines import waiver_lines
-from memproto.testing.foreign import printable
 from memproto.testing.outcomes import Outcome
+from memproto.testing.untrusted_text import printable
 
 #: So many errors, and so many warnings, are shown of a step; the rest is in the summary.
 MOST = 10

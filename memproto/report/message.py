@@ -3,9 +3,9 @@
 import shlex
 
 from memproto import spec
-from memproto.testing import foreign
-from memproto.testing.contact import Order
+from memproto.testing import untrusted_text
 from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
+from memproto.testing.settings.order import Order
 from memproto.types import SPEC_VERSION
 
 
@@ -16,7 +16,7 @@ def render(result: Result, order: Order) -> str:
     Rule, level, fix and clause come from the catalogue; the check supplied the rest.
     """
     if result.outcome is Outcome.KIT_ERROR:
-        said = foreign.lines(result.observed).replace("\n", "\n  ")
+        said = untrusted_text.lines(result.observed).replace("\n", "\n  ")
         return f"{result.id}: the kit itself failed; please report this\n  {said}"
     requirement = spec.requirement(result.id)
     lines = {
@@ -61,12 +61,12 @@ def _command(result: Result, order: Order) -> str:
 
 
 def _indented(text: str) -> str:
-    return foreign.lines(text).replace("\n", "\n" + " " * 12)
+    return untrusted_text.lines(text).replace("\n", "\n" + " " * 12)
 
 
 def _stack(result: Result) -> str:
     if not result.stack:
         return ""
     return "\n  the provider's frames, innermost first:\n" + "\n".join(
-        f"    {foreign.one_line(line)}" for line in result.stack.splitlines()
+        f"    {untrusted_text.one_line(line)}" for line in result.stack.splitlines()
     )

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from memproto import spec
 from memproto.errors import MissingPackage, UnreadableReport
 from memproto.report import positions, view
-from memproto.testing import user_files
+from memproto.testing.settings import files
 
 #: The form of the documents that this kit writes and reads.
 FORMAT = 1
@@ -56,8 +56,8 @@ def read_text(path: Path) -> str:
         fault = f"cannot be read ({error.strerror or type(error).__name__})"
         raise UnreadableReport(str(path), fault, "name a file that is there") from None
     try:
-        return user_files.decoded(data)
-    except user_files.BrokenFile as broken:
+        return files.decoded(data)
+    except files.BrokenFile as broken:
         raise UnreadableReport(f"{path}:{broken.line}", broken.fault, broken.fix) from None
 
 

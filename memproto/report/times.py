@@ -6,8 +6,8 @@ from typing import Any
 from memproto.bindings import NATIVE, Binding
 from memproto.operations import OPERATIONS
 from memproto.testing import incidents, spread
-from memproto.testing.contact import Order
 from memproto.testing.outcomes import Result
+from memproto.testing.settings.order import Order
 
 
 def of_run(

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from memproto.report import plot, verdicts
-from memproto.testing import foreign
-from memproto.testing.foreign import printable
+from memproto.testing import untrusted_text
 from memproto.testing.outcomes import OPEN, Outcome
+from memproto.testing.untrusted_text import printable
 
 #: Outcomes in the order in which a reader is to meet them.
 ORDER: tuple[Outcome, ...] = (
@@ -77,7 +77,7 @@ def clean(value: Any) -> Any:
 
 def one_line(text: str) -> str:
     """A text of a report in one line of a terminal or a job's output, which it cannot end."""
-    return foreign.one_line(text)
+    return untrusted_text.one_line(text)
 
 
 def word(outcome: str) -> str:

@@ -10,8 +10,8 @@ from memproto import spec
 from memproto.errors import InvalidSettings, KitUsageError
 from memproto.report import verdicts
 from memproto.report.reading import read_text
-from memproto.testing import settings, user_files, waiver_entries
-from memproto.testing.waiver_entries import Entry
+from memproto.testing.settings import files, settings, waiver_entries
+from memproto.testing.settings.waiver_entries import Entry
 
 #: Where waivers go if nothing else is said.
 FILE = "waivers.toml"
@@ -80,8 +80,8 @@ def _reason(row: dict[str, Any]) -> str:
 def _known(path: Path, text: str) -> dict[str, Any]:
     """The entries of the file."""
     try:
-        found: Any = user_files.tables(text)
-    except user_files.BrokenFile as broken:
+        found: Any = files.tables(text)
+    except files.BrokenFile as broken:
         raise InvalidSettings(f"{path}:{broken.line}", broken.fault, broken.fix) from None
     for key in _head(path, found):
         found = found.get(key, {}) if isinstance(found, dict) else {}

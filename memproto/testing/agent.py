@@ -13,11 +13,11 @@ from typing import Any
 
 from memproto.deadlines import Deadlines
 from memproto.fence import inject_memory_context
+from memproto.fence.scrubber import StreamingContextScrubber
 from memproto.operations import EXTENSION_HOOKS
 from memproto.registry import MemoryProviderRegistry, Policy
-from memproto.scrubber import StreamingContextScrubber
 from memproto.testing.driver import Compressed, HostDriver, Start, SwitchKind, Turn
-from memproto.testing.loops import Loop, is_async
+from memproto.testing.instruments.loops import Loop, is_async
 
 #: Step to the method of a registry without which it cannot be taken.
 _NEEDS = {

@@ -138,8 +138,8 @@ def check(
 def checks(side: spec.Side) -> dict[str, Check]:
     """All checks of one side by requirement id, in the order of the catalogue."""
     package = importlib.import_module(f"memproto.conformance.{side}")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
     return {
         item.id: _CHECKS[item.id]
         for item in spec.requirements().values()

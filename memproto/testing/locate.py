@@ -15,7 +15,7 @@ from typing import Any
 import memproto
 from memproto.adapters import members
 from memproto.bindings import Binding, author_object
-from memproto.testing import foreign, osnames
+from memproto.testing import os_names, untrusted_text
 
 #: The places of the kit and the standard library, as they are imported and as they really are.
 _KIT = str(Path(memproto.__file__).resolve().parent)
@@ -65,7 +65,7 @@ def called_from(directory: Path) -> None:
 
 def short(path: str) -> str:
     """`path` relative to the user's directory or to the installed packages; never a home."""
-    return foreign.printable(osnames.readable(_short(path))).replace("\n", "\\n")
+    return untrusted_text.printable(os_names.readable(_short(path))).replace("\n", "\\n")
 
 
 def _short(path: str) -> str:
@@ -211,7 +211,7 @@ def _unescaped(text: str) -> str:
     if "\\" not in text or os.path.exists(text):  # noqa: PTH110 - a Path raises for a long one
         return text
     plain = _ESCAPE.sub(lambda match: match[0].encode().decode("unicode_escape"), text)
-    return osnames.native(osnames.readable(plain))
+    return os_names.native(os_names.readable(plain))
 
 
 @functools.lru_cache(maxsize=4_096)

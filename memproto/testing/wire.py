@@ -15,9 +15,9 @@ from os import _exit, fstat, getpid, write
 from typing import Any
 
 from memproto.testing import noise
-from memproto.testing.foreign import printable
-from memproto.testing.hiding import cut
+from memproto.testing.credential_forms import cut
 from memproto.testing.integrity import SEAL_CHARS
+from memproto.testing.untrusted_text import printable
 
 #: Texts longer than this are cut before they travel: a 100 MB recall is described, not copied.
 LONGEST = 2_000

@@ -56,6 +56,7 @@ def mutant(
 
 def load_all() -> dict[str, Mutant]:
     """Import every file of the shelf and give all mutants by target."""
-    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
-        importlib.import_module(f"tests.broken.{module.name}")
+    for room in ("provider", "extensions", "host"):
+        for module in pkgutil.iter_modules([str(Path(__file__).parent / room)]):
+            importlib.import_module(f"tests.broken.{room}.{module.name}")
     return dict(sorted(MUTANTS.items()))

@@ -12,7 +12,7 @@ import pytest
 
 from memproto.reference_providers.honcho import HonchoMemoryProvider
 from memproto.reference_providers.honcho.standin import serving
-from tests.honcho_views import View
+from tests.reference_providers.honcho.honcho_views import View
 
 LIVE = os.environ.get("HONCHO_URL", "")
 KEY = os.environ.get("HONCHO_API_KEY", "")

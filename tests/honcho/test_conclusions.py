@@ -8,7 +8,7 @@ import pytest
 
 from memproto.reference_providers.honcho import conclusions, texts
 from memproto.reference_providers.honcho.standin import failures
-from tests.honcho_views import idle
+from tests.reference_providers.honcho.honcho_views import idle
 
 FACT = "My boat Kestrel is in Ostrava."
 TURN = [FACT, "Noted."]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.honcho_views import idle
+from tests.reference_providers.honcho.honcho_views import idle
 
 FACT = "My boat Kestrel is in Ostrava."
 CARD = "Sails a lot"

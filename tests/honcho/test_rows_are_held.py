@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.honcho_rows import ROWS
+from tests.reference_providers.honcho.honcho_rows import ROWS
 
 
 def held():

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from memproto.errors import Rejected, Unavailable
-from tests.honcho_rows import row
-from tests.honcho_views import idle
+from tests.reference_providers.honcho.honcho_rows import row
+from tests.reference_providers.honcho.honcho_views import idle
 
 FACT = "My boat Kestrel is in Ostrava."
 TURN = [FACT, "Noted."]

@@ -7,7 +7,7 @@ import pytest
 
 from memproto.errors import Misconfigured
 from memproto.reference_providers.honcho import HonchoMemoryProvider, places, settings
-from tests.honcho_rows import row
+from tests.reference_providers.honcho.honcho_rows import row
 
 BASE = {"baseUrl": "http://127.0.0.1:9", "peerName": "ada", "aiPeer": "hermes"}
 

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from memproto.reference_providers.honcho import dialectic, settings, texts
-from tests.honcho_rows import row
-from tests.honcho_views import idle
+from tests.reference_providers.honcho.honcho_rows import row
+from tests.reference_providers.honcho.honcho_views import idle
 
 FACT = "My boat Kestrel is in Ostrava."
 BASE = {"baseUrl": "http://127.0.0.1:9", "peerName": "ada", "aiPeer": "hermes"}

@@ -13,8 +13,8 @@ import pytest
 from memproto import MemoryProvider
 from memproto.reference_providers.honcho import HonchoMemoryProvider
 from memproto.reference_providers.honcho.manager import HonchoManager
-from tests.honcho_rows import row
-from tests.honcho_views import idle
+from tests.reference_providers.honcho.honcho_rows import row
+from tests.reference_providers.honcho.honcho_views import idle
 
 FACT = "My boat Kestrel is in Ostrava."
 

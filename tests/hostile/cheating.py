@@ -53,7 +53,7 @@ class ReplacesTheCodeOfTheJudge(_Cheats):
     """Replaces the code object of that function and no name."""
 
     def cheat(self) -> None:
-        booking = sys.modules["memproto.testing.booking"]
+        booking = sys.modules["memproto.testing.judging.attribution"]
         booking.judge.__code__ = _passes.__code__
 
 
@@ -78,7 +78,7 @@ class SilencesViolations(_Cheats):
     """Replaces the method by which a check reports a violation."""
 
     def cheat(self) -> None:
-        sys.modules["memproto.testing.run"].Run.violated = lambda *_, **__: None
+        sys.modules["memproto.testing.provider.run"].Run.violated = lambda *_, **__: None
 
 
 @hostile("MP-ISO-010", says="child.Child")

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from memproto.testing import vitals
+from memproto.testing.processes import vitals
 from tests.harmless import assert_harmless
 from tests.hostile.marks import load_all
 from tests.kit_runs import kit_process, outcomes, read_report

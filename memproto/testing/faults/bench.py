@@ -7,7 +7,6 @@ from threading import enumerate as enumerate_threads
 from time import monotonic
 from typing import Any
 
-from memproto.testing import routes
 from memproto.testing.clauses import NotApplicable, Untestable
 from memproto.testing.facts import Fact
 from memproto.testing.faults import modes
@@ -15,9 +14,10 @@ from memproto.testing.faults.address import Place
 from memproto.testing.faults.peers import Look, Peers
 from memproto.testing.faults.server import FaultServer, Mode
 from memproto.testing.faults.standin import StandIn
-from memproto.testing.run import Run
-from memproto.testing.subject import HookLate, HookRaised, HookWithdrawn, Subject
-from memproto.testing.watchers import AuditLog
+from memproto.testing.instruments.watchers import AuditLog
+from memproto.testing.provider import routes
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import HookLate, HookRaised, HookWithdrawn, Subject
 
 _NEEDS = "needs: the setting `backend`"
 

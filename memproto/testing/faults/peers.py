@@ -16,11 +16,10 @@ from typing import Any
 
 import psutil
 
-from memproto.testing import sandbox, vitals
-from memproto.testing.faults import sockets
-from memproto.testing.faults.sockets import Address, Sockets
-from memproto.testing.run import Run
-from memproto.testing.watchers import AuditLog, is_loopback
+from memproto.testing.instruments.watchers import AuditLog, is_loopback
+from memproto.testing.processes import sandbox, sockets, vitals
+from memproto.testing.processes.sockets import Address, Sockets
+from memproto.testing.provider.run import Run
 
 #: Between two looks at the sockets of processes: a request to a server on this machine takes about
 #: as long, and a session makes several.

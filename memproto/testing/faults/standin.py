@@ -7,7 +7,7 @@ from socket import AF_INET, SOCK_STREAM, getaddrinfo, socket
 from typing import Any
 
 from memproto.testing.faults import wires
-from memproto.testing.watchers import is_loopback
+from memproto.testing.instruments.watchers import is_loopback
 
 #: By name, and so as they were before the provider was loaded.
 _CONNECT, _CONNECT_EX = socket.connect, socket.connect_ex

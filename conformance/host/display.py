@@ -1,0 +1,161 @@
+"""Chapter 80: what the model is sent, and what the user sees of it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from memproto.testing.clauses import Untestable, check
+from memproto.testing.host.host import Host
+from memproto.testing.host.model import plain, repeated
+from memproto.testing.host.probes import Probe, answering
+from memproto.testing.host.run import HostRun
+from memproto.testing.wire import show
+
+_OPEN = "<memory-context>"
+
+
+def _remembering(run: HostRun) -> tuple[Probe, str, str]:
+    """A provider that recalls one fact, its text, and a name that stands nowhere else."""
+    fact = run.facts.new()
+    return run.probe(enrich_turn=answering(fact.text)), fact.text, fact.name
+
+
+@check("MP-HOST-RECALL-005")
+def recall_is_asked_with_the_message_of_the_turn(run: HostRun) -> None:
+    run.needs_agent()
+    provider = run.probe(enrich_turn=answering("Noted."))
+    host = run.opened(provider, steps=("turn",))
+    for number in range(3):
+        message = f"What about {run.facts.name()}, number {number}?"
+        before = provider.count("enrich_turn")
+        host.turn(message)
+        queries = [call.args[0] for call in provider.named("enrich_turn")[before:]]
+        if not any(message in query for query in queries):
+            run.violated(f"a recall for {show(message)}", show(queries), operation="turn")
+
+
+@check("MP-HOST-RECALL-006")
+def the_model_is_sent_what_was_recalled(run: HostRun) -> None:
+    run.needs_agent()
+    for step in ("turn", "stream"):
+        provider, text, name = _remembering(run)
+        host = run.opened(provider, steps=("turn",))
+        try:
+            host.needs(step)
+        except Untestable:
+            continue
+        host.turn("What do you know?", step=step)
+        if not host.model.requests:
+            run.violated("a request to the model", "there was none", operation=step)
+        if not host.model.was_sent(name):
+            run.violated(f"{show(text)} in the request", "it is not there", operation=step)
+
+
+@check("MP-HOST-RECALL-007")
+def the_conversation_holds_no_recalled_text(run: HostRun) -> None:
+    run.needs_agent()
+    first, second = (run.facts.new() for _ in range(2))
+    told = {"Where were we?": first.text, "What do you know?": second.text}
+    now = ""
+
+    def recall(query: str, messages: Any) -> str | None:
+        # In its own turn only: a host that recalls for another message keeps nothing by that.
+        return told.get(now) if now in query else None
+
+    host = run.opened(run.probe(enrich_turn=recall), steps=("turn",))
+    for now in ("Where were we?", "And then?"):
+        host.turn(now)
+        if not host.model.was_sent(first.name):
+            raise Untestable("nothing that was recalled is in the request; see MP-HOST-RECALL-006")
+    _assert_forgotten(run, host, first.name)
+    host.model.answer = _Echo(100_000)
+    for now in ("What do you know?", "And after that?"):
+        host.turn(now)
+    _assert_forgotten(run, host, second.name)
+
+
+def _assert_forgotten(run: HostRun, host: Host, name: str) -> None:
+    """The last request holds nothing of what was recalled for the turn before, nor its block."""
+    said = [message for message in host.model.requests[-1] if message.get("role") != "system"]
+    texts = [plain(message.get("content")) for message in said]
+    kept = [text for text in texts if name in text]
+    kept += [text for text in texts if _OPEN in text and "Where were we?" in text]
+    if kept:
+        expected = "the conversation without what was recalled for a turn before"
+        run.violated(expected, show(kept[0]), operation="turn")
+
+
+# -- what the user sees ---------------------------------------------------------------------------
+
+
+class _Echo:
+    """A model that repeats what it was sent, between words of its own, in pieces of one length."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def __call__(self, request: list[dict[str, Any]]) -> Iterable[str]:
+        text = f"Before. {repeated(request)}\nBehind."
+        return [text[n : n + self._size] for n in range(0, len(text), self._size)]
+
+
+def _echoed(run: HostRun, host: Host, name: str, *, step: str, size: int) -> str:
+    """What the user saw of an answer that repeats the request."""
+    host.model.answer = _Echo(size)
+    shown = host.turn("What do you know?", step=step)
+    if not host.model.was_sent(name):
+        raise Untestable("nothing that was recalled is in the request; see MP-HOST-RECALL-006")
+    return shown
+
+
+@check("MP-HOST-SHOW-001")
+def the_user_does_not_see_a_block(run: HostRun) -> None:
+    run.needs_agent()
+    provider, text, name = _remembering(run)
+    host = run.opened(provider, steps=("turn",))
+    shown = _echoed(run, host, name, step="turn", size=100_000)
+    if name in shown or _OPEN in shown:
+        run.violated(f"an answer without {show(text)}", show(shown), operation="turn")
+
+
+@check("MP-HOST-SHOW-002")
+def the_user_does_not_see_a_block_in_a_stream(run: HostRun) -> None:
+    run.needs_agent()
+    provider, text, name = _remembering(run)
+    host = run.opened(provider, steps=("stream",))
+    for size in (100_000, 1, 2, 3, 7, 16, 64):
+        shown = _echoed(run, host, name, step="stream", size=size)
+        if name in shown or _OPEN in shown:
+            observed = f"{show(shown)} out of pieces of {size} characters"
+            run.violated(f"an answer without {show(text)}", observed, operation="stream")
+    if host.has("interrupt"):
+        _assert_hidden_in_a_part(run, host, name)
+
+
+def _assert_hidden_in_a_part(run: HostRun, host: Host, name: str) -> None:
+    """The user breaks off an answer in the middle of a block."""
+    host.model.answer = _broken_off
+    shown = host.turn("What do you know?", step="interrupt")
+    if name in shown:
+        expected = "nothing of a block in an answer that is broken off within it"
+        run.violated(expected, show(shown), operation="interrupt")
+
+
+def _broken_off(request: list[dict[str, Any]]) -> Iterable[str]:
+    return [f"Before.\n{repeated(request).rpartition('</')[0]}", "</memory-context>"]
+
+
+@check("MP-HOST-SHOW-003")
+def the_rest_of_an_answer_is_shown(run: HostRun) -> None:
+    run.needs_agent()
+    provider, _, name = _remembering(run)
+    host = run.opened(provider, steps=("turn",))
+    shown = _echoed(run, host, name, step="turn", size=100_000)
+    missing = [word for word in ("Before.", "Behind.") if word not in shown]
+    if missing:
+        expected = f"{missing[0]!r}, which is no part of the block"
+        run.violated(expected, show(shown), operation="turn")
+    plain_answer = "The ferry leaves at six, if a < b; memory helps, and so does context."
+    host.model.answer = lambda request: [plain_answer]
+    shown = host.turn("When does it leave?")
+    if plain_answer not in shown:
+        run.violated(show(plain_answer), show(shown), operation="turn")

@@ -1,0 +1,1 @@
+"""Checks of the extensions that a provider declares."""

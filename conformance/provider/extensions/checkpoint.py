@@ -1,0 +1,97 @@
+"""Chapter 73: a compression that waits until the memory has the messages."""
+
+import copy
+
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.provider import losses
+from memproto.testing.provider.extensions import needs_extension
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import HookRaised, Subject
+from memproto.testing.scenarios import conversations
+from memproto.testing.scenarios.conversations import Messages
+from memproto.testing.wire import show
+
+#: More than any model takes, and than a provider has to.
+_REFUSED_CHARS = 2_000_000
+
+
+def _needs_checkpoint(run: Run) -> None:
+    needs_extension(run, "checkpoint")
+
+
+@check("MP-CHECK-001")
+def a_compression_that_returned_is_stored(run: Run) -> None:
+    _needs_checkpoint(run)
+    early, late = run.facts.several(3), run.facts.several(2)
+    with run.session() as subject:
+        for count, facts in enumerate((early, late), start=1):
+            _must_be_stored(run, subject, facts, count)
+    _all_come_back(run, [*early, *late], "of two compressions of one session")
+
+
+def _must_be_stored(run: Run, subject: Subject, facts: list[Fact], count: int) -> None:
+    if not _stored(subject, conversations.talk(*facts), count):
+        reason = f"{run.hook('compress')} refused an ordinary conversation"
+        raise Untestable(f"{reason}; needs: a `config` under which it does not")
+
+
+def _stored(subject: Subject, messages: Messages, count: int) -> bool:
+    """Whether the compression returned; False for a report that it is refused."""
+    try:
+        subject.compress(messages, count)
+    except HookRaised as failure:
+        if not failure.is_report:
+            raise
+        return False
+    return True
+
+
+def _all_come_back(run: Run, facts: list[Fact], which: str) -> None:
+    if lost := losses.lost(run, facts):
+        named = run.context.declares.get("extensions", [])
+        if not run.binding.can_declare and "checkpoint" not in named:
+            # It says that all is stored, and not by what it is found again.
+            reason = f"what {run.hook('compress')} stores does not come back by recall"
+            raise NotApplicable(f"{reason}; it is judged where `declares.extensions` names it")
+        run.violated(
+            f"what the user said in the messages {which}, recalled after a new start",
+            f"{run.hook('compress')} returned, and {len(lost)} of {len(facts)} texts did not come "
+            f"back: {lost[0].text!r}",
+        )
+
+
+@check("MP-CHECK-002")
+def only_a_report_stops_the_compressor(run: Run) -> None:
+    needs_extension(run, "checkpoint")
+    with run.session() as subject:
+        lists = conversations.of(run)
+        for count, (which, messages) in enumerate(lists.items(), start=1):
+            try:
+                subject.compress(copy.deepcopy(messages), count)
+            except HookRaised as failure:
+                if failure.ends_process:
+                    raise
+                if not failure.is_report:
+                    run.violated(
+                        f"{run.hook('compress')} returns, or raises an error of memproto.errors",
+                        f"it raised {show(failure.error)} for {which}",
+                    )
+
+
+@check("MP-CHECK-003")
+def a_refusal_is_not_for_ever(run: Run) -> None:
+    _needs_checkpoint(run)
+    before, after = run.facts.several(2), run.facts.several(2)
+    with run.session() as subject:
+        _must_be_stored(run, subject, before, 1)
+        if _stored(subject, [conversations.plain("user", "a " * (_REFUSED_CHARS // 2))], 2):
+            raise NotApplicable("nothing is refused")
+        if not _stored(subject, conversations.talk(*after), 3):
+            run.violated(
+                "an ordinary conversation stored after a compression that was refused",
+                f"{run.hook('compress')} refused it too",
+            )
+    if losses.lost(run, before):
+        raise Untestable("what was compressed before the refusal did not come back either")
+    _all_come_back(run, after, "after a compression that was refused")

@@ -1,0 +1,445 @@
+"""Chapter 67: the questions of set-up, and their answers."""
+
+import codecs
+import json
+import locale
+import os
+from pathlib import Path
+from typing import Any
+
+from memproto import spec
+from memproto.setup import dotenv
+from memproto.setup.questions import Question, shown
+from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
+from memproto.testing.provider import routes
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import HookRaised, Subject
+from memproto.testing.scenarios import manifest
+from memproto.testing.scenarios.setup_answers import (
+    Answers,
+    answered,
+    as_the_host_leaves_it,
+    choosing,
+    files_left,
+    holding,
+    is_of_a_codec,
+    of_no_answer,
+    read_questions,
+    read_schema,
+    save_answers,
+    save_words,
+    saving,
+    shown_place,
+    walks,
+    worded,
+)
+from memproto.testing.wire import show
+
+
+@check("MP-CONF-001", session=False)
+def the_schema_is_a_list_of_fields(run: Run) -> None:
+    schema = read_schema(run)
+    if not isinstance(schema, list):
+        run.violated("a list of fields", show(schema))
+    # Few children need it, and it takes long to import.
+    from jsonschema import Draft202012Validator
+
+    validator = Draft202012Validator(spec.schema("config-field"))
+    for number, field in enumerate(schema, 1):
+        error = next(iter(validator.iter_errors(field)), None)
+        if error is not None:
+            place = error.json_path.removeprefix("$.").replace("$", "the field")
+            run.violated(
+                "fields as in spec/v1/schemas/config-field.schema.json",
+                f"field {number}, {show(_key(field))}: {place}: {error.message[:200]}",
+            )
+
+
+def _key(field: Any) -> Any:
+    return field.get("key") if isinstance(field, dict) else field
+
+
+@check("MP-CONF-002", session=False)
+def every_question_can_be_asked_and_its_answer_kept(run: Run) -> None:
+    earlier: list[Question] = []
+    for question in read_questions(run):
+        fault = _fault(question, earlier)
+        if fault:
+            run.violated(
+                "questions that can be asked, and answers that can be kept",
+                f"{question.key!r}: {fault}",
+            )
+        earlier.append(question)
+
+
+def _fault(question: Question, earlier: list[Question]) -> str:
+    """What keeps a question from being asked, or its answer from being kept; "" for nothing."""
+    if question.choices and question.default not in (None, *question.choices):
+        known = ", ".join(map(repr, question.choices))
+        return f"the default {question.default!r} is none of the choices {known}"
+    if question.secret and not question.env_var:
+        return "the answer is secret, and no `env_var` says where it is to be kept"
+    default = "" if question.default is None else shown(question.default)
+    if fault := dotenv.unfit(question.env_var, default):
+        return f"the default cannot be kept: {fault}"
+    if any(question.key == other.key and question.when == other.when for other in earlier):
+        return "the key stands twice under the same condition"
+    return _unmet(question, earlier)
+
+
+def _unmet(question: Question, earlier: list[Question]) -> str:
+    for key, value in question.when.items():
+        asked = [other for other in earlier if other.key == key]
+        if not asked:
+            return f"`when` names {key!r}, which is not asked before it"
+        if all(other.choices and value not in other.choices for other in asked):
+            return f"`when` waits for {key!r} to be {value!r}, which is none of its choices"
+    return ""
+
+
+@check("MP-CONF-003", session=False)
+def the_schema_is_read_without_a_session(run: Run) -> None:
+    assert run.audit is not None
+    subject = run.provider()
+    with run.audit.recording() as events:
+        first = read_schema(run, subject)
+    used = [event for event in events if event.startswith(("used a socket", "socket.", "started"))]
+    if used:
+        run.violated("no socket and no program to read the schema", used[0])
+    again = {"the same instance": subject, "another instance": run.provider()}
+    for whose, other in again.items():
+        answer = other.config_schema()
+        if answer != first:
+            run.violated("equal fields each time", f"{whose} gave {_difference(first, answer)}")
+
+
+def _difference(first: Any, second: Any) -> str:
+    if not (isinstance(first, list) and isinstance(second, list)):
+        return f"{show(first)}, then {show(second)}"
+    if len(first) != len(second):
+        return f"{len(first)} fields, then {len(second)}: they differ"
+    pair = next((one, two) for one, two in zip(first, second, strict=True) if one != two)
+    return f"{show(pair[0])}, then {show(pair[1])}: they differ"
+
+
+@check("MP-CONF-004", session=False)
+def every_choice_and_default_is_saved(run: Run) -> None:
+    saving(run)
+    # The first on the empty home, the others on what those before left.
+    for which, values in walks(read_questions(run)):
+        try:
+            save_answers(run, values)
+        except HookRaised as failure:
+            run.violated(
+                f"{run.hook('save_config')} takes every answer that the schema allows",
+                f"with {which} it raised {show(failure.error)}",
+            )
+
+
+_KEPT = "each answer that was saved, in a file from which the next session reads it"
+
+
+@check("MP-CONF-005", session=False)
+def what_was_saved_is_kept(run: Run) -> None:
+    subject = saving(run)
+    questions = read_questions(run)
+    values, words = worded(run, questions)
+    if words:
+        save_words(run, values, subject)
+    for key, word in words.items():
+        if not holding(run, word):
+            run.violated(
+                _KEPT,
+                f"{run.hook('save_config')} returned, and no file holds the answer to {key!r}",
+            )
+    if words:
+        _kept_when_changed(run, subject, questions)
+    lost = next((q for q in questions if _makes_no_difference(run, subject, questions, q)), None)
+    if lost is not None:
+        one, other = map(repr, lost.choices[:2])
+        run.violated(
+            _KEPT,
+            f"after {lost.key} = {one} and after {lost.key} = {other} the files are the same",
+        )
+
+
+def _kept_when_changed(run: Run, subject: Subject, questions: list[Question]) -> None:
+    values, words = worded(run, questions)
+    try:
+        save_answers(run, values, subject)
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        return  # it says that it does not change what was answered once
+    for key, word in words.items():
+        if not holding(run, word):
+            saved = f"{run.hook('save_config')} returned a second time"
+            run.violated(_KEPT, f"{saved}, and no file holds the new answer to {key!r}")
+
+
+def _makes_no_difference(
+    run: Run, subject: Subject, questions: list[Question], question: Question
+) -> bool:
+    """Whether two choices leave the same files behind, so that one at least is lost."""
+    if question.secret or question.env_var or question.choices[1:] == ():
+        return False
+    left = []
+    for choice in question.choices[:2]:
+        values = answered(questions, choosing(question, choice))
+        if question.key not in values:
+            return False
+        save_answers(run, values, subject)
+        left.append(files_left(run.root))
+    return left[0] == left[1]
+
+
+@check("MP-CONF-006", session=False)
+def answers_are_saved_below_the_home(run: Run) -> None:
+    subject = saving(run)
+    values, words = worded(run, read_questions(run))
+    if not words:
+        raise NotApplicable("no answer is an open text that can be looked for")
+    save_words(run, values, subject)
+    for key, word in words.items():
+        for path in holding(run, word):
+            if not path.is_relative_to(run.home):
+                run.violated(
+                    "answers saved below the given home only",
+                    f"the answer to {key!r} is in {path.name}, at {shown_place(run, path)}",
+                )
+
+
+# -- configuring kept ------------------------------------------------------------------------------
+
+# Chapter 67: what saved answers leave as it was, and who can read them.
+
+
+@check("MP-CONF-007", budget_s=120.0)
+def a_session_starts_on_the_saved_defaults(run: Run) -> None:
+    _starts_on(run, _defaults(run), "as they stand in the schema")
+
+
+@check("MP-CONF-013", budget_s=120.0)
+def a_session_starts_on_defaults_that_are_text(run: Run) -> None:
+    values = _defaults(run)
+    typed = {key: shown(value) for key, value in values.items()}
+    if typed == values:
+        raise NotApplicable("every default is a text")
+    save_answers(run, values)
+    fact = run.facts.new()
+    try:
+        with run.session() as subject:
+            # There is something to recall, wherever it stores.
+            routes.live(subject, fact)
+            subject.recall(fact.query)
+    except HookRaised as failure:
+        raise Untestable(f"see MP-CONF-007: {show(failure.error)}") from None
+    _starts_on(run, typed, "as text", fact.query)
+
+
+def _defaults(run: Run) -> Answers:
+    """The defaults, of a provider that starts without them."""
+    saving(run)
+    values = answered(read_questions(run), of_no_answer)
+    if not values:
+        raise NotApplicable("no question has a default")
+    with run.session():
+        pass
+    return values
+
+
+def _starts_on(run: Run, values: Answers, kind: str, query: str = "") -> None:
+    """A session starts on the values, and recalls where there is something to ask for."""
+    save_answers(run, values)
+    if run.provider().available() is not True:
+        raise NotApplicable("with the defaults alone the provider is not available")
+    try:
+        with run.session() as subject:
+            if query:
+                subject.recall(query)
+    except HookRaised as failure:
+        if failure.is_report:
+            raise
+        run.violated(
+            f"a session that starts{' and recalls' if query else ''} on the defaults of the schema,"
+            " once they were saved",
+            f"they were saved {kind}, and then {run.hook(failure.operation)} raised "
+            f"{show(failure.error)}",
+            operation=failure.operation,
+        )
+
+
+@check("MP-CONF-008", session="can_declare")
+def saving_keeps_what_is_there(run: Run) -> None:
+    saving(run)
+    owed: Untestable | NotApplicable | None = None
+    try:
+        _stored_is_kept(run)
+    except (Untestable, NotApplicable) as lack:
+        owed = lack
+    if run.binding.shared_files:
+        _others_are_kept(run)
+    if owed is not None:
+        raise owed
+
+
+def _stored_is_kept(run: Run) -> None:
+    if run.context.no_session:
+        raise Untestable(run.context.no_session)
+    route = run.needs_route("turns", "writes", "tools")
+    fact = run.facts.new()
+    with run.session() as subject:
+        run.plant(subject, fact, route)
+    if not run.reopened_brings_back(fact):
+        raise Untestable("a stored fact did not come back before anything was saved")
+    save_answers(run, answered(read_questions(run), of_no_answer))
+    try:
+        came_back = run.reopened_brings_back(fact)
+    except HookRaised as failure:
+        raise Untestable(f"see MP-CONF-007: {show(failure.error)}") from None
+    if not came_back:
+        run.violated(
+            "what was stored, recalled as before once the defaults were saved",
+            f"after {run.hook('save_config')} {fact.text!r} did not come back",
+        )
+
+
+def _others_are_kept(run: Run) -> None:
+    values = answered(read_questions(run), of_no_answer)
+    # A `factory` of the settings may write these files itself where it builds an instance.
+    subject = saving(run)
+    as_the_host_leaves_it(run)
+    for name, text in run.binding.shared_files.items():
+        _written_beside(run.home / name, text)
+    save_answers(run, values, subject)
+    for name, text in run.binding.shared_files.items():
+        word = text.split()[-1]
+        kept = run.home / name
+        if not kept.exists() or word not in kept.read_text("utf-8", "replace"):
+            run.violated(
+                f"what others wrote into {name} of the home",
+                f"after {run.hook('save_config')} {text!r} is gone",
+            )
+
+
+def _written_beside(path: Path, text: str) -> None:
+    """Add lines to a file as another program does, which leaves it a file of its kind."""
+    before = path.read_text("utf-8") if path.exists() else ""
+    if before.lstrip().startswith("{"):
+        # YAML in braces, of which nothing may stand behind the last one; JSON is YAML too.
+        display = {"display": {"skin": text.rpartition(" ")[2].strip()}}
+        path.write_text(json.dumps({**manifest.read(path), **display}), "utf-8")
+    else:
+        joint = "\n" if before and not before.endswith("\n") else ""
+        path.write_text(f"{before}{joint}{text}", "utf-8")
+
+
+@check("MP-CONF-009", session=False)
+def saving_a_part_keeps_the_rest(run: Run) -> None:
+    subject = saving(run)
+    values, words = worded(run, read_questions(run))
+    if not words:
+        raise NotApplicable("no answer is an open text that can be looked for")
+    first, word = next(iter(words.items()))
+    save_words(run, values, subject)
+    others = {key: value for key, value in values.items() if key != first}
+    if not others:
+        raise NotApplicable("there is one question only")
+    if not holding(run, word):
+        raise Untestable("the answer was not kept in the first place, see MP-CONF-005")
+    save_words(run, others, subject)
+    if not holding(run, word):
+        run.violated(
+            f"the answer to {first!r}, after the others were saved without it",
+            "it is in no file any more",
+        )
+
+
+@check("MP-CONF-010", session=False)
+def a_secret_is_not_left_for_others_to_read(run: Run) -> None:
+    saving(run)
+    questions = read_questions(run)
+    # A Hermes host writes a secret that has a variable into .env, and hands it to no one.
+    handed = [item for item in questions if item.secret and not _is_kept_back(run, item)]
+    secrets = {item.key: f"atk-{run.facts.name().lower()}" for item in handed}
+    if not secrets:
+        raise NotApplicable("no answer that reaches save_config is secret")
+    before = os.umask(0o022)
+    try:
+        save_answers(run, {**answered(questions, of_no_answer), **secrets})
+    except HookRaised as failure:
+        raise NotApplicable(f"a secret is refused: {show(failure.error)}") from None
+    finally:
+        os.umask(before)
+    for key, secret in secrets.items():
+        for path in holding(run, secret):
+            if path.stat().st_mode & 0o077:
+                run.violated(
+                    "a secret in no file that other users of the machine can read",
+                    f"the value of {key!r} is in {path.name}, mode {path.stat().st_mode & 0o777:o}",
+                )
+
+
+def _is_kept_back(run: Run, item: Question) -> bool:
+    return run.binding.keeps_variables and bool(item.env_var)
+
+
+#: The C locale of a bare container or a cron job, without Python's own remedies for it.
+_LOCALE_C = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+#: Letters of three scripts, none of which an escape can write in two ways.
+_LETTERS = "\u043c\u043e\u0440\u0435\u6e2f\u03b8"
+
+
+@check("MP-CONF-011", environment=_LOCALE_C, session=False)
+def answers_are_kept_in_every_locale(run: Run) -> None:
+    subject = saving(run)
+    encoding = locale.getpreferredencoding(False)
+    if codecs.lookup(encoding).name != "ascii":
+        raise Inconclusive(f"in the locale C this machine encodes as {encoding}, not as ASCII")
+    questions = read_questions(run)
+    plain, words = worded(run, questions)
+    if not words:
+        raise NotApplicable("no answer is an open text that can be looked for")
+    save_words(run, plain, subject)
+    if not any(holding(run, word) for word in words.values()):
+        raise Untestable("a plain answer was not kept either, see MP-CONF-005")
+    odd, kept = worded(run, questions, _LETTERS)
+    try:
+        save_words(run, odd, subject)
+    except HookRaised as failure:
+        _judge_codec(run, failure)
+    for key, word in kept.items():
+        if not holding(run, word):
+            run.violated(
+                "an answer with letters of any script is kept, where the locale encodes as ASCII",
+                f"{odd[key]!r} was saved as the answer to {key!r}, and no file holds it",
+            )
+
+
+def _judge_codec(run: Run, failure: HookRaised) -> None:
+    if failure.is_report or not is_of_a_codec(failure.error):
+        raise failure
+    run.violated(
+        "an answer with letters of any script is kept, where the locale encodes as ASCII",
+        f"{run.hook('save_config')} raised {show(failure.error)}",
+    )
+
+
+@check("MP-CONF-012")
+def what_follows_the_answers_returns(run: Run) -> None:
+    subject = saving(run)
+    if not callable(getattr(subject.provider, "post_setup", None)):
+        raise NotApplicable("the provider has no post_setup")
+    values = answered(read_questions(run), of_no_answer)
+    save_answers(run, values)
+    try:
+        subject.post_setup(str(run.home), values)
+    except HookRaised as failure:
+        if failure.is_report or isinstance(failure.error, ConnectionError | TimeoutError):
+            raise Untestable(f"post_setup reported {show(failure.error)}") from None
+        run.violated(
+            "post_setup returns, or raises an error of memproto.errors",
+            f"it raised {show(failure.error)}",
+        )

@@ -1,0 +1,116 @@
+"""Chapter 66: what a subagent was asked, and what it answered."""
+
+import functools
+from typing import Any
+
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.provider import losses, routes
+from memproto.testing.provider.extensions import needs_extension
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import Subject
+from memproto.testing.scenarios import tenants, texts
+from memproto.testing.scenarios.tenants import Boundary, Reader, Tenant
+from memproto.testing.wire import show
+
+_TASK = "Find out which berths are free."
+
+#: Keywords that no release has: a later one may.
+_LATER: dict[str, Any] = {"x_child_role": "researcher", "x_took_s": 4.5}
+
+
+@check("MP-DELEG-001", budget_s=240.0)
+def a_delegation_takes_any_text(run: Run) -> None:
+    needs_extension(run, "delegation")
+    odd = {**texts.NAMED, **texts.LONG, **texts.generated(run.context.seed, run.examples)}
+    with run.session() as subject:
+        told = functools.partial(_each_way, subject, f"{run.session_key()}-child")
+        failures = texts.raised_for(odd, told)
+    found = [item for item in failures if not item[1].is_report]
+    if found:
+        name, failure = found[0]
+        run.violated(
+            f"{run.hook('delegation')} takes every str, or raises an error of memproto.errors",
+            f"it raised {show(failure.error)} for {name}; {len(found)} of {len(odd)} texts raised",
+        )
+    # What was stored must not stand in the way of the next session.
+    with run.session() as again:
+        again.recall("Which berths are free?")
+
+
+def _each_way(subject: Subject, child: str, text: str) -> None:
+    """The text as the result, as the task, and as the id of the child's session."""
+    subject.delegated(_TASK, text, child_session_id=child, **_LATER)
+    subject.delegated(text, "Berth 4.")
+    subject.delegated(_TASK, "Berth 4.", child_session_id=text)
+
+
+@check("MP-DELEG-002")
+def a_delegation_leaves_the_session(run: Run) -> None:
+    needs_extension(run, "delegation")
+    route = run.needs_route(*routes.ROUTES)
+    session = run.session_key()
+    before, after = run.facts.several(2)
+    with run.session(session=session) as subject:
+        run.plant(subject, before, route)
+        _tell(subject, "Berths 4 and 7 are free.", f"{session}-child")
+        run.plant(subject, after, route)
+    for fact, when in ((before, "before"), (after, "after")):
+        if not losses.is_stored(run, fact):
+            _is_kept_without(run, route)
+            run.violated(
+                f"what was stored {when} {run.hook('delegation')}, recalled after a new start",
+                f"{fact.text!r} did not come back",
+            )
+
+
+def _is_kept_without(run: Run, route: str) -> None:
+    """See that the loss has to do with the delegation."""
+    with run.session() as subject:
+        facts = run.facts.several(2)
+        for fact in facts:
+            run.plant(subject, fact, route)
+    if losses.lost(run, facts):
+        raise Untestable("two stored facts do not come back without a delegation either")
+
+
+def _tell(subject: Subject, result: str, child: str) -> None:
+    routes.tolerant(lambda: subject.delegated(_TASK, result, child_session_id=child))
+
+
+# -- whose it is -----------------------------------------------------------------------------------
+
+
+@check("MP-DELEG-003", budget_s=120.0)
+def a_result_stays_with_its_owner(run: Run) -> None:
+    needs_extension(run, "delegation")
+    seen = [_stays(run, boundary) for boundary in tenants.boundaries(run)]
+    if not any(seen):
+        raise NotApplicable("no result of a delegation is recalled, or nobody is kept apart")
+
+
+def _stays(run: Run, boundary: Boundary) -> bool:
+    """Whether the first of two recalls its result; the other one is not to."""
+    owner, guest = tenants.pair(run, boundary)
+    mine, other = run.facts.several(2)
+    try:
+        for tenant, fact in ((owner, mine), (guest, other)):
+            with tenant.opened(run) as subject:
+                _tell(subject, fact.text, f"{tenant.session}-child")
+    except tenants.Refused:
+        return False
+    reader = Reader(run)
+    if reader.lacks(owner, [mine]):
+        return False
+    _knows_nothing(run, reader, guest, owner, mine)
+    return True
+
+
+def _knows_nothing(run: Run, reader: Reader, guest: Tenant, owner: Tenant, fact: Fact) -> None:
+    with guest.opened(run) as subject:
+        if reader.finds(subject, fact):
+            run.violated(
+                f"nothing for {guest.called} of what a delegation brought {owner.called}",
+                f"recall gives {fact.text!r}",
+                operation="recall",
+            )

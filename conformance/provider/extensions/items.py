@@ -1,0 +1,272 @@
+"""Chapter 76: recall as a list of items."""
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any
+
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.instruments.walltime import KATHMANDU, time_zone
+from memproto.testing.provider import routes
+from memproto.testing.provider.extensions import needs_extension
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import Subject
+from memproto.testing.scenarios import entries, tenants, texts
+from memproto.testing.scenarios.entries import REFUSED
+from memproto.testing.scenarios.tenants import Boundary, Tenant
+from memproto.testing.wire import show
+
+#: Clocks of a provider's backend and of this machine differ.
+_SLACK = dt.timedelta(seconds=120)
+
+_MESSAGES = [
+    {"role": "user", "content": "Which berth is free today?"},
+    {"role": "assistant", "content": "Berth 4."},
+]
+
+
+@check("MP-ITEMS-001", budget_s=240.0)
+def every_request_gets_a_list(run: Run) -> None:
+    needs_extension(run, "items")
+    odd = {**texts.NAMED, **texts.LONG, **texts.generated(run.context.seed, run.examples)}
+    requests: dict[str, dict[str, Any]] = {
+        "a request with all keys": {"messages": _MESSAGES, "budget_chars": 400},
+        "a request without a budget": {"messages": []},
+        "a request with a budget of 0": {"budget_chars": 0},
+        "a request with a key of a later release": {"mood": "cheerful"},
+    }
+    with run.session() as subject:
+        for name, more in requests.items():
+            _fits(run, subject, name, {"query": "Which berth is free today?", **more})
+        _plant_each(run, subject)
+    with run.session() as again:
+        for name, text in odd.items():
+            _fits(run, again, f"the query {name}", {"query": text})
+
+
+def _fits(run: Run, subject: Subject, name: str, request: dict[str, Any]) -> None:
+    answer = entries.unless_refused(lambda: subject.items(request))
+    fault = "it raised" if answer is REFUSED else entries.misfit(answer, "recall-items")
+    if fault:
+        run.violated(f"a document as in recall-items.schema.json for {name}", fault)
+
+
+def _plant_each(run: Run, subject: Subject) -> list[Fact]:
+    """A fact by each route that is known to store."""
+    planted = []
+    for route in routes.ROUTES:
+        if run.serves(route):
+            planted.append(run.facts.new())
+            run.plant(subject, planted[-1], route)
+    return planted
+
+
+def _needs_items(run: Run) -> None:
+    needs_extension(run, "items")
+    run.needs_route(*routes.ROUTES)
+
+
+def _items_of(run: Run, subject: Subject, fact: Fact, **request: Any) -> list[dict[str, Any]]:
+    """
+    The items for the question of a fact, once one of them brings it.
+
+    Raises:
+        Untestable: None does.
+
+    """
+    found = _waited(run, subject, fact, **request)
+    if not entries.of_fact(found, fact):
+        raise Untestable(f"no item brings {fact.text!r}; see MP-ITEMS-003")
+    return found
+
+
+def _waited(run: Run, subject: Subject, fact: Fact, **request: Any) -> list[dict[str, Any]]:
+    """The items for the question of a fact, as fresh as the provider declares."""
+    answers: list[list[dict[str, Any]]] = []
+
+    def brought() -> bool:
+        answers.append(entries.items(subject, fact.query, **request))
+        return bool(entries.of_fact(answers[-1], fact))
+
+    run.settle()
+    run.wait_until(brought, run.freshness_s)
+    return answers[-1]
+
+
+# -- the budget -----------------------------------------------------------------------------------
+
+
+@check("MP-ITEMS-002")
+def a_budget_drops_whole_items(run: Run) -> None:
+    _needs_items(run)
+    with run.session() as subject:
+        facts = [fact for _ in range(3) for fact in _plant_each(run, subject)]
+    with run.session() as again:
+        for fact in facts[:2]:
+            whole = [item["text"] for item in _items_of(run, again, fact)]
+            total, first = sum(map(len, whole)), len(whole[0])
+            for budget in {total, total - 1, first, first - 1, first // 2, 1, 0}:
+                _within(run, again, fact, whole, max(0, budget))
+            if not entries.of_fact(entries.items(again, fact.query, budget_chars=total), fact):
+                run.violated(
+                    f"{fact.text!r} with budget_chars={total}, as long as all items without one",
+                    "it is not among the items",
+                )
+
+
+def _within(run: Run, subject: Subject, fact: Fact, whole: list[str], budget: int) -> None:
+    """Judge the answer with a budget, given the texts without one."""
+    texts_within = [
+        item["text"] for item in entries.items(subject, fact.query, budget_chars=budget)
+    ]
+    length = sum(map(len, texts_within))
+    if length > budget:
+        run.violated(f"at most {budget} characters, as budget_chars says", f"{length} of them")
+    for text in texts_within:
+        if _is_part(text, whole):
+            run.violated(
+                f"with budget_chars={budget} each item whole, as without a budget",
+                f"there is a part of one: {show(text)}",
+            )
+
+
+def _is_part(text: str, whole: list[str]) -> bool:
+    """Whether a text is the beginning of an item, with dots behind it or not, and none itself."""
+    begin = text.rstrip(" .\u2026")
+    return text not in whole and bool(begin) and any(known.startswith(begin) for known in whole)
+
+
+# -- items and the recall that they stand beside --------------------------------------------------
+
+
+@check("MP-ITEMS-003")
+def what_recall_brings_is_an_item(run: Run) -> None:
+    _needs_items(run)
+    with run.session() as subject:
+        facts = _plant_each(run, subject)
+    brought = 0
+    for fact in facts:
+        with run.session() as again:
+            if not run.brings_back(again, fact):
+                continue
+            brought += 1
+            found = _waited(run, again, fact)
+            if not entries.of_fact(found, fact):
+                run.violated(
+                    f"{fact.text!r}, which {run.hook('recall')} brings, among the items",
+                    f"{len(found)} items for {fact.query!r} and not this one",
+                )
+    if not brought:
+        raise Untestable("nothing that was stored came back; see MP-TURN-001 and MP-WRITE-001")
+
+
+@check("MP-ITEMS-004")
+def an_id_names_one_item(run: Run) -> None:
+    _needs_items(run)
+    with run.session() as subject:
+        facts = [*_plant_each(run, subject), *_plant_each(run, subject)]
+    before = _ids(run, facts)
+    if run.declared("retention", "verbatim") == "verbatim":
+        # A place in a list is no id. What is derived from more may be another item.
+        with run.session() as subject:
+            _plant_each(run, subject)
+    after = _ids(run, facts)
+    for fact in facts:
+        if not before[fact] <= after[fact]:
+            run.violated(
+                f"the item {fact.text!r} under the same id after a new start",
+                f"it was {sorted(before[fact])} and is {sorted(after[fact])}",
+            )
+
+
+def _ids(run: Run, facts: list[Fact]) -> dict[Fact, set[str]]:
+    """Fact to the ids of the items that bring it; no id stands twice in one answer."""
+    found: dict[Fact, set[str]] = {}
+    with run.session() as subject:
+        for fact in facts:
+            answer = _items_of(run, subject, fact)
+            ids = [item["id"] for item in answer]
+            if twice := sorted({name for name in ids if ids.count(name) > 1}):
+                run.violated("an id for each item of an answer", f"{twice[0]!r} stands twice")
+            found[fact] = {item["id"] for item in entries.of_fact(answer, fact)}
+    return found
+
+
+@check("MP-ITEMS-005")
+def the_best_item_comes_first(run: Run) -> None:
+    _needs_items(run)
+    scored = 0
+    with run.session() as subject:
+        facts = [fact for _ in range(3) for fact in _plant_each(run, subject)]
+    with run.session() as again:
+        for fact in facts:
+            # Of two questions at once one fits an item more than the other.
+            for query in (fact.query, f"{facts[0].query} {fact.text}"):
+                found = entries.items(again, query)
+                scores = [item["score"] for item in found if item.get("score") is not None]
+                scored += len(scores)
+                if scores != sorted(scores, reverse=True):
+                    run.violated("scores from the highest to the lowest", f"{scores}")
+    if not scored:
+        raise NotApplicable("no item has a score")
+
+
+# -- time and boundaries --------------------------------------------------------------------------
+
+
+@check("MP-ITEMS-006", environment={"TZ": KATHMANDU.name})
+def an_item_knows_its_instant(run: Run) -> None:
+    _needs_items(run)
+    began, dated = dt.datetime.now(dt.UTC), 0
+    with time_zone(KATHMANDU):
+        with run.session() as subject:
+            facts = _plant_each(run, subject)
+        with run.session() as again:
+            for fact in facts:
+                for item in entries.of_fact(_items_of(run, again, fact), fact):
+                    dated += _judge_time(run, item, began)
+    if not dated:
+        raise NotApplicable("no item has a time")
+
+
+def _judge_time(run: Run, item: dict[str, Any], began: dt.datetime) -> bool:
+    if not item.get("created_at"):
+        return False
+    shown, now = entries.instant(item["created_at"]), dt.datetime.now(dt.UTC)
+    if not began - _SLACK <= shown <= now + _SLACK:
+        run.violated(
+            f"the instant at which it was stored, about {now.isoformat(timespec='seconds')}",
+            f"{item['created_at']!r}, in a process whose zone is +05:45",
+        )
+    return True
+
+
+@check("MP-ITEMS-007")
+def items_keep_to_their_side(run: Run) -> None:
+    _needs_items(run)
+    declared = set(run.declared("isolates", [])) | {"profile"}
+    for boundary in ("user", "session", "profile"):
+        if boundary in declared:
+            _keep_to(run, boundary)
+
+
+def _keep_to(run: Run, boundary: Boundary) -> None:
+    one, other = tenants.pair(run, boundary)
+    stored = {tenant.called: list(_stored_for(run, tenant)) for tenant in (one, other)}
+    for guest, owner in ((one, other), (other, one)):
+        with guest.opened(run) as subject:
+            for fact in stored[owner.called]:
+                if found := entries.of_fact(entries.items(subject, fact.query), fact):
+                    run.violated(
+                        f"for {guest.called} no item of {owner.called}", show(found[0]["text"])
+                    )
+
+
+def _stored_for(run: Run, tenant: Tenant) -> Iterator[Fact]:
+    """Store for a tenant by each route; the facts that its own items bring."""
+    with tenant.opened(run) as subject:
+        facts = _plant_each(run, subject)
+    with tenant.opened(run) as again:
+        for fact in facts:
+            _items_of(run, again, fact)
+            yield fact

@@ -1,0 +1,240 @@
+"""Chapter 62: recall that is prepared before it is asked for."""
+
+import dataclasses
+
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.provider import routes
+from memproto.testing.provider.extensions import needs_extension, needs_recall_by_query
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import Subject
+from memproto.testing.scenarios import switches, tenants, texts
+from memproto.testing.scenarios.tenants import Boundary, Tenant
+from memproto.testing.wire import show
+
+_EXTENSION = "prewarm"
+
+_QUESTION = "What did we agree on for the next week?"
+
+#: Who begins a day so has said nothing that a memory could know something about.
+_GREETING = "Good morning!"
+
+#: Another question, which has no word in common with what is stored.
+_UNRELATED = "Please multiply 17 x 23."
+
+#: How long what was prepared may take to get into the next session.
+_LATE_S = 0.3
+
+#: So long a preparation may take to be ready.
+_READY_S = 1.0
+
+
+@check("MP-PREWARM-001", budget_s=120.0)
+def preparing_takes_any_text(run: Run) -> None:
+    needs_extension(run, _EXTENSION)
+    odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}
+    with run.session() as subject:
+        failures = texts.raised_for(odd, subject.prewarm)
+        failures += texts.raised_for({"a second call at once": _QUESTION}, subject.prewarm)
+        subject.recall(_QUESTION)
+        # Shut down while the last one is under way.
+        subject.prewarm(_QUESTION)
+    if found := [item for item in failures if not item[1].is_report]:
+        name, failure = found[0]
+        run.violated(
+            f"{run.hook('prewarm')} returns for every str",
+            f"it raised {show(failure.error)} for {name}; {len(found)} of {len(odd)} texts raised",
+        )
+
+
+@check("MP-PREWARM-002")
+def preparing_keeps_its_time(run: Run) -> None:
+    # A hook that is late ends the check, wherever it happens: see `incidents.LATE`.
+    needs_extension(run, _EXTENSION)
+    with run.session() as subject:
+        for question in (_QUESTION, _QUESTION * 40, "Which berth is free?"):
+            subject.prewarm(question)
+            subject.recall(question)
+
+
+# -- another question ------------------------------------------------------------------------------
+
+
+@check("MP-PREWARM-003", budget_s=120.0)
+def another_question_is_answered(run: Run) -> None:
+    needs_extension(run, _EXTENSION)
+    needs_recall_by_query(run)
+    route = run.needs_route(*routes.ROUTES)
+    fact = run.facts.new()
+    with run.session() as subject:
+        run.plant(subject, fact, route)
+    with run.session() as plain:
+        if not _at_once(run, plain, fact):
+            raise NotApplicable("without preparation recall brings nothing at once either")
+    with run.session() as subject:
+        subject.prewarm(_GREETING)
+        run.stays_silent(lambda: False, _LATE_S)
+        if not _at_once(run, subject, fact):
+            run.violated(
+                f"{fact.name!r} for {fact.query!r}, as without preparation",
+                f"{show(routes.recalled(subject, fact.query))}, after "
+                f"{run.hook('prewarm')} had been called with {_GREETING!r}",
+                operation="recall",
+            )
+
+
+def _at_once(run: Run, subject: Subject, fact: Fact) -> bool:
+    run.settle()
+    return fact.is_in(routes.recalled(subject, fact.query))
+
+
+# -- another session, another user -----------------------------------------------------------------
+
+
+@check("MP-PREWARM-004", budget_s=120.0)
+def what_was_prepared_stays_apart(run: Run) -> None:
+    needs_extension(run, _EXTENSION)
+    route = run.needs_route(*routes.ROUTES)
+    tried = [_is_judged(run, boundary, route) for boundary in ("user", "session")]
+    if not any(tried):
+        raise NotApplicable("neither sessions at a switch nor users side by side are kept apart")
+
+
+def _is_judged(run: Run, boundary: Boundary, route: str) -> bool:
+    try:
+        return _stays_apart(run, boundary, route)
+    except tenants.Refused:
+        return False
+
+
+def _stays_apart(run: Run, boundary: Boundary, route: str) -> bool:
+    """Whether the boundary is one that is kept, and so was judged."""
+    plain = tenants.pair(run, boundary, "-unprepared")
+    if not tenants.keeps(run, boundary, plain, route):
+        return False
+    one, other = _two(run, boundary)
+    fact = run.facts.new()
+    tenants.store(run, one, [fact], route)
+    with one.opened(run) as subject:
+        if not run.brings_back(subject, fact):
+            raise Untestable(f"{fact.text!r} does not come back for {one.called}")
+    if boundary == "session":
+        return _after_a_switch(run, one, other, fact)
+    return _beside(run, one, other, fact)
+
+
+def _two(run: Run, boundary: Boundary) -> list[Tenant]:
+    """No host has one session open twice at a time, whoever its users are."""
+    pair = tenants.pair(run, boundary, "-prepared")
+    if boundary == "session":
+        return pair
+    return [dataclasses.replace(t, session=f"{t.session}-{n}") for n, t in enumerate(pair)]
+
+
+def _after_a_switch(run: Run, one: Tenant, other: Tenant, fact: Fact) -> bool:
+    try:
+        switches.needs_switches(run)
+    except NotApplicable:
+        return False
+    for is_prepared in (False, True):
+        with one.opened(run) as subject:
+            if is_prepared:
+                subject.prewarm(fact.query)
+            switches.go(run, subject, one, other)
+            shows = _shows_within(run, subject, fact)
+        if shows and not is_prepared:
+            raise Untestable("recall shows the session that was left anyway; see MP-SESS-010")
+        if shows:
+            _crosses(run, one, other, fact)
+    return True
+
+
+def _beside(run: Run, one: Tenant, other: Tenant, fact: Fact) -> bool:
+    if run.declared("single_writer", default=False):
+        return False
+    with one.opened(run) as first, other.opened(run) as second:
+        first.prewarm(fact.query)
+        run.wait_until(lambda: fact.is_in(routes.recalled(first, fact.query)), _READY_S)
+        first.prewarm(fact.query)
+        if _shows_within(run, second, fact):
+            _crosses(run, one, other, fact)
+    return True
+
+
+def _shows_within(run: Run, subject: Subject, fact: Fact) -> bool:
+    asked = lambda: fact.is_in(routes.recalled(subject, fact.query))  # noqa: E731 - a condition
+    return not run.stays_silent(asked, _LATE_S)
+
+
+def _crosses(run: Run, one: Tenant, other: Tenant, fact: Fact) -> None:
+    run.violated(
+        f"nothing for {other.called} of what was prepared for {one.called}",
+        f"{fact.query!r}, prepared there, brings {fact.text!r}",
+        operation="recall",
+    )
+
+
+# -- another conversation --------------------------------------------------------------------------
+
+
+@check("MP-PREWARM-005", budget_s=120.0)
+def what_was_prepared_stays_in_its_conversation(run: Run) -> None:
+    needs_extension(run, _EXTENSION)
+    if (basis := run.declared("recall_basis", "query")) == "session":
+        raise NotApplicable(f"recall_basis is {basis}: answers do not depend on the question")
+    route = run.needs_route(*routes.ROUTES)
+    fact = run.facts.new()
+    with run.session() as subject:
+        run.plant(subject, fact, route)
+    if not run.reopened_brings_back(fact):
+        raise NotApplicable("what one session stored is not recalled in another")
+    for called, strays in _WAYS.items():
+        # Seen with the question itself prepared, and waited for, it is an answer to the question.
+        if strays(run, fact, fact.query, _LATE_S) and not strays(
+            run, fact, _UNRELATED, routes.PREWARM_S
+        ):
+            run.violated(
+                f"nothing that was prepared for {fact.query!r}, which another conversation asked",
+                f"{called} {_UNRELATED!r} brings {fact.text!r}; with itself prepared it does not",
+                operation="recall",
+            )
+
+
+def _strays_over_a_switch(run: Run, fact: Fact, prepared: str, within_s: float) -> bool:
+    try:
+        switches.needs_switches(run)
+    except NotApplicable:
+        return False
+    key = run.session_key()
+    with run.session(session=key) as subject:
+        _prepare(run, subject, prepared)
+        if subject.has("end"):
+            routes.tolerant(lambda: subject.end([]))
+        switches.NEW.make(subject, key, f"{key}-new")
+        return _is_given(run, subject, fact, within_s)
+
+
+def _strays_beside(run: Run, fact: Fact, prepared: str, within_s: float) -> bool:
+    if run.declared("single_writer", default=False):
+        return False
+    with run.session() as first, run.session() as second:
+        _prepare(run, first, prepared)
+        return _is_given(run, second, fact, within_s)
+
+
+def _prepare(run: Run, subject: Subject, query: str) -> None:
+    subject.prewarm(query)
+    run.stays_silent(lambda: False, _LATE_S)
+
+
+def _is_given(run: Run, subject: Subject, fact: Fact, within_s: float) -> bool:
+    """Whether recall brings the fact for a question that has nothing to do with it."""
+    asked = lambda: fact.is_in(routes.recalled(subject, _UNRELATED))  # noqa: E731 - a condition
+    return not run.stays_silent(asked, within_s)
+
+
+#: How another conversation comes to ask in the same process, as a message begins.
+_WAYS = {
+    "after a switch to a new conversation": _strays_over_a_switch,
+    "in another session that is open": _strays_beside,
+}

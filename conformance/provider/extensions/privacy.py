@@ -1,0 +1,349 @@
+"""Chapter 77: what is stored is shown on demand, and forgotten on demand."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from memproto.testing.clauses import Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.provider import routes
+from memproto.testing.provider.extensions import needs_extension
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import Subject
+from memproto.testing.scenarios import entries, tenants
+from memproto.testing.scenarios.entries import REFUSED
+from memproto.testing.scenarios.tenants import Boundary, Reader, Tenant
+
+#: A key that no release of the specification has; what it would mean holds for nothing stored now.
+_UNKNOWN = {"said_before": "2001-01-01T00:00:00Z"}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Planted:
+    """What was stored in one session, and what a message calls the way it came."""
+
+    session: str
+    facts: dict[str, Fact]
+
+
+def _needs_privacy(run: Run) -> None:
+    entries.needs_keeping(run, "privacy")
+    run.needs_route(*routes.ROUTES)
+
+
+def _plant(run: Run, session: str = "", **config: Any) -> _Planted:
+    """Store a fact by every route that there is, in one session."""
+    key = session or run.session_key()
+    facts = {route: run.facts.new() for route in routes.ROUTES if run.serves(route)}
+    with run.session(session=key, **config) as subject:
+        for route, fact in facts.items():
+            run.plant(subject, fact, route)
+        if entries.served(run, "record"):
+            facts["record"] = run.facts.new()
+            entries.record(subject, entries.turn(key, facts["record"].text))
+    return _Planted(key, facts)
+
+
+def _there(run: Run, planted: _Planted, **config: Any) -> dict[str, Fact]:
+    """Those of the facts that recall brings."""
+    reader, found = Reader(run), {}
+    for name, fact in planted.facts.items():
+        with run.session(session=_reading(run, planted), **config) as subject:
+            if reader.sees(subject, fact):
+                found[name] = fact
+    if not found:
+        raise Untestable("nothing that was stored came back; see MP-TURN-001 and MP-WRITE-001")
+    return found
+
+
+def _reading(run: Run, planted: _Planted) -> str:
+    """The session from which the facts can be recalled."""
+    return planted.session if "session" in run.declared("isolates", []) else run.session_key()
+
+
+# -- the answers ----------------------------------------------------------------------------------
+
+
+def _scopes(run: Run, planted: _Planted) -> dict[str, dict[str, Any]]:
+    """The scopes in which the facts lie, by what a message calls them."""
+    user = run.config().get("user_id")
+    scopes: dict[str, dict[str, Any]] = {
+        "of everything": {},
+        "of the session": {"session_id": planted.session},
+    }
+    if user:
+        scopes["of the user"] = {"user_id": user}
+        scopes["of the user's session"] = {"user_id": user, "session_id": planted.session}
+    return scopes
+
+
+@check("MP-PRIV-001")
+def an_export_fits_its_schema(run: Run) -> None:
+    needs_extension(run, "privacy")
+    with run.session() as subject:
+        _answers_each(run, subject.export, "export", {"of an empty store": {}})
+    planted = _plant(run)
+    with run.session() as subject:
+        _answers_each(run, subject.export, "export", _scopes(run, planted))
+        nobody = {"of a session that never was": {"session_id": f"{planted.session}-none"}}
+        _answers_each(run, subject.export, "export", nobody)
+
+
+@check("MP-PRIV-002")
+def forgetting_may_be_repeated(run: Run) -> None:
+    needs_extension(run, "privacy")
+    with run.session() as subject:
+        _answers_each(run, subject.forget, "forget-result", {"of an empty store": {}})
+    planted = _plant(run)
+    with run.session() as subject:
+        nobody = {"of a session that never was": {"session_id": f"{planted.session}-none"}}
+        for _ in range(2):
+            _answers_each(run, subject.forget, "forget-result", {**nobody, **_scopes(run, planted)})
+    with run.session() as again:
+        _answers_each(run, again.forget, "forget-result", _scopes(run, planted))
+
+
+def _answers_each(
+    run: Run, hook: Callable[[dict[str, Any]], Any], schema: str, scopes: dict[str, Any]
+) -> None:
+    for name, scope in scopes.items():
+        answer = entries.unless_refused(functools.partial(hook, dict(scope)))
+        if answer is REFUSED:
+            if scope:
+                continue
+            run.violated(f"an answer for the scope {name}, {scope}", "it was refused")
+        if fault := entries.misfit(answer, schema):
+            run.violated(f"plain JSON as in {schema}.schema.json for the scope {name}", fault)
+
+
+# -- an export is complete, and holds nothing else ------------------------------------------------
+
+
+@check("MP-PRIV-003")
+def an_export_is_complete(run: Run) -> None:
+    _needs_privacy(run)
+    planted = _plant(run)
+    there = _there(run, planted)
+    with run.session(session=_reading(run, planted)) as subject:
+        for name, scope in _scopes(run, planted).items():
+            exported = entries.exported(subject, scope)
+            for route, fact in there.items():
+                if exported is None or entries.of_fact(exported, fact):
+                    continue
+                run.violated(
+                    f"{fact.text!r}, stored through {route} and recalled, in the export {name}",
+                    f"it is not among its {len(exported)} items",
+                )
+
+
+@check("MP-PRIV-004")
+def an_export_holds_nothing_else(run: Run) -> None:
+    _needs_privacy(run)
+    for owner, guest, scopes in _sides(run):
+        for name, scope in scopes.items():
+            with guest.opened(run) as subject:
+                exported = entries.exported(subject, scope) or []
+            for fact in owner.facts.values():
+                if found := entries.of_fact(exported, fact):
+                    run.violated(
+                        f"in the export {name} nothing but what was stored there",
+                        f"it holds {found[0]['text']!r}, which was stored {owner.called}",
+                    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Owner:
+    """Facts that lie outside a scope, and the words that say where."""
+
+    called: str
+    facts: dict[str, Fact]
+    tenant: Tenant
+
+
+#: What lies outside, the one who asks, and the scopes that he asks for.
+_Side = tuple[_Owner, Tenant, dict[str, dict[str, Any]]]
+
+
+def _sides(run: Run) -> Iterator[_Side]:
+    """Both have stored by every route each time; that the outsider's comes back is seen first."""
+    yield _of_another_session(run)
+    kept = {"profile", *run.declared("isolates", [])}
+    for boundary in ("profile", "user"):
+        if boundary in kept:
+            yield _across(run, boundary)
+    if "user" not in kept and "user_id" not in run.context.config:
+        yield _of_another_user(run)
+
+
+def _of_another_session(run: Run) -> _Side:
+    """Two sessions of one user; the scope is one of them."""
+    key = run.session_key()
+    mine, other = Tenant("", f"{key}-one"), Tenant("", f"{key}-other")
+    _store(run, mine)
+    owner = _Owner("in another session", _store(run, other), other)
+    user = run.config().get("user_id")
+    scopes = {"of one session": {"session_id": mine.session}}
+    if user:
+        scopes["of one session of the user"] = {"session_id": mine.session, "user_id": user}
+    return owner, mine, scopes
+
+
+def _across(run: Run, boundary: Boundary) -> _Side:
+    """Two sides of a boundary that is kept; the scope is everything."""
+    mine, other = tenants.pair(run, boundary)
+    _store(run, mine)
+    owner = _Owner(f"for {other.called}", _store(run, other), other)
+    scopes: dict[str, dict[str, Any]] = {"of everything": {}}
+    if boundary == "user":
+        scopes["of another user"] = {"user_id": other.config["user_id"]}
+        scopes["of the other's session"] = {"session_id": other.session}
+    return owner, mine, scopes
+
+
+def _of_another_user(run: Run) -> _Side:
+    """Two users who share a memory; the scope is one of them."""
+    mine, other = tenants.pair(run, "user")
+    _store(run, mine)
+    owner = _Owner(f"for {other.called}", _store(run, other), other)
+    return owner, mine, {f"of {mine.called}": {"user_id": mine.config["user_id"]}}
+
+
+def _store(run: Run, tenant: Tenant) -> dict[str, Fact]:
+    """Store by every route for a tenant; the facts that come back for it."""
+    facts = {route: run.facts.new() for route in routes.ROUTES if run.serves(route)}
+    with tenant.opened(run) as subject:
+        for route, fact in facts.items():
+            run.plant(subject, fact, route)
+    lost = Reader(run).lacks(tenant, list(facts.values()))
+    there = {route: fact for route, fact in facts.items() if fact not in lost}
+    if not there:
+        raise Untestable("nothing that was stored came back; see MP-TURN-001 and MP-WRITE-001")
+    return there
+
+
+# -- forgotten is forgotten -----------------------------------------------------------------------
+
+
+@check("MP-PRIV-005", budget_s=120.0)
+def what_was_forgotten_is_gone(run: Run) -> None:
+    _needs_privacy(run)
+    for number in range(2):
+        planted = _plant(run)
+        there = _there(run, planted)
+        scopes = _scopes(run, planted)
+        name = list(scopes)[number]
+        with run.session(session=_reading(run, planted)) as subject:
+            # Each was recalled in this session before: what is kept ready for it goes too.
+            for fact in there.values():
+                run.brings_back(subject, fact)
+            if entries.forgotten(subject, scopes[name]) is None:
+                continue
+            if run.declared("recall_basis", "query") != "session":
+                _are_gone(run, subject, there, name, "in the same session", prompt=False)
+        with run.session(session=_reading(run, planted)) as again:
+            _are_gone(run, again, there, name, "after a new start", prompt=True)
+
+
+def _are_gone(
+    run: Run, subject: Subject, facts: dict[str, Fact], name: str, when: str, *, prompt: bool
+) -> None:
+    for route, fact in facts.items():
+        left: list[str] = []
+
+        def gone(fact: Fact = fact, left: list[str] = left) -> bool:
+            left[:] = entries.showing(run, subject, fact, prompt=prompt)
+            return not left
+
+        run.settle()
+        if not run.wait_until(gone, run.freshness_s):
+            run.violated(
+                f"{fact.text!r}, stored through {route}, gone after forget() {name}",
+                f"{when} {left[0]} still shows it",
+            )
+
+
+@check("MP-PRIV-006", budget_s=120.0)
+def what_lies_outside_stays(run: Run) -> None:
+    _needs_privacy(run)
+    for owner, guest, scopes in _sides(run):
+        for name, scope in scopes.items():
+            with guest.opened(run) as subject:
+                if entries.forgotten(subject, scope) is None:
+                    continue
+            lost = Reader(run).lacks(owner.tenant, list(owner.facts.values()))
+            if lost:
+                run.violated(
+                    f"what was stored {owner.called}, recalled after forget() {name}",
+                    f"{lost[0].text!r} does not come back any more",
+                )
+
+
+@check("MP-PRIV-007")
+def forgetting_counts(run: Run) -> None:
+    _needs_privacy(run)
+    with run.session() as subject:
+        _counts(run, subject, "an empty store", {}, some=False)
+    for number in range(2):
+        planted = _plant(run)
+        _there(run, planted)
+        name, scope = list(_scopes(run, planted).items())[number]
+        with run.session(session=_reading(run, planted)) as subject:
+            nobody = {"session_id": f"{planted.session}-none"}
+            _counts(run, subject, "a session that never was", nobody, some=False)
+            _counts(run, subject, f"the scope {name}", scope, some=True)
+        with run.session(session=_reading(run, planted)) as again:
+            # What was pending is gone by now, where the provider has to be given time.
+            run.wait_until(functools.partial(_is_empty, again, scope), run.freshness_s)
+            _counts(run, again, f"the scope {name}, forgotten before,", scope, some=False)
+
+
+def _is_empty(subject: Subject, scope: dict[str, Any]) -> bool:
+    return not entries.exported(subject, scope)
+
+
+def _counts(run: Run, subject: Subject, name: str, scope: dict[str, Any], *, some: bool) -> None:
+    count = entries.forgotten(subject, scope)
+    if count is None:
+        return
+    if bool(count) != some:
+        wanted = "more than 0" if some else "0"
+        run.violated(
+            f"removed and pending together {wanted} for {name}", f"together they are {count}"
+        )
+
+
+@check("MP-PRIV-008")
+def an_unknown_key_selects_nothing(run: Run) -> None:
+    _needs_privacy(run)
+    planted = _plant(run)
+    there = _there(run, planted)
+    for scope in (_UNKNOWN, {**_UNKNOWN, "session_id": planted.session}):
+        with run.session(session=_reading(run, planted)) as subject:
+            _selects_nothing(run, subject, scope, there)
+        if lost := [fact for fact in there.values() if fact not in _still(run, planted).values()]:
+            run.violated(
+                f"nothing removed by forget({scope}), of which one key is unknown",
+                f"{lost[0].text!r} does not come back any more",
+            )
+
+
+def _selects_nothing(
+    run: Run, subject: Subject, scope: dict[str, Any], facts: dict[str, Fact]
+) -> None:
+    exported = entries.exported(subject, scope) or []
+    for fact in facts.values():
+        if entries.of_fact(exported, fact):
+            run.violated(
+                f"nothing in export({scope}), of which one key is unknown",
+                f"it holds {fact.text!r}",
+                operation="export",
+            )
+    entries.forgotten(subject, scope)
+
+
+def _still(run: Run, planted: _Planted) -> dict[str, Fact]:
+    try:
+        return _there(run, planted)
+    except Untestable:
+        return {}

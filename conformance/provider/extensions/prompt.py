@@ -1,0 +1,190 @@
+"""Chapter 69: the block of the system prompt."""
+
+import contextlib
+import datetime as dt
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.instruments.walltime import wall_clock
+from memproto.testing.provider import routes
+from memproto.testing.provider.extensions import needs_extension
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import Subject
+from memproto.testing.scenarios import texts
+from memproto.testing.wire import show
+
+#: What the specification allows.
+_MOST_CHARS = 32_000
+
+#: More than that, in texts that no store has to refuse for their length.
+_TEXTS, _TEXT_CHARS = 40, 1_000
+
+#: How much of two blocks is shown from where they differ.
+_SHOWN_CHARS = 80
+
+#: By so much the clock is moved: to another hour and minute, of the same day if possible.
+_ANOTHER_HOUR = (dt.timedelta(minutes=61), dt.timedelta(minutes=-61))
+
+
+@contextlib.contextmanager
+def _asked(run: Run, home: Path | None = None, session: str = "") -> Iterator[Subject]:
+    """A session of a host that says that it asks for the block."""
+    protocol = run.config(home)["protocol"]
+    hooks = [*protocol["hooks"], "system_prompt_block"]
+    with run.session(home, session, protocol={**protocol, "hooks": hooks}) as subject:
+        yield subject
+
+
+def _block(run: Run, subject: Subject) -> str:
+    """
+    The block.
+
+    Raises:
+        Violation: Of MP-PROMPT-001: it is no str, so that nothing else can be said.
+
+    """
+    block = subject.prompt()
+    if not isinstance(block, str):
+        run.violated("a str", show(block), requirement="MP-PROMPT-001")
+    return block
+
+
+@check("MP-PROMPT-001")
+def the_block_is_a_text(run: Run) -> None:
+    needs_extension(run, "prompt")
+    fact = run.facts.new()
+    with _asked(run) as subject:
+        _block(run, subject)
+        for call in _turn(subject, fact.text, fact.query).values():
+            routes.in_passing(call)
+        _block(run, subject)
+    with _asked(run) as again:
+        _block(run, again)
+
+
+def _turn(subject: Subject, text: str, query: str) -> dict[str, Callable[[], Any]]:
+    """Operation to a call of it, for what a turn is made of; a compression is no part of it."""
+    calls = routes.core_calls(subject, text, query)
+    del calls["compress"]
+    if subject.has("tools"):
+        calls["call_tool"] = lambda: routes.accepts(subject, "tools", text)
+    return calls
+
+
+@check("MP-PROMPT-002")
+def the_block_stays_for_the_session(run: Run) -> None:
+    _stays(run)
+
+
+@check("MP-PROMPT-006")
+def the_block_of_a_hermes_provider_stays_for_the_session(run: Run) -> None:
+    _stays(run)
+
+
+def _stays(run: Run) -> None:
+    needs_extension(run, "prompt")
+    with _asked(run) as subject:
+        first = _block(run, subject)
+        if moment := _another_hour(dt.datetime.now(dt.UTC)):
+            with wall_clock(moment):
+                later = _block(run, subject)
+            _is_still(run, first, later, "at another hour of the day")
+        for fact in run.facts.several(2):
+            for operation, call in _turn(subject, fact.text, fact.query).items():
+                routes.in_passing(call)
+                _is_still(run, first, _block(run, subject), f"after {run.hook(operation)}")
+
+
+def _another_hour(now: dt.datetime) -> dt.datetime | None:
+    """Another hour of the same day, in UTC and here; None where there is none."""
+    near = (now + by for by in _ANOTHER_HOUR)
+    return next((moment for moment in near if _days(moment) == _days(now)), None)
+
+
+def _days(moment: dt.datetime) -> tuple[dt.date, dt.date]:
+    return moment.date(), moment.astimezone().date()
+
+
+def _is_still(run: Run, first: str, later: str, when: str) -> None:
+    if later != first:
+        run.violated(
+            "the block as it was at the start of the session, byte for byte",
+            f"{when} it is another one: {_difference(first, later)}",
+        )
+
+
+def _difference(one: str, other: str) -> str:
+    pairs = enumerate(zip(one, other, strict=False))
+    place = next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
+    begin = max(0, place - _SHOWN_CHARS // 4)
+    shown = (show(text[begin : begin + _SHOWN_CHARS]) for text in (one, other))
+    return f"from character {place} on, {' became '.join(shown)}"
+
+
+@check("MP-PROMPT-003", budget_s=120.0)
+def the_block_is_bounded(run: Run) -> None:
+    needs_extension(run, "prompt")
+    for route in filter(run.serves, routes.ROUTES):
+        facts = run.facts.several(_TEXTS)
+        with _asked(run) as subject:
+            for fact in facts:
+                routes.accepts(subject, route, texts.padded(fact.text, _TEXT_CHARS))
+    run.settle()
+    with _asked(run) as again:
+        size = len(_block(run, again))
+    if size > _MOST_CHARS:
+        run.violated(
+            f"at most {_MOST_CHARS:,} characters",
+            f"{size:,}, once {_TEXTS} texts of {_TEXT_CHARS:,} characters were stored",
+        )
+
+
+@check("MP-PROMPT-004")
+def homes_do_not_meet_in_the_block(run: Run) -> None:
+    needs_extension(run, "prompt")
+    planted = {route: run.facts.new() for route in filter(run.serves, routes.ROUTES)}
+    with _asked(run) as subject:
+        for route, fact in planted.items():
+            run.plant(subject, fact, route)
+    run.settle()
+    with _asked(run) as again:
+        block = _block(run, again)
+        shown = [fact for fact in planted.values() if fact.is_in(block)]
+        if not shown:
+            raise NotApplicable("the block shows nothing of what was stored")
+        with _asked(run, run.place("other")) as other:
+            block = _block(run, other)
+    for fact in shown:
+        if fact.is_in(block):
+            observed = f"it holds {fact.text!r}, which was stored below another one"
+            run.violated("a block with nothing of another home", observed)
+
+
+@check("MP-PROMPT-005")
+def the_same_store_gives_the_same_block(run: Run) -> None:
+    needs_extension(run, "prompt")
+    session, fact = run.session_key(), run.facts.new()
+    with _asked(run, session=session) as subject:
+        for call in _turn(subject, fact.text, fact.query).values():
+            routes.in_passing(call)
+    run.settle()
+    one, other = _two_blocks(run, session)
+    if one != other and run.freshness_s:
+        # What is fresh later may have come in between.
+        run.stays_silent(lambda: False, run.freshness_s)
+        one, other = _two_blocks(run, session)
+    if one != other:
+        run.violated(
+            "the same block from two instances, one after the other, of the same session",
+            f"they differ: {_difference(one, other)}",
+        )
+
+
+def _two_blocks(run: Run, session: str) -> list[str]:
+    blocks = []
+    for _ in range(2):
+        with _asked(run, session=session) as again:
+            blocks.append(_block(run, again))
+    return blocks

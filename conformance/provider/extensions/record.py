@@ -1,0 +1,230 @@
+"""Chapter 74: turns that are recorded with their id, author and times."""
+
+import copy
+import datetime as dt
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.provider import losses, routes
+from memproto.testing.provider.extensions import needs_extension
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import Subject
+from memproto.testing.scenarios import entries, texts
+from memproto.testing.wire import show
+
+_GOODBYE = ("Thanks, that is all for today.", "Until next time.")
+
+#: How many turns a session has, each time; the last one stands right before shutdown.
+_SESSIONS = (1, 4)
+
+#: As ids only the shorter ones are handed over.
+_SHORT_CHARS = 1_000
+
+#: A zone whose offset is no whole hour: one that is lost, or taken for another one, shows.
+_KATHMANDU = dt.timezone(dt.timedelta(hours=5, minutes=45))
+
+_SECOND = dt.timedelta(seconds=1)
+
+
+@check("MP-REC-001", budget_s=120.0)
+def a_turn_with_an_id_comes_back(run: Run) -> None:
+    entries.needs_keeping(run, "record")
+    for count in _SESSIONS:
+        facts, key = run.facts.several(count), run.session_key()
+        with run.session(session=key) as subject:
+            for fact in facts:
+                entries.record(subject, entries.turn(key, fact.text))
+        if lost := losses.lost(run, facts):
+            run.violated(
+                f"each of {count} turns that record() accepted, recalled after a new start",
+                f"{len(lost)} did not come back: {lost[0].text!r}",
+            )
+
+
+@check("MP-REC-002", budget_s=240.0)
+def every_turn_of_the_schema_is_accepted(run: Run) -> None:
+    needs_extension(run, "record")
+    key = run.session_key()
+    odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}
+    with run.session(session=key) as subject:
+        failures = texts.raised_for(odd, lambda text: _with_text(subject, key, text))
+        shapes = {name: name for name in _SHAPES}
+        failures += texts.raised_for(
+            shapes, lambda name: subject.record_turn(_shaped(key, copy.deepcopy(_SHAPES[name])))
+        )
+    found = [item for item in failures if not item[1].is_report]
+    if found:
+        name, failure = found[0]
+        run.violated(
+            "record() stores every turn of its schema, or raises an error of memproto.errors",
+            f"it raised {show(failure.error)} for {name}; {len(found)} turns raised",
+        )
+    # What was stored must not stand in the way of the next session.
+    with run.session() as again:
+        again.recall("Which berth is free today?")
+
+
+#: What is unusual about a turn, as it completes "it raised for ...", to its further keys.
+_SHAPES: dict[str, dict[str, Any]] = {
+    "a turn with no optional key": {},
+    "a turn with an author and no name": {"author": {"id": "telegram:4711"}},
+    "a turn of a subagent": {"context": "subagent"},
+    "a turn without messages": {"messages": []},
+    "a turn with a tool call in its messages": {
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "Which berth is free?"}]},
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "name": "berths"}]},
+            {"role": "tool", "tool_call_id": "1", "content": "4"},
+        ]
+    },
+    "a turn with a key of a later release": {"mood": "cheerful"},
+    "a turn in UTC with microseconds": {"started_at": "2026-03-14T09:26:53.589793Z"},
+}
+
+
+def _shaped(key: str, more: dict[str, Any]) -> dict[str, Any]:
+    return entries.turn(key, "Which berth is free today?", "Berth 4.", **more)
+
+
+def _with_text(subject: Subject, key: str, text: str) -> None:
+    """The text as what was said; then, where it can be one, as each of the ids."""
+    subject.record_turn(entries.turn(key, text, text))
+    if 0 < len(text) < _SHORT_CHARS:
+        ids: dict[str, Any] = {"turn_id": text, "session_id": text}
+        ids["author"] = {"id": text, "name": text}
+        subject.record_turn(entries.turn(key, "Is the lamp lit?", **ids))
+
+
+# -- stored once, and each ------------------------------------------------------------------------
+
+
+@check("MP-REC-003")
+def a_turn_id_is_stored_once(run: Run) -> None:
+    entries.needs_keeping(run, "record")
+    key, (once, twice, again) = run.session_key(), _alike(run, 3)
+    early, late = entries.turn(key, twice.text), entries.turn(key, again.text)
+    with run.session(session=key) as subject:
+        for given in (entries.turn(key, once.text), early, early, late):
+            entries.record(subject, copy.deepcopy(given))
+    with run.session(session=key) as subject:
+        # A host that was killed hands over again what it does not know to be stored.
+        entries.record(subject, copy.deepcopy(late))
+    usual = _times_shown(run, once)
+    for fact, when in ((twice, "twice in one session"), (again, "once more after a new start")):
+        for reader, times in _times_shown(run, fact).items():
+            if times > usual[reader]:
+                run.violated(
+                    f"a turn that was recorded {when} under one turn_id, stored once",
+                    f"{reader} shows {fact.text!r} {times} times, and {usual[reader]} times "
+                    "a turn that was recorded once",
+                )
+
+
+def _alike(run: Run, count: int) -> list[Fact]:
+    """Facts of one sentence, of which a provider that derives makes equally many entries."""
+    found = [run.facts.new()]
+    while len(found) < count:
+        fact = run.facts.new()
+        if fact.text.split()[:2] == found[0].text.split()[:2]:
+            found.append(fact)
+    return found
+
+
+def _times_shown(run: Run, fact: Fact) -> dict[str, int]:
+    with run.session() as subject:
+        if not run.brings_back(subject, fact):
+            raise Untestable(f"{fact.text!r} did not come back; see MP-REC-001")
+        return entries.times_shown(run, subject, fact)
+
+
+@check("MP-REC-004")
+def equal_turns_are_stored_each(run: Run) -> None:
+    entries.needs_keeping(run, "record")
+    if run.declared("retention", "verbatim") != "verbatim":
+        raise NotApplicable("what is derived from two equal turns may be one")
+    key, (once, twice) = run.session_key(), _alike(run, 2)
+    with run.session(session=key) as subject:
+        for fact in (once, twice, twice):
+            entries.record(subject, entries.turn(key, fact.text))
+        # That the last turn is stored is for MP-REC-001.
+        entries.record(subject, entries.turn(key, *_GOODBYE))
+    usual, times = _times_shown(run, once), _times_shown(run, twice)
+    counted = [reader for reader in ("read_back", "export") if reader in times]
+    if not counted:
+        raise NotApplicable("no export and no `read_back` shows how often a turn is stored")
+    for reader in counted:
+        if times[reader] <= usual[reader]:
+            run.violated(
+                "two turns of the same words, with two turn_ids, both stored",
+                f"{reader} shows {twice.text!r} as often as a turn that was recorded once: "
+                f"{times[reader]} times",
+            )
+
+
+# -- what is kept beside the words ----------------------------------------------------------------
+
+
+@check("MP-REC-005")
+def a_turn_keeps_its_time(run: Run) -> None:
+    entries.needs_keeping(run, "record")
+    key, fact = run.session_key(), run.facts.new()
+    began = dt.datetime.now(_KATHMANDU).replace(microsecond=0) - dt.timedelta(days=3)
+    ended = began + dt.timedelta(minutes=2)
+    times = {"started_at": began.isoformat(), "ended_at": ended.isoformat()}
+    with run.session(session=key) as subject:
+        entries.record(subject, entries.turn(key, fact.text, **times))
+    for reader, item in _items_of(run, fact):
+        shown = item.get("created_at")
+        if shown is None and reader == "recall_items":
+            continue
+        if not shown or not began - _SECOND <= entries.instant(shown) <= ended + _SECOND:
+            run.violated(
+                f"an instant from {began.isoformat()} to {ended.isoformat()}",
+                f"{reader} gives created_at={shown!r}",
+            )
+
+
+def _items_of(run: Run, fact: Fact) -> Iterator[tuple[str, dict[str, Any]]]:
+    with run.session() as again:
+        if not run.brings_back(again, fact):
+            raise Untestable(f"{fact.text!r} did not come back; see MP-REC-001")
+        yield from entries.dated(run, again, fact)
+
+
+@check("MP-REC-006")
+def a_turn_keeps_its_author(run: Run) -> None:
+    entries.needs_keeping(run, "record")
+    if not entries.served(run, "privacy"):
+        raise NotApplicable("the extension `privacy` is not served: nothing shows the author")
+    key, facts = run.session_key(), run.facts.several(4)
+    authors = ({"id": f"{key}-ida", "name": "Ida"}, {"id": f"{key}-otto", "name": "Otto"}) * 2
+    with run.session(session=key) as subject:
+        for fact, author in zip(facts, authors, strict=True):
+            entries.record(subject, entries.turn(key, fact.text, author=dict(author)))
+    for fact, author in zip(facts, authors, strict=True):
+        exported = [item for reader, item in _items_of(run, fact) if reader == "export"]
+        named = [item.get("author", {}).get("id") for item in exported]
+        if set(named) - {author["id"]}:
+            run.violated(
+                f"export names the author {author['id']!r} of {fact.text!r}",
+                f"it names {named[0]!r}",
+            )
+
+
+@check("MP-REC-007")
+def a_turn_is_left_as_it_is(run: Run) -> None:
+    needs_extension(run, "record")
+    key = run.session_key()
+    with run.session(session=key) as subject:
+        for name, more in _SHAPES.items():
+            given = _shaped(key, copy.deepcopy(more))
+            before = copy.deepcopy(given)
+            routes.tolerant(functools.partial(subject.record_turn, given))
+            if given != before:
+                changed = [k for k in {**before, **given} if before.get(k) != given.get(k)]
+                run.violated(
+                    f"{name} as it was handed over", f"{changed[0]!r} was changed: {show(given)}"
+                )

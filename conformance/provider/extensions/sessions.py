@@ -1,0 +1,430 @@
+"""Chapter 64: sessions that end and change under one instance."""
+
+import copy
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.provider import losses, routes
+from memproto.testing.provider.extensions import needs_extension
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import HookRaised, Subject
+from memproto.testing.scenarios import conversations, entries, switches, tenants
+from memproto.testing.scenarios.conversations import Messages
+from memproto.testing.scenarios.switches import EXTENSION, Switch, transcript
+from memproto.testing.scenarios.tenants import Reader, Tenant
+from memproto.testing.wire import show
+
+#: Fewer than most batches hold, and more than one.
+_TURNS = 2
+
+#: How often a second copy is to be seen before it is told.
+_TIMES = 2
+
+#: Ids as hosts make them of chats and paths; those of a Hermes host are plain.
+_ODD_KEYS = (
+    "agent:main:telegram:dm:12345",
+    "projects/harbour/../2026 plan (final).md",
+    "line\nbreak 'quoted' \"twice\" %s {x}",
+    "gespräch-漢字-🚢",
+    "long-" * 80,
+)
+_PLAIN_KEYS = ("20260314_092653_5f8a1c2e", "0b9d7c52-3c1e-4a6e-9f57-8f2d2f0a7e11")
+
+
+# -- the end ---------------------------------------------------------------------------------------
+
+
+@check("MP-SESS-001")
+def an_end_takes_any_messages(run: Run) -> None:
+    switches.needs_hook(run, "end")
+    for name, messages in conversations.of(run).items():
+        with run.session() as subject:
+            _talks(subject)
+            # Twice: a session that was ended may be used on, and ended again.
+            for _ in range(2):
+                _ends(run, subject, name, messages)
+                subject.recall("Which berth is free today?")
+
+
+def _talks(subject: Subject) -> None:
+    routes.in_passing(lambda: subject.record("Which berth is free today?", "Berth 4."))
+
+
+def _ends(run: Run, subject: Subject, name: str, messages: Messages) -> None:
+    try:
+        routes.tolerant(lambda: subject.end(copy.deepcopy(messages)))
+    except HookRaised as failure:
+        if failure.ends_process or failure.is_report:
+            raise
+        run.violated(
+            f"{run.hook('end')} returns for every list of messages",
+            f"it raised {show(failure.error)} for {name}",
+        )
+
+
+@check("MP-SESS-002", budget_s=120.0)
+def an_end_costs_nothing(run: Run) -> None:
+    switches.needs_hook(run, "end")
+    route = run.needs_route(*routes.ROUTES)
+    for told in ("no messages", "the messages of its turns"):
+        earlier, *late = facts = run.facts.several(1 + _TURNS)
+        _stored(run, [earlier], route)
+        with run.session() as subject:
+            for fact in late:
+                run.plant(subject, fact, route)
+            _ended(subject, late if told != "no messages" else [])
+        if lost := losses.lost(run, facts):
+            _comes_back_without(run, route)
+            run.violated(
+                f"all of {len(facts)} facts recalled after a session was ended with {told}",
+                f"{len(lost)} did not come back: {lost[0].text!r}",
+            )
+
+
+def _ended(subject: Subject, facts: list[Fact]) -> None:
+    """End the session with the messages of these turns; a report is no failure."""
+    routes.tolerant(lambda: subject.end(transcript(facts)))
+
+
+def _stored(run: Run, facts: list[Fact], route: str) -> None:
+    with run.session() as subject:
+        for fact in facts:
+            run.plant(subject, fact, route)
+
+
+def _comes_back_without(run: Run, route: str) -> None:
+    """See that facts stored in a plain session come back: else another rule is at stake."""
+    facts = run.facts.several(_TURNS)
+    _stored(run, facts, route)
+    if lost := losses.lost(run, facts):
+        raise Untestable(f"{lost[0].text!r}, stored in a plain session, did not come back either")
+
+
+@check("MP-SESS-003", budget_s=120.0)
+def a_second_end_stores_nothing(run: Run) -> None:
+    switches.needs_hook(run, "end")
+    route = run.needs_route(*routes.ROUTES)
+    # What a memory derives varies by itself; what it stores again it does each time.
+    for _ in range(_TIMES):
+        once, twice = (_shown_after(run, route, ends) for ends in (1, 2))
+        if not once:
+            reason = "recall does not show a stored text in its own words"
+            raise Untestable(f"{reason}; needs: the setting `read_back`")
+        if twice <= once:
+            return
+    if twice > once:
+        run.violated(
+            f"a text of a session that was ended twice found {once}-fold, as after one end",
+            f"found {twice}-fold",
+        )
+
+
+def _shown_after(run: Run, route: str, ends: int) -> int:
+    """How often a text is found whose session was ended so many times."""
+    fact, home = run.facts.new(), run.own_home(f"ended-{ends}")
+    with run.session(home) as subject:
+        run.plant(subject, fact, route)
+        for _ in range(ends):
+            _ended(subject, [fact])
+    with run.session(home) as again:
+        found = run.stored(again, fact.text)
+        if found is not None:
+            return found
+        run.brings_back(again, fact)
+        return str(routes.recalled(again, fact.query)).count(fact.text)
+
+
+@check("MP-SESS-004", budget_s=120.0)
+def an_end_writes_what_was_accepted(run: Run) -> None:
+    switches.needs_hook(run, "end")
+    declared = run.context.declares.get("extensions", [])
+    if not run.binding.can_declare and EXTENSION not in declared:
+        title = run.binding.title
+        raise NotApplicable(f"a {title} provider cannot promise it; see `declares.extensions`")
+    if run.declared("single_writer", default=False):
+        raise NotApplicable("single_writer is declared: no second instance is opened")
+    route = run.needs_route(*routes.ROUTES)
+    facts = run.facts.several(_TURNS)
+    with run.session() as subject:
+        for fact in facts:
+            run.plant(subject, fact, route)
+        _ended(subject, facts)
+        lost = losses.lost(run, facts)
+    if lost and losses.lost(run, lost):
+        raise Untestable(f"{lost[0].text!r} did not come back after shutdown either")
+    if lost:
+        run.violated(
+            "what was accepted before the end of a session, recalled by an instance opened after",
+            f"{len(lost)} of {len(facts)} came back only after {run.hook('close')}: "
+            f"{lost[0].text!r}",
+        )
+
+
+@check("MP-SESS-005", budget_s=120.0)
+def ends_and_switches_keep_their_time(run: Run) -> None:
+    # A hook that is late ends the check, wherever it happens: see `incidents.LATE`.
+    needs_extension(run, EXTENSION)
+    facts, key = run.facts.several(_TURNS), run.session_key()
+    with run.session(session=key) as subject:
+        for number, fact in enumerate(facts):
+            routes.live(subject, fact)
+            _ended(subject, [fact])
+            switches.NEW.make(subject, key, f"{key}-timed-{number}")
+
+
+# -- what a switch may not cost --------------------------------------------------------------------
+
+
+@check("MP-SESS-006", budget_s=120.0)
+def every_kind_of_switch_is_taken(run: Run) -> None:
+    switches.needs_hook(run, "switch")
+    more = {"reason": "user", "x_memproto_future": {"spare": None}}
+    for kind in (*switches.TO_ANOTHER, switches.REWIND):
+        for extra in ({}, more):
+            with run.session() as subject:
+                for keys in _steps(run, kind):
+                    _talks(subject)
+                    _switches(run, subject, kind, keys, extra)
+                    subject.recall("Which berth is free today?")
+
+
+def _steps(run: Run, kind: Switch) -> list[tuple[str, str]]:
+    """Pairs of session keys, the left one and the new one."""
+    config_key = run.freshness.config["session_key"]
+    keys = [config_key, *(_PLAIN_KEYS if run.binding.ids_by_platform else _ODD_KEYS)]
+    if kind is switches.REWIND:
+        return [(config_key, config_key)] * 2
+    return [*itertools.pairwise(keys), (keys[-1], config_key)]
+
+
+def _switches(
+    run: Run, subject: Subject, kind: Switch, keys: tuple[str, str], more: Mapping[str, Any]
+) -> None:
+    try:
+        kind.make(subject, *keys, **more)
+    except HookRaised as failure:
+        if failure.ends_process or failure.is_report:
+            raise
+        told = f", with the further keywords {', '.join(more)}" if more else ""
+        run.violated(
+            f"{run.hook('switch')} takes every kind of switch",
+            f"it raised {show(failure.error)} for {kind.called}{told}",
+        )
+
+
+@check("MP-SESS-007", budget_s=240.0)
+def a_switch_costs_nothing(run: Run) -> None:
+    switches.needs_hook(run, "switch")
+    route = run.needs_route(*routes.ROUTES)
+    for number, kind in enumerate(switches.TO_ANOTHER):
+        fact, one, other = run.facts.new(), *tenants.pair(run, "session", f"-{number}")
+        with one.opened(run) as subject:
+            run.plant(subject, fact, route)
+            kind.make(subject, one.session, other.session)
+        if _lost_in(run, fact, one, other):
+            _comes_back_without(run, route)
+            _is_lost(run, fact, kind)
+    _a_rewind_leaves_other_sessions(run, route)
+
+
+def _lost_in(run: Run, fact: Fact, *sessions: Tenant) -> bool:
+    """Whether the fact comes back in none of the sessions."""
+    return all(Reader(run).lacks(tenant, [fact]) for tenant in sessions)
+
+
+def _a_rewind_leaves_other_sessions(run: Run, route: str) -> None:
+    fact, earlier, rewound = run.facts.new(), *tenants.pair(run, "session", "-rewound")
+    tenants.store(run, earlier, [fact], route)
+    with rewound.opened(run) as subject:
+        _talks(subject)
+        switches.REWIND.make(subject, rewound.session, rewound.session)
+    if _lost_in(run, fact, earlier):
+        _comes_back_without(run, route)
+        _is_lost(run, fact, switches.REWIND)
+
+
+def _is_lost(run: Run, fact: Fact, kind: Switch) -> None:
+    run.violated(
+        f"what was accepted before {kind.called}, recalled after a new start",
+        f"{fact.text!r} did not come back",
+    )
+
+
+# -- switching apart -------------------------------------------------------------------------------
+
+# Chapter 64: which session it is that is served, before and after a switch.
+
+
+_UNSEEN = "sessions are not kept apart: in which one a text is, cannot be seen"
+
+
+class _Sight:
+    """How it is seen in which session a text is: by recall."""
+
+    shown = "recalled"
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def tells_apart(self, mark: str, route: str) -> bool:
+        """Whether two sessions, each with an instance of its own, are told apart."""
+        pair = tenants.pair(self._run, "session", f"-{mark}-plain")
+        return tenants.keeps(self._run, "session", pair, route)
+
+    def is_apart(self, mark: str, route: str) -> bool:
+        """Whether they are by one more route, which may store for all sessions."""
+        pair = tenants.pair(self._run, "session", f"-{mark}-{route}")
+        return tenants.are_apart(self._run, pair, route)
+
+    def has(self, tenant: Tenant, fact: Fact) -> bool:
+        """Whether the fact is in the session."""
+        return not Reader(self._run).lacks(tenant, [fact])
+
+
+class _Exported(_Sight):
+    """By the export of a session, for a provider whose recall knows none."""
+
+    shown = "exported"
+
+    def tells_apart(self, mark: str, route: str) -> bool:
+        """As above; a scope that is refused tells nothing."""
+        pair = tenants.pair(self._run, "session", f"-{mark}-exported")
+        facts = self._run.facts.several(2)
+        for tenant, fact in zip(pair, facts, strict=True):
+            tenants.store(self._run, tenant, [fact], route)
+        return [self.has(t, f) for t in pair for f in facts] == [True, False, False, True]
+
+    def is_apart(self, mark: str, route: str) -> bool:
+        """As above."""
+        return self.tells_apart(f"{mark}-{route}", route)
+
+    def has(self, tenant: Tenant, fact: Fact) -> bool:
+        """As above; recall is asked first, which waits until the fact is to be seen at all."""
+        with tenant.opened(self._run) as subject:
+            Reader(self._run).sees(subject, fact)
+            found = entries.exported(subject, {"session_id": tenant.session})
+        return bool(entries.of_fact(found or [], fact))
+
+
+def _sight(run: Run, mark: str) -> _Sight:
+    """
+    How it is seen where a text is, as two plain sessions show.
+
+    Raises:
+        NotApplicable: Nobody switches the instance, or it cannot be seen.
+
+    """
+    switches.needs_switches(run)
+    route = run.needs_route(*routes.ROUTES)
+    ways = [_Sight(run)] + ([_Exported(run)] if entries.served(run, "privacy") else [])
+    seen = next((way for way in ways if way.tells_apart(mark, route)), None)
+    if seen is None:
+        raise NotApplicable(_UNSEEN)
+    return seen
+
+
+def _routes_apart(run: Run, mark: str, sight: _Sight) -> list[str]:
+    """The routes that are served; where none are declared to keep sessions apart, those seen to."""
+    known, served = run.needs_route(*routes.ROUTES), filter(run.serves, routes.ROUTES)
+    if run.binding.can_declare and "session" in run.declared("isolates", []):
+        return list(served)
+    return [route for route in served if route == known or sight.is_apart(mark, route)]
+
+
+# -- what came before ------------------------------------------------------------------------------
+
+
+@check("MP-SESS-008", budget_s=240.0)
+def what_came_before_stays_in_the_old_session(run: Run) -> None:
+    sight, (one, other) = _sight(run, "before"), tenants.pair(run, "session", "-before")
+    for route in _routes_apart(run, "before", sight):
+        facts = run.facts.several(_TURNS)
+        with one.opened(run) as subject:
+            for fact in facts:
+                run.plant(subject, fact, route)
+            switches.go(run, subject, one, other)
+        _are_not_in(run, sight, other, facts, f"{run.hook(routes.OPERATIONS[route])} of")
+    if not run.lacks("end"):
+        _nor_what_the_end_told(run, sight)
+
+
+def _are_not_in(run: Run, sight: _Sight, other: Tenant, facts: list[Fact], by: str) -> None:
+    for fact in facts:
+        if sight.has(other, fact):
+            run.violated(
+                f"nothing in {other.called} of what was accepted before the switch to it",
+                f"{fact.text!r}, which {by} the session before held, is {sight.shown} there",
+            )
+
+
+def _nor_what_the_end_told(run: Run, sight: _Sight) -> None:
+    """An extraction from the transcript is the one that is still at work when the switch comes."""
+    one, other = tenants.pair(run, "session", "-ended")
+    facts = run.facts.several(_TURNS)
+    with one.opened(run) as subject:
+        routes.tolerant(lambda: subject.end(switches.transcript(facts)))
+        switches.go(run, subject, one, other)
+    _are_not_in(run, sight, other, facts, f"the messages of {run.hook('end')} of")
+
+
+# -- what comes after ------------------------------------------------------------------------------
+
+
+@check("MP-SESS-009", budget_s=240.0)
+def what_comes_after_is_in_the_new_session(run: Run) -> None:
+    sight, (one, other) = _sight(run, "after"), tenants.pair(run, "session", "-after")
+    for route in _routes_apart(run, "after", sight):
+        fact = run.facts.new()
+        with one.opened(run) as subject:
+            switches.go(run, subject, one, other)
+            run.plant(subject, fact, route)
+        by = f"{fact.text!r}, accepted by {run.hook(routes.OPERATIONS[route])} after a switch"
+        if not sight.has(other, fact):
+            place = f"and is in {one.called}" if sight.has(one, fact) else "nor in the old one"
+            run.violated(f"{by}, in {other.called}", f"it is not {sight.shown} there, {place}")
+        if sight.has(one, fact):
+            observed = f"it is {sight.shown} in {one.called} too"
+            run.violated(f"{by}, in {other.called} only", observed)
+
+
+@check("MP-SESS-010", budget_s=120.0)
+def recall_follows_the_switch(run: Run) -> None:
+    switches.needs_switches(run)
+    route = run.needs_route(*routes.ROUTES)
+    if not _Sight(run).tells_apart("recall", route):
+        raise NotApplicable("sessions are not kept apart: recall is the same in each")
+    one, other = tenants.pair(run, "session", "-recall")
+    known = dict(zip((one.session, other.session), run.facts.several(2), strict=True))
+    for tenant in (one, other):
+        tenants.store(run, tenant, [known[tenant.session]], route)
+    with one.opened(run) as subject:
+        _shows(run, subject, known, one, other)
+        switches.go(run, subject, one, other, switches.RESUMED)
+        _shows(run, subject, known, other, one)
+        switches.go(run, subject, other, one, switches.RESUMED)
+        _shows(run, subject, known, one, other)
+
+
+def _shows(
+    run: Run, subject: Subject, known: dict[str, Fact], current: Tenant, left: Tenant
+) -> None:
+    """See that recall brings what is known in the current session, and nothing of the one left."""
+    own, foreign = known[current.session], known[left.session]
+    reader = Reader(run)
+    if not reader.sees(subject, own):
+        if not _Sight(run).has(current, own):
+            raise Untestable(f"{own.text!r} does not come back in {current.called} by itself")
+        run.violated(
+            f"{own.text!r} recalled in {current.called}, which the instance is in",
+            f"{own.query!r} brings {show(routes.recalled(subject, own.query))}",
+            operation="recall",
+        )
+    if reader.finds(subject, foreign):
+        run.violated(
+            f"nothing of {left.called} recalled after the switch to {current.called}",
+            f"{foreign.query!r} brings {foreign.text!r}, which is stored there",
+            operation="recall",
+        )

@@ -1,0 +1,120 @@
+"""Chapter 71: how recall fares, and why a provider is not available."""
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+from memproto import spec
+from memproto.setup.hooks import is_own
+from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.facts import Fact
+from memproto.testing.provider import routes
+from memproto.testing.provider.extensions import needs_extension
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import Subject
+from memproto.testing.wire import plain, show
+
+#: The keys of recall-status.schema.json.
+_KNOWN = ("state", "recalled", "pending_writes", "lost_writes", "since", "message")
+
+#: A key that no provider knows, which says what it holds.
+_KEY = "x_access_token"
+
+
+@check("MP-STATUS-001")
+def the_status_has_its_shape(run: Run) -> None:
+    needs_extension(run, "status")
+    with run.session() as subject:
+        for _ in _moments(subject, run.facts.new()):
+            status = subject.status()
+            if not run.binding.free_status:
+                _fits(run, status)
+
+
+def _moments(subject: Subject, fact: Fact) -> Iterator[str]:
+    """The start of a session, and after each call of a turn what was called."""
+    yield "open"
+    for operation, call in routes.core_calls(subject, fact.text, fact.query).items():
+        routes.in_passing(call)
+        yield operation
+    routes.in_passing(lambda: subject.recall(fact.query))
+    yield "recall"
+
+
+def _fits(run: Run, status: Any) -> None:
+    from jsonschema import Draft202012Validator
+
+    if not isinstance(status, dict):
+        run.violated("a dict as in recall-status.schema.json", show(status))
+    validator = Draft202012Validator(spec.schema("recall-status"))
+    faults = sorted(validator.iter_errors(plain(status)), key=lambda fault: fault.json_path)
+    if not faults:
+        return
+    if faults[0].validator == "additionalProperties":
+        unknown = sorted(key for key in status if not _is_known(key))
+        run.violated(
+            f"the keys {', '.join(_KNOWN)}, and further ones that begin with x_",
+            f"recall_status() holds {', '.join(map(show, unknown))}",
+        )
+    at = f"recall_status(){faults[0].json_path.removeprefix('$')}"
+    observed = f"{at}: {faults[0].message[:300]}"
+    run.violated("a dict as in recall-status.schema.json", observed)
+
+
+def _is_known(key: Any) -> bool:
+    return key in _KNOWN or str(key).startswith("x_")
+
+
+@check("MP-STATUS-002")
+def the_status_gives_nothing_away(run: Run) -> None:
+    needs_extension(run, "status")
+    secret = f"atk-{hashlib.sha256(run.facts.name().encode()).hexdigest()[:24]}"
+    fact = run.facts.new()
+    extra: dict[str, Any] = {_KEY: secret}
+    with run.session(**extra) as subject:
+        for moment in _moments(subject, fact):
+            for operation in ("status", "unavailable_reason"):
+                said = _said(subject, operation)
+                what = _given_away(said, secret, fact)
+                if what:
+                    run.violated(
+                        "numbers and states, no credential and no text that was stored",
+                        f"after {run.hook(moment)}, {run.hook(operation)} gives {what}",
+                        operation=operation,
+                    )
+
+
+def _said(subject: Subject, operation: str) -> str:
+    """All that a status or a reason says; an object by what it holds."""
+    said = subject.status() if operation == "status" else subject.unavailable_reason()
+    if dataclasses.is_dataclass(said) and not isinstance(said, type):
+        said = dataclasses.asdict(said)
+    return repr(said if isinstance(said, dict | list | str) else getattr(said, "__dict__", said))
+
+
+def _given_away(said: str, secret: str, fact: Fact) -> str:
+    if secret in said:
+        return f"the value of config[{_KEY!r}]"
+    return f"{fact.name!r}, from {fact.text!r}" if fact.is_in(said) else ""
+
+
+@check("MP-STATUS-003")
+def the_reason_is_a_text(run: Run) -> None:
+    needs_extension(run, "status")
+    with run.session() as subject:
+        reason = subject.unavailable_reason()
+    if not isinstance(reason, str):
+        run.violated("a str", show(reason))
+
+
+@check("MP-STATUS-004", session=False)
+def the_reason_is_there_where_the_provider_is_not_available(run: Run) -> None:
+    subject = run.provider()
+    if not (subject.has("unavailable_reason") and is_own(subject.provider, "unavailable_reason")):
+        raise NotApplicable("the provider has no unavailable_reason of its own")
+    if subject.available() is not False:
+        raise NotApplicable("the provider is available")
+    reason = subject.unavailable_reason()
+    if not (isinstance(reason, str) and reason.strip()):
+        run.violated("what is missing, in words, where is_available() is False", show(reason))

@@ -1,0 +1,596 @@
+"""Chapter 61: calls of tools."""
+
+import copy
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Any
+
+from memproto.adapters.hermes_base import RESERVED_TOOLS
+from memproto.adapters.hermes_hooks import bare_schemas
+from memproto.bindings import author_object
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.provider import routes
+from memproto.testing.provider.extensions import needs_extension
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import BackendAway, HookRaised, Subject
+from memproto.testing.scenarios import tool_calls, tool_memory
+from memproto.testing.scenarios.tool_calls import Draw, Tool
+from memproto.testing.wire import show
+
+#: For tools that ask a service each time, and one that hangs.
+_CALLS_S = 300.0
+
+#: So many calls of all tools together: some providers have forty of them.
+_MOST_CALLS = 600
+
+#: Half of them are odd texts: all of the fixed list, and some more.
+_MOST_OF_ONE = 100
+
+#: What is left of the draws after this long is let be; every tool has had its first by then.
+_PATIENCE_S = 12.0
+
+#: More choices than this of one tool are not gone through one by one.
+_MOST_CHOICES = 8
+
+
+def _tools(run: Run, subject: Subject) -> list[Tool]:
+    tools = tool_calls.offered(run, subject.tools())
+    if not tools:
+        raise NotApplicable("the provider offers no tool that can be called")
+    return tools
+
+
+def _needs_tools(run: Run) -> None:
+    needs_extension(run, "tools")
+    run.needs_hook("call_tool")
+
+
+class _Caller:
+    """Calls tools and keeps what was wrong: the first fault of each tool, in words."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.calls = 0
+        self.faults: dict[str, str] = {}
+        self.away: BackendAway | None = None
+        self._end = monotonic() + _PATIENCE_S
+
+    def try_each(self, tool: Tool, draws: Iterator[Draw]) -> None:
+        """Make the calls until one is answered wrongly, or there is no time left."""
+        for number, (told, arguments) in enumerate(draws):
+            if tool.name in self.faults or (number and monotonic() > self._end):
+                return
+            self._try(tool, told, arguments)
+
+    def _try(self, tool: Tool, told: str, arguments: dict[str, Any]) -> None:
+        self.calls += 1
+        try:
+            wrong = tool_calls.fault(self.subject.call_tool(tool.name, copy.deepcopy(arguments)))
+        except BackendAway as failure:
+            self.away = failure
+        except HookRaised as failure:
+            if tool_calls.is_raised(failure):
+                self._note(tool, f"raised {show(failure.error, 120)}", told, arguments)
+        else:
+            if wrong:
+                self._note(tool, f"answered {wrong},", told, arguments)
+
+    def _note(self, tool: Tool, what: str, told: str, arguments: dict[str, Any]) -> None:
+        self.faults[tool.name] = f"{tool.name} {what} to {told}: {show(arguments, 200)}"
+
+    def judge(self, run: Run, expected: str, tools: int) -> None:
+        """Report the first fault; without one, a backend that never answered leaves all open."""
+        if self.faults:
+            told = next(iter(self.faults.values()))
+            run.violated(expected, f"{told}; {len(self.faults)} of {tools} tools do so")
+        if self.away:
+            raise self.away
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+@check("MP-TOOL-008", budget_s=_CALLS_S)
+def a_call_that_the_schema_allows_is_answered_in_json(run: Run) -> None:
+    _needs_tools(run)
+    with run.session() as subject:
+        tools = _tools(run, subject)
+        caller = _Caller(subject)
+        each = min(_MOST_OF_ONE, _MOST_CALLS // len(tools)) + 2
+        for tool in tools:
+            draws = tool_calls.allowed(tool, run.context.seed, each, run.examples)
+            caller.try_each(tool, draws)
+        caller.judge(run, "a str that holds one JSON document, whatever is allowed", len(tools))
+
+
+@check("MP-TOOL-009", budget_s=_CALLS_S)
+def a_call_that_does_not_fit_is_answered_too(run: Run) -> None:
+    _needs_tools(run)
+    with run.session() as subject:
+        tools = _tools(run, subject)
+        caller, plain = _Caller(subject), _Caller(subject)
+        for tool in tools:
+            # One that does not answer a plain call as it is to is for MP-TOOL-008.
+            plain.try_each(tool, tool_calls.allowed(tool, run.context.seed, 2))
+            if tool.name not in plain.faults:
+                caller.try_each(tool, _some(tool_calls.unfit(tool), _MOST_CALLS // len(tools)))
+        caller.judge(run, "an error as a JSON document, and no exception", len(tools))
+
+
+def _some(draws: Iterator[Draw], count: int) -> Iterator[Draw]:
+    return itertools.islice(draws, max(8, count))
+
+
+@check("MP-TOOL-013", budget_s=_CALLS_S)
+def a_call_returns_in_time(run: Run) -> None:
+    # That one did not is seen by whoever watches the hooks.
+    _needs_tools(run)
+    with run.session() as subject:
+        tools = _tools(run, subject)
+        caller = _Caller(subject)
+        for tool in tools:
+            caller.try_each(tool, tool_calls.allowed(tool, run.context.seed, 1))
+
+
+@check("MP-TOOL-014")
+def an_unknown_tool_is_answered_with_an_error(run: Run) -> None:
+    _needs_tools(run)
+    expected = "a JSON document with an error in it, for a tool that the provider does not have"
+    with run.session() as subject:
+        _tools(run, subject)
+        try:
+            answer = subject.call_tool("harbour_lamp_light", {"lamp": "the green one"})
+        except BackendAway:
+            raise
+        except HookRaised as failure:
+            if tool_calls.is_raised(failure):
+                run.violated(expected, f"it raised {show(failure.error)}")
+            return
+    if tool_calls.fault(answer) or not routes.refused(answer):
+        run.violated(expected, f"it answered {show(answer, 200)}")
+
+
+# -- what is required ------------------------------------------------------------------------------
+
+
+@check("MP-TOOL-010", budget_s=_CALLS_S)
+def what_every_call_needs_is_required(run: Run) -> None:
+    _needs_tools(run)
+    with run.session() as subject:
+        tools = _tools(run, subject)
+        end = monotonic() + _PATIENCE_S
+        for tool in tools:
+            for name in set(tool.properties) - set(tool.required):
+                if monotonic() < end and (told := _is_always_needed(subject, tool, name)):
+                    run.violated(f"{name!r} in the `required` of {tool.name}", told)
+
+
+def _is_always_needed(subject: Subject, tool: Tool, name: str) -> str:
+    """What a tool answers to every call without the argument, where it takes one with it; or ""."""
+    without = [_left_out(arguments, name) for arguments in _variants(tool)]
+    said = [_complaint(subject, tool, arguments) for arguments in without]
+    named = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    if not all(words and named.search(words) for words in said):
+        return ""
+    # One of two that go together is needed only beside the other one.
+    if _complaint(subject, tool, _left_out(tool.typical(full=False), name)) == "":
+        return ""
+    taken = [a for a in _variants(tool) if _complaint(subject, tool, a) == ""]
+    # Once more: what was refused is refused still, so that it was the argument.
+    if not taken or not _complaint(subject, tool, _left_out(taken[0], name)):
+        return ""
+    return f"every call without it is refused, as with {(said[0] or '')[:160]}; with it one is not"
+
+
+def _left_out(arguments: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in arguments.items() if key != name}
+
+
+def _variants(tool: Tool) -> list[dict[str, Any]]:
+    """All arguments, with each value of those that have choices."""
+    plain = tool.typical()
+    found = [plain]
+    for name, item in tool.properties.items():
+        found += [{**plain, name: value} for value in tool_calls.choices(item)[:_MOST_CHOICES]]
+    return found
+
+
+def _complaint(subject: Subject, tool: Tool, arguments: dict[str, Any]) -> str | None:
+    """What a refusing answer says; "" where the call was served, None where it was not answered."""
+    try:
+        answer = subject.call_tool(tool.name, copy.deepcopy(arguments))
+    except HookRaised as failure:
+        tool_calls.is_raised(failure)
+        return None
+    return tool_calls.complaint(answer) if not tool_calls.fault(answer) else None
+
+
+# -- forgetting ------------------------------------------------------------------------------------
+
+
+#: Keys of the configuration by which a host names whom a session is for; None leaves it out.
+_Who = dict[str, Any]
+
+
+@check("MP-TOOL-011", budget_s=120.0)
+def what_a_tool_forgot_is_gone(run: Run) -> None:
+    _needs_tools(run)
+    _is_gone(run, {}, "")
+    try:
+        _is_gone(run, {"user_id": None}, ", in sessions without a user_id")
+    except (NotApplicable, Untestable):
+        # A provider of users may refuse to serve nobody, or to store for nobody.
+        return
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+
+
+def _is_gone(run: Run, who: _Who, where: str) -> None:
+    fact = run.facts.new()
+    with run.session(**who) as subject:
+        tools = _tools(run, subject)
+        finding = tool_memory.finding(tools, fact)
+        stored_by, answer = _stored(subject, fact)
+        told = [answer, *tool_memory.shown_by_tools(subject, finding).values()]
+    call = tool_memory.forgetting(tools, stored_by, fact, told)
+    if call is None:
+        raise NotApplicable("no tool was recognised that forgets what another one stored")
+    shown = _shown(run, fact, finding, who)
+    if not shown:
+        raise Untestable("what a tool stored came back neither by recall nor by a tool")
+    _forget(run, call, who)
+    finding = [one for one in finding if one[0] in shown]
+    if by := _still_shown(run, fact, finding, shown, who):
+        run.violated(
+            f"{fact.text!r} gone after {call[0]} answered that it was forgotten{where}",
+            f"after a new start {' and '.join(by)} still brings it",
+        )
+
+
+def _stored(subject: Subject, fact: Fact) -> tuple[str, Any]:
+    """The tool that stored the fact, and its answer."""
+    call = routes.storing_call(subject.tools(), fact.text)
+    if call is None:
+        raise NotApplicable("no tool was recognised that stores a text")
+    answer = subject.call_tool(*call)
+    if routes.refused(answer):
+        reason = f"the tool {call[0]} refused a plain fact: {show(answer, 120)}"
+        raise Untestable(f"{reason}; needs: a `config` under which it does not")
+    return call[0], answer
+
+
+def _shown(run: Run, fact: Fact, finding: list[Any], who: _Who) -> set[str]:
+    """By what a new instance shows the fact: tools by their names, recall as ""."""
+    with run.session(**who) as again:
+        shown = _in_answers(again, fact, finding)
+        return shown | ({""} if run.brings_back(again, fact) else set())
+
+
+def _in_answers(subject: Subject, fact: Fact, finding: list[Any]) -> set[str]:
+    answers = tool_memory.shown_by_tools(subject, finding)
+    return {name for name, answer in answers.items() if fact.is_in(answer)}
+
+
+def _forget(run: Run, call: tuple[str, dict[str, Any], str], who: _Who) -> None:
+    name, arguments, how = call
+    with run.session(**who) as subject:
+        answer = subject.call_tool(name, copy.deepcopy(arguments))
+    counts_none = how == "text" and tool_memory.counted_none(answer)
+    if counts_none or not tool_memory.says_forgotten(answer):
+        told = f"{name} did not forget by {show(arguments, 120)}: {show(answer, 120)}"
+        raise NotApplicable(told)
+
+
+def _still_shown(run: Run, fact: Fact, finding: list[Any], shown: set[str], who: _Who) -> list[str]:
+    """The hooks and tools by which a new instance shows the fact when it had time to be gone."""
+    left: list[set[str]] = []
+
+    def gone() -> bool:
+        found = _in_answers(again, fact, finding)
+        if "" in shown and fact.is_in(routes.recalled(again, fact.query)):
+            found.add("")
+        left.append(found)
+        return not found
+
+    with run.session(**who) as again:
+        run.wait_until(gone, run.freshness_s)
+    return sorted(one or run.hook("recall") for one in left[-1])
+
+
+# -- tools schemas ---------------------------------------------------------------------------------
+
+# Chapter 61: what the model is told about tools.
+
+
+#: What each model API takes as a name.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_STRICT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
+_ARGUMENT = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
+
+_NOT_AT_THE_TOP = ("oneOf", "anyOf", "allOf", "enum", "not", "$ref")
+
+#: Key words that some model APIs refuse wherever they stand.
+_NOT_EVERYWHERE = ("$ref", "$defs", "definitions", "oneOf", "allOf", "not")
+
+_KEYS = {"name", "description", "parameters", "strict"}
+
+#: In the spelling without case, dashes and underscores.
+_WHOSE = {"userid", "tenantid", "tenant", "agentid", "accountid", "ownerid", "principalid"}
+_WHOSE |= {"orgid", "organizationid", "organisationid", "customerid"}
+
+#: What moves memories from or to another service names an account there.
+_MOVES = frozenset({"import", "export", "migrate", "sync"})
+
+
+def _schemas(run: Run) -> list[Any]:
+    """What `get_tool_schemas` gives, each item without a wrapping."""
+    schemas = bare_schemas(_read(run, Subject.tools))
+    if not isinstance(schemas, list | tuple):
+        _wrong(run, f"{run.hook('tools')}() gave {show(schemas, 120)}")
+    if not schemas:
+        raise NotApplicable("the provider offers no tools")
+    return list(schemas)
+
+
+def _read(run: Run, read: Callable[[Subject], Any]) -> Any:
+    """What `read` gives in a session; before one where none can be opened."""
+    if run.binding.can_declare:
+        needs_extension(run, "tools")
+    run.needs_hook("tools")
+    if run.context.no_session:
+        return _before_a_session(run, read)
+    with run.session() as subject:
+        return read(subject)
+
+
+def _before_a_session(run: Run, read: Callable[[Subject], Any]) -> list[Any]:
+    """
+    What a Hermes provider lists already, as its host reads it before the start.
+
+    Raises:
+        Untestable: It lists nothing, or not without its configuration.
+
+    """
+    try:
+        listed = read(run.provider())
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        listed = None
+    if isinstance(listed, list | tuple) and listed:
+        return list(listed)
+    raise Untestable(run.context.no_session)
+
+
+def _wrong(run: Run, told: str) -> None:
+    run.violated(
+        "a list of dicts, each with a name, a description, and parameters of type object",
+        told,
+        requirement="MP-TOOL-002",
+    )
+
+
+def _sound(run: Run) -> list[dict[str, Any]]:
+    """The schemas that have the shape; the others are for MP-TOOL-002 alone."""
+    found = [item for item in _schemas(run) if not _misshapen(item)]
+    if not found:
+        raise NotApplicable("no tool schema has the shape of one; see MP-TOOL-002")
+    return found
+
+
+def _name(item: Any) -> Any:
+    return item.get("name") if isinstance(item, dict) else None
+
+
+# -- the shape -------------------------------------------------------------------------------------
+
+
+@check("MP-TOOL-002", session="can_declare")
+def each_schema_has_the_shape_of_a_function(run: Run) -> None:
+    for number, item in enumerate(_schemas(run), 1):
+        if fault := _misshapen(item):
+            _wrong(run, f"schema {number}, named {_name(item)!r}, {fault}")
+
+
+def _misshapen(item: Any) -> str:
+    if not isinstance(item, dict):
+        return f"is {show(item, 80)}"
+    for key in ("name", "description"):
+        if not (isinstance(item.get(key), str) and item[key].strip()):
+            return f"has the {key} {item[key]!r}" if key in item else f"has no {key}"
+    parameters = item.get("parameters")
+    if not isinstance(parameters, dict):
+        return f"has no parameters; its keys are {', '.join(map(str, item))}"
+    kind = parameters.get("type")
+    return "" if kind == "object" else f"has parameters of type {kind!r}"
+
+
+@check("MP-TOOL-003", session="can_declare")
+def each_schema_is_in_the_portable_subset(run: Run) -> None:
+    _report(run, _unportable, "a schema that every model API takes")
+
+
+def _report(run: Run, faults: Callable[[dict[str, Any]], Iterator[str]], expected: str) -> None:
+    found = [(item["name"], fault) for item in _sound(run) for fault in faults(item)]
+    if found:
+        name, fault = found[0]
+        more = f"; {len(found)} of the kind" if found[1:] else ""
+        run.violated(f"{expected}, of each tool", f"{name}: {fault}{more}")
+
+
+def _unportable(item: dict[str, Any]) -> Iterator[str]:
+    parameters = item["parameters"]
+    if not _NAME.fullmatch(item["name"]):
+        yield "its name is not of 1 to 64 ASCII letters, digits, _ and -"
+    yield from (f"`{key}` stands at the top" for key in _NOT_AT_THE_TOP if key in parameters)
+    if not isinstance(parameters.get("properties"), dict):
+        yield "its parameters have no `properties`"
+    try:
+        json.dumps(item, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        yield f"it cannot be sent as JSON: {show(error, 80)}"
+        return
+    yield from _unportable_at("", parameters)
+
+
+def _unportable_at(where: str, schema: dict[str, Any]) -> Iterator[str]:
+    properties = schema.get("properties")
+    properties = properties if isinstance(properties, dict) else {}
+    yield from _unportable_object(where, schema.get("required"), properties)
+    if _is_array(schema) and not isinstance(schema.get("items"), dict):
+        yield f"the list {where} has no `items`"
+    for place, inner in _inner(where, schema):
+        if isinstance(inner, dict):
+            yield from _unportable_at(place, inner)
+        else:
+            yield f"{place} is {show(inner, 60)}, which is no schema"
+
+
+def _unportable_object(where: str, required: Any, properties: dict[str, Any]) -> Iterator[str]:
+    of = f" of {where}" if where else ""
+    if required is not None and not isinstance(required, list):
+        yield f"`required`{of} is {show(required, 60)}"
+    listed = required if isinstance(required, list) else []
+    # A list, since what is listed may have no hash.
+    lacking = [name for name in listed if name not in [*properties]]
+    yield from (f"`required`{of} names {name!r}, no property" for name in lacking)
+    odd = [name for name in properties if not _ARGUMENT.fullmatch(str(name))]
+    yield from (f"the argument {name!r} is not of ASCII letters and digits" for name in odd)
+
+
+def _is_array(schema: dict[str, Any]) -> bool:
+    kind = schema.get("type")
+    return kind == "array" or (isinstance(kind, list) and "array" in kind)
+
+
+def _inner(where: str, schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The schemas inside a schema, each with its place."""
+    properties = schema.get("properties")
+    for name, inner in (properties if isinstance(properties, dict) else {}).items():
+        yield f"{where}.{name}".lstrip("."), inner
+    if isinstance(schema.get("items"), dict):
+        yield f"{where}[]", schema["items"]
+    for key in ("anyOf", "oneOf", "allOf"):
+        options = schema.get(key) if where else None
+        yield from ((where, one) for one in (options if isinstance(options, list) else ()))
+
+
+@check("MP-TOOL-004", session="can_declare")
+def each_schema_avoids_what_some_apis_refuse(run: Run) -> None:
+    _report(run, _narrow, "a schema as in tool-schema.schema.json, with one type for an argument")
+
+
+def _narrow(item: dict[str, Any]) -> Iterator[str]:
+    if _NAME.fullmatch(item["name"]) and not _STRICT_NAME.fullmatch(item["name"]):
+        yield "its name does not begin with a letter or _"
+    if extra := sorted(map(str, set(item) - _KEYS)):
+        yield f"it has the keys {', '.join(extra)}"
+    yield from (f"it has `{key}`" for key in ("$defs", "definitions") if key in item["parameters"])
+    for place, inner in _inner("", item["parameters"]):
+        yield from _narrow_at(place, inner)
+
+
+def _narrow_at(where: str, schema: Any) -> Iterator[str]:
+    if not isinstance(schema, dict):
+        return
+    yield from (f"{where} has `{key}`" for key in _NOT_EVERYWHERE if key in schema)
+    if isinstance(schema.get("type"), list):
+        yield f"{where} has the types {', '.join(map(str, schema['type']))}"
+    choices = schema.get("enum")
+    if isinstance(choices, list) and not (choices and all(isinstance(c, str) for c in choices)):
+        yield f"{where} has the choices {show(choices, 60)}, which are not texts"
+    for place, inner in _inner(where, schema):
+        yield from _narrow_at(place, inner)
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+@check("MP-TOOL-005", session="can_declare")
+def no_two_tools_have_one_name(run: Run) -> None:
+    names = [item["name"] for item in _sound(run)]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        told = f"{len(names)} schemas, {names.count(twice[0])} of them named {twice[0]!r}"
+        run.violated("a name of its own for each tool", told)
+
+
+@check("MP-TOOL-006", session="can_declare")
+def no_tool_has_a_name_of_the_host(run: Run) -> None:
+    if taken := sorted(RESERVED_TOOLS.intersection(item["name"] for item in _sound(run))):
+        told = f"{', '.join(taken)}: the host leaves it out and calls its own"
+        run.violated("tool names that are not among those of the host", told)
+
+
+@check("MP-TOOL-007")
+def no_tool_appears_only_after_the_start(run: Run) -> None:
+    before, after = _before_and_after(run)
+    if not after:
+        raise NotApplicable("the provider offers no tools")
+    if late := sorted(after - before):
+        run.violated(
+            f"every tool that {run.hook('tools')}() gives in a session among those that it gave "
+            f"before {run.hook('open')}",
+            f"before: {', '.join(sorted(before)) or 'none'}; only afterwards: {', '.join(late)}",
+        )
+
+
+def _before_and_after(run: Run) -> tuple[set[str], set[str]]:
+    """The names of the tools before and after the start of one instance, as a host reads them."""
+    run.needs_hook("tools")
+    subject = run.provider()
+    if not subject.available():
+        raise NotApplicable("a host asks a provider for tools that says it is available")
+    before = _names(subject)
+    subject.open(run.session_key(), run.config())
+    after = _names(subject)
+    subject.close()
+    return before, after
+
+
+def _names(subject: Subject) -> set[str]:
+    schemas = bare_schemas(subject.tools())
+    names = map(_name, schemas if isinstance(schemas, list | tuple) else ())
+    return {name for name in names if isinstance(name, str) and name}
+
+
+# -- whose memory, and the wrapping ----------------------------------------------------------------
+
+
+@check("MP-TOOL-012", session="can_declare")
+def no_tool_lets_the_model_choose_whose_memory(run: Run) -> None:
+    found = [f"{item['name']} has {name!r}" for item in _sound(run) for name in _whose(item)]
+    if found:
+        run.violated("no argument that says whose memory is meant", "; ".join(found[:5]))
+
+
+def _whose(item: dict[str, Any]) -> Iterator[str]:
+    if _MOVES.intersection(tool_calls.split(item["name"])):
+        return
+    properties = item["parameters"].get("properties")
+    for name, argument in (properties if isinstance(properties, dict) else {}).items():
+        # Where the provider itself fixes the choices, the model cannot name a stranger.
+        is_fixed = isinstance(argument, dict) and {"enum", "const"} & set(argument)
+        if str(name).replace("_", "").replace("-", "").lower() in _WHOSE and not is_fixed:
+            yield name
+
+
+def _as_given(subject: Subject) -> Any:
+    raw = author_object(subject.provider)
+    return subject.call("tools", getattr(raw, subject.hook("tools")))
+
+
+@check("MP-TOOL-015", session="can_declare")
+def a_schema_is_not_wrapped(run: Run) -> None:
+    schemas = _read(run, _as_given)
+    items = list(schemas) if isinstance(schemas, list | tuple) else []
+    if not items:
+        raise NotApplicable("the provider offers no tools")
+    wrapped = [item for item in items if bare_schemas([item]) != [item]]
+    if wrapped:
+        told = f"{len(wrapped)} of {len(items)} stand in {{'type': 'function', 'function': ...}}"
+        run.violated("each schema with its name, description and parameters at the top", told)

@@ -1,0 +1,116 @@
+"""Chapter 63: told when a turn begins."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.facts import Fact
+from memproto.testing.provider import routes
+from memproto.testing.provider.extensions import needs_extension, needs_recall_by_query
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import BackendAway, HookRaised, Subject
+from memproto.testing.scenarios import texts
+from memproto.testing.wire import show
+
+_EXTENSION = "turns"
+
+_MESSAGE = "Which berth is free today?"
+
+#: As hosts count: from 0 or 1, on in a resumed session, and back after a rewind.
+_NUMBERS = (0, 1, 2, 3, 5, 10, 20, 57, 58, 3, 1, 1_000_000)
+
+#: What a host may tell beside the number and the message.
+_TOLD: tuple[dict[str, Any], ...] = (
+    {},
+    {"remaining_tokens": 12_000, "model": "m", "platform": "cli", "tool_count": 3},
+    {"x_memproto_future": {"spare": None}},
+)
+
+#: In how many turns recall is asked for a fact.
+_RECALLED_IN = (1, 2, 3, 250, 2)
+
+
+@check("MP-TSTART-001", budget_s=120.0)
+def a_turn_may_have_any_number_and_text(run: Run) -> None:
+    needs_extension(run, _EXTENSION)
+    with run.session() as subject:
+        for number in _NUMBERS:
+            for told in _TOLD:
+                named = f"turn {number}" + (f" with {', '.join(told)}" if told else "")
+                _returns(
+                    run, named, functools.partial(subject.turn_start, number, _MESSAGE, **told)
+                )
+        odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}
+        for number, (name, text) in enumerate(odd.items(), start=1):
+            _returns(run, name, functools.partial(subject.turn_start, number, text))
+
+
+def _returns(run: Run, named: str, begin: Callable[[], Any]) -> None:
+    try:
+        begin()
+    except HookRaised as failure:
+        if failure.ends_process or isinstance(failure, BackendAway):
+            raise
+        run.violated(
+            f"{run.hook('turn_start')} returns for every number and every str",
+            f"it raised {show(failure.error)} for {named}",
+        )
+
+
+@check("MP-TSTART-002")
+def a_turn_begins_in_time(run: Run) -> None:
+    # A hook that is late ends the check, wherever it happens: see `incidents.LATE`.
+    needs_extension(run, _EXTENSION)
+    with run.session() as subject:
+        for number in _NUMBERS:
+            subject.turn_start(number, _MESSAGE)
+
+
+@check("MP-TSTART-003")
+def a_turn_that_only_began_is_not_stored(run: Run) -> None:
+    needs_extension(run, _EXTENSION)
+    if not run.serves("turns"):
+        raise NotApplicable("no turn is stored")
+    run.needs_route("turns")
+    recorded, begun = run.facts.several(2)
+    with run.session() as subject:
+        subject.turn_start(1, recorded.text)
+        run.plant(subject, recorded, "turns")
+        subject.turn_start(2, begun.text)
+    if not run.reopened_brings_back(recorded):
+        raise Untestable("a turn that was recorded did not come back")
+    if run.reopened_brings_back(begun):
+        run.violated(
+            "nothing of a turn that began and was never recorded",
+            f"{begun.query!r} brings {begun.text!r}, which {run.hook('turn_start')} was told",
+        )
+
+
+@check("MP-TSTART-004")
+def every_turn_gets_its_recall(run: Run) -> None:
+    needs_extension(run, _EXTENSION)
+    needs_recall_by_query(run)
+    route = run.needs_route(*routes.ROUTES)
+    fact = run.facts.new()
+    with run.session() as subject:
+        run.plant(subject, fact, route)
+    if not run.reopened_brings_back(fact):
+        raise Untestable("a stored fact did not come back without turns either")
+    with run.session() as again:
+        lacking = [number for number in _RECALLED_IN if not _recalls_in(run, again, number, fact)]
+    if lacking:
+        run.violated(
+            f"{fact.name!r} recalled in each of the turns {_listed(_RECALLED_IN)}",
+            f"it did not come back in turn {_listed(lacking)}",
+            operation="recall",
+        )
+
+
+def _recalls_in(run: Run, subject: Subject, number: int, fact: Fact) -> bool:
+    subject.turn_start(number, fact.query)
+    return run.brings_back(subject, fact)
+
+
+def _listed(numbers: Any) -> str:
+    return ", ".join(str(number) for number in numbers)

@@ -1,0 +1,65 @@
+"""Chapter 25: the life of a session."""
+
+from memproto.testing.clauses import Untestable, check
+from memproto.testing.provider.run import Run
+from memproto.testing.scenarios.machine import Loss
+from memproto.testing.scenarios.sequences import Found, Search, alone
+
+#: The rules that speak about one operation alone, by the operation.
+_RULES = {
+    "record": "MP-TURN-001, MP-TURN-003 and MP-TURN-004",
+    "mirror": "MP-WRITE-001 and MP-WRITE-005",
+    "call_tool": "MP-TOOL-001",
+}
+
+#: Both runs of the sequence: the one that was told, and the other one.
+_ONCE = "; intermittent: the same calls, made once more, lost nothing"
+
+
+@check("MP-LIFE-001", budget_s=300.0)
+def no_order_of_calls_loses_what_was_accepted(run: Run) -> None:
+    run.needs_route("turns", "writes", "tools")
+    search = Search(run)
+    found = search.shortest()
+    if found is None:
+        if not search.accepted:
+            reason = "every plain text was refused"
+            raise Untestable(f"{reason}; needs: a `config` under which it is not")
+        return
+    repeats = search.tried(found.steps) is not None
+    _not_of_one_operation(search, found)
+    _not_of_compression(run, search, found)
+    loss = found.loss
+    run.violated(
+        "what was accepted recalled after shutdown and a new start, whatever was called between",
+        _told(loss) + ("" if repeats else _ONCE),
+        operation=loss.operation,
+    )
+
+
+def _not_of_one_operation(search: Search, found: Found) -> None:
+    """Where no other operation is needed for the loss, the rules of this one judge it."""
+    plain = alone(found)
+    if plain == found.steps or search.tried(plain):
+        rules = _RULES[found.loss.operation]
+        reason = f"no mixture of calls is needed, which is for {rules}"
+        raise Untestable(f"{reason}: {_told(found.loss)}")
+
+
+def _not_of_compression(run: Run, search: Search, found: Found) -> None:
+    """What was stored before a compression and is gone after it has a rule of its own."""
+    if not found.loss.before_compression:
+        return
+    lost = search.tried(alone(found, "compress"))
+    if lost is not None and lost.before_compression:
+        run.violated(
+            f"what was stored before {run.hook('compress')}, recalled after a new start",
+            _told(lost),
+            operation="compress",
+            requirement="MP-COMP-003",
+        )
+
+
+def _told(loss: Loss) -> str:
+    calls = ", ".join(loss.told)
+    return f"{loss.letter} = {loss.fact.text!r} did not come back after: {calls}"

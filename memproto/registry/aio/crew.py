@@ -1,0 +1,149 @@
+"""Threads that block in the place of an event loop, and tell the loop when they are done."""
+
+import asyncio
+import contextlib
+import functools
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from memproto.registry.calls.workers import Worker
+from memproto.registry.events import type_name
+
+_MOST_IDLE = 4
+_STEP_S = 0.001
+_STEPS = 1000
+
+
+def wake(
+    loop: asyncio.AbstractEventLoop,
+    future: "asyncio.Future[Any]",
+    answer: Any = None,
+    error: BaseException | None = None,
+) -> None:
+    """Settle a future from any thread; nothing happens if its loop was closed meanwhile."""
+    # The loop may be closed at any moment, also between a look and the call: so there is no look,
+    # and the error of a closed loop is the answer. A future belongs to its loop's thread, so it is
+    # settled there.
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(_settle, future, answer, error)
+
+
+def _settle(future: "asyncio.Future[Any]", answer: Any, error: BaseException | None) -> None:
+    if future.done():
+        return  # its caller was cancelled, and nobody looks at it
+    if error is None:
+        future.set_result(answer)
+    elif isinstance(error, Exception):
+        future.set_exception(error)
+    else:  # it would end the loop, and was of another thread
+        future.set_exception(RuntimeError(f"{type_name(error)} on a thread of the registry"))
+
+
+# Guarantees: a function runs on a daemon thread and never on the loop's, unless no thread can be
+#   started; if its caller is cancelled it runs on, and nobody sees its result; after `close` no
+#   thread outlives its function; a crew that nobody holds leaves no idle thread.
+# Assumes: the functions have deadlines of their own.
+#
+# Threads: `run`, `close` and `ended` on loops, of which there may be several; `_serve` on the
+# workers. A worker is in one place at any time: in `_idle`, in `_ending`, or with the one function
+# that it runs. It changes its place with the lock held.
+#
+# Why no worker is left behind by `close`: a worker that finishes its function either enters `_idle`
+# before `close` takes the list, or sees `_is_closed` with the lock held, and stops itself.
+class Crew:
+    """Threads that wait for work, as many as functions run at once."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._process = os.getpid()
+        # Held for a step of a list only, so that a loop may take it. Reentrant, because a signal
+        # handler on the same thread may call the registry between two of these steps.
+        self._lock = threading.RLock()
+        self._idle: list[Worker] = []
+        self._ending: list[Worker] = []
+        self._is_closed = False
+
+    def __del__(self) -> None:
+        for worker in self.__dict__.get("_idle", ()):
+            worker.stop()
+
+    async def run(self, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
+        """Returns what `function` returns, or raises what it raises; the loop goes on meanwhile."""
+        loop = asyncio.get_running_loop()  # first: where there is none, no thread is taken
+        job = functools.partial(function, *args, **keywords)
+        worker = self._ready()
+        if worker is None:
+            return job()  # at the end of the process, or in a fork of it, there is no thread
+        future: asyncio.Future[Any] = loop.create_future()
+        worker.put(functools.partial(self._serve, worker, job, loop, future))
+        return await future
+
+    def close(self) -> None:
+        """Let the idle threads end now, and each other one after what it runs."""
+        if self._is_elsewhere():
+            return
+        with self._lock:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+            self._ending += idle
+        for worker in idle:
+            worker.stop()
+
+    async def ended(self, others: Callable[[], bool]) -> None:
+        """Wait for the end of the threads that run nothing any more, and until `others` is True."""
+        if self._is_elsewhere():
+            return
+        for _ in range(_STEPS):
+            with self._lock:
+                self._drop_ended()
+            if others() and not self._ending:
+                return
+            await asyncio.sleep(_STEP_S)
+
+    def _is_elsewhere(self) -> bool:
+        """Whether this is a copy in a forked process: a lock may have been held at that moment."""
+        return self._process != os.getpid()
+
+    def _ready(self) -> Worker | None:
+        if self._is_elsewhere():
+            return None
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        worker = Worker(self._name)
+        try:
+            worker.start()
+        except RuntimeError:  # the interpreter is at its end, or out of threads
+            return None
+        return worker
+
+    def _serve(
+        self,
+        worker: Worker,
+        job: Callable[[], Any],
+        loop: asyncio.AbstractEventLoop,
+        future: "asyncio.Future[Any]",
+    ) -> None:
+        answer, error = _outcome(job)
+        # Idle before the loop is woken: a caller that goes on at once finds this worker again, and
+        # a host with one call at a time needs one thread.
+        with self._lock:
+            if self._is_closed or len(self._idle) >= _MOST_IDLE:
+                worker.stop()
+                self._drop_ended()  # here too: in a long session nobody waits for them
+                self._ending.append(worker)
+            else:
+                self._idle.append(worker)
+        wake(loop, future, answer, error)
+
+    def _drop_ended(self) -> None:
+        self._ending = [worker for worker in self._ending if worker.is_alive()]
+
+
+def _outcome(job: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    try:
+        return job(), None
+    except BaseException as error:
+        return None, error

@@ -1,0 +1,1 @@
+"""Calls to providers: lanes, threads, deadlines, and writes that are made once."""

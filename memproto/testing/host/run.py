@@ -1,0 +1,308 @@
+"""What a host-side check works with: hosts under budgets, providers to hold, the fence."""
+
+import contextlib
+import inspect
+import itertools
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from memproto.deadlines import Deadlines
+from memproto.testing import locate, patience
+from memproto.testing.agent import RegistryDriver, Rules
+from memproto.testing.clauses import NotApplicable, Untestable, Violation
+from memproto.testing.context import EXAMPLES, Context
+from memproto.testing.facts import Facts
+from memproto.testing.host.host import SLACK_S, Host, HostLate
+from memproto.testing.host.loading import LoadedHost
+from memproto.testing.host.probes import Extended, Gate, Probe, Reports
+from memproto.testing.host.steps import METHODS, STEPS
+from memproto.testing.provider.subject import Watch
+from memproto.testing.wire import show
+
+#: No deadline passes in a check that is not about deadlines.
+_PATIENT = Deadlines(enrich_s=20.0, compress_s=20.0, shutdown_s=20.0)
+
+#: Deadlines of checks in which they pass; the longer ones only where a good answer was missing.
+_PACES_S = (0.3, 1.5, 6.0)
+
+
+class HostRun:
+    """
+    One check's view of the host.
+
+    Attributes:
+        binding: Native: that of the providers the host is judged with.
+        context: See `run.Context`.
+        watch: Where the parent is told what runs.
+        facts: A source of facts that no other check of this run plants.
+
+    """
+
+    def __init__(
+        self, loaded: LoadedHost, watch: Watch, context: Context, *, salt: int = 0
+    ) -> None:
+        self.loaded = loaded
+        self.binding = loaded.binding
+        self.context = context
+        self.watch = watch
+        self.scale = context.scale
+        self.facts = Facts(context.seed * 1009 + salt)
+        self._tag = f"{salt:04x}{context.seed % 65536:04x}"
+        self._numbers = itertools.count(1)
+        self._hosts: list[Host] = []
+        self._gates: list[Gate] = []
+
+    # -- hosts and providers ----------------------------------------------------------------------
+
+    def host(self, *providers: Any, deadlines: Deadlines = _PATIENT) -> Host:
+        """A new host that holds `providers`, with those deadlines where it takes any."""
+        most = self.loaded.most
+        if most is not None and len(providers) > most:
+            raise NotApplicable(f"the host takes {most} of the {len(providers)} providers it needs")
+        takes = self.loaded.accepts
+        reports = Reports(takes_events="on_event" in takes)
+        rules = Rules()
+        given: dict[str, Any] = {"deadlines": deadlines, "on_event": reports.hear}
+        given["policy"] = rules.policy() if "policy" in takes else None
+        made = self.loaded.build(**{key: given[key] for key in given if key in takes})
+        logging.getLogger().addHandler(reports)
+        if not self.loaded.is_driver:
+            made = RegistryDriver(made, rules if "policy" in takes else None)
+        own = getattr(made, "__dict__", {}).get("deadlines") or (
+            deadlines if "deadlines" in takes else None
+        )
+        own = own or getattr(made, "deadlines", None)
+        is_registry = not self.loaded.is_driver
+        host = Host(self, made, own or Deadlines(), reports, is_registry=is_registry)
+        self._hosts.append(host)
+        host.register(*providers)
+        return host
+
+    def opened(
+        self, *providers: Any, deadlines: Deadlines = _PATIENT, steps: tuple[str, ...] = ()
+    ) -> Host:
+        """As `host`, initialized; only where its driver has these steps."""
+        host = self.host(*providers, deadlines=deadlines)
+        host.needs(*steps)
+        host.open()
+        return host
+
+    def needs_also(self, *steps: str) -> None:
+        """
+        Call nothing decided that was tried without a step; what was violated is told before.
+
+        Raises:
+            Untestable: The driver lacks one, and does not say that the framework has no such thing.
+
+        """
+        host = self.host()
+        host.needs(*(step for step in steps if not host.is_without(step)))
+
+    def beside(self, *others: Probe) -> tuple[Probe, ...]:
+        """Those of `others` that the host takes beside one more provider."""
+        most = self.loaded.most
+        return others if most is None else others[: most - 1]
+
+    def groups(self, subjects: Iterable[Probe]) -> list[list[Probe]]:
+        """The subjects all together, or by themselves where the host does not take so many."""
+        together = list(subjects)
+        return [together] if self.loaded.most is None else [[one] for one in together]
+
+    def needs_agent(self) -> None:
+        """
+        Go on only where a whole agent is judged, and not a registry in the kit's own.
+
+        Raises:
+            NotApplicable: It is a registry.
+
+        """
+        if not self.loaded.is_driver:
+            raise NotApplicable("an agent decides this, and no registry: judge its driver")
+
+    def takes(self, keyword: str) -> bool:
+        """Whether the host takes `deadlines` or `on_event` from its caller."""
+        return keyword in self.loaded.accepts
+
+    def probe(self, **hooks: Callable[..., Any]) -> Probe:
+        """A provider that notes its calls, under a name of its own."""
+        return Probe(self.label(), **hooks)
+
+    def serving(
+        self, *extensions: str, schemas: Iterable[Any] = (), **hooks: Callable[..., Any]
+    ) -> Extended:
+        """As `probe`; it serves these extensions, and these tools."""
+        return Extended(self.label(), extensions, schemas, **hooks)
+
+    def gate(self, answer: Any = None) -> Gate:
+        """A hook that hangs until it is opened, at the latest when the check ends."""
+        gate = Gate(answer)
+        self._gates.append(gate)
+        return gate
+
+    def open_gates(self) -> None:
+        """Let everything go on that hangs."""
+        for gate in self._gates:
+            gate.open()
+
+    def finish(self) -> None:
+        """Release what hangs, and shut down what the check left open."""
+        self.open_gates()
+        for host in self._hosts:
+            if not host.is_closed:
+                with contextlib.suppress(Violation, Untestable):
+                    host.close()
+            host.dismiss()
+            logging.getLogger().removeHandler(host.reports)
+
+    def at_some_pace(self, attempt: Callable[[Deadlines], None]) -> None:
+        """
+        Run a check in which deadlines pass, and again with longer ones where it finds a fault.
+
+        A good answer that a loaded machine brings too late is no fault of the host. What did not
+        return at all is not tried again.
+        """
+        paces = _PACES_S if self.takes("deadlines") else (5.0,)
+        for pace_s in paces[:-1]:
+            try:
+                return self._attempt(attempt, pace_s)
+            except HostLate:
+                raise
+            except Violation:
+                continue
+        return self._attempt(attempt, paces[-1])
+
+    def _attempt(self, attempt: Callable[[Deadlines], None], pace_s: float) -> None:
+        budget_s = pace_s * self.scale
+        attempt(Deadlines(enrich_s=budget_s, compress_s=budget_s, shutdown_s=2 * budget_s))
+
+    # -- the fence --------------------------------------------------------------------------------
+
+    def fenced(self, name: str, *args: Any) -> Any:
+        """
+        Call one function of the host's fence.
+
+        Raises:
+            Untestable: The host has none of that name.
+
+        """
+        function = self.needs_fence(name)
+        with self.watched("recall", 5.0):
+            try:
+                return function(*args)
+            except Exception as error:
+                observed = f"it raised {show(error)} for {show(args)}"
+                raise Violation(f"{name} returns", observed, operation=name) from None
+
+    def needs_fence(self, name: str) -> Callable[..., Any]:
+        """
+        One function of the host's fence.
+
+        Raises:
+            Untestable: The host has none of that name.
+
+        """
+        function = self.loaded.fence.get(name)
+        if function is None:
+            raise Untestable(
+                f"needs `{name}`: none in an attribute `fence` of the host, in its module, "
+                "or in its package"
+            )
+        return function
+
+    def refusal(self, name: str, *args: Any) -> Exception | None:
+        """What a function of the fence raises, or None."""
+        function = self.needs_fence(name)
+        with self.watched("recall", 5.0):
+            try:
+                function(*args)
+            except Exception as error:
+                return error
+        return None
+
+    # -- small helps ------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def watched(self, operation: str, budget_s: float) -> Iterator[None]:
+        """
+        Tell the parent that the host runs; it steps in only where this interpreter stands still.
+
+        The kit waits for a host's methods on another thread, so it sees by itself what is late.
+        """
+        parents_s = budget_s + 2 * SLACK_S * self.scale
+        began = time.perf_counter()
+        with self.watch.wire.hook(operation, parents_s):
+            try:
+                yield
+            finally:
+                self._count(operation, time.perf_counter() - began)
+
+    def _count(self, operation: str, took_s: float) -> None:
+        with self.watch.lock:
+            row = self.watch.hooks.setdefault(operation, [0, 0.0, 0.0])
+            row[:] = [row[0] + 1, max(row[1], took_s), row[2] + took_s]
+
+    @property
+    def examples(self) -> int:
+        """How many generated examples the profile asks for."""
+        return EXAMPLES[self.context.profile]
+
+    def label(self) -> str:
+        """A name for a provider that no other one has."""
+        return self.facts.name().lower().replace(" ", "-")
+
+    def session_key(self) -> str:
+        """A session id that no other check uses."""
+        return f"session-{self._tag}-{next(self._numbers)}"
+
+    def config(self) -> dict[str, Any]:
+        """What an agent hands to its registry."""
+        return {
+            "home": str(Path.cwd() / f"memory-{self._tag}"),
+            "platform": "cli",
+            "agent_context": "primary",
+            "agent_identity": f"profile-{self._tag}",
+            "user_id": f"user-{self._tag}",
+        }
+
+    def violated(
+        self, expected: str, observed: str, *, operation: str = "", requirement: str = ""
+    ) -> NoReturn:
+        """Report the requirement under check (or another one) as violated."""
+        raise Violation(expected, observed, operation=operation, requirement=requirement)
+
+    def wait_until(
+        self, condition: Callable[[], bool], within_s: float = patience.HAPPENS_S
+    ) -> bool:
+        """Poll `condition` until it holds; False when it did not within the scaled time."""
+        return patience.happens(condition, within_s * self.scale * self.context.slowdown)
+
+    def stays_silent(self, condition: Callable[[], bool], for_s: float = patience.SILENT_S) -> bool:
+        """Whether `condition` holds at no moment of the scaled time, which is waited out."""
+        return patience.stays_silent(condition, for_s * self.scale)
+
+    def hook(self, operation: str) -> str:
+        """The step of the driver, method of the registry, or function of the fence for it."""
+        names = STEPS if self.loaded.is_driver else METHODS
+        return names.get(operation, operation)
+
+    def where(self, operation: str) -> str:
+        """File, line and name of what `hook` names."""
+        name = self.hook(operation)
+        if name in self.loaded.fence:
+            return _place(self.loaded.fence[name], name)
+        if not self._hosts:
+            return name
+        driver = self._hosts[-1].driver
+        kind = type(driver if self.loaded.is_driver else driver.registry)
+        return _place(inspect.getattr_static(kind, name, None), f"{kind.__name__}.{name}")
+
+
+def _place(function: Any, label: str) -> str:
+    try:
+        code = inspect.unwrap(getattr(function, "__func__", function)).__code__
+    except (AttributeError, ValueError):
+        return label
+    return f"{locate.short(code.co_filename)}:{code.co_firstlineno} in {label}"

@@ -1,0 +1,1 @@
+"""Instruments inside a kit child: audit events, threads, loops, logs, the wall clock."""

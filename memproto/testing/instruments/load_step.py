@@ -1,0 +1,312 @@
+"""
+The load step under guard: no connection, no new program, and a record of what else it did.
+
+While a provider is imported and built, connections (loopback included) and programs are refused
+with the errors that a machine without network and without that program gives, and are noted. What
+stays behind (files, output, threads, changed globals) is noted afterwards.
+"""
+
+import contextlib
+import dataclasses
+import errno
+import functools
+import os
+import sys
+import sysconfig
+import tempfile
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from memproto.errors import KitUsageError, NoProvider, TargetDoesNotImport
+from memproto.loading import modules
+from memproto.testing import locate
+from memproto.testing.instruments import watchers
+from memproto.testing.instruments.imports import Imports, Traces, printed_since
+from memproto.testing.instruments.logs import Records
+from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.wire import describe
+
+T = TypeVar("T")
+
+_CONNECTING = frozenset(
+    {
+        *("socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo"),
+        *("socket.gethostbyname", "socket.gethostbyaddr"),
+    }
+)
+_STARTING = frozenset({"subprocess.Popen", "os.posix_spawn", "os.exec", "os.system", "os.spawn"})
+
+#: What the standard library asks other programs about the machine for, at no cost to anybody.
+_STDLIB = sysconfig.get_paths()["stdlib"]
+_HARMLESS = tuple(f"{_STDLIB}/{name}" for name in ("ctypes/util.py", "platform.py", "uuid.py"))
+
+#: What belongs to the host, of all that the watchers see.
+_NAMED = (
+    *("working directory", "signal handlers", "locale", "root logger", "socket timeout"),
+    *("sys.excepthook", "threading.excepthook", "event-loop policy"),
+)
+
+#: What a provider asks for that is built on the host's base class.
+_HOST_MODULES = frozenset({"agent", "agent.memory_provider"})
+
+CONNECTS, STARTS = "MP-LOAD-002", "MP-LOAD-003"
+
+
+@dataclasses.dataclass
+class LoadStep:
+    """
+    What importing and building a target did beside giving a provider.
+
+    Attributes:
+        connections: Each refused connection or look-up, with the author's line.
+        programs: Each refused program, with the author's line.
+        files: Files and folders that were created, changed or removed, as a reader knows them.
+        printed: What went to the standard output.
+        changed: What belongs to the host and is no more as it was, a line for each.
+        threads: The ids of the threads that were started and still ran.
+        home: What HERMES_HOME named meanwhile.
+        loaded: The target, once it is loaded.
+        sought_host: Whether the target tried to import from hermes-agent.
+        warned: What was logged as a warning or worse.
+        factory: The function of the settings that builds the instances, "module:function", or "".
+        package: The top package that TARGET names, as far as its text tells; else "".
+        imported: What the import of that package alone left behind, where there is a factory.
+
+    """
+
+    connections: list[str] = dataclasses.field(default_factory=list)
+    programs: list[str] = dataclasses.field(default_factory=list)
+    files: list[str] = dataclasses.field(default_factory=list)
+    printed: str = ""
+    changed: list[str] = dataclasses.field(default_factory=list)
+    threads: frozenset[int] = frozenset()
+    home: Path | None = None
+    loaded: Any = None
+    sought_host: bool = False
+    audit: watchers.AuditLog | None = None
+    warned: list[str] = dataclasses.field(default_factory=list)
+    factory: str = ""
+    package: str = ""
+    imported: Traces = dataclasses.field(default_factory=Traces)
+
+    @property
+    def by_factory(self) -> bool:
+        """Whether a function of the settings builds the instances."""
+        return bool(self.factory)
+
+    def take(self, load: Callable[[], T], root: Path) -> T:
+        """Load the target once, and note what that does; whatever it raises comes through."""
+        self.home = root / "memory"
+        before, globals_before = _tree(root), _globals()
+        threads, records = watchers.thread_ids(), Records(self.warned)
+        imports: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+        if self.factory:
+            module = self.factory.partition(":")[0]
+            observed = functools.partial(self._importing, root, frozenset(threads))
+            imports = Imports(self.package, module, observed).watched()
+        with self._printing(root), self.guarding(), records.as_last_resort(), imports:
+            try:
+                self.loaded = loaded = load()
+                return loaded
+            finally:
+                self.threads = frozenset(watchers.thread_ids() - threads)
+                self.changed = _changes(globals_before, _globals())
+                self.files = _differing(before, _tree(root), root)
+
+    @contextlib.contextmanager
+    def _importing(self, root: Path, threads: frozenset[int]) -> Iterator[None]:
+        """Note what the body leaves behind, in which the import of the package runs."""
+        here = watchers.thread_ids()
+        if here - threads:
+            # A thread of the factory's may do anything meanwhile.
+            yield
+            return
+        before, globals_before = _tree(root), _globals()
+        _flush()
+        position = os.fstat(1).st_size
+        try:
+            yield
+        finally:
+            _flush()
+            self.imported.add(
+                Traces(
+                    files=_differing(before, _tree(root), root),
+                    printed=printed_since(position),
+                    changed=_changes(globals_before, _globals()),
+                    threads=frozenset(watchers.thread_ids() - here),
+                )
+            )
+
+    @contextlib.contextmanager
+    def guarding(self) -> Iterator[None]:
+        """Refuse connections and programs while the body runs, on every thread."""
+        assert self.audit is not None
+        self.audit.guard = self._refuse
+        try:
+            yield
+        finally:
+            self.audit.guard = None
+
+    def blamed(self, error: BaseException) -> Result | None:
+        """The result where the load failed after something was refused to it; else None."""
+        refused = [(STARTS, line) for line in self.programs]
+        refused += [(CONNECTS, line) for line in self.connections]
+        if not refused or _is_other_fault(error):
+            return None
+        rule, line = refused[0]
+        what = "program is started" if rule == STARTS else "connection is opened"
+        fault = error.fault if isinstance(error, KitUsageError) else f"raised {describe(error)}"
+        observed = f"{line}; that was refused, and then the target {fault}"
+        return Result(rule, Outcome.FAIL, f"no {what} while it is imported and built", observed)
+
+    def _refuse(self, event: str, args: tuple[Any, ...]) -> None:
+        if event == "import":
+            self.sought_host |= args[0] in _HOST_MODULES
+        if event not in _CONNECTING and event not in _STARTING:
+            return
+        if self._is_the_users():
+            return
+        if event in _CONNECTING:
+            is_question = event.startswith("socket.get")
+            address = args[0] if is_question else args[-1]
+            if is_question and watchers.is_loopback(address):
+                return
+            self.connections.append(f"{event} {address!r}{_place() or ''}")
+            raise ConnectionRefusedError(
+                errno.ECONNREFUSED, "memproto opens no connection while a provider is loaded"
+            )
+        if event in _STARTING:
+            place = _place()
+            if place is None:
+                return
+            self.programs.append(f"{event} {_command(event, args)}{place}")
+            raise FileNotFoundError(
+                errno.ENOENT, "memproto starts no program while a provider is loaded", str(args[0])
+            )
+
+    def _is_the_users(self) -> bool:
+        """
+        Whether this thread runs the user's factory, and no code of the provider's inside of it.
+
+        The provider's are its package, a method of an object that has the hooks of one, and what
+        is imported.
+        """
+        module = self.factory.partition(":")[0]
+        frame: types.FrameType | None = sys._getframe(2) if module else None  # noqa: SLF001 - as below
+        inside_factory = False
+        while frame is not None:
+            code, name = frame.f_code, str(frame.f_globals.get("__name__", ""))
+            inside_factory = inside_factory or name == module
+            if locate.is_authors(code.co_filename) and self._is_the_providers(frame, name, module):
+                return False
+            frame = frame.f_back
+        return inside_factory
+
+    def _is_the_providers(self, frame: types.FrameType, name: str, module: str) -> bool:
+        is_of_package = bool(self.package) and name.partition(".")[0] == self.package
+        if frame.f_code.co_name == "<module>":
+            return is_of_package or name != module
+        if is_of_package and name != module:
+            return True
+        owner = frame.f_locals.get("self", frame.f_locals.get("cls"))
+        kind = owner if isinstance(owner, type) else type(owner)
+        return modules.looks_like_provider(kind)
+
+    @contextlib.contextmanager
+    def _printing(self, root: Path) -> Iterator[None]:
+        """Keep what is printed, also by native code, and then let it through."""
+        with tempfile.TemporaryFile(dir=root) as file, contextlib.ExitStack() as restored:
+            _flush()
+            kept = os.dup(1)
+            restored.callback(os.close, kept)
+            os.dup2(file.fileno(), 1)
+            try:
+                yield
+            finally:
+                _flush()
+                os.dup2(kept, 1)
+                file.seek(0)
+                text = file.read()
+                self.printed = text.decode("utf-8", "replace").strip()
+                os.write(1, text)
+
+
+def _is_other_fault(error: BaseException) -> bool:
+    """Whether an error tells of something that a refusal did not bring about."""
+    usage = isinstance(error, KitUsageError)
+    return usage and not isinstance(error, TargetDoesNotImport | NoProvider)
+
+
+def _flush() -> None:
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+
+
+def _place() -> str | None:
+    """The author's line that leads here; None where the standard library asks for itself."""
+    innermost = outermost = ""
+    frame: types.FrameType | None = sys._getframe(2)  # noqa: SLF001 - the only way to the stack
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith(_HARMLESS):
+            return None
+        if locate.is_authors(code.co_filename):
+            outermost = f"{locate.short(code.co_filename)}:{frame.f_lineno} in {code.co_name}"
+            innermost = innermost or outermost
+        frame = frame.f_back
+    if innermost == outermost:
+        return f" at {innermost}" if innermost else ""
+    return f" at {innermost}, by way of {outermost}"
+
+
+def _command(event: str, args: tuple[Any, ...]) -> str:
+    asked = args[1] if event != "os.system" and len(args) > 1 and args[1] else args[0]
+    words = [asked] if isinstance(asked, str | bytes | os.PathLike) else list(asked)
+    return " ".join(map(os.fsdecode, words))[:200]
+
+
+# -- what stays behind -----------------------------------------------------------------------------
+
+
+def _globals() -> dict[str, Any]:
+    state = {name: value for name, value in watchers.process_globals().items() if name in _NAMED}
+    signals = state.pop("signal handlers")
+    return {
+        **state,
+        **{f"handler of signal {number}": handler for number, handler in signals.items()},
+        **{f"environment variable {key}": value for key, value in os.environ.items()},
+    }
+
+
+def _changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """One line for each change; a variable that was not set before may be."""
+    kept = {
+        key: value
+        for key, value in after.items()
+        if key in before or not key.startswith("environment variable")
+    }
+    return watchers.differences(before, kept)
+
+
+def _tree(root: Path) -> dict[str, tuple[int, int]]:
+    """Files with size and time, and folders, below the places of a provider but the temporary."""
+    found: dict[str, tuple[int, int]] = {}
+    for name in ("user", "work", "memory"):
+        found |= watchers.tree(root / name)
+        found |= {str(path): (0, 0) for path in (root / name).rglob("*") if path.is_dir()}
+    return found
+
+
+def _differing(
+    before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]], root: Path
+) -> list[str]:
+    paths = sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
+    shown = {"user": "~", "work": ".", "memory": "$HERMES_HOME"}
+    found = []
+    for path in paths:
+        top, *rest = Path(path).relative_to(root).parts
+        verb = "removed" if path not in after else "wrote" if path in before else "created"
+        found.append(f"{verb} {'/'.join((shown[top], *rest))}")
+    return found

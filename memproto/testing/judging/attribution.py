@@ -1,0 +1,198 @@
+"""From what a check raised to results: of its own rule, or of the one that was broken instead."""
+
+import dataclasses
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from memproto import spec
+from memproto.errors import InvalidSettings, Misconfigured, ProviderError
+from memproto.testing import clauses, incidents, locate
+from memproto.testing.instruments import watchers
+from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.provider.subject import HookLate, HookRaised
+from memproto.testing.wire import describe, hidden, show
+
+#: How checks say that a fact which they need was not recalled.
+_LOST = ("come back", "came back", "did not bring")
+
+
+def judge(requirement: spec.Requirement, decide: Callable[[], None], run: Any) -> list[Result]:
+    """
+    Run a check and give its result, and a second one where another rule is violated instead.
+
+    An exception that is none of the kit's own is an error of the kit, never the target's.
+    """
+    try:
+        decide()
+    except clauses.Violation as found:
+        return _violated(requirement, found, run)
+    except clauses.NotApplicable as found:
+        return [Result(requirement.id, Outcome.NOT_APPLICABLE, reason=str(found))]
+    except clauses.Behind as found:
+        return _violated(requirement, found.violation, run)
+    except clauses.Untestable as found:
+        return [Result(requirement.id, Outcome.UNTESTABLE, reason=_with_key(str(found), run))]
+    except clauses.Inconclusive as found:
+        return [Result(requirement.id, Outcome.INCONCLUSIVE, reason=str(found))]
+    except (HookRaised, HookLate) as failure:
+        return _met(requirement, failure, run)
+    except InvalidSettings:
+        raise
+    except BaseException as error:
+        return [_unexpected(requirement, error)]
+    return [Result(requirement.id, Outcome.PASS)]
+
+
+def _with_key(reason: str, run: Any) -> str:
+    """The reason with the setting that may change it, where it names none."""
+    freshness = getattr(run, "freshness", None)
+    if freshness is None or "needs:" in reason:
+        return reason
+    if "retention is" in reason:
+        return f"{reason}; needs: a `config` under which it keeps what it is given"
+    if any(words in reason for words in _LOST) and "settle" not in freshness.functions:
+        return f"{reason}; needs: the setting `settle`, where the store is fresh only later"
+    return reason
+
+
+def _unexpected(requirement: spec.Requirement, error: BaseException) -> Result:
+    """
+    The result of a check that raised outside of a hook.
+
+    It is the provider's doing where the exception came through the author's code (what a hook
+    returned raised when it was read, a signal handler raised), cannot be told where the provider
+    changed what the kit works with, and an error of the kit else.
+    """
+    place = locate.raised(error)
+    if place:
+        expected = "plain values from the hooks, and no code of the provider between two of them"
+        observed = f"outside of a hook its code raised {describe(error)}"
+        return Result(requirement.id, failing(requirement), expected, observed, place)
+    changed = watchers.replaced()
+    if changed:
+        shown = ", ".join(changed[:4])
+        reason = f"the check met {describe(error)}, after the provider had changed {shown}"
+        return Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
+    if isinstance(error, OSError):
+        reason = f"the machine did not let the check work: {describe(error)}"
+        return Result(requirement.id, Outcome.INCONCLUSIVE, reason=reason)
+    if not isinstance(error, Exception):
+        raise error
+    text = "".join(traceback.format_exception(error))
+    return Result(requirement.id, Outcome.KIT_ERROR, observed=hidden(text)[-1500:])
+
+
+def not_loaded(error: BaseException) -> Result:
+    """The result of importing or building that raised or was late, under the rule on loading."""
+    requirement = spec.requirement(incidents.LOAD)
+    if isinstance(error, HookLate) and error.excuse:
+        reason = f"importing and building took {error.took_s:.1f} s, and {error.excuse}"
+        return Result(requirement.id, Outcome.INCONCLUSIVE, reason=reason)
+    if isinstance(error, HookLate):
+        expected = f"importing and building return within {error.budget_s:g} s"
+        observed = f"they returned after {error.took_s:.1f} s"
+        return Result(requirement.id, Outcome.FAIL, expected, observed)
+    observed = f"importing or building raised {describe(error)}"
+    expected = "importing and building return to the caller"
+    return Result(requirement.id, Outcome.FAIL, expected, observed, locate.raised(error))
+
+
+def _violated(requirement: spec.Requirement, found: clauses.Violation, run: Any) -> list[Result]:
+    broken = spec.requirement(found.requirement or requirement.id)
+    where = _where(run, found.operation or broken.operation)
+    result = Result(broken.id, failing(broken), found.expected, found.observed, where)
+    return _with_own(requirement, result)
+
+
+def _met(requirement: spec.Requirement, failure: HookRaised | HookLate, run: Any) -> list[Result]:
+    if isinstance(failure, HookLate) and failure.excuse:
+        late = f"{_hook(run, failure.operation)} took {failure.took_s:.1f} s"
+        reason = f"{late} of {failure.budget_s:g} s, and {failure.excuse}"
+        return [Result(requirement.id, Outcome.INCONCLUSIVE, reason=reason)]
+    if isinstance(failure, HookLate) and run.watch.deaths.get(failure.operation):
+        hook = _hook(run, failure.operation)
+        reason = f"{hook} was late before in this run, and was again"
+        return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
+    if isinstance(failure, HookRaised) and isinstance(failure.error, ProviderError):
+        hook = _hook(run, failure.operation)
+        reason = f"{hook} reported {show(failure.error)}"
+        if isinstance(failure.error, Misconfigured):
+            reason += "; needs: the settings `config`, `env` or `service`"
+        return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
+    if isinstance(failure, HookRaised) and _is_refusal(failure, run):
+        said = f"{_hook(run, failure.operation)} refused the messages: {show(failure.error)}"
+        how = f"how a checkpoint of the {run.binding.title} binding stops the compressor"
+        reason = f"{said}, which is {how}"
+        needs = "needs: a `config` under which it does not"
+        return [Result(requirement.id, Outcome.UNTESTABLE, reason=f"{reason}; {needs}")]
+    if incidents.makes_fail(requirement.id) and _is_for_another(failure):
+        reason = f"while its backend failed, {failure}; see the chapter's rules on time"
+        return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
+    if isinstance(failure, HookLate) and requirement.id == incidents.COUNTS:
+        reason = f"{failure}, {incidents.why_not_late(requirement.id)}"
+        return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
+    return _with_own(requirement, _incident(failure, run, requirement.id))
+
+
+def _is_refusal(failure: HookRaised, run: Any) -> bool:
+    """Whether a checkpoint, which has no errors to report by in its binding, keeps the messages."""
+    return (
+        run.binding.checkpoint_raises
+        and failure.operation in ("compress", "compress_notes")
+        and isinstance(failure.error, Exception)
+        and "checkpoint" in run.declared("extensions", [])
+    )
+
+
+def _is_for_another(failure: HookRaised | HookLate) -> bool:
+    """Whether a rule of its own judges what happened while the backend failed."""
+    return isinstance(failure, HookLate) or failure.operation == "open"
+
+
+def _with_own(requirement: spec.Requirement, result: Result) -> list[Result]:
+    """The result, and beside it the requirement's own where another one is violated."""
+    if result.id == requirement.id:
+        return [result]
+    reason = f"depends on {result.id}, which is violated: {result.observed}"
+    own = Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
+    return [own, dataclasses.replace(result, seen_in=requirement.id)]
+
+
+def _incident(failure: HookRaised | HookLate, run: Any, fallback: str) -> Result:
+    operation = failure.operation
+    hook = _hook(run, operation)
+    if isinstance(failure, HookLate):
+        broken = spec.requirement(incidents.LATE.get(operation, fallback))
+        expected = f"{hook} returns within {failure.budget_s:g} s"
+        observed = f"it returned after {failure.took_s:.1f} s"
+        return Result(broken.id, failing(broken), expected, observed, _where(run, operation))
+    broken = spec.requirement(incidents.RAISED.get(operation, fallback))
+    if operation == "compress" and _has_checkpoint(run):
+        broken = spec.requirement(incidents.CHECKPOINT)
+    if failure.ends_process:
+        broken = spec.requirement(incidents.DIED)
+    where = locate.raised(failure.error) or _where(run, operation)
+    observed = f"{hook} raised {describe(failure.error)}"
+    return Result(broken.id, failing(broken), f"{hook} returns", observed, where)
+
+
+def _has_checkpoint(run: Any) -> bool:
+    """Whether the rule of a checkpoint's own is about the provider."""
+    is_about = spec.requirement(incidents.CHECKPOINT).applies_to(run.binding)
+    return is_about and "checkpoint" in run.declared("extensions", [])
+
+
+def failing(requirement: spec.Requirement) -> Outcome:
+    """The outcome of a violation: only a MUST fails, and one that stands."""
+    return Outcome.FAIL if requirement.is_demanded else Outcome.WARN
+
+
+def _hook(run: Any, operation: str) -> str:
+    hook: str = run.hook(operation)
+    return hook
+
+
+def _where(run: Any, operation: str) -> str:
+    where: str = run.where(operation)
+    return where

@@ -1,0 +1,420 @@
+"""
+The process that holds the provider. It reads commands, runs one check at a time, and reports.
+
+Nothing here decides a verdict: the parent does, from what it is told, and from what it sees when
+this process falls silent.
+"""
+
+import contextlib
+import dataclasses
+import faulthandler
+import importlib
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from os import _exit, getpid
+from pathlib import Path
+from time import monotonic, perf_counter, sleep
+from typing import Any
+
+from memproto import spec
+from memproto.errors import InvalidSettings, KitUsageError
+from memproto.loading import named_paths
+from memproto.testing import clauses, credential_forms, facts, integrity, locate, os_names
+from memproto.testing.context import Context
+from memproto.testing.credential_forms import Hiding
+from memproto.testing.instruments import watchers
+from memproto.testing.instruments.load_step import LoadStep
+from memproto.testing.judging.attribution import judge, not_loaded
+from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.processes import confinement, sandbox, stacks, template_process
+from memproto.testing.provider import selection, survey
+from memproto.testing.provider.calls import Telling
+from memproto.testing.provider.extensions import TurnCount
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import UNPAID, Watch
+from memproto.testing.settings.functions import Functions
+from memproto.testing.wire import Wire, hidden, hide_by, plain
+
+#: How often the parent is told that this interpreter still runs Python code.
+_BEAT_S = 0.2
+
+#: An address that only the kernel has seen.
+UNNAMED = "an address outside of the machine"
+
+_LOADERS = {"provider": "memproto.loading", "host": "memproto.testing.host.loading"}
+
+
+#: What tells the facts of a second attempt at a check from those of the first.
+_ANEW = 0x5A5A
+
+#: Of a check's time so much may pass before it is made once more.
+_FOR_OTHERS = 0.2
+
+_decode = json.JSONDecoder().decode
+
+
+class Child:
+    """
+    The state of one child: its wire, its target, its watchers.
+
+    Guarantees:
+        Every command has exactly one answer, unless the process ends first.
+    Assumes:
+        Commands come one at a time.
+    """
+
+    def __init__(self, wire: Wire, unconfined: str) -> None:
+        self._wire = wire
+        self._unconfined = unconfined
+        self._audit = watchers.AuditLog()
+        self._unrouted = confinement.unrouted()
+        self._target: Any = None
+        self._step = LoadStep(audit=self._audit)
+        self._side: spec.Side = "provider"
+        self._functions = Functions()
+        self._loading: dict[str, Any] = {}
+        self._shared: dict[str, Any] = {}
+        self._hidden: dict[str, str] = {}
+        self._telling: Telling | None = None
+        self._busy = threading.Event()
+        threading.Thread(target=self._beat, name="kit-beat", daemon=True).start()
+        self._threads = watchers.thread_ids()
+        wire.send("ready")
+
+    def obey(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Carry out one command; gives the answer to it."""
+        actions: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+            "load": self._load,
+            "check": self._check,
+            "survey": self._survey,
+            "secrets": lambda command: {"secrets": survey.secrets(self._run(command))},
+            "clean": self._clean,
+            "nothing": lambda _: {},
+        }
+        self._busy.set()
+        try:
+            answer = actions[command["do"]](command)
+        except KitUsageError as error:
+            answer = {"usage": [type(error).__name__, error.what, error.fault, error.fix]}
+        except Exception:
+            replaced = watchers.replaced()
+            answer = {"kit_error": hidden(traceback.format_exc())[-1500:], "replaced": replaced}
+        answer["outward"] = self._outward()
+        self._busy.clear()
+        return dict(plain(answer))
+
+    def _outward(self) -> list[list[str]]:
+        """What tried to leave the machine since the last command: addresses, and who asked."""
+        named, self._audit.refused = self._audit.refused, {}
+        found = [list(pair) for pair in named.items()]
+        if self._unconfined or (unrouted := confinement.unrouted()) == self._unrouted:
+            return found
+        self._unrouted = unrouted
+        started = ", ".join(dict.fromkeys(self._audit.programs))
+        return [*found, [UNNAMED, f"a program ({started})" if started else "native code"]]
+
+    def _beat(self) -> None:
+        while True:
+            self._busy.wait()
+            self._wire.send("beat")
+            sleep(_BEAT_S)
+
+    # -- loading ----------------------------------------------------------------------------------
+
+    def _load(self, command: dict[str, Any]) -> dict[str, Any]:
+        sandbox.enter(Path(command["root"]), command["env"])
+        self._hide(command["env"], {}, command.get("secrets", []))
+        locate.called_from(Path(command["directory"]))
+        sys.path[:0] = command["path"]
+        self._side = command["side"]
+        named = {key: command[key] for key in ("factory", "path", "root", "env")}
+        self._loading = {"target": _target(command), **named}
+        loader = importlib.import_module(_LOADERS[self._side])
+        clauses.checks(self._side)
+        try:
+            with self._watch({}, command["scale"]).hook("load"):
+                self._target = self._take(loader, command)
+        except KitUsageError as error:
+            if (blamed := self._step.blamed(error)) is not None:
+                return {"results": [blamed.as_dict()]}
+            raise _placed(error, command) from None
+        except BaseException as error:
+            return {"results": [(self._step.blamed(error) or not_loaded(error)).as_dict()]}
+        self._prepare(command.get("functions", {}), command["scale"])
+        # Threads that importing started belong to the process from here on, not to a check.
+        self._threads = watchers.thread_ids()
+        origin = "; ".join((self._target.origin, *getattr(self._target, "notes", ())))
+        return {
+            "binding": self._target.binding.as_dict(),
+            "origin": origin,
+            "forks": self._audit.forks,
+            "unconfined": self._unconfined,
+        }
+
+    def _take(self, loader: Any, command: dict[str, Any]) -> Any:
+        """Load the target; a provider under guard, with what its host has imported before it."""
+        target, factory = _target(command), command["factory"]
+        if self._side == "host":
+            return loader.load(target, factory)
+        if not factory:
+            named_paths.refuse(command["target"], Path(command["directory"]))
+        loader.import_ahead(target)
+        self._step = LoadStep(
+            audit=self._audit, factory=factory, package=_package(command["target"])
+        )
+        return self._step.take(lambda: loader.load(target, factory), Path(command["root"]))
+
+    def _prepare(self, named: dict[str, list[str]], scale: float) -> None:
+        """Find the user's own functions, and let a model be loaded."""
+        self._functions = Functions(named, self._run_for_the_user, scale=scale)
+        self._functions.find()
+        self._functions.warm()
+
+    @contextlib.contextmanager
+    def _run_for_the_user(self, operation: str, budget_s: float) -> Iterator[None]:
+        with self._wire.hook(operation, budget_s):
+            yield
+
+    def _clean(self, command: dict[str, Any]) -> dict[str, Any]:
+        self._functions.clean(command["configs"])
+        # What the user's function left running is not the provider's.
+        self._threads |= watchers.thread_ids()
+        return {}
+
+    # -- checks -----------------------------------------------------------------------------------
+
+    def _check(self, command: dict[str, Any]) -> dict[str, Any]:
+        requirement = spec.requirement(command["id"])
+        check = clauses.checks(requirement.side)[requirement.id]
+        run = self._run(command)
+        before = _globals()
+        began = perf_counter()
+        results = self._judged(check, run)
+        if self._side == "provider" and run.doubts:
+            # As text, in which the provider's code, which runs again now, finds no result.
+            kept, results = json.dumps(plain([item.as_dict() for item in results])), []
+            if self._asks_otherwise(run, command):
+                run = self._anew(command, run, _ANEW)
+                results = self._judged(check, run)
+            else:
+                results = [Result.from_dict(item) for item in json.loads(kept)]
+        for attempt in range(1, self._attempts(run)):
+            is_missed = results[0].outcome is Outcome.UNTESTABLE and run.unkept
+            if not is_missed or perf_counter() - began > check.budget_s * _FOR_OTHERS:
+                break
+            run.finish()
+            run = self._anew(command, run, _ANEW + 1 + attempt)
+            results = self._judged(check, run)
+        if run.watch.has_refused:
+            # A verdict on calls that were not made would be none.
+            results = [Result(requirement.id, Outcome.UNTESTABLE, reason=UNPAID)]
+        kept, results = json.dumps(plain([item.as_dict() for item in results])), []
+        run.finish()
+        results = [Result.from_dict(item) for item in json.loads(kept)]
+        took_s = perf_counter() - began
+        changed = watchers.differences(before, _globals())
+        hooks, times = run.watch.hooks, run.watch.times
+        first = dataclasses.replace(results[0], duration_s=took_s, hooks=hooks, times=times)
+        return {
+            "results": [item.as_dict() for item in [first, *results[1:]]],
+            "threads": self._leftover(command["grace_s"]),
+            "changed": changed,
+            "late": run.watch.late,
+            "excused": run.watch.excused,
+        }
+
+    def _judged(self, check: clauses.Check, run: Any) -> list[Result]:
+        """The results of a check, with other facts where a selective provider is told them."""
+        requirement = spec.requirement(check.requirement)
+        if self._side != "provider" or not run.is_selective or run.context.no_session:
+            return judge(requirement, lambda: check.function(run), run)
+        return judge(requirement, lambda: self._of_selective(check, run), run)
+
+    @staticmethod
+    def _of_selective(check: clauses.Check, run: Run) -> None:
+        run.tell_in(run.manner)
+        selection.judged(check.function, run)
+
+    def _attempts(self, run: Any) -> int:
+        """How often a check is made in which a selective provider kept too little."""
+        if self._side != "provider" or not run.is_selective or "manner" not in self._shared:
+            return 1
+        return selection.ATTEMPTS if run.manner.is_sure else selection.UNSURE_ATTEMPTS
+
+    def _asks_otherwise(self, done: Run, command: dict[str, Any]) -> bool:
+        """
+        Whether recall has to be asked in another way than by questions; found out once.
+
+        It is asked for behind a check in which something did not come back, not within it: there
+        the backend may be made to fail, or the clock be held.
+        """
+        if "asking" in self._shared or done.is_selective or done.watch.has_refused:
+            return False
+        done.finish()
+        # A script makes the calls of the check, and none of these.
+        run = self._anew({**command, "tells": False}, done, _ANEW + 1)
+        try:
+            way = run.find_way()
+        except Exception:
+            # What a hook does there that it must not do is found by a check that calls it.
+            way = self._shared["asking"] = facts.QUESTION
+        run.finish()
+        return way != facts.QUESTION
+
+    def _anew(self, command: dict[str, Any], done: Run, mark: int) -> Run:
+        """A run for the same command with other facts, of which hook calls go on to be counted."""
+        for name in [key for key in self._shared if key.startswith("_")]:
+            # What was observed once for several checks was observed with the former facts.
+            del self._shared[name]
+        run: Run = self._run({**command, "salt": int(command["salt"]) ^ mark})
+        run.watch.calls_left = done.watch.calls_left
+        return run
+
+    def _survey(self, command: dict[str, Any]) -> dict[str, Any]:
+        run = self._run(command)
+        found: dict[str, Any] = {}
+        requirement = spec.requirement("MP-CAP-003")
+        look = survey.survey if command["session"] else survey.without_session
+        results = judge(requirement, lambda: found.update(look(run)), run)
+        run.finish()
+        return {"survey": found} if found else {"results": [item.as_dict() for item in results]}
+
+    def _run(self, command: dict[str, Any]) -> Any:
+        root = Path(command["root"])
+        sandbox.enter(root, command["env"])
+        context = Context(**command["context"])
+        self._hide(command["env"], context.config, context.secrets)
+        watch = self._watch(context.deaths, context.scale)
+        watch.patient = context.patient
+        watch.calls_left = context.calls_left
+        watch.announces = "cleanup" in self._functions
+        watch.turns = TurnCount() if "turns" in context.capabilities.get("extensions", ()) else None
+        salt = int(command["salt"])
+        if self._side == "host":
+            hostrun = importlib.import_module("memproto.testing.host.run")
+            return hostrun.HostRun(self._target, watch, context, salt=salt)
+        self._tell_calls(watch, root, tells=command["tells"])
+        home = sandbox.places(root)["memory"]
+        loaded = self._target
+        run = Run(loaded.build, loaded.binding, home, watch, context, salt=salt)
+        run.audit = self._audit
+        run.load_step = self._step
+        run.freshness.functions = self._functions
+        run.root = root
+        run.loading = self._loading
+        run.is_confined = not self._unconfined
+        run.shared = self._shared
+        if context.asking:
+            self._shared.setdefault("asking", context.asking)
+        run.facts.way = self._shared.get("asking", facts.QUESTION)
+        return run
+
+    def _hide(self, variables: dict[str, str], config: dict[str, Any], also: list[str]) -> None:
+        """Have no text of this process tell a credential, of which a cut would leave a part."""
+        found = credential_forms.of_variables(variables, also) | credential_forms.of_config(
+            config, also
+        )
+        if found != self._hidden:
+            self._hidden = found
+            hide_by(Hiding(found))
+
+    def _tell_calls(self, watch: Watch, root: Path, *, tells: bool) -> None:
+        """Have the parent hear of each call, where it writes scripts that make them again."""
+        facts.listeners.clear()
+        if self._telling is not None:
+            # A thread that an earlier run left may still call.
+            self._telling.end()
+        if tells:
+            watch.calls = self._telling = telling = Telling(self._wire, root)
+            facts.listeners.append(telling.looked)
+
+    def _watch(self, deaths: dict[str, int], scale: float = 1.0) -> Watch:
+        return Watch(self._wire, scale=scale, deaths=deaths)
+
+    def _leftover(self, grace_s: float) -> int:
+        """How many threads and timers the check left; they get a moment to end by themselves."""
+        end = monotonic() + grace_s
+        while (left := self._running()) and monotonic() < end:
+            sleep(0.005)
+        return left
+
+    def _running(self) -> int:
+        return len(watchers.thread_ids() - self._threads) + watchers.has_timer()
+
+
+def _target(command: dict[str, Any]) -> str:
+    """The target as typed; a directory from where the user stands, which is not here."""
+    typed: str = command["target"]
+    path = Path(command["directory"], typed)
+    return str(path) if named_paths.is_package(path) else typed
+
+
+def _package(target: str) -> str:
+    """The top package that TARGET names, where it is the name of a module; else ""."""
+    top = target.partition(":")[0].partition(".")[0]
+    return top if top.isidentifier() else ""
+
+
+def _placed(error: KitUsageError, command: dict[str, Any]) -> KitUsageError:
+    """The error with the line of the setting `factory`, where it is about that."""
+    factory = command["factory"]
+    if not factory or not error.what.endswith(f"={factory}"):
+        return error
+    return InvalidSettings(command["factory_place"], f"{factory}: {error.fault}", error.fix)
+
+
+def _globals() -> dict[str, Any]:
+    seen = {"environment": watchers.environment(), "functions": watchers.replaced()}
+    return {**watchers.process_globals(), **seen}
+
+
+# -- the process ----------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """
+    Serve commands from the first of three descriptors on the command line until it closes.
+
+    With one descriptor be a template, and in each of its copies do the same with its three. A
+    fourth word, of one that a template started, says why it is not confined, or nothing.
+    """
+    words = sys.argv[1:]
+    if len(words) == 1:
+        (commands, results, dumps), unconfined = template_process.serve(int(words[0]))
+    else:
+        commands, results, dumps = map(int, words[:3])
+        unconfined = words[3] if len(words) > 3 else confinement.confine()
+    for descriptor in (commands, results, dumps):
+        os.set_inheritable(descriptor, False)
+    pid = getpid()
+    # A parent that was started in the background hands down an interrupt that is ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    with os.fdopen(dumps, "a", encoding="utf-8", errors="replace") as file:
+        faulthandler.enable(file=file)
+        stacks.write_on_demand(file)
+        with os.fdopen(commands, encoding="utf-8") as source:
+            seal, last_seal = (integrity.sealer(bytes.fromhex(key)) for key in next(source).split())
+            wire = Wire(results, seal)
+            # This frame runs already: what it holds in variables no replaced name changes.
+            report, changed = wire.reporter(last_seal), template_process.watcher()
+            decode, heard_in = _decode, os_names.heard_in
+            child = Child(wire, unconfined)
+            for line in source:
+                answer = child.obey(heard_in(decode(line)))
+                report({**answer, "changed_kit": changed()})
+                if getpid() != pid:
+                    # A copy that a provider forked ends here: it must not take the next command.
+                    break
+        # A thread that a provider left must not keep this process: its exit has a check of its own.
+        _exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,347 @@
+"""The child processes of one target: one at a time, with the target loaded in each."""
+
+import dataclasses
+import itertools
+import time
+import zlib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from memproto import bindings, errors, spec
+from memproto.bindings import Binding
+from memproto.errors import KitUsageError
+from memproto.testing import incidents
+from memproto.testing.judging import findings
+from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.processes import sandbox, vitals
+from memproto.testing.processes.answer import Answer, ChildDidNotStart
+from memproto.testing.processes.process import ChildProcess
+from memproto.testing.settings import functions
+from memproto.testing.settings.caches import Caches
+from memproto.testing.settings.order import Contact, Order
+
+#: How long a child may take for anything but a check.
+OTHER_COMMANDS_S = 90.0
+
+#: How often it is looked whether what a process disowned still runs: a look is not free.
+_LOOK_S = 0.1
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class CannotServe(Exception):
+    """No process holds the target; the result says why, as that of the rule on loading."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(result.observed)
+        self.result = result
+
+
+class Children:
+    """
+    Starts, asks and ends the processes that hold one target.
+
+    Guarantees:
+        What the user's own functions do wrong comes out as a usage error, and as nothing else.
+        What a check opened is cleaned up after it, in the next process where its own was lost.
+        What a process started and disowned ends before the next one starts, unless it was taken.
+
+    Attributes:
+        process: The one that runs, or None.
+        served: The checks that it has run.
+        shares: Whether checks of one chapter share a process.
+        started: How many processes were started.
+        spent: How many hook calls were made, where the settings set a limit.
+
+    """
+
+    def __init__(self, order: Order, contact: Contact, deaths: dict[str, int], root: Path) -> None:
+        self.process: ChildProcess | None = None
+        self.served: list[str] = []
+        self.shares = True
+        self.started = 0
+        self.spent = 0
+        self._order = order
+        self._contact = contact
+        self._deaths = deaths
+        self._root = root
+        self._spent_before = contact.spent
+        self._caches = Caches(order.settings.caches, root.parent / "caches")
+        self._numbers = itertools.count(1)
+        #: Where the process that runs, or ran last, has started others.
+        self._places: list[Path] = []
+        self._chapter = ""
+        self._environment: Mapping[str, str] = {}
+        self._has_frozen = False
+        self._opened: list[dict[str, Any]] = []
+
+    # -- starting ---------------------------------------------------------------------------------
+
+    def serve(self, chapter: str, environment: Mapping[str, str] = _NOTHING) -> None:
+        """Have a process for a chapter, its last one while nothing is left in it."""
+        kept = self.process is not None and self.process.alive
+        same = (chapter, environment) == (self._chapter, self._environment)
+        if not (kept and self.shares and same):
+            self._environment = environment
+            self.start(chapter)
+
+    def start(self, chapter: str = "") -> Answer:
+        """
+        Start a process and load the target in it.
+
+        Raises:
+            CannotServe: The target did not load, in a way that is its own fault or the kit's.
+            KitUsageError: At first contact: it cannot be loaded as it was asked for. At any time:
+                a function of the user's does not do what its setting asks for.
+
+        """
+        self.dismiss()
+        self._end_disowned()
+        self.started += 1
+        self._chapter, self.served = chapter, []
+        try:
+            answer = self._load()
+        except ChildDidNotStart as fault:
+            raise CannotServe(self._kit_error(str(fault))) from None
+        if "usage" in answer.data:
+            self.dismiss()
+            self._refuse(answer.data["usage"])
+        if answer.fate != "answered":
+            self._refuse_dead(answer)
+        if "binding" not in answer.data:
+            self.dismiss()
+            raise CannotServe(findings.results(answer, self._load_rule())[0])
+        self._contact.binding = self._binding(answer)
+        self._contact.origin = answer.data["origin"]
+        self._contact.unconfined = answer.data.get("unconfined", "")
+        self.clean()
+        return answer
+
+    def _binding(self, answer: Answer) -> Binding:
+        """The binding that a child told, as data: the code of strangers stays in children."""
+        try:
+            return bindings.told(answer.data["binding"])
+        except ValueError as error:
+            self.dismiss()
+            raise CannotServe(self._kit_error(f"what was told of its binding: {error}")) from None
+
+    def start_again(self) -> None:
+        """Go on for the same chapter in a new process; raises as `start` does."""
+        self.start(self._chapter)
+
+    def _load(self) -> Answer:
+        root = self._new_place("process")
+        settings = self._order.settings
+        self._caches.enter(root / "load" / "user")
+        environment = sandbox.environment(root / "load", self.variables)
+        frozen_s = vitals.FROZEN_AGAIN_S if self._has_frozen else vitals.FROZEN_S
+        scale = self._order.scale
+        side = self._order.side
+        self.process = ChildProcess(
+            root,
+            environment,
+            side=side,
+            scale=scale,
+            frozen_s=frozen_s,
+            memory_mb=settings.memory_mb,
+            owner=self._owner,
+        )
+        command = {
+            "do": "load",
+            "target": self._order.target,
+            "factory": settings.factory,
+            "factory_place": settings.place("factory"),
+            "functions": settings.functions() if self._order.side == "provider" else {},
+            "side": self._order.side,
+            "scale": self._order.scale,
+            "root": str(root / "load"),
+            "env": self.variables,
+            "secrets": self._secrets,
+            "directory": str(self._order.directory),
+            "path": self._search_path(),
+        }
+        return self.ask(command, OTHER_COMMANDS_S)
+
+    def _search_path(self) -> list[str]:
+        """The places of the target, and then of the functions of a file that was named."""
+        own = sandbox.search_path(self._order.directory)
+        folder = self._order.settings.folder
+        return [*own, *(sandbox.search_path(Path(folder)) if folder else ())]
+
+    @property
+    def _owner(self) -> str:
+        """The owner of the credentials that its processes get: this target, if it is given any."""
+        service = any(self._contact.service.get(kind) for kind in ("env", "config"))
+        settings = self._order.settings
+        return str(self._root) if settings.env or settings.config or service else ""
+
+    @property
+    def _secrets(self) -> list[str]:
+        """Names alone: the values are in the child's environment and config anyway."""
+        return sorted({*self._order.settings.from_env, *self._contact.secrets})
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What the environment of a child holds beside what each has: the user's word is last."""
+        service = self._contact.service.get("env", {})
+        return {**self._caches.env, **service, **self._order.settings.env, **self._environment}
+
+    def _refuse(self, usage: list[str]) -> None:
+        kind, what, fault, fix = usage
+        if self._contact.binding is None:
+            refusal: type[KitUsageError] = getattr(errors, kind, KitUsageError)
+            raise refusal(what, fault, fix)
+        observed = f"it was loaded before in this run, and then {fault}"
+        expected = "the target loads each time"
+        raise CannotServe(Result(self._load_rule(), Outcome.FAIL, expected, observed))
+
+    def _refuse_dead(self, answer: Answer) -> None:
+        binding = self._contact.binding
+        if self._order.side == "host" and binding is None:
+            raise errors.TargetDoesNotImport(
+                f"--memproto-host={self._order.target}",
+                f"{findings.described(answer, None)} while it was loaded",
+                "make it import and build in a plain interpreter first",
+            )
+        if answer.fate == "overdue":
+            reason = f"a process had not come to the target after {answer.took_s:.0f} s"
+            raise CannotServe(Result(self._load_rule(), Outcome.INCONCLUSIVE, reason=reason))
+        loading = dataclasses.replace(answer, operation="load")
+        rule = self._load_rule()
+        raise CannotServe(findings.finding(loading, binding, rule, rule))
+
+    def _load_rule(self) -> str:
+        """The rule on loading; hosts have none, and the first of theirs stands for it."""
+        mine = spec.select([], self._order.side)
+        return incidents.LOAD if self._order.side == "provider" else mine[0].id
+
+    def _kit_error(self, text: str) -> Result:
+        return Result(self._load_rule(), Outcome.KIT_ERROR, observed=text[-1500:])
+
+    # -- asking -----------------------------------------------------------------------------------
+
+    def ask(self, command: dict[str, Any], budget_s: float) -> Answer:
+        """
+        Give the process a command; one that does not live on is let go of.
+
+        Raises:
+            InvalidSettings: A function of the user's did not do what its setting asks for.
+
+        """
+        assert self.process is not None
+        answer = self.process.ask(command, budget_s)
+        self.spent += answer.spent
+        self._opened += answer.opened
+        for address, who in answer.data.get("outward", ()):
+            self._contact.outward.setdefault(str(address), str(who))
+        if answer.fate != "answered":
+            self.process = None
+        self._has_frozen |= answer.fate == "froze"
+        self._blame_the_user(answer)
+        return answer
+
+    def _blame_the_user(self, answer: Answer) -> None:
+        kind, *message = answer.data.get("usage", [""])
+        if kind == "InvalidSettings":
+            raise errors.InvalidSettings(*message)
+        if answer.operation.startswith(functions.OPERATION):
+            key = answer.operation.removeprefix(functions.OPERATION)
+            stack = f"; stopped at {answer.stack[0]}" if answer.stack else ""
+            fault = (
+                f"{getattr(self._order.settings, key)} had not returned after {answer.took_s:.0f} s"
+            )
+            if answer.fate == "died":
+                fault = f"{getattr(self._order.settings, key)} ended the process ({answer.ending})"
+            raise self._order.settings.fault(key, fault + stack, "make it return")
+
+    def clean(self) -> None:
+        """Have the user's `cleanup` remove what was opened since the last time, if any."""
+        if self._opened and self.process is not None:
+            opened, self._opened = self._opened, []
+            self.ask({"do": "clean", "configs": _distinct(opened)}, OTHER_COMMANDS_S)
+
+    def finish(self) -> None:
+        """Clean up what lost processes left, in a new one."""
+        if self._opened and self.process is None:
+            self.start()
+        self.clean()
+
+    def place(
+        self, name: str, *, patient: bool = False, stuck: Collection[str] = ()
+    ) -> dict[str, Any]:
+        """What a command about the target goes with: a fresh root, and the context of the run."""
+        root = self._new_place(name.lower())
+        self._caches.enter(root / "user")
+        order, contact = self._order, self._contact
+        return {
+            "root": str(root),
+            "env": self.variables,
+            "salt": zlib.crc32(name.encode()) & 0xFFFF,
+            "tells": bool(order.replay),
+            "context": {
+                "seed": order.seed,
+                "profile": order.profile,
+                "scale": order.scale,
+                "slowdown": order.slowdown,
+                "config": {**contact.service.get("config", {}), **order.settings.config},
+                "secrets": self._secrets,
+                "capabilities": contact.capabilities,
+                "routes": contact.routes,
+                "asking": contact.asking,
+                "manner": contact.manner,
+                "logged": contact.logged,
+                "deaths": self._deaths,
+                "stuck": sorted(stuck),
+                "patient": patient,
+                "declares": order.settings.declares,
+                "configured": order.settings.configures,
+                "caches": self._caches.directories,
+                "backend": order.settings.backend,
+                "no_session": contact.blocked if contact.sessionless else "",
+                "calls_left": self._calls_left(),
+            },
+        }
+
+    def _new_place(self, name: str) -> Path:
+        self._places.append(self._root / f"{name}-{next(self._numbers)}")
+        return self._places[-1]
+
+    def _calls_left(self) -> int | None:
+        limit = self._order.settings.max_hook_calls
+        if limit is None or self._order.side == "host":
+            return None
+        return (limit - self._spent_before) // self._order.workers - self.spent
+
+    # -- ending -----------------------------------------------------------------------------------
+
+    def take(self) -> ChildProcess | None:
+        """Let go of the process; it runs on, in the caller's hands."""
+        process, self.process = self.process, None
+        self._places.clear()
+        return process
+
+    def dismiss(self) -> None:
+        """End the process."""
+        process, self.process = self.process, None
+        if process is not None:
+            process.kill()
+
+    def wait_for_helpers(self, for_s: float) -> None:
+        """Let what the process started and disowned go on for a while, as long as both run."""
+        end = time.monotonic() + for_s
+        while self.process is not None and self.process.alive and time.monotonic() < end:
+            if not vitals.helpers(self.process.pid, *self._places):
+                return
+            time.sleep(_LOOK_S)
+
+    def _end_disowned(self) -> None:
+        """End what the last process started and disowned: in time it would fill the machine."""
+        if self._places:
+            vitals.end_strays(*self._places)
+        self._places.clear()
+
+
+def _distinct(configs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [config for index, config in enumerate(configs) if config not in configs[:index]]

@@ -1,0 +1,501 @@
+"""
+One target before the kit: first contact, then check after check in child processes, to results.
+
+Nothing here needs pytest; the plugin asks a `Judge` for one requirement at a time.
+"""
+
+import contextlib
+import dataclasses
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from memproto import spec
+from memproto.testing import clauses, incidents
+from memproto.testing.judging import applicability, findings, redaction, replays, watchdog
+from memproto.testing.judging.children import OTHER_COMMANDS_S, CannotServe, Children
+from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.processes import roots, service, vitals
+from memproto.testing.processes.answer import Answer
+from memproto.testing.settings.order import Contact, Order
+
+#: How long threads of a check may take to end by themselves; less, once some did not.
+_GRACE_S, _GRACE_AGAIN_S = 0.2, 0.05
+
+#: How often a check is run again of which the machine let nothing be decided.
+_TIMES_AGAIN = 2
+
+#: The outcomes by which a check says that it did not decide.
+_UNDECIDED = (Outcome.INCONCLUSIVE, Outcome.UNTESTABLE)
+
+#: A check that took longer is not run again to see what it takes.
+_LONG_S = 5.0
+
+#: What a gate is for a provider that says that it is not available.
+_LACKING = Outcome.UNTESTABLE
+
+#: Where these fail instances can be built, and no session begins.
+_STARTS = ("MP-INIT-001", "MP-CAP-001")
+
+#: First contact has a process of its own, as each chapter has.
+_FIRST = "first contact"
+
+#: What was met at first contact counts as well, whatever is selected afterwards.
+SCORED_AT_CONTACT = (Outcome.FAIL, Outcome.WARN, Outcome.KIT_ERROR)
+
+
+class Judge:
+    """
+    Judges one target.
+
+    Guarantees:
+        Every requirement gets a result, whatever the target does to its process.
+        `close` leaves no process behind.
+    Assumes:
+        One caller at a time. `root` is a directory that the caller removes after `close`.
+    """
+
+    def __init__(self, order: Order, root: Path, contact: Contact | None = None) -> None:
+        self.order = order
+        self.contact = contact or Contact()
+        self.deaths = dict(self.contact.deaths)
+        self._root = Path(tempfile.mkdtemp(prefix="target-", dir=root))
+        self._children = Children(order, self.contact, self.deaths, self._root)
+        self._service = service.Service(order.settings, order.directory, self._root, order.scale)
+        self._outlet = redaction.Outlet(order, self.contact, self._root)
+        self._scripts = replays.Scripts(order, self.contact, self._root, self._outlet.text)
+        self._stuck: set[str] = set()
+        self._grace_s = _GRACE_S
+        #: The checks for which processes were started, in this order.
+        self._starters: list[str] = []
+        self._aftermath = watchdog.Aftermath(order.scale)
+
+    # -- first contact ----------------------------------------------------------------------------
+
+    def meet(self) -> Contact:
+        """
+        Load the target, pass the gates, and find out what it declares and stores.
+
+        Raises:
+            KitUsageError: The target cannot be found, imported or built as it was asked for, or
+                the settings name something that does not work.
+
+        """
+        if self.order.settings.service:
+            self.contact.service = self._service.start()
+        try:
+            loaded = self._children.start(_FIRST)
+            self._refuse_declares()
+            if loaded.data.get("forks") and self.order.side == "provider":
+                self.contact.results.append(findings.forked())
+            if self.order.side == "provider":
+                self._learn_secrets()
+                self._pass_gates()
+        except CannotServe as fault:
+            self._book_gate([fault.result])
+        self.contact.deaths = self.deaths
+        self.contact.results = self._outlet(self.contact.results)
+        self.contact.spent = self._children.spent
+        self._children.dismiss()
+        return self.contact
+
+    def _refuse_declares(self) -> None:
+        """Have a provider that can declare do it by itself."""
+        settings = self.order.settings
+        binding = self.contact.binding
+        if settings.declares and self.order.side == "provider" and binding and binding.can_declare:
+            fault = f"is for providers that cannot declare, and this one is {binding.name}"
+            raise settings.fault("declares", fault, "return it from capabilities()")
+
+    def _learn_secrets(self) -> None:
+        """Ask which values are credentials by the provider's schema, whatever their names."""
+        settings, yielded = self.order.settings, self.contact.service
+        if not (settings.env or settings.config or any(map(yielded.get, ("env", "config")))):
+            return
+        command = {"do": "secrets", **self._children.place("secrets")}
+        answer = self._children.ask(command, OTHER_COMMANDS_S)
+        named = answer.data.get("secrets", [])
+        self.contact.secrets = sorted({str(name) for name in named} - {""})
+        # Its hook may have left anything in the process.
+        self._children.dismiss()
+
+    def _pass_gates(self) -> None:
+        for requirement in spec.requirements().values():
+            if not requirement.gate or not requirement.is_in(self.order.release):
+                continue
+            if self.contact.blocked:
+                reason = self.contact.blocked
+                open_result = Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
+                self.contact.results.append(open_result)
+            else:
+                self._book_gate(self._decide(requirement, _FIRST), requirement.id)
+        if not self.contact.blocked or self.contact.sessionless:
+            self._survey()
+
+    def _book_gate(self, results: list[Result], gate: str = "") -> None:
+        self.contact.results += results
+        for result in results:
+            if result.outcome not in (Outcome.PASS, Outcome.NOT_APPLICABLE):
+                said = result.reason or result.observed
+                name = result.outcome.replace("_", " ")
+                self.contact.blocked = f"needs {result.id} ({name}): {said}"
+                # Where a fault is what stands in the way, the fault is among the results.
+                is_lacking = results == [result] and result.outcome is _LACKING
+                self.contact.sessionless = is_lacking or gate in _STARTS
+                return
+
+    def _survey(self) -> None:
+        answer = self._look(session=not self.contact.sessionless)
+        if self._has_found(answer):
+            return
+        if changed := findings.meddling(answer, incidents.MEDDLED):
+            self.contact.results.append(changed)
+            self._children.dismiss()
+        met = self._to_results(answer, "MP-CAP-003")
+        self.contact.results += [item for item in met if item.outcome in SCORED_AT_CONTACT]
+        if self.contact.binding is not None and not self.contact.binding.can_declare:
+            # Its hooks show its extensions, whatever became of a session.
+            with contextlib.suppress(CannotServe):
+                self._has_found(self._look(session=False))
+
+    def _look(self, *, session: bool) -> Answer:
+        self._children.serve(_FIRST)
+        command = {"do": "survey", "session": session, **self._children.place("survey")}
+        answer = self._children.ask(command, OTHER_COMMANDS_S)
+        self._children.clean()
+        return answer
+
+    def _has_found(self, answer: Answer) -> bool:
+        if (found := answer.data.get("survey")) is not None:
+            self.contact.capabilities, self.contact.routes = found["capabilities"], found["routes"]
+            self.contact.asking = found.get("asking", "")
+            self.contact.manner = found.get("manner", {})
+            self.contact.logged = found.get("logged", "")
+        return found is not None
+
+    # -- one requirement --------------------------------------------------------------------------
+
+    def run(self, requirement: spec.Requirement) -> list[Result]:
+        """The result of one requirement first, then those of rules that were met on the way."""
+        if not requirement.is_in(self.order.release):
+            return self._outlet([Result(requirement.id, Outcome.NOT_SCORED)])
+        if requirement.gate:
+            found = [result for result in self.contact.results if result.id == requirement.id]
+            blocked = Result(requirement.id, Outcome.UNTESTABLE, reason=self.contact.blocked)
+            return found or self._outlet([blocked])
+        before = self._look_back()
+        undecidable = self._undecidable(requirement) or self._foreseen(requirement)
+        chapter = requirement.anchor.partition("#")[0]
+        results = [undecidable] if undecidable else self._decide(requirement, chapter)
+        return self._outlet(self._known(requirement, [*results, *self._collect_late(), *before]))
+
+    def _known(self, requirement: spec.Requirement, results: list[Result]) -> list[Result]:
+        """
+        The results, if those of other rules are of rules that wait for them; an error of ours else.
+
+        What is told of a rule at the end of its own check must not be contradicted later.
+        """
+        waiting = incidents.found_elsewhere(self.order.side)
+        for result in results:
+            if result.id not in (requirement.id, *waiting):
+                said = f"{result.id} was found violated in its check, and does not wait for others"
+                return [Result(requirement.id, Outcome.KIT_ERROR, observed=said)]
+        return results
+
+    def _undecidable(self, requirement: spec.Requirement) -> Result | None:
+        if requirement.unchecked:
+            return Result(requirement.id, Outcome.NOT_SCORED, reason=requirement.unchecked)
+        binding = self.contact.binding
+        if binding and requirement.side == "provider" and not requirement.applies_to(binding):
+            reason = f"speaks about {requirement.binding} providers; this one is {binding.name}"
+            return Result(requirement.id, Outcome.NOT_APPLICABLE, reason=reason)
+        if self.contact.blocked and (
+            not self.contact.sessionless or self._needs_session(requirement)
+        ):
+            return Result(requirement.id, Outcome.UNTESTABLE, reason=self.contact.blocked)
+        if self._is_lost_often() and self._needs_session(requirement):
+            reason = "the process was lost between two hooks too often, and is not started any more"
+            return Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
+        return None
+
+    def _is_lost_often(self) -> bool:
+        return self.deaths.get("", 0) >= incidents.MOST_LOST
+
+    def _needs_session(self, requirement: spec.Requirement) -> bool:
+        """Whether it cannot be decided where no session of the provider begins, or ends well."""
+        check = clauses.checks(requirement.side).get(requirement.id)
+        return check is None or check.needs_session(self.contact.binding)
+
+    def _foreseen(self, requirement: spec.Requirement) -> Result | None:
+        check = clauses.checks(requirement.side).get(requirement.id)
+        if check is None or requirement.side != "provider" or not requirement.extension:
+            return None
+        return applicability.not_applicable(check, self.order, self.contact)
+
+    def _decide(self, requirement: spec.Requirement, chapter: str) -> list[Result]:
+        check = clauses.checks(requirement.side).get(requirement.id)
+        if check is None:
+            said = "the kit has no check for it"
+            return [Result(requirement.id, Outcome.KIT_ERROR, observed=said)]
+        started = self._children.started
+        try:
+            for again in range(_TIMES_AGAIN + 1):
+                self._children.serve(f"{chapter}{check.apart}", check.environment)
+                self._note_start(requirement.id, started)
+                earlier = tuple(self._children.served)
+                answer = self._check(check, patient=again > 0)
+                if again == _TIMES_AGAIN or not self._is_for_the_machine(check, answer, again):
+                    break
+            self._count_late(answer, check.requirement)
+            if answer.fate == "died":
+                return self._find_owner(check, answer)
+        except CannotServe as fault:
+            return self._not_served(requirement.id, fault.result)
+        if changed := findings.meddling(answer, check.requirement):
+            self._children.dismiss()
+            return _depending(check.requirement, changed)
+        found = self._scripts.attached(self._to_results(answer, check.requirement), answer)
+        return self._with_history(check, answer, found, earlier)
+
+    def _note_start(self, requirement_id: str, started: int) -> None:
+        if self._children.started > started:
+            self._starters.append(requirement_id)
+
+    def _not_served(self, requirement_id: str, result: Result) -> list[Result]:
+        """A target that loaded before, and does not any more: it takes as many starts to see it."""
+        earlier = tuple(dict.fromkeys(self._starters))
+        if result.outcome is Outcome.FAIL and result.id != requirement_id:
+            result = dataclasses.replace(result, seen_in=requirement_id, after=earlier)
+        return _depending(requirement_id, result)
+
+    def _with_history(
+        self, check: clauses.Check, answer: Answer, found: list[Result], earlier: tuple[str, ...]
+    ) -> list[Result]:
+        """The results with the checks that had to run before them in their process, if any had."""
+        red = {item.id for item in found if item.outcome in (Outcome.FAIL, Outcome.WARN)}
+        if not (red and earlier and self._may_repeat(answer)):
+            return found
+        again = {item.id for item in self._repeated(check) if item.outcome in SCORED_AT_CONTACT}
+        after = earlier if red - again else ()
+        return [
+            dataclasses.replace(item, after=after) if item.id in red - again else item
+            for item in found
+        ]
+
+    def _may_repeat(self, answer: Answer) -> bool:
+        """Whether to run a check again costs little, and can show the same."""
+        is_free = self.order.settings.max_hook_calls is None
+        return (
+            is_free
+            and answer.fate == "answered"
+            and not answer.data.get("late")
+            and (answer.took_s < _LONG_S * self.order.scale)
+        )
+
+    def _repeated(self, check: clauses.Check) -> list[Result]:
+        """What a check finds in a process of its own; of no account to the verdict."""
+        known = dict(self.deaths)
+        try:
+            self._children.start_again()
+            return self._to_results(self._check(check), check.requirement)
+        except CannotServe:
+            return []
+        finally:
+            self.deaths.clear()
+            self.deaths.update(known)
+
+    def _is_for_the_machine(self, check: clauses.Check, answer: Answer, again: int) -> bool:
+        """
+        Whether what a check met is undecided because the machine was busy, so that it is run again.
+
+        A hook that the machine made late, or that was not waited for its whole time, proves nothing
+        about the provider, and neither does a check that did not come to its end. Each is tried
+        again with the whole time; where the machine is quiet it was no reason. One that did not
+        return at all is tried again once: it may hang, and each time costs its whole time.
+        """
+        if self.order.settings.max_hook_calls is not None:
+            # Each call costs money, whatever it shows.
+            return False
+        if answer.fate == "answered":
+            # What was found beside it stands, and would be lost.
+            found = [item.outcome for item in findings.results(answer, check.requirement)]
+            is_open = len(found) == 1 and found[0] in _UNDECIDED
+            return is_open and bool(answer.data.get("excused"))
+        if answer.fate not in ("late", "overdue") or again:
+            return False
+        is_first = not self.deaths.get(answer.operation)
+        is_cut = incidents.is_cut(answer.operation, answer.budget_s, self.order.scale)
+        return (is_first or is_cut) and bool(answer.excuse)
+
+    def _count_late(self, answer: Answer, requirement_id: str) -> None:
+        for operation in answer.data.get("late", ()):
+            self._count_death(operation, seen_in=requirement_id)
+
+    def _check(self, check: clauses.Check, *, patient: bool = False) -> Answer:
+        service.assert_runs(self.contact.service, self.order.settings)
+        self._children.served.append(check.requirement)
+        # A backend that fails may use all of the time that a hook has.
+        patient = patient or incidents.makes_fail(check.requirement)
+        place = self._children.place(check.requirement, patient=patient, stuck=self._stuck)
+        command = {"do": "check", "id": check.requirement, "grace_s": self._grace_s, **place}
+        answer = self._children.ask(command, check.budget_s)
+        service.assert_runs(self.contact.service, self.order.settings)
+        if answer.data.get("threads") and (process := self._children.take()) is not None:
+            self._aftermath.add(process, check.requirement)
+            self._grace_s = _GRACE_AGAIN_S
+            return answer
+        self._children.clean()
+        if answer.data.get("changed"):
+            self._children.dismiss()
+        return answer
+
+    # -- what is met on the way -------------------------------------------------------------------
+
+    def _to_results(self, answer: Answer, requirement_id: str) -> list[Result]:
+        if answer.fate == "overdue":
+            self._count_death("", incidents.STUCK)
+        if answer.fate in ("answered", "overdue"):
+            return findings.results(answer, requirement_id)
+        return self._met(answer, requirement_id)
+
+    def _met(self, answer: Answer, requirement_id: str) -> list[Result]:
+        """The open result of a check whose process was lost, and the rule that was broken."""
+        operation = answer.operation
+        hung_before = bool(operation) and self.deaths.get(operation, 0) > 0
+        cost = incidents.cost(operation, answer.fate)
+        self._count_death(operation, cost, seen_in=requirement_id)
+        if hung_before and answer.fate in ("late", "froze"):
+            hook = findings.hook_of(operation, self.contact.binding)
+            reason = f"{hook} hung before in this run, and did again"
+            return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason)]
+        if answer.fate == "late" and not incidents.books_late(requirement_id, operation):
+            said = findings.described(answer, self.contact.binding)
+            reason = f"{said}, {incidents.why_not_late(requirement_id)}"
+            return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason)]
+        rule = self._rule(answer, requirement_id)
+        return _depending(requirement_id, self._finding(answer, rule, requirement_id))
+
+    def _rule(self, answer: Answer, requirement_id: str) -> str:
+        # The rules on processes bind providers; a host breaks what is asked of it at that moment.
+        if self.order.side == "host":
+            return requirement_id
+        return findings.rule(answer, requirement_id)
+
+    def _finding(self, answer: Answer, rule: str, seen_in: str) -> Result:
+        return findings.finding(answer, self.contact.binding, rule, seen_in)
+
+    def _count_death(self, operation: str, count: int = 1, seen_in: str = "") -> None:
+        self.deaths[operation] = self.deaths.get(operation, 0) + count
+        if incidents.makes_fail(seen_in):
+            self._stuck.add(operation)
+
+    def _find_owner(self, check: clauses.Check, answer: Answer) -> list[Result]:
+        """Whose doing a death is: this check's, or something that an earlier one left behind."""
+        earlier = [item for item in self._children.served if item != check.requirement]
+        if not earlier:
+            return self._met(answer, check.requirement)
+        # From now on each check has a process of its own, and this search is the only one.
+        self._children.shares = False
+        self._children.start()
+        again = self._check(check)
+        self._count_late(again, check.requirement)
+        if again.fate == "died":
+            return self._met(again, check.requirement)
+        results = self._to_results(again, check.requirement)
+        return [*results, self._owned(answer, earlier, check.requirement)]
+
+    def _owned(self, answer: Answer, earlier: list[str], last: str) -> Result:
+        """A death as the doing of the check after which one comes again, or of all together."""
+        owner = next((item for item in reversed(earlier) if self._dies_later(item)), "")
+        note = "" if owner else "; it did not happen again when each check was run alone"
+        seen_in = owner or last
+        after = () if owner else tuple(item for item in earlier if item != last)
+        finding = self._finding(answer, self._rule(answer, seen_in), seen_in)
+        return dataclasses.replace(finding, observed=finding.observed + note, after=after)
+
+    def _look_back(self) -> list[Result]:
+        """Whether the process ended by itself after its last check, and by whose doing."""
+        process, served = self._children.process, list(self._children.served)
+        if process is None or process.alive or not served:
+            return []
+        answer = self._children.ask({"do": "nothing"}, OTHER_COMMANDS_S)
+        if answer.fate != "died":
+            return []
+        self._children.shares = False
+        try:
+            return [self._owned(answer, served, served[-1])]
+        except CannotServe as fault:
+            return [fault.result]
+
+    def _dies_later(self, requirement_id: str) -> bool:
+        """Run one check alone, and watch its process for a while after it."""
+        self._children.start()
+        process = self._children.process
+        answer = self._check(clauses.checks(self.order.side)[requirement_id])
+        self._count_late(answer, requirement_id)
+        if answer.fate == "died" or process is None:
+            return answer.fate == "died"
+        linger_s = watchdog.LINGER_S * self.order.scale
+        return watchdog.watch(process, time.monotonic() + linger_s)
+
+    def _collect_late(self, *, wait: bool = False) -> list[Result]:
+        """What became of the processes in which checks had left threads."""
+        return [self._late(check, answer) for check, answer in self._aftermath.collect(wait=wait)]
+
+    def _late(self, check: str, answer: Answer) -> Result:
+        found = self._finding(answer, self._rule(answer, check), check)
+        return dataclasses.replace(found, observed=f"{found.observed}, by what was left running")
+
+    # -- the end ----------------------------------------------------------------------------------
+
+    def hide(self, text: str) -> str:
+        """A text without the credentials of the target."""
+        return self._outlet.hiding()(text)
+
+    def finish(self) -> list[Result]:
+        """Watch what checks left running to the end of its time; then leave no process behind."""
+        found = self._collect_late(wait=True)
+        self._children.wait_for_helpers(watchdog.LINGER_S * self.order.scale)
+        found += self._look_back()
+        with contextlib.suppress(CannotServe):
+            self._children.finish()
+        self.close()
+        return self._outlet(found)
+
+    def close(self) -> None:
+        """End every process of this judge, and what those started and disowned."""
+        self._children.dismiss()
+        self._aftermath.close()
+        self._service.stop()
+        vitals.end_strays(self._root)
+
+
+def _depending(requirement_id: str, result: Result) -> list[Result]:
+    """The result, and before it the open one of a requirement that another rule stands before."""
+    if result.id == requirement_id:
+        return [result]
+    state = "violated" if result.outcome is Outcome.FAIL else result.outcome.replace("_", " ")
+    reason = f"depends on {result.id}, which is {state}: {result.observed or result.reason}"
+    return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason), result]
+
+
+@contextlib.contextmanager
+def _judging(order: Order) -> Iterator[Judge]:
+    root = roots.new_root()
+    judging = Judge(order, root)
+    try:
+        yield judging
+    finally:
+        judging.close()
+        roots.remove(root)
+
+
+def judge(order: Order, requirements: list[spec.Requirement] | None = None) -> list[Result]:
+    """Judge a target completely in this process's children; all results, unmerged."""
+    wanted = requirements if requirements is not None else spec.select([], order.side)
+    with _judging(order) as judging:
+        found = list(judging.meet().results)
+        for requirement in wanted:
+            found += judging.run(requirement)
+        return found + judging.finish()

@@ -1,0 +1,1 @@
+"""Hosts in processes of their own: how they end, race, and lose their store."""

@@ -1,0 +1,1 @@
+"""Kit children seen from the parent: templates, copies, sandboxes, services, their end."""

@@ -1,0 +1,51 @@
+"""What came of one command to a kit child, as its parent saw it."""
+
+import dataclasses
+from typing import Any, Literal
+
+Fate = Literal["answered", "died", "late", "froze", "grew", "overdue"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """
+    What came of one command.
+
+    Attributes:
+        fate: answered; died (the process is gone); late (a hook passed its budget); froze (the
+            interpreter stood still); grew (it held too much memory); overdue (the command took
+            too long, and no hook did).
+        data: The child's answer, for `answered`.
+        operation: The hook that was running, else "".
+        budget_s: That hook's budget.
+        took_s: How long the command, or the hook, had been running.
+        stack: The author's frames at that moment, innermost first.
+        given: The longest text that the hook was given, in the words of a message; "" for none.
+        still: Those of the thread that computed while the interpreter last stood still for a while,
+            where that was looked for.
+        ending: How the process ended: "exit code 3", "signal SIGSEGV"; what it held, for `grew`.
+        excuse: What the machine had to do with a hook that was late, or with a command; else "".
+        opened: The configs of the instances that were opened, where they are to be cleaned up.
+        spent: How many hook calls were made, where there is a limit to them.
+        told: The calls that were made, where they are told; see
+        `memproto.testing.judging.replay_story`.
+
+    """
+
+    fate: Fate
+    data: dict[str, Any] = dataclasses.field(default_factory=dict)
+    operation: str = ""
+    budget_s: float = 0.0
+    took_s: float = 0.0
+    stack: tuple[str, ...] = ()
+    given: str = ""
+    still: tuple[str, ...] = ()
+    ending: str = ""
+    excuse: str = ""
+    opened: tuple[dict[str, Any], ...] = ()
+    spent: int = 0
+    told: tuple[dict[str, Any], ...] = ()
+
+
+class ChildDidNotStart(Exception):
+    """The child ended, or could not be run, before any code of the target: a fault of the kit."""

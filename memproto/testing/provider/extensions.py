@@ -1,0 +1,213 @@
+"""The hooks of extensions under the kit's hand, and which of them a provider answers for."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from memproto.operations import OPERATIONS
+from memproto.testing.clauses import NotApplicable, Untestable
+
+# -- turning ---------------------------------------------------------------------------------------
+
+# Telling a provider that a turn begins, which a host does for each turn that it then records.
+#
+# A provider may tell turns apart by what it was told: without it, the turns of a session look like
+# one turn that is recorded again and again.
+
+
+class TurnCount:
+    """The numbers of the turns of each session key: one that is opened again counts on."""
+
+    def __init__(self) -> None:
+        self._latest: dict[str, int] = {}
+
+    def next(self, session_key: str) -> int:
+        """The number of the turn that begins now."""
+        self.told(session_key, self._latest.get(session_key, 0) + 1)
+        return self._latest[session_key]
+
+    def told(self, session_key: str, number: int) -> None:
+        """Count on from a number that a check chose."""
+        self._latest[session_key] = number
+
+
+class Turning:
+    """Where one session is between two turns."""
+
+    def __init__(self, count: TurnCount | None = None, session_key: str = "") -> None:
+        self._count = count
+        self._session_key = session_key
+        self._has_begun = False
+
+    def began(self, number: int) -> None:
+        """Note that a turn began by the check's own call."""
+        self._has_begun = True
+        if self._count is not None:
+            self._count.told(self._session_key, number)
+
+    def begins(self) -> int | None:
+        """The number of the turn that begins; None where it did, or nobody is told of turns."""
+        if self._count is None or self._has_begun:
+            return None
+        self._has_begun = True
+        return self._count.next(self._session_key)
+
+    def ends(self) -> None:
+        """Note that the turn is recorded now."""
+        self._has_begun = False
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+class _Used(Protocol):
+    """What `ExtensionHooks` needs of the class that it is mixed into."""
+
+    provider: Any
+    turning: Turning
+
+    def _use(self, operation: str, *arguments: Any, **keywords: Any) -> Any: ...
+
+    def call(self, operation: str, function: Callable[[], Any]) -> Any: ...
+
+
+class ExtensionHooks:
+    """
+    The calls that a host makes to extensions; mixed into `Subject`.
+
+    Each gives what the hook returned, of whatever type, and raises as `Subject.call` does.
+    """
+
+    def tools(self: _Used) -> Any:
+        """Read the tool schemas."""
+        return self._use("tools")
+
+    def call_tool(self: _Used, name: str, args: Any) -> Any:
+        """Call one tool."""
+        return self._use("call_tool", name, args)
+
+    def prewarm(self: _Used, query: str, **keywords: Any) -> Any:
+        """Ask for the next turn's recall to be started."""
+        return self._use("prewarm", query, **keywords)
+
+    def turn_start(self: _Used, number: int, message: str, **keywords: Any) -> Any:
+        """Say that a turn begins."""
+        self.turning.began(number)
+        return self._use("turn_start", number, message, **keywords)
+
+    def end(self: _Used, messages: list[dict[str, Any]]) -> Any:
+        """Say that the session ends."""
+        return self._use("end", messages)
+
+    def switch(self: _Used, session_key: str, **keywords: Any) -> Any:
+        """Go on in another session; `parent_session_id`, `reset` and `rewound` as keywords."""
+        return self._use("switch", session_key, **keywords)
+
+    def delegated(self: _Used, task: str, result: str, **keywords: Any) -> Any:
+        """Tell what a subagent was asked and what it answered."""
+        return self._use("delegation", task, result, **keywords)
+
+    def config_schema(self: _Used) -> Any:
+        """Read the questions that set-up asks."""
+        return self._use("config_schema")
+
+    def save_config(self: _Used, values: dict[str, Any], home: str) -> Any:
+        """Hand over the answers of set-up."""
+        return self._use("save_config", values, home)
+
+    def post_setup(self: _Used, home: str, config: dict[str, Any]) -> Any:
+        """Call the optional hook after set-up; counted as the saving that it follows."""
+        hook = self.provider.post_setup
+        return self.call("save_config", lambda: hook(home, config))
+
+    def backup_paths(self: _Used) -> Any:
+        """Read the paths outside the home that hold the provider's state."""
+        return self._use("backup")
+
+    def prompt(self: _Used) -> Any:
+        """Read the block for the system prompt."""
+        return self._use("prompt")
+
+    def status(self: _Used) -> Any:
+        """Read how recall fares."""
+        return self._use("status")
+
+    def unavailable_reason(self: _Used) -> Any:
+        """Read why the provider cannot start, or does not serve."""
+        return self._use("unavailable_reason")
+
+    def compress_notes(self: _Used, messages: list[dict[str, Any]]) -> Any:
+        """Read what the provider would add to a summary."""
+        return self._use("compress_notes", messages)
+
+    def record_turn(self: _Used, turn: dict[str, Any]) -> Any:
+        """Record one turn with its id, author and times."""
+        return self._use("record_turn", turn)
+
+    def items(self: _Used, request: dict[str, Any]) -> Any:
+        """Recall as a list of items."""
+        return self._use("items", request)
+
+    def export(self: _Used, scope: dict[str, Any]) -> Any:
+        """Read all that is stored in a scope."""
+        return self._use("export", scope)
+
+    def forget(self: _Used, scope: dict[str, Any]) -> Any:
+        """Remove all that is stored in a scope."""
+        return self._use("forget", scope)
+
+
+class _Declaring(Protocol):
+    """What the functions below need of a `Run`."""
+
+    binding: Any
+    context: Any
+
+    def declared(self, key: str, default: Any) -> Any: ...
+
+
+def needs_extension(run: _Declaring, name: str) -> None:
+    """
+    Go on only where the extension is declared, or the provider, a Hermes one, has its hooks.
+
+    Enough for a check that something bad does not happen.
+
+    Raises:
+        NotApplicable: It is not served.
+
+    """
+    if name not in run.declared("extensions", []):
+        hooks = " or ".join(row.native for row in OPERATIONS.values() if row.extension == name)
+        raise NotApplicable(f"the extension `{name}` is not served ({hooks or 'declared only'})")
+
+
+def needs_promise(run: _Declaring, name: str) -> None:
+    """
+    Go on only where the extension was declared by the provider, or for it by the settings.
+
+    What a check that something good happens needs: a Hermes provider has many a hook that it
+    overrides to do nothing.
+
+    Raises:
+        NotApplicable: It is not served.
+        Untestable: The provider, a Hermes one, has the hooks and cannot say what they are for.
+
+    """
+    needs_extension(run, name)
+    if not run.binding.can_declare and name not in run.context.declares.get("extensions", []):
+        reason = f"a {run.binding.title} provider cannot declare the extension `{name}`"
+        raise Untestable(f'{reason}; needs: `declares.extensions = ["{name}"]`')
+
+
+def needs_recall_by_query(run: _Declaring) -> None:
+    """
+    Go on only where recall answers the question that is asked, so that a missing answer is a fault.
+
+    Raises:
+        NotApplicable: It does not, or the provider, a Hermes one, was not declared so.
+
+    """
+    if not run.binding.can_declare and "recall_basis" not in run.context.declares:
+        raise NotApplicable("`declares.recall_basis` does not say that recall goes by the query")
+    basis = run.declared("recall_basis", "query")
+    if basis != "query":
+        raise NotApplicable(f"recall_basis is {basis}: answers do not depend on the question")

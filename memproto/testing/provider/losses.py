@@ -1,0 +1,158 @@
+"""
+Whether a text is lost: recall brings it in none of the ways in which the kit asks.
+
+Recall compares by what it likes: questions, words, beginnings, or whole texts. The kit asks a run's
+facts in the one way that was seen to bring something; a text with other lines around it may need
+another. A ranking that brings few of many passes over some that are stored. Neither is a loss.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from memproto.testing.clauses import Untestable
+from memproto.testing.facts import Fact
+from memproto.testing.provider import routes, selection
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import Subject
+
+
+def lost(run: Run, facts: list[Fact], home: Path | None = None) -> list[Fact]:
+    """
+    Those of the facts that a new instance on the home does not bring back.
+
+    What was stored before is waited for once, and not for each of the facts.
+    Each has an instance of its own: that an answer belongs to its question is another rule.
+    """
+    return [fact for fact in facts if not is_stored(run, fact, home)]
+
+
+def is_stored(run: Run, fact: Fact, home: Path | None = None) -> bool:
+    """Whether a new instance on the same home brings the fact back; see `is_shown`."""
+    if not _comes_back(run, fact, home):
+        return False
+    # What came back once is asked for again, where not everything has to be kept.
+    return not run.is_selective or _comes_back(run, fact, home)
+
+
+def _comes_back(run: Run, fact: Fact, home: Path | None) -> bool:
+    return found(run, fact, home) is not None
+
+
+def found(run: Run, fact: Fact, home: Path | None = None) -> Fact | None:
+    """The fact, asked for in a way in which a new instance on the home brings it; None for none."""
+    with run.session(home) as again:
+        if run.brings_back(again, fact):
+            return fact
+        ways = _other_ways(run, again, fact)
+    return ways.best(run)
+
+
+def is_shown(run: Run, subject: Subject, fact: Fact) -> bool:
+    """Whether recall brings the fact, in whatever way it is asked for."""
+    return run.brings_back(subject, fact) or _other_ways(run, subject, fact).best(run) is not None
+
+
+def is_known(run: Run, subject: Subject, fact: Fact) -> bool:
+    """Whether recall brings the fact for words that hold it."""
+    own = routes.bringing(subject, fact.by_its_words())
+    return _Ways([], _without_echoes(run, subject, own)).best(run) is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Ways:
+    """
+    The ways in which recall brings a fact, beside the usual one.
+
+    Attributes:
+        plain: Those whose words do not hold the name that is looked for.
+        telling: Those whose words hold it; none of them is an echo.
+
+    """
+
+    plain: list[Fact]
+    telling: list[Fact]
+
+    def best(self, run: Run) -> Fact | None:
+        """
+        The first of them.
+
+        Words that hold the name count where recall answers questions at all, since one that finds
+        whole texts only is of no use in a conversation.
+        """
+        if self.plain:
+            return self.plain[0]
+        return self.telling[0] if self.telling and run.answers_questions() else None
+
+
+def _other_ways(run: Run, subject: Subject, fact: Fact) -> _Ways:
+    # All at once: a provider that prepares recall is waited for only once.
+    back = routes.bringing(subject, [*fact.otherwise(), *fact.by_its_words()])
+    plain = [asked for asked in back if not fact.stands_in(asked.query)]
+    telling = [asked for asked in back if fact.stands_in(asked.query)]
+    return _Ways(plain, [] if plain else _without_echoes(run, subject, telling))
+
+
+def _without_echoes(run: Run, subject: Subject, telling: list[Fact]) -> list[Fact]:
+    """Those of the queries that hold a name which bring none that was never stored."""
+    if not telling:
+        return []
+    with selection.unheard():
+        never = run.facts.new()
+    asked = {
+        fact: dataclasses.replace(
+            never, query=fact.query.replace(fact.text, never.text).replace(fact.name, never.name)
+        )
+        for fact in telling
+    }
+    echoes = routes.bringing(subject, asked.values())
+    return [fact for fact, absent in asked.items() if absent not in echoes]
+
+
+# -- repeating -------------------------------------------------------------------------------------
+
+# What is lost is looked at again: a recall that brings few of many loses some by chance.
+
+
+_Found = TypeVar("_Found")
+
+#: What helps where a plain entry is not among the few that recall brings.
+BETTER_RECALL = "needs: a `config` under which recall brings the best ones"
+
+#: How often a fault that was found is looked for again.
+_AGAIN = 2
+
+
+def seen_again(find: Callable[[], _Found]) -> _Found:
+    """
+    What `find` gave, where it is nothing or stands repetitions with other facts.
+
+    Where all homes and users share one store, the checks before this one have filled it, and a
+    weak ranking passes over an entry that is there.
+
+    Raises:
+        Untestable: Something was found, and not each time.
+
+    """
+    found = find()
+    if found and not all(find() for _ in range(_AGAIN)):
+        raise Untestable(f"what was lost once was not when repeated: {found}; {BETTER_RECALL}")
+    return found
+
+
+# -- tally -----------------------------------------------------------------------------------------
+
+# How often a text is stored: by the user's own count, else by what recall shows.
+
+
+def times(run: Run, fact: Fact) -> int:
+    """How often a fact is stored; 0 where a new instance does not show it in its own words."""
+    with run.session() as again:
+        stored = run.stored(again, fact.text)
+        if stored is not None:
+            return stored
+        if not run.brings_back(again, fact):
+            return 0
+        shown = routes.recalled(again, fact.query) or ""
+        return " ".join(shown.split()).count(fact.text)

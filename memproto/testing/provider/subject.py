@@ -1,0 +1,516 @@
+"""
+One provider instance under the kit's hand: each hook watched, timed, and called as hosts do.
+
+Hooks run on the thread that calls here. What a hook raises comes out as `HookRaised`, so that a
+check can never mistake the provider's exception for its own.
+"""
+
+import contextlib
+import dataclasses
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from time import monotonic, perf_counter
+from typing import Any, NoReturn
+
+from memproto import spec
+from memproto.bindings import Binding
+from memproto.errors import ProviderError, Rejected, WriteRefused
+from memproto.operations import OPERATIONS
+from memproto.testing import incidents, noise, spread
+from memproto.testing.clauses import Untestable, Violation
+from memproto.testing.processes.sandbox import HOST_HOME
+from memproto.testing.provider import write_action
+from memproto.testing.provider.calls import Calls, Said
+from memproto.testing.provider.extensions import ExtensionHooks, TurnCount, Turning
+from memproto.testing.provider.selection import PLAIN
+from memproto.testing.wire import Wire, beginning, honest, longest_text, plain, show
+
+# -- away ------------------------------------------------------------------------------------------
+
+# Which operations may fail with their backend, and whether an error says that it is away.
+
+
+#: Operations that may fail with their backend. To start, to answer whether it is available and to
+#: end, a provider needs none.
+MAY_NEED_A_BACKEND = frozenset(
+    {
+        *("recall", "record", "mirror", "compress", "call_tool", "prewarm", "end", "switch"),
+        *("delegation", "compress_notes", "record_turn", "items", "export", "forget"),
+    }
+)
+
+#: How many causes of an error are looked at.
+_CAUSES = 10
+
+
+def is_unreachable(error: BaseException | None) -> bool:
+    """Whether an error, or one that it came from, says that a connection could not be had."""
+    for _ in range(_CAUSES):
+        if isinstance(error, ConnectionError | TimeoutError | socket.gaierror):
+            return True
+        if error is None:
+            return False
+        error = error.__cause__ or error.__context__
+    return False
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+#: Operations that the setting `max_hook_calls` counts: a backend may ask money for each.
+_METERED = MAY_NEED_A_BACKEND
+
+#: A recall that is so many times as long as was asked for is met as such, in every check.
+_TIMES = 16
+
+#: A batch of turns that is written together is seldom longer.
+_BATCH = 12
+
+#: What a host asks for that names no limit.
+_RECALL_CHARS = 1_000_000
+
+#: Why what needs another hook call is not tested.
+UNPAID = "all hook calls are made; needs: a higher `max_hook_calls`"
+
+#: Operations after which recall may be different.
+_STORING = frozenset(
+    {
+        *("record", "mirror", "compress", "call_tool", "end", "switch", "delegation"),
+        *("record_turn", "forget"),
+    }
+)
+
+
+#: The rule that a declared extension has its hooks.
+_SERVED = "MP-CAP-002"
+
+#: Operations that a checkpoint serves, in the Hermes binding by one hook.
+_COMPRESSING = frozenset({"compress", "compress_notes"})
+
+#: Operations that are given ids, places and answers, and nothing that somebody said.
+_WITHOUT_TEXT = frozenset({"open", "switch", "save_config", "export", "forget"})
+
+
+class HookRaised(Exception):
+    """
+    A hook of the provider raised.
+
+    Attributes:
+        operation: The operation that was asked for.
+        error: What the hook raised.
+
+    """
+
+    def __init__(self, operation: str, error: BaseException) -> None:
+        super().__init__(f"{operation}: {show(error)}")
+        self.operation = operation
+        self.error = error
+
+    @property
+    def is_report(self) -> bool:
+        """Whether the error is one of those by which a provider reports a refusal."""
+        return isinstance(self.error, ProviderError)
+
+    @property
+    def ends_process(self) -> bool:
+        """Whether the error is one that ends the interpreter."""
+        return isinstance(self.error, SystemExit | KeyboardInterrupt | GeneratorExit)
+
+
+class BackendAway(HookRaised, Untestable):
+    """
+    A hook raised because its backend does not answer, which is a report and no violation.
+
+    What is left of a check without the backend proves nothing; so it is untestable too.
+    """
+
+    @property
+    def is_report(self) -> bool:
+        """Always: not stored, and said so."""
+        return True
+
+    def __str__(self) -> str:
+        return (
+            f"the backend of {self.operation} does not answer ({show(self.error)}); "
+            "needs: the settings `config`, `env` or `service`"
+        )
+
+
+class CheckpointRefused(HookRaised):
+    """A Hermes checkpoint raised: by whatever it raises it keeps the messages from being let go."""
+
+    @property
+    def is_report(self) -> bool:
+        """Always: not stored, and said so."""
+        return True
+
+
+class HookWithdrawn(Untestable):
+    """A hook hung or died so often in this run that it is not called any more."""
+
+
+class HookUnpaid(Untestable):
+    """The run has made all the hook calls that the user allows."""
+
+
+class HookLate(Exception):
+    """
+    A hook returned after its budget.
+
+    Attributes:
+        excuse: What the machine had to do with it, where it cannot be told apart; else "".
+
+    """
+
+    def __init__(self, operation: str, took_s: float, budget_s: float, excuse: str = "") -> None:
+        super().__init__(f"{operation} took {took_s:.2f} s of {budget_s:g} s")
+        self.operation = operation
+        self.took_s = took_s
+        self.budget_s = budget_s
+        self.excuse = excuse
+
+
+@dataclasses.dataclass
+class Watch:
+    """
+    What all subjects of one check share: the wire, the budgets, the tally of calls.
+
+    Attributes:
+        wire: Where the parent is told which hook runs.
+        scale: Factor on every budget.
+        deaths: Operation to the number of times that its hook hung or died in this run.
+        hooks: Operation to [calls, longest in seconds, all together in seconds].
+        times: Operation to the number of its calls that took how long, as in `spread`.
+        patient: Whether a hook that hung before gets its whole time again.
+        late: Operations whose hook returned after its budget.
+        excused: Those of them for which the machine is to blame, as far as can be told.
+        calls_left: How many more hook calls the user allows, or None for any number.
+        has_refused: Whether a call was refused because none was left.
+        stored_at: When something was stored last, by the monotonic clock; None for never.
+        announces: Whether the parent is to know each instance that is opened, and its config.
+        calls: Whom each call is told.
+        turns: What turns are numbered by, where the provider is told that they begin.
+
+    """
+
+    wire: Wire
+    scale: float = 1.0
+    deaths: dict[str, int] = dataclasses.field(default_factory=dict)
+    hooks: dict[str, list[float]] = dataclasses.field(default_factory=dict)
+    times: dict[str, spread.Spread] = dataclasses.field(default_factory=dict)
+    patient: bool = False
+    late: list[str] = dataclasses.field(default_factory=list)
+    excused: list[str] = dataclasses.field(default_factory=list)
+    calls_left: int | None = None
+    has_refused: bool = False
+    stored_at: float | None = None
+    announces: bool = False
+    calls: Calls = dataclasses.field(default_factory=Calls)
+    turns: TurnCount | None = None
+    lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+
+    @contextlib.contextmanager
+    def hook(self, operation: str, given: str = "") -> Iterator[None]:
+        """
+        Run the body as a hook of `operation`; raises `HookLate` when it took too long.
+
+        `given` is the text that the hook was given, in the words of a message.
+        """
+        deaths = self.deaths.get(operation, 0)
+        if deaths >= incidents.MOST_DEATHS:
+            raise HookWithdrawn(
+                f"{operation} hung or died {deaths} times and is not called any more"
+            )
+        full_s = incidents.budget_s(operation, scale=self.scale, deaths=0)
+        cut_s = incidents.budget_s(operation, scale=self.scale, deaths=deaths)
+        budget_s = full_s if self.patient else cut_s
+        with self.wire.hook(operation, budget_s, given):
+            starved_s, begin = noise.starved_s(), perf_counter()
+            try:
+                yield
+            finally:
+                took_s = perf_counter() - begin
+                self._count(operation, took_s)
+        if took_s > full_s:
+            # The shorter time is how long one that hangs is waited for; this one has returned.
+            self._late(operation, took_s, full_s, noise.starved_s() - starved_s)
+
+    def _late(self, operation: str, took_s: float, budget_s: float, starved_s: float) -> NoReturn:
+        excuse = noise.excuse(took_s, budget_s, starved_s)
+        (self.excused if excuse else self.late).append(operation)
+        raise HookLate(operation, took_s, budget_s, excuse)
+
+    def spend(self, operation: str) -> None:
+        """Take one call off what the user allows; raises `HookUnpaid` where none is left."""
+        if self.calls_left is None or operation not in _METERED:
+            return
+        with self.lock:
+            self.has_refused |= self.calls_left <= 0
+            if self.calls_left <= 0:
+                raise HookUnpaid(UNPAID)
+            self.calls_left -= 1
+        self.wire.send("spent")
+
+    def _count(self, operation: str, took_s: float) -> None:
+        with self.lock:
+            row = self.hooks.setdefault(operation, [0, 0.0, 0.0])
+            row[0] += 1
+            row[1] = max(row[1], took_s)
+            row[2] += took_s
+            spread.count(self.times.setdefault(operation, {}), took_s)
+
+
+class Subject(ExtensionHooks):
+    """
+    A provider instance, native or adapted, whose hooks are called by the specification's words.
+
+    Attributes:
+        provider: The instance, with the nine members.
+        binding: The binding that its author wrote it for.
+        config: What `initialize` got, or None before.
+        variable: What the `home_variable` of its binding names from its next hook on, or "" for
+            what it names anyway.
+        number: Its own among the instances whose calls are told, or 0.
+        turning: Where its session is between two turns.
+        writing: How a text is mirrored so that it is stored.
+        manner: How facts are told, where it matters.
+        said: The messages of the turns that were recorded, for a session that is ended with them.
+        declared: The extensions that other instances of the target declared; None if none was
+            asked. It holds until this one is.
+
+    """
+
+    def __init__(self, provider: Any, binding: Binding, watch: Watch) -> None:
+        self.provider = provider
+        self.binding = binding
+        self.config: dict[str, Any] | None = None
+        self.variable = ""
+        self.number = 0
+        self._watch = watch
+        self._has_stored = False
+        self.turning = Turning()
+        self.writing = write_action.Writing(write_action.ADD_ONLY)
+        self.manner = PLAIN
+        self.said: list[dict[str, Any]] = []
+        self.declared: tuple[Any, ...] | None = None
+        #: The extensions that this instance declared; None before it was asked.
+        self._extensions: tuple[Any, ...] | None = None
+
+    def hook(self, operation: str) -> str:
+        """The hook's name in the author's binding."""
+        return self.binding.hook(operation)
+
+    @property
+    def poll_s(self) -> float:
+        """The time between two questions for the same fact: longer where each costs money."""
+        return 0.05 if self._watch.calls_left is None else 0.5
+
+    def has(self, operation: str) -> bool:
+        """Whether the provider has the hook of an extension's operation."""
+        name = OPERATIONS[operation].native
+        # Looking a hook up is no call of it, for one who pays for calls.
+        return bool(self._watched(operation, lambda: callable(getattr(self.provider, name, None))))
+
+    def call(self, operation: str, function: Callable[[], Any], said: Said | None = None) -> Any:
+        """
+        Run `function` as a hook of `operation`; `said` is the native hook and its arguments.
+
+        Raises:
+            HookRaised: It raised anything at all.
+            HookLate: It returned after its budget.
+            HookWithdrawn: The hook hung too often before.
+            HookUnpaid: The user allows no more calls.
+
+        """
+        self._watch.spend(operation)
+        try:
+            return self._watch.calls.follow(
+                self, operation, said, lambda: self._watched(operation, function, said)
+            )
+        finally:
+            self._note_stored(operation)
+
+    def _watched(
+        self, operation: str, function: Callable[[], Any], said: Said | None = None
+    ) -> Any:
+        HOST_HOME.name(self.binding.home_variable, self.variable)
+        text = "" if said is None or operation in _WITHOUT_TEXT else longest_text(said[1:])
+        with self._watch.hook(operation, beginning(text) if text else ""):
+            try:
+                return honest(function())
+            except BaseException as error:
+                failure = self._failure(operation, error)
+        raise failure
+
+    def _failure(self, operation: str, error: BaseException) -> HookRaised:
+        if operation in MAY_NEED_A_BACKEND and is_unreachable(error):
+            return BackendAway(operation, error)
+        is_plain = isinstance(error, Exception) and not isinstance(error, ProviderError)
+        if is_plain and operation in _COMPRESSING and self._refuses_by_raising():
+            return CheckpointRefused(operation, error)
+        return HookRaised(operation, error)
+
+    def _refuses_by_raising(self) -> bool:
+        """Whether the host asks the provider before it discards messages, and any error refuses."""
+        if not self.binding.checkpoint_raises:
+            return False
+        with contextlib.suppress(Exception):
+            return self.binding.is_checkpoint(self.provider)
+        return False
+
+    def _note_stored(self, operation: str) -> None:
+        """Remember that there may be something new to recall; closing may bring it to the store."""
+        if operation in _STORING or (operation == "close" and self._has_stored):
+            self._has_stored = operation != "close"
+            self._watch.stored_at = monotonic()
+
+    def _use(self, operation: str, *arguments: Any, **keywords: Any) -> Any:
+        """Look the hook up and call it: a lookup may hang or raise as a call may."""
+        if operation in ("end", "switch"):
+            # Who ends a session himself, or goes on in another one, has nothing left to end.
+            self.said = []
+        name = OPERATIONS[operation].native
+        hooks, said = self.provider, (name, list(arguments), keywords)
+        try:
+            return self.call(operation, lambda: getattr(hooks, name)(*arguments, **keywords), said)
+        except HookRaised as failure:
+            if isinstance(failure.error, AttributeError | TypeError):
+                self._assert_served(operation)
+            raise
+
+    def _assert_served(self, operation: str) -> None:
+        """
+        See that the hook that raised is there at all.
+
+        Raises:
+            Violation: Of MP-CAP-002: its extension is declared, and the hook is missing.
+
+        """
+        row = OPERATIONS.get(operation)
+        is_about = spec.requirement(_SERVED).applies_to(self.binding)
+        if not is_about or row is None or not row.extension or self.has(operation):
+            return
+        declared = self.declared if self._extensions is None else self._extensions
+        if declared is None or row.extension not in declared:
+            # It promised nothing: the check that called has to say what it makes of that.
+            return
+        raise Violation(
+            f"{row.native}(), because capabilities()['extensions'] holds {row.extension!r}",
+            f"{type(self.provider).__name__} has no callable {row.native}",
+            operation=operation,
+            requirement=_SERVED,
+        )
+
+    # -- the core, in the order of a session's life ----------------------------------------------
+
+    def name(self) -> Any:
+        """Read the provider's name."""
+        return self.call("name", lambda: self.provider.name, ("name", [], {}))
+
+    def available(self) -> Any:
+        """Ask whether the provider is available."""
+        return self._use("available")
+
+    def open(self, session_key: str, config: dict[str, Any]) -> None:
+        """Initialize the provider; `config` is handed over as it is."""
+        self.config, self.turning = config, Turning(self._watch.turns, session_key)
+        if self.binding.home_variable and not self.variable:
+            # The process has one home, which the variable and the argument name.
+            self.variable = str(config.get("host_home") or config.get("home") or "")
+        if self._watch.announces:
+            # As JSON, which is what can travel; a check may put any object in.
+            told = json.dumps({**config, "session_key": session_key}, default=str)
+            self._watch.wire.send("opened", config=json.loads(told))
+        self._use("open", session_key, config)
+
+    def declare(self) -> Any:
+        """Read the provider's capabilities."""
+        declared = self._use("declare")
+        if isinstance(declared, dict):
+            # A subclass may answer otherwise than the dict that it is, and that is not asked here.
+            extensions = plain(dict.get(declared, "extensions", ()))
+            self._extensions = tuple(extensions) if isinstance(extensions, list) else ()
+        return declared
+
+    def recall(self, query: str, messages: Sequence[dict[str, Any]] | None = None) -> Any:
+        """Recall for one turn; gives what the hook returned, of whatever type."""
+        found = self._use("recall", query, [] if messages is None else messages)
+        limit = int((self.config or {}).get("limits", {}).get("recall_chars") or _RECALL_CHARS)
+        if isinstance(found, str) and len(found) > _TIMES * limit:
+            # It is not searched, nor sent: that would take minutes, in each check anew.
+            raise Violation(
+                f"at most {limit:,} characters, which is limits.recall_chars",
+                f"{len(found):,} characters",
+                operation="recall",
+                requirement="MP-RECALL-007",
+            )
+        return found
+
+    def record(self, user: str, assistant: str = "Noted.") -> None:
+        """Record one finished turn, after it began."""
+        self.begin(user)
+        self.turning.ends()
+        for _ in range(self.manner.times):
+            self._use("record", user, assistant)
+        if self.manner is not PLAIN:
+            self.said += [
+                {"role": "user", "content": user},
+                {"role": "assistant", "content": assistant},
+            ]
+
+    def talk_on(self) -> None:
+        """Record as many turns as fill a batch, with nothing in them to remember."""
+        for number in range(1, _BATCH + 1):
+            self.record(f"Is lamp {number} on the quay lit?", f"Lamp {number} is lit.")
+
+    def begin(self, user: str) -> None:
+        """Say that a turn begins where the provider is told so; `record` does it by itself."""
+        number = self.turning.begins()
+        # What it raises, or that it hung before, is for its own rules: a host goes on.
+        if number is not None and not self._watch.deaths.get("turn_start"):
+            with contextlib.suppress(HookRaised):
+                self._use("turn_start", number, user)
+
+    def mirror(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        """Mirror one write of the memory tool."""
+        for _ in range(self.manner.times if action == "add" else 1):
+            self._use("mirror", action, target, content, old_text)
+
+    def write(self, text: str) -> None:
+        """
+        Mirror a write by which the text is stored, as far as one is.
+
+        As long as no write was accepted, a policy of the store may be against one target only.
+        """
+        ways = self.writing.to_try()
+        for way in ways:
+            try:
+                self.mirror(*write_action.arguments(way, text))
+            except HookRaised as failure:
+                if way == ways[-1] or not isinstance(failure.error, Rejected | WriteRefused):
+                    raise
+            else:
+                self.writing.prefer(way)
+                return
+
+    def compress(self, messages: list[dict[str, Any]], count: int = 1) -> None:
+        """Offer messages that are about to be discarded."""
+        self._use("compress", messages, count)
+
+    def close(self) -> None:
+        """Shut the provider down; a session is rounded off before where that matters."""
+        if self.said:
+            with contextlib.suppress(HookRaised, HookWithdrawn):
+                self._round_off()
+        self._use("close")
+
+    def _round_off(self) -> None:
+        if self.manner.goes_on:
+            self.talk_on()
+        said, self.said = self.said, []
+        if self.manner.ends and self.has("end"):
+            self._use("end", said)

@@ -1,0 +1,1 @@
+"""Scenarios that checks share: texts, conversations, tenants, tools, sessions in any order."""

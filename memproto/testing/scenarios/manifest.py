@@ -1,0 +1,158 @@
+"""The plugin.yaml that stands beside a provider's module."""
+
+import importlib
+import inspect
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from memproto.testing import locate
+from memproto.testing.clauses import Untestable
+from memproto.testing.provider.subject import HookRaised, Subject
+
+#: plugin.yaml of a package is in its folder, or in a folder above a provider's own module.
+_LEVELS = 2
+
+
+def beside(provider: Any) -> Path | None:
+    """The plugin.yaml of a provider's class, or of one that it is built on in the same package."""
+    kind = locate.kind_of(provider)
+    for base in kind.__mro__:
+        if base.__module__.partition(".")[0] == kind.__module__.partition(".")[0]:
+            for folder in _folders(base):
+                if (folder / "plugin.yaml").is_file():
+                    return folder / "plugin.yaml"
+    return None
+
+
+def _folders(kind: type) -> Iterator[Path]:
+    """The folders of a class's packages, its own first; never one that is no package."""
+    try:
+        folder = Path(inspect.getfile(kind)).parent
+    except (TypeError, OSError):
+        return
+    for _ in range(_LEVELS):
+        if (folder / "__init__.py").is_file():
+            yield folder
+        folder = folder.parent
+
+
+def read(path: Path) -> Any:
+    """
+    What the file holds, JSON or other YAML.
+
+    Raises:
+        ValueError: It cannot be parsed; the message says where.
+        Untestable: PyYAML is not installed.
+
+    """
+    text = path.read_text("utf-8-sig")
+    try:
+        return json.loads(text)
+    except ValueError:
+        return _as_yaml(text)
+
+
+def _as_yaml(text: str) -> Any:
+    try:
+        yaml = sys.modules.get("yaml") or importlib.import_module("yaml")
+    except ModuleNotFoundError:
+        raise Untestable("plugin.yaml cannot be read; needs: the package PyYAML") from None
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None
+
+
+# -- needed ----------------------------------------------------------------------------------------
+
+# Which settings would make a provider available: read off what it asks for at set-up.
+
+
+#: What `config` holds arrives at initialize, after the question whether the provider is available.
+_ANY = "the setting `env`, or a `factory` that puts in place what is_available() looks for"
+_SAVED = "a `factory` that saves what is_available() reads, asked for at set-up: {}"
+
+
+def settings(subject: Subject) -> str:
+    """
+    The variables that the provider wants and the environment lacks, as settings that give them.
+
+    Read off `get_config_schema` (what is required and has a variable, else secrets that have one)
+    and off `requires_env` of its plugin.yaml; where neither names one, the settings that might do.
+    """
+    fields = _fields(subject)
+    named = [*_variables(fields), *_required(subject)]
+    wanted = [name for name in named if not os.environ.get(name)]
+    if not wanted:
+        return _keys(fields)
+    pairs = [f'{name} = {{from_env = "{name}"}}' for name in dict.fromkeys(wanted)]
+    setting = f"the setting `env = {{{', '.join(pairs)}}}`"
+    required = [item for item in fields if item.get("required") is True]
+    if not required or _variables(required) or _required(subject):
+        return setting
+    # The secrets are optional, so that what is required may be all that is looked for.
+    return f"{setting}, or {_keys(required)}"
+
+
+def missing(subject: Subject, config: Mapping[str, Any]) -> list[str]:
+    """
+    What the config schema requires, gives no default for, and nobody has given: as names.
+
+    A value that is required under a condition only is not among them.
+    """
+    required = [
+        item
+        for item in _fields(subject)
+        if item.get("required") is True
+        and item.get("default") in (None, "")
+        and not item.get("when")
+        and not item.get("default_from")
+    ]
+    names = [(str(item.get("key")), item.get("env_var")) for item in required]
+    return [
+        str(variable or key)
+        for key, variable in names
+        if key not in config and not (variable and os.environ.get(str(variable)))
+    ]
+
+
+def _fields(subject: Subject) -> list[dict[str, Any]]:
+    try:
+        fields = subject.config_schema() if subject.has("config_schema") else []
+    except HookRaised:
+        return []
+    return [item for item in fields if isinstance(item, dict)] if _is_list(fields) else []
+
+
+def _variables(fields: list[dict[str, Any]]) -> list[str]:
+    named = [item for item in fields if isinstance(item.get("env_var"), str) and item["env_var"]]
+    required = [item for item in named if item.get("required")]
+    secret = [item for item in named if item.get("secret")]
+    return [item["env_var"] for item in required or secret]
+
+
+def _keys(fields: list[dict[str, Any]]) -> str:
+    """What is asked for and has no variable comes to the provider by what save_config writes."""
+    keys = [str(item.get("key")) for item in fields if item.get("key") and not item.get("env_var")]
+    return _SAVED.format(", ".join(keys)) if keys else _ANY
+
+
+def _required(subject: Subject) -> list[str]:
+    path = beside(subject.provider)
+    try:
+        content = read(path) if path else {}
+    except (Untestable, ValueError):
+        return []
+    listed = content.get("requires_env") if isinstance(content, dict) else None
+    if not isinstance(listed, list | tuple):
+        return []
+    named = [item.get("name") if isinstance(item, dict) else item for item in listed]
+    return [name for name in named if isinstance(name, str)]
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)

@@ -1,0 +1,177 @@
+"""
+Tools that show what is stored and tools that forget it: recognised, and called as they ask.
+
+A tool is known by the words of its name or of its choices, and what it needs to know which entry is
+meant is looked for in the answers of the others.
+"""
+
+import copy
+import itertools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from memproto.testing.facts import Fact
+from memproto.testing.provider import routes
+from memproto.testing.provider.subject import HookRaised, Subject
+from memproto.testing.scenarios import tool_calls
+from memproto.testing.scenarios.tool_calls import Tool
+
+_FINDS = frozenset({"search", "recall", "list", "find", "query", "read", "lookup", "get"})
+_FORGETS = frozenset({"delete", "remove", "forget", "erase"})
+
+#: Beside the words of the tool that stored, these say nothing of another place than its own.
+_SAME_PLACE = frozenset({"memory", "memories", "note", "notes", "fact", "facts", "entry", "item"})
+_SAME_PLACE |= {"entries", "items", "conclusion", "observation", "record", "by", "id", "text"}
+
+_FORGOTTEN = frozenset({"deleted", "removed", "forgotten", "forgot", "erased", "gone"})
+_FORGOTTEN_KEYS = frozenset({*_FORGOTTEN, "success", "ok", "deleted_count", "removed_count"})
+_NOT = frozenset({"not", "no", "nothing", "never", "cannot", "none", "0"})
+
+_BY_TEXT = ("old_text", "text", "content", "fact", "memory", "note", "match", "snippet", "query")
+_IDS = ("id", "uuid", "key")
+
+
+def finding(tools: list[Tool], fact: Fact) -> list[tuple[str, dict[str, Any]]]:
+    """Calls that look as if they showed what is stored about the fact's question."""
+    calls = []
+    for tool in tools:
+        for chosen in _asks(tool, _FINDS):
+            needed = {
+                n: i for n, i in tool.properties.items() if n in tool.required or n == "query"
+            }
+            filled = {
+                name: tool_calls.plain(name, item, fact.query) for name, item in needed.items()
+            }
+            calls.append((tool.name, {**filled, **chosen}))
+    return calls
+
+
+def _asks(tool: Tool, words: frozenset[str]) -> Iterator[dict[str, Any]]:
+    """The choices by which a tool is asked for what one of the words says; {} if its name says."""
+    for name, item in tool.properties.items():
+        for value in tool_calls.choices(item):
+            if (
+                isinstance(value, str)
+                and words.intersection(tool_calls.split(value))
+                and len(value) < 20
+            ):
+                yield {name: value}
+                return
+    if words & tool.words:
+        yield {}
+
+
+def forgetting(
+    tools: list[Tool], stored_by: str, fact: Fact, told: list[Any]
+) -> tuple[str, dict[str, Any], str] | None:
+    """
+    A call that asks to forget the fact: the tool, its arguments, and "id" or "text"; or None.
+
+    `told` are the answers in which the fact's id may stand: first that of the call which stored it.
+    A tool whose name speaks of another place than that of `stored_by` is left out.
+    """
+    found = []
+    near = _SAME_PLACE | _FORGETS | set(tool_calls.split(stored_by))
+    for tool in (one for one in tools if one.words <= near or one.name == stored_by):
+        for chosen in _asks(tool, _FORGETS):
+            for how, named in _named(tool, fact, told):
+                rest = _agreed(tool) | chosen
+                if set(tool.required) <= {*rest, *named}:
+                    found.append((tool.name, {**rest, **named}, how))
+    return min(found, key=lambda row: row[2], default=None)
+
+
+def _agreed(tool: Tool) -> dict[str, Any]:
+    """The arguments that are no names of what is meant: switches, choices, with a yes to each."""
+    sure = {n: True for n, i in tool.properties.items() if tool_calls.kind(i) == "boolean"}
+    dry = {
+        n: False for n in sure if {"dry", "preview", "simulate", "all"} & set(tool_calls.split(n))
+    }
+    picked = {
+        name: tool_calls.plain(name, item)
+        for name, item in tool.properties.items()
+        if tool_calls.choices(item) and (name in tool.required or name == "target")
+    }
+    return {**sure, **dry, **picked}
+
+
+def _named(tool: Tool, fact: Fact, told: list[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, item in tool.properties.items():
+        if tool_calls.split(name)[-1:] in ([one] for one in (*_IDS, "ids")):
+            many = tool_calls.kind(item) == "array"
+            for value in _ids(name.removesuffix("s") if many else name, fact, told)[:1]:
+                yield "id", {name: [value] if many else value}
+    for name in _BY_TEXT:
+        if name in tool.properties and tool_calls.is_free_text(name, tool.properties[name]):
+            yield "text", {name: fact.text}
+
+
+def _ids(name: str, fact: Fact, told: list[Any]) -> list[Any]:
+    stored, *shown = [_parsed(answer) for answer in told] or [None]
+    near = [item for answer in shown for item in _objects(answer) if _is_about(item, fact)]
+    # The innermost object that holds the text is the entry itself.
+    near.sort(key=lambda item: len(json.dumps(item)))
+    around = [*_objects(stored), *near]
+    return [item[key] for item in around for key in (name, *_IDS) if _is_id(item.get(key))]
+
+
+def _is_about(item: dict[str, Any], fact: Fact) -> bool:
+    return fact.is_in(json.dumps(item))
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+
+
+def _parsed(answer: Any) -> Any:
+    try:
+        return json.loads(answer)
+    except (TypeError, ValueError):
+        return None
+
+
+def _objects(document: Any) -> Iterator[dict[str, Any]]:
+    """The objects of a JSON document, the outermost first."""
+    if isinstance(document, dict):
+        yield document
+    inner = document.values() if isinstance(document, dict) else document
+    for item in inner if isinstance(document, dict | list) else ():
+        yield from _objects(item)
+
+
+def says_forgotten(answer: Any) -> bool:
+    """
+    Whether an answer says in so many words that something was forgotten.
+
+    `{"status": "not_found"}` is neither an error nor a promise.
+    """
+    document = _parsed(answer)
+    told = document.items() if isinstance(document, dict) else [("result", document)]
+    return not routes.refused(answer) and any(itertools.starmap(_says_forgotten, told))
+
+
+def _says_forgotten(key: str, value: Any) -> bool:
+    if isinstance(value, str):
+        words = set(tool_calls.split(value))
+        return bool(_FORGOTTEN & words) and not _NOT & words
+    return key in _FORGOTTEN_KEYS and bool(value)
+
+
+def counted_none(answer: Any) -> bool:
+    """Whether an answer says in figures that nothing was removed."""
+    words = ("deleted", "removed", "forgotten", "count", "deleted_count", "removed_count")
+    items = list(_objects(_parsed(answer)))
+    said = [item[word] for item in items for word in words if word in item]
+    return any(value is False or value in (0, []) for value in said)
+
+
+def shown_by_tools(subject: Subject, calls: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+    """Tool to its answer, for those of the calls that answer at all."""
+    answers: dict[str, Any] = {}
+    for name, arguments in calls:
+        try:
+            answers[name] = subject.call_tool(name, copy.deepcopy(arguments))
+        except HookRaised as failure:
+            tool_calls.is_raised(failure)
+    return answers

@@ -1,0 +1,1 @@
+"""Settings: the user's files, functions, waivers, credentials, and the order of a judge."""

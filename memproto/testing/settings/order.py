@@ -1,0 +1,105 @@
+"""What a judge is asked, and what first contact with a target found out."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from memproto import bindings, spec
+from memproto.bindings import Binding
+from memproto.testing.outcomes import Result
+from memproto.testing.settings.settings import Settings
+from memproto.testing.settings.waivers import Book
+from memproto.types import SPEC_VERSION
+
+
+@dataclasses.dataclass(frozen=True)
+class Order:
+    """
+    What the user asked for, for one target.
+
+    Attributes:
+        target: As it was typed.
+        side: provider or host.
+        settings: See `Settings`.
+        profile: quick, ci or deep.
+        seed: Of everything drawn.
+        directory: From where the kit was called.
+        scale: Factor on every budget.
+        slowdown: Further factor on the waits for what is to happen; the machine's, at the start.
+        workers: How many processes share what may be used up once, as calls that cost money.
+        replay: The directory for scripts that make a failure's calls again, as typed; "" for none.
+        waivers: Which requirements may fail for now.
+        release: The release of the specification that is scored by.
+
+    """
+
+    target: str
+    side: spec.Side = "provider"
+    settings: Settings = dataclasses.field(default_factory=Settings)
+    profile: str = "quick"
+    seed: int = 0
+    directory: Path = dataclasses.field(default_factory=Path.cwd)
+    scale: float = 1.0
+    slowdown: float = 1.0
+    workers: int = 1
+    replay: str = ""
+    waivers: Book = dataclasses.field(default_factory=Book)
+    release: str = SPEC_VERSION
+
+
+@dataclasses.dataclass
+class Contact:
+    """
+    What first contact found out; plain values, so that it travels to other workers.
+
+    Attributes:
+        binding: The binding of the provider, or None before it is known.
+        origin: Where the target was found.
+        results: Those of the gates, and of what was met on the way.
+        blocked: Why nothing else can be tested, or "".
+        sessionless: Whether that is because no session begins, while instances can be built.
+        capabilities: What the provider declared.
+        routes: Route to declared, observed or absent; a missing one is not known.
+        asking: In which of the ways of `facts.WAYS` recall is asked; "" while that is not known.
+        manner: How a selective provider is told facts, as `selecting.Manner`; {} if not known.
+        logged: To be said where nothing came back: what was logged last by then, or "".
+        deaths: Operation to the number of its hangs and deaths; "" stands for between two hooks,
+            where one that is stuck counts for several; see `incidents.cost`.
+        spent: How many hook calls were made, where the settings set a limit.
+        unconfined: Why children are not confined, or "".
+        outward: Each address outside of the machine that the target asked for, and who asked.
+        service: What the setting `service` yielded: env and config, and its pid; {} for none.
+        secrets: Variables and keys of the config that the provider's config schema calls secret.
+
+    """
+
+    binding: Binding | None = None
+    origin: str = ""
+    results: list[Result] = dataclasses.field(default_factory=list)
+    blocked: str = ""
+    sessionless: bool = False
+    capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
+    routes: dict[str, str] = dataclasses.field(default_factory=dict)
+    asking: str = ""
+    manner: dict[str, Any] = dataclasses.field(default_factory=dict)
+    logged: str = ""
+    deaths: dict[str, int] = dataclasses.field(default_factory=dict)
+    spent: int = 0
+    unconfined: str = ""
+    outward: dict[str, str] = dataclasses.field(default_factory=dict)
+    service: dict[str, Any] = dataclasses.field(default_factory=dict)
+    secrets: list[str] = dataclasses.field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        plain = dataclasses.asdict(self)
+        binding = self.binding and self.binding.as_dict()
+        results = [result.as_dict() for result in self.results]
+        return {**plain, "binding": binding, "results": results}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Contact":
+        """The value that `as_dict` gave."""
+        binding = data["binding"] and bindings.told(data["binding"])
+        results = [Result.from_dict(item) for item in data["results"]]
+        return cls(**{**data, "binding": binding, "results": results})

@@ -1,0 +1,96 @@
+"""Hosts that are broken in recall."""
+
+import dataclasses
+import time
+
+from memproto.deadlines import Deadlines
+from memproto.registry import MemoryProviderRegistry
+from memproto.registry.calls.recall import Call, Gather, fly, recall
+from memproto.registry.calls.workers import Worker
+from memproto.registry.messages import copied_messages
+from tests.broken.host.parts import Through, Wrapping
+from tests.broken.marks import mutant
+
+
+@mutant(kills="MP-HOST-RECALL-001", says="had not returned", report="B2")
+class WaitsForEveryAnswer(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=None):
+        patient = dataclasses.replace(deadlines or Deadlines(), enrich_s=3600)
+        super().__init__(deadlines=patient, on_event=on_event)
+
+
+@mutant(kills="MP-HOST-RECALL-001", says="had not returned", report="B2")
+class WaitsForOneAfterTheOther(MemoryProviderRegistry):
+    def enrich_turn(self, user_message, messages):
+        answers = []
+        for lane in self._lanes:
+            gather = Gather(self._clock, self._deadlines.enrich_s)
+            answers += recall([lane], user_message, messages, gather)
+        return answers
+
+
+@mutant(kills="MP-HOST-RECALL-001", says="the answers of those that kept it", report="B2")
+class GivesUpTheTurnWithTheDeadline(MemoryProviderRegistry):
+    def enrich_turn(self, user_message, messages):
+        lanes = self._lanes
+        answers = super().enrich_turn(user_message, messages)
+        hung = [lane for lane in lanes if len(lane.late["enrich_turn"])]
+        return [] if len(hung) > len(lanes) / 2 else answers
+
+
+class _Late(Through):
+    kept = None
+
+    def enrich_turn(self, user_message, messages):
+        kept, self.kept = self.kept, None
+        began = time.monotonic()
+        answer = self.inner.enrich_turn(user_message, messages)
+        if time.monotonic() - began > self.registry._deadlines.enrich_s:
+            self.kept = answer
+        return kept or answer
+
+
+@mutant(kills="MP-HOST-RECALL-002", says="An answer to the first question.", report="D1")
+class ShowsLateAnswersOnTheNextTurn(Wrapping):
+    through = _Late
+
+
+@mutant(kills="MP-HOST-RECALL-003", says="2 calls after 2 turns", report="C4")
+class StartsAThreadForEachRecall(MemoryProviderRegistry):
+    def enrich_turn(self, user_message, messages):
+        gather = Gather(self._clock, self._deadlines.enrich_s)
+        calls = []
+        for lane in self._lanes:
+            worker = Worker("recall")
+            worker.start()
+            args = (user_message, copied_messages(messages))
+            calls.append(Call(lane, "enrich_turn", args, gather, worker))
+        fly(calls, gather)
+        return [(c.lane.label, c.answer) for c in calls if c.done and (c.answer or "").strip()]
+
+
+class _Shown(Through):
+    def enrich_turn(self, user_message, messages):
+        answer = self.inner.enrich_turn(user_message, messages)
+        return answer if answer is None else str(answer)
+
+
+@mutant(kills="MP-HOST-RECALL-004", says="'7'", report="J1")
+class ShowsWhateverItGets(Wrapping):
+    through = _Shown
+
+
+@mutant(kills="MP-HOST-ISO-002", says="the agent's messages as they were", report="J5")
+class HandsOutTheAgentsOwnMessages(MemoryProviderRegistry):
+    def enrich_turn(self, user_message, messages):
+        gather = Gather(self._clock, self._deadlines.enrich_s)
+        asked = [lane for lane in self._lanes if not lane.late["enrich_turn"]]
+        calls = [Call(lane, "enrich_turn", (user_message, messages), gather) for lane in asked]
+        fly(calls, gather)
+        return [(c.lane.label, c.answer) for c in calls if c.done and (c.answer or "").strip()]
+
+
+@mutant(kills="MP-HOST-ISO-002", says="the other provider gets", report="J5")
+class SharesOneCopy(HandsOutTheAgentsOwnMessages):
+    def enrich_turn(self, user_message, messages):
+        return super().enrich_turn(user_message, copied_messages(messages))

@@ -1,0 +1,86 @@
+"""Hosts that are broken at registration and at the start of a session."""
+
+import re
+
+from memproto.operations import CORE_HOOKS
+from memproto.registry import MemoryProviderRegistry
+from memproto.types import is_label
+from tests.broken.host.parts import Through, Wrapping
+from tests.broken.marks import mutant
+
+
+class _Renamed(Through):
+    @property
+    def name(self):
+        return re.sub(r"[^a-z0-9]+", "-", str(self.inner.name).lower()).strip("-")[:64] or "memory"
+
+
+@mutant(kills="MP-HOST-REG-001", says="register took it", report="F3")
+class RepairsNames(MemoryProviderRegistry):
+    def register(self, provider):
+        bad = hasattr(provider, "name") and not is_label(provider.name)
+        super().register(_Renamed(provider, self) if bad else provider)
+
+
+@mutant(kills="MP-HOST-REG-002", says="register took it", report="K1")
+class TheLastOneWins(MemoryProviderRegistry):
+    def register(self, provider):
+        self._registered.pop(getattr(provider, "name", None), None)
+        super().register(provider)
+
+
+class _Filled(Through):
+    def __getattr__(self, name):
+        nothing = "memory" if name == "name" else lambda *args: None
+        return getattr(self.inner, name, nothing)
+
+
+@mutant(kills="MP-HOST-REG-003", says="an object without `name`", report="H3")
+class FillsInWhatIsMissing(MemoryProviderRegistry):
+    def register(self, provider):
+        partial = not all(hasattr(provider, hook) for hook in CORE_HOOKS)
+        super().register(_Filled(provider, self) if partial else provider)
+
+
+class _Hopeful(Through):
+    def is_available(self):
+        answer = self.inner.is_available()
+        if answer is not True:
+            self.registry._sink.emit("is_available", self.inner.name, "dropped")
+        return True
+
+
+@mutant(kills="MP-HOST-INIT-001", says="initialize was called", report="B8")
+class KeepsTheUnavailable(Wrapping):
+    through = _Hopeful
+
+
+@mutant(kills="MP-HOST-INIT-001", says="neither event nor log", report="B9")
+class DropsTheUnavailableInSilence(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        def hear(event):
+            if event.hook != "is_available":
+                on_event(event)
+
+        super().__init__(deadlines=deadlines, on_event=hear)
+
+
+class _HalfStarted(Through):
+    def initialize(self, session_key, config):
+        try:
+            self.inner.initialize(session_key, config)
+        except Exception:
+            self.registry._sink.emit("initialize", self.inner.name, "raised")
+
+
+@mutant(kills="MP-HOST-INIT-002", says="was called", report="B9")
+class KeepsTheHalfStarted(Wrapping):
+    through = _HalfStarted
+
+
+@mutant(kills="MP-HOST-CAP-001", says="it was called", report="G5")
+class AsksForCapabilitiesEachTurn(MemoryProviderRegistry):
+    def enrich_turn(self, user_message, messages):
+        for lane in self._lanes:
+            lane.attempt("capabilities")
+        return super().enrich_turn(user_message, messages)

@@ -1,0 +1,107 @@
+"""Broken load steps: what importing or building does that nobody asked for."""
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+from tests.broken.marks import mutant
+from tests.good.journal import Journal
+from tests.good.plugged import Plugged
+
+
+@mutant(kills="MP-LOAD-002", says="socket.connect ('127.0.0.1', 9)", report="K3")
+class BuildingAsksTheBackend(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", 9), timeout=0.5).close()
+
+
+@mutant(kills="MP-LOAD-002", says="'telemetry.example'", report="mem0ai/mem0#3729")
+class BuildingPhonesHome(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        with contextlib.suppress(OSError):
+            socket.getaddrinfo("telemetry.example", 443)
+
+
+@mutant(kills="MP-LOAD-003", says="true --yes my-memory-server", report="K3")
+class BuildingRunsAnInstaller(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        with contextlib.suppress(OSError):
+            subprocess.run(["true", "--yes", "my-memory-server"], check=False)
+
+
+@mutant(kills="MP-LOAD-004", says="created ~/.journal", report="mem0ai/mem0#6812")
+class BuildingMakesADirectory(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        (Path.home() / ".journal").mkdir(exist_ok=True)
+
+
+@mutant(kills="MP-LOAD-005", says="journal 1.0 is ready", report="MemPalace/mempalace#261")
+class BuildingPrints(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        print("journal 1.0 is ready")  # noqa: T201 - the fault
+
+
+@mutant(kills="MP-LOAD-006", says="root logger", report="K3")
+class BuildingSetsUpLogging(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        logging.basicConfig(level=logging.DEBUG)
+
+
+@mutant(kills="MP-LOAD-006", says="handler of signal 10", report="K3")
+class BuildingTakesASignal(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+
+
+@mutant(kills="MP-LOAD-007", says="1 still run: journal-worker", report="K3")
+class BuildingStartsAWorker(Journal):
+    _worker: threading.Thread | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        if BuildingStartsAWorker._worker is None:
+            wait = threading.Event().wait
+            worker = threading.Thread(target=wait, name="journal-worker", daemon=True)
+            BuildingStartsAWorker._worker = worker
+            worker.start()
+
+
+# -- plugin ----------------------------------------------------------------------------------------
+
+# Broken plugins of the Hermes binding; those whose manifest is broken are packages beside this.
+
+
+@mutant(kills="MP-LOAD-008", says="has no get_tool_schemas", report="K1")
+class StandInLacksAHook(Plugged):
+    get_tool_schemas = None
+
+
+@mutant(kills="MP-LOAD-008", says="has no handle_tool_call, and offers tools", report="K1")
+class OffersToolsWithoutAHandler(Plugged):
+    handle_tool_call = None
+
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        parameters = {"type": "object", "properties": {}}
+        return [{"name": "berths", "description": "Free berths.", "parameters": parameters}]
+
+
+@mutant(kills="MP-PLUG-003", says="below the HERMES_HOME of the environment", report="E3")
+class VariableBeforeArgument(Plugged):
+    @staticmethod
+    def _home(hermes_home: str = "", **_: Any) -> str:
+        return os.environ["HERMES_HOME"] or hermes_home

@@ -1,0 +1,225 @@
+"""Providers that mix users, sessions or profiles."""
+
+import contextlib
+import json
+import re
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.broken.marks import mutant
+from tests.good.choosy import Choosy
+from tests.good.journal import Journal
+from tests.good.tenants import Tenants, digest
+from tests.good.worded import Apart
+
+
+@mutant(kills="MP-TENANT-001", says="enrich_turn gives", report="E4")
+class RecallForgetsTheUser(Tenants):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        with self._lock:
+            self._entries = []
+            for file in self._home.glob(f"*/{self._session}/journal.jsonl"):
+                self._entries += map(json.loads, file.read_text("ascii").splitlines())
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-TENANT-001", says="system_prompt_block gives", report="E4")
+class OnePromptBlockForAllUsers(Tenants):
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "extensions": ["prompt"]}
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        files = sorted(self._home.glob(f"*/{self._session}/journal.jsonl"))
+        self._block = "".join(file.read_text("ascii") for file in files)[-20_000:]
+
+    def system_prompt_block(self) -> str:
+        return self._block
+
+
+@mutant(kills="MP-TENANT-002", says="session key", report="A9")
+class RecallForgetsTheSession(Tenants):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        with self._lock:
+            self._entries = []
+            for file in self._home.glob(f"{self._user}/*/journal.jsonl"):
+                self._entries += map(json.loads, file.read_text("ascii").splitlines())
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-TENANT-003", says="while both are open", report="C6")
+class OneCurrentHomeForAll(Journal):
+    current: Path | None = None
+
+    @property
+    def _path(self) -> Path | None:
+        return self.current
+
+    @_path.setter
+    def _path(self, path: Path | None) -> None:
+        type(self).current = path
+
+
+@mutant(kills="MP-TENANT-003", says="did not come back", report="C6")
+class OneCurrentUserForAll(Tenants):
+    current = ""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        type(self).current = self._user
+
+    def _save(self) -> None:
+        own, self._path = self._path, self._home / self.current / self._session / "journal.jsonl"
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        super()._save()
+        self._path = own
+
+
+# Who comes last wins: a fact is in the other home, or is overwritten.
+@mutant(kills="MP-TENANT-003", says="what is stored for home", report="C6")
+class OneDriverIsSwappedForEachCall(Tenants):
+    driver: Path | None = None
+    gate = threading.Lock()
+
+    def _save(self) -> None:
+        type(self).driver = self._path
+        time.sleep(0.01)  # The round trip to the backend.
+        with self.gate:
+            own, self._path = self._path, self.driver
+            super()._save()
+            self._path = own
+
+
+@mutant(kills="MP-TENANT-007", says="platform 'telegram'", report="E8")
+class AUserForEachPlatform(Tenants):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        principal = f"{config['platform']}:{config.get('user_id')}"
+        super().initialize(session_key, {**config, "user_id": principal})
+
+
+@mutant(kills="MP-TENANT-007", says="user_name 'Ida B.'", report="E8")
+class TheDisplayNameIsTheUser(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        peer = digest(config.get("user_name") or config.get("user_id"))
+        super().initialize(session_key, {**config, "home": f"{config['home']}/{peer}"})
+
+
+@mutant(kills="MP-TENANT-008", says="without user_id", report="E7")
+class TwoDefaultsForOneKey(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        home = Path(config["home"])
+        read, write = (home / digest(config.get("user_id", name)) for name in ("root", "default"))
+        super().initialize(session_key, {**config, "home": str(read)})
+        write.mkdir(exist_ok=True)
+        self._written = write / "journal.jsonl"
+
+    def _save(self) -> None:
+        own, self._path = self._path, self._written
+        super()._save()
+        self._path = own
+
+
+@mutant(kills="MP-TENANT-009", says="a session without user_id", report="E1")
+class NobodySeesEverybody(Tenants):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        users = "*" if self._user == digest(None) else self._user
+        with self._lock:
+            self._entries = []
+            for file in self._home.glob(f"{users}/{self._session}/journal.jsonl"):
+                self._entries += map(json.loads, file.read_text("ascii").splitlines())
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-TENANT-001", says="enrich_turn gives", report="E4")
+class SearchesTheWordsOfEveryUser(Apart):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        with self._lock:
+            self._entries = []
+            for file in self._home.glob(f"*/{self._session}/journal.jsonl"):
+                self._entries += map(json.loads, file.read_text("ascii").splitlines())
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-TENANT-001", says="enrich_turn gives", report="E4")
+class ChoosesForEveryUser(Choosy):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        with self._lock:
+            self._entries = []
+            for file in self._home.glob(f"*/{self._session}/journal.jsonl"):
+                self._entries += map(json.loads, file.read_text("ascii").splitlines())
+        return super().enrich_turn(user_message, messages)
+
+
+# -- ids -------------------------------------------------------------------------------------------
+
+# Providers that use ids as they are, or make two ids one.
+
+
+@mutant(kills="MP-TENANT-004", says="UnicodeEncodeError", report="E6")
+class TheSessionKeyIsEncoded(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._key = session_key.encode()
+
+
+@mutant(kills="MP-TENANT-004", says="as user_id", report="E6")
+class AUserIdIsAFileName(Tenants):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        (self._home / f"{self._user}.owner").write_text(str(config.get("user_id")))
+
+
+@mutant(kills="MP-TENANT-004", says="what was stored did not come back", report="E6")
+class LongIdsAreNotStored(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._is_known = len(session_key) <= 500
+
+    def _save(self) -> None:
+        if self._is_known:
+            super()._save()
+
+
+@mutant(
+    kills="MP-TENANT-005", says="the session key '../../stray' it is in ../stray.txt", report="E6"
+)
+class ASessionKeyIsAPath(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._copy = Path(config["home"]) / "sessions" / f"{session_key}.txt"
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        super().on_turn_complete(user_message, assistant_response)
+        with contextlib.suppress(OSError, ValueError):
+            self._copy.parent.mkdir(parents=True, exist_ok=True)
+            self._copy.write_text(user_message, "utf-8")
+
+
+@mutant(kills="MP-TENANT-006", says="kept apart, as user_id", report="E6")
+class UserIdsAreCleaned(Tenants):
+    @staticmethod
+    def name_of_user(user_id: str | None) -> str:
+        cleaned = re.sub(r"[^A-Za-z0-9]+", "-", user_id) if user_id else user_id
+        return digest(cleaned)
+
+
+@mutant(kills="MP-TENANT-006", says="kept apart, as session key", report="E6")
+class SessionKeysAreCut(Tenants):
+    @staticmethod
+    def name_of_session(session_key: str) -> str:
+        return digest(session_key[:255])
+
+
+@mutant(kills="MP-TENANT-006", says="does not come back for it", report="E6")
+class ASessionReplacesItsNamesake(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._row = {"row": session_key[:100], "of": session_key}
+
+    def _save(self) -> None:
+        row, key = self._row["row"], self._row["of"]
+        stored = [{**self._row, **entry} for entry in self._entries]
+        self._entries = [e for e in stored if e["row"] != row or e["of"] == key]
+        super()._save()

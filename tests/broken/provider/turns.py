@@ -1,0 +1,199 @@
+"""Broken recording of turns."""
+
+import json
+from collections import deque
+from typing import Any
+
+from memproto.reference_providers.builtin import BuiltinMemoryProvider
+from tests.broken.marks import mutant
+from tests.good.journal import Journal
+from tests.good.targeted import Targeted
+from tests.good.worded import Worded
+
+
+@mutant(kills="MP-TURN-001", says="3 of 4 did not come back: turn 2", report="D5")
+class ARepeatedAnswerDropsTheTurn(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        self._answered: set[str] = set()
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if assistant_response not in self._answered:
+            self._answered.add(assistant_response)
+            super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-TURN-001", says="did not come back: turn 1", report="A7")
+class QueueOfTwoDropsTheOldest(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        self._queue: deque[tuple[str, str]] = deque(maxlen=2)
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        self._queue.append((user_message, assistant_response))
+
+    def shutdown(self) -> None:
+        while self._queue:
+            super().on_turn_complete(*self._queue.popleft())
+
+
+@mutant(
+    kills="MP-TURN-001",
+    says="from a session of 7 plain turns",
+    report="A7",
+    also={"MP-TURN-003": "the last turn waits for a batch that is never full"},
+)
+class TheRestOfABatchIsNotWritten(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        self._batch: list[tuple[str, str]] = []
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        self._batch.append((user_message, assistant_response))
+        if len(self._batch) == 5:
+            while self._batch:
+                super().on_turn_complete(*self._batch.pop(0))
+
+
+@mutant(kills="MP-TURN-002", says="a lone high surrogate", report="J2")
+class TurnsAreEncoded(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        size = len(user_message.encode()) + len(assistant_response.encode())
+        if size:
+            super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-TURN-003", says="the only turn", report="A7")
+class LastTurnStaysInTheBatch(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        self._batch: list[tuple[str, str]] = []
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        self._batch.append((user_message, assistant_response))
+        if len(self._batch) == 2:
+            for turn in self._batch:
+                super().on_turn_complete(*turn)
+            self._batch.clear()
+
+
+@mutant(kills="MP-TURN-004", says="the turn of the first part", report="A10")
+class ResumeOverwritesTheSession(Journal):
+    _key = ""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._key, self._said = session_key, ""
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        self._said += f"{self._own_words(user_message)}\n{assistant_response}\n"
+        document = {"kind": f"session {self._key}", "text": self._said}
+        with self._changing():
+            rest = [entry for entry in self._entries if entry["kind"] != document["kind"]]
+            self._entries = [*rest, document]
+            self._save()
+
+
+@mutant(kills="MP-TURN-001", says="did not come back: turn 1", report="A7")
+class SearchesWordsOfTheLatestTwo(Worded):
+    def __init__(self) -> None:
+        super().__init__()
+        self._queue: deque[tuple[str, str]] = deque(maxlen=2)
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        self._queue.append((user_message, assistant_response))
+
+    def shutdown(self) -> None:
+        while self._queue:
+            super().on_turn_complete(*self._queue.popleft())
+
+
+# -- writes ----------------------------------------------------------------------------------------
+
+# Broken mirrored writes, and tools that store nothing.
+
+
+_LIMIT_CHARS = 2_200
+_LONGEST_CHARS = 32_768
+
+
+@mutant(kills="MP-WRITE-001", says="what was added to user", report="H1")
+class WritesAboutTheUserAreDropped(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if target == "memory":
+            super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-WRITE-002", says="a lone high surrogate", report="J2")
+class WritesAreEncoded(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        text = (content or "").encode().decode()
+        super().on_memory_write(action, target, text, old_text)
+
+
+@mutant(kills="MP-WRITE-003", says="still brings", report="H1")
+class ReplaceOnlyAdds(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        kind = "add" if action == "replace" else action
+        super().on_memory_write(kind, target, content, old_text)
+
+
+@mutant(kills="MP-WRITE-004", says="still brings", report="H1")
+class RemoveDoesNothing(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if action != "remove":
+            super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-WRITE-005", says="100,000 characters", report="J8")
+class LongWritesAreDropped(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if len(content or "") <= _LONGEST_CHARS:
+            super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-WRITE-005", says="write 30 of 30", report="D5")
+class AFullStoreDropsWrites(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        used = sum(len(entry["text"]) for entry in self._entries if entry["kind"] == target)
+        if action != "add" or used < _LIMIT_CHARS:
+            super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-WRITE-005", says="whose old_text fits no entry", report="H4")
+class AReplaceThatFitsNothingIsDropped(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        known = any(self._is_old(entry, target, old_text) for entry in self._load())
+        if action != "replace" or known:
+            super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-TOOL-001", says="stored by a call that reported no error", report="D5")
+class ToolAnswersBeforeItStores(BuiltinMemoryProvider):
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        if args.get("action") == "add":
+            return json.dumps({"success": True, "note": "Added."})
+        return super().handle_tool_call(tool_name, args)
+
+
+@mutant(kills="MP-WRITE-004", says="gone from recall", report="H1")
+class KeepsWhatTheUserTookBack(Targeted):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if action != "remove":
+            super().on_memory_write(action, target, content, old_text)

@@ -1,0 +1,47 @@
+"""A provider that breaks one rule in a store that is well has not broken those on failing ones."""
+
+from pathlib import Path
+
+import pytest
+
+from memproto import spec
+from memproto.testing.judging.judge import Order, judge
+from memproto.testing.outcomes import Outcome
+from memproto.testing.settings import settings
+from tests.broken.marks import load_all
+
+pytestmark = pytest.mark.once
+
+ROOT = Path(__file__).parents[2]
+
+RED = (Outcome.FAIL, Outcome.WARN)
+
+#: Broken provider to rules that it was once falsely said to break.
+ELSEWHERE = {
+    "compression:CompressionResetsTheJournal": ["MP-STORE-005"],
+    "plugin:StandInLacksAHook": ["MP-LIFE-001"],
+    "privacy:AllSessionsAreForgotten": ["MP-PROC-007", "MP-STORE-005"],
+    "privacy:MirroredWritesAreNotForgotten": ["MP-PROC-007"],
+    "processes:KeepsItsOwnViewOfTheFile": ["MP-STORE-002"],
+    "recording:TheLastTurnWaitsForTheNext": ["MP-STORE-005", "MP-STORE-010"],
+    "stores:ForgetsInPlace": ["MP-STORE-006"],
+    "switching:AnEmptyTranscriptReplacesTheSession": ["MP-STORE-004", "MP-STORE-005"],
+    "switching:TheEndClearsTheBatch": ["MP-STORE-010"],
+    "turns:LastTurnStaysInTheBatch": ["MP-PROC-007"],
+    "turns:TheRestOfABatchIsNotWritten": ["MP-PROC-007"],
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_a_fault_is_not_booked_on_a_rule_that_holds(name):
+    mutant = load_all()[f"tests.broken.{name}"]
+    order = Order(
+        mutant.target,
+        settings=settings.read(mutant.target, ROOT),
+        directory=ROOT,
+        scale=mutant.scale,
+    )
+    results = judge(order, [spec.requirement(item) for item in ELSEWHERE[name]])
+    assert {item.id: item.observed for item in results if item.outcome in RED} == {}
+    # Each of the rules was looked at, so that the test is about something.
+    assert set(ELSEWHERE[name]) <= {item.id for item in results}

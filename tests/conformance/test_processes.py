@@ -1,0 +1,158 @@
+"""The checks of signals and forks: sensible providers that they let pass, and kinds of faults."""
+
+import pytest
+
+from memproto import spec
+from memproto.testing.judging.judge import judge
+from memproto.testing.outcomes import Outcome
+from memproto.testing.settings.order import Order
+from tests.kit_runs import ROOT, write
+
+PUTS_BACK = """
+class Mine(Journal):
+    def on_turn_complete(self, user_message, assistant_response):
+        before = list(self._entries)
+        try:
+            super().on_turn_complete(user_message, assistant_response)
+        except BaseException:
+            self._entries = before
+            raise
+"""
+
+#: Nothing comes out of a destructor.
+TIDIES_UP = """
+class Handle:
+    def __del__(self):
+        pass
+class Mine(Journal):
+    def on_turn_complete(self, user_message, assistant_response):
+        Handle()
+        super().on_turn_complete(user_message, assistant_response)
+"""
+
+#: Writes when the process ends what it has accepted, and in `shutdown`.
+WRITES_LATER = """
+class Mine(Journal):
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        self.waiting, self.owner = [], os.getpid()
+        atexit.register(self.flush)
+    def on_turn_complete(self, user_message, assistant_response):
+        self.waiting.append((user_message, assistant_response))
+    def on_memory_write(self, action, target, content, old_text=None):
+        self.flush()
+        super().on_memory_write(action, target, content, old_text)
+    def flush(self):
+        {first}
+        waiting, self.waiting = self.waiting, []
+        for turn in waiting:
+            super().on_turn_complete(*turn)
+    def shutdown(self):
+        self.flush()
+"""
+
+#: Each copy of the process goes on in the caller's place.
+FORKS = """
+class Mine(Journal):
+    def enrich_turn(self, user_message, messages):
+        os.fork()
+        return super().enrich_turn(user_message, messages)
+"""
+
+#: One target is not its affair, which it says.
+REFUSES_WRITES = """
+class Mine(Journal):
+    def on_memory_write(self, action, target, content, old_text=None):
+        raise WriteRefused("no writes are mirrored")
+    def capabilities(self):
+        return {**super().capabilities(), "stores": ["turns"], "mirrors": {}}
+"""
+
+
+#: With one turn in its queue, and with threads inside of it, its end aborts the process.
+ABORTS_WITH_ONE_TURN = """
+class Mine(Journal):
+    turns = 0
+    def on_turn_complete(self, user_message, assistant_response):
+        super().on_turn_complete(user_message, assistant_response)
+        if not Mine.turns:
+            atexit.register(self.goodbye)
+        Mine.turns += 1
+    @classmethod
+    def goodbye(cls):
+        if cls.turns != 2:
+            os.abort()
+"""
+
+#: A second session on one home crashes in `initialize`, where it is not the first in its process.
+CRASHES_ON_A_NEW_START = """
+class Mine(Journal):
+    is_known = False
+    def initialize(self, session_key, config):
+        mark = os.path.join(config["home"], "mark")
+        if os.path.exists(mark) and not Mine.is_known:
+            os.abort()
+        Mine.is_known = True
+        super().initialize(session_key, config)
+        open(mark, "w").close()
+"""
+
+
+@pytest.fixture
+def judged_all(tmp_path):
+    def judge_source(source, requirement):
+        (tmp_path / "tests").symlink_to(ROOT / "tests")
+        start = "import atexit, os\nfrom memproto.errors import WriteRefused\n"
+        start += "from tests.good.journal import Journal\n"
+        write(tmp_path, mine__py=start + source)
+        order = Order("mine:Mine", directory=tmp_path)
+        return {item.id: item for item in judge(order, [spec.requirement(requirement)])}
+
+    return judge_source
+
+
+@pytest.fixture
+def judged(judged_all):
+    return lambda source, requirement: judged_all(source, requirement)[requirement]
+
+
+def test_one_that_puts_back_and_lets_the_signal_through_ends_by_it(judged):
+    assert judged(PUTS_BACK, "MP-PROC-008").outcome is Outcome.PASS
+
+
+def test_a_signal_in_a_destructor_is_ignored_by_the_interpreter_and_not_by_the_hook(judged):
+    assert judged(TIDIES_UP, "MP-PROC-008").outcome is Outcome.PASS
+
+
+def test_what_is_written_at_exit_by_its_own_process_only_is_stored_once(judged):
+    source = WRITES_LATER.format(first="if os.getpid() != self.owner: return")
+    assert judged(source, "MP-PROC-009").outcome is Outcome.PASS
+
+
+def test_what_a_copy_writes_at_its_exit_as_well_is_stored_twice(judged):
+    found = judged(WRITES_LATER.format(first="pass"), "MP-PROC-009")
+    assert found.outcome is Outcome.WARN
+    assert found.observed.endswith(": 2 times")
+
+
+def test_a_provider_that_forks_in_each_call_does_not_multiply_in_a_host(judged):
+    assert judged(FORKS, "MP-PROC-004").outcome is Outcome.PASS
+
+
+def test_a_host_goes_on_after_a_write_that_the_provider_reports_as_refused(judged):
+    assert judged(REFUSES_WRITES, "MP-PROC-005").outcome is Outcome.PASS
+
+
+def test_a_simpler_end_that_fails_is_told_under_its_own_rule(judged_all):
+    found = judged_all(ABORTS_WITH_ONE_TURN, "MP-PROC-004")
+    assert found["MP-PROC-004"].outcome is Outcome.UNTESTABLE
+    assert found["MP-PROC-001"].outcome is Outcome.FAIL
+    assert "SIGABRT" in found["MP-PROC-001"].observed
+
+
+@pytest.mark.parametrize("requirement", ["MP-PROC-006", "MP-STORE-003"])
+def test_a_crash_that_keeps_a_host_from_coming_further_is_told(judged_all, requirement):
+    found = judged_all(CRASHES_ON_A_NEW_START, requirement)
+    assert found[requirement].outcome is Outcome.UNTESTABLE
+    assert found["MP-ISO-003"].outcome is Outcome.FAIL
+    assert "SIGABRT" in found["MP-ISO-003"].observed

@@ -1,0 +1,111 @@
+"""What the checks of resources take for a cache, and what for a leak."""
+
+import atexit
+import functools
+
+import pytest
+
+from memproto.bindings import NATIVE
+from memproto.conformance.provider import resources
+from memproto.testing.clauses import Violation
+from memproto.testing.context import Context
+from memproto.testing.instruments.threads import ExitCalls
+from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import Watch
+from memproto.testing.wire import Wire
+from tests.good.journal import Journal
+
+pytestmark = pytest.mark.once
+
+
+def _folded(question):
+    return question.casefold()
+
+
+class Asks(Journal):
+    """Each question goes through `fold`, which all its sessions share."""
+
+    fold = staticmethod(_folded)
+
+    def enrich_turn(self, user_message, messages):
+        return super().enrich_turn(self.fold(user_message), messages)
+
+
+@pytest.fixture
+def run_of(tmp_path):
+    """A function that gives a run of a provider that folds by what it is given."""
+    with (tmp_path / "wire").open("wb") as file:
+
+        def begin(fold=_folded, base=Asks):
+            kind = type("Folds", (base,), {"fold": staticmethod(fold)})
+            home = tmp_path / "root" / "home"
+            home.parent.mkdir()
+            return Run(kind, NATIVE, home, Watch(Wire(file.fileno())), Context())
+
+        yield begin
+
+
+class Unregisters(Journal):
+    """Its function at exit goes with the session."""
+
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        atexit.register(self.shutdown)
+
+    def shutdown(self):
+        atexit.unregister(self.shutdown)
+        super().shutdown()
+
+
+class KeepsOneEach(Unregisters):
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        atexit.register(len, session_key)
+
+
+def test_a_function_at_exit_that_goes_with_its_session_is_not_left(run_of):
+    resources.sessions_leave_no_handlers(run_of(base=Unregisters))
+
+
+def test_one_of_two_functions_at_exit_is_left(run_of):
+    try:
+        with pytest.raises(Violation, match="a function of atexit"):
+            resources.sessions_leave_no_handlers(run_of(base=KeepsOneEach))
+    finally:
+        atexit.unregister(len)
+
+
+def test_a_function_whose_place_the_interpreter_gives_back_is_taken_off_once(monkeypatch):
+    held = []
+    monkeypatch.setattr(atexit, "register", held.append)
+    monkeypatch.setattr(atexit, "unregister", held.remove)
+    monkeypatch.setattr(atexit, "_ncallbacks", lambda: len(held))
+    calls = ExitCalls()
+    with calls.watched():
+        for function in (len, repr):
+            atexit.register(function)
+        atexit.unregister(len)
+        assert calls.count() == 1
+
+
+def test_a_bounded_cache_of_questions_is_no_leak(run_of):
+    cached = functools.lru_cache(maxsize=1_000)(_folded)
+    resources.sessions_leave_no_conversation_in_memory(run_of(cached))
+    assert cached.cache_info().misses > cached.cache_info().maxsize
+
+
+def test_a_cache_without_a_bound_is_a_leak(run_of):
+    cached = functools.cache(_folded)
+    with pytest.raises(Violation, match="bytes or more, most of it allocated at"):
+        resources.sessions_leave_no_conversation_in_memory(run_of(cached))
+
+
+def test_the_very_question_is_named_as_such(run_of):
+    kept = []
+
+    def keeps(question):
+        kept.append(question)
+        return question
+
+    with pytest.raises(Violation, match="the very text that the hook was handed"):
+        resources.sessions_leave_no_conversation_in_memory(run_of(keeps))

@@ -1,0 +1,372 @@
+"""A gate that its subject cannot turn: the checkout, the parent, the network, the installed kit."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from memproto.testing import installation, integrity
+from memproto.testing.processes import confinement, relay
+from memproto.testing.settings import credentials
+from tests.hostile import cheating
+from tests.hostile.marks import load_all
+from tests.kit_runs import ROOT, kit, outcomes, reported, write
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are a part of Linux")
+
+#: What the checkout of a stranger may hold, and a run must not import.
+TRAPS = ("pytest", "conftest", "evil", "hypothesis", "psutil", "memproto", "json", "pip")
+
+
+def judge(directory, *words, **environment):
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "memproto.cli", "judge", *words],
+        cwd=directory,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_checkout_full_of_traps_does_not_change_how_it_is_judged(tmp_path, workers):
+    for name in TRAPS:
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'a').write('x')")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p evil\n")
+    words = ("--memproto=builtin", "--memproto-clause=MP-WRITE-001", *workers)
+    done = judge(tmp_path, *words)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "kit 0.1.0" in done.stdout
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_judge_without_a_target_says_how_to_name_one(tmp_path):
+    done = judge(tmp_path)
+    assert done.returncode == 4
+    assert "memproto judge builtin" in done.stderr
+
+
+LOOKS = """\
+import json, os
+from pathlib import Path
+from tests.good.journal import Journal
+
+
+class Looks(Journal):
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        found, pid = [], os.getppid()
+        while pid > 1:
+            for name in ("environ", "mem", "fd/1"):
+                try:
+                    with open(f"/proc/{pid}/{name}", "rb" if name == "environ" else "r+b") as file:
+                        if name != "environ":
+                            found.append(name)
+                        elif b"orchard-7731" in file.read():
+                            found.append("the key in environ")
+                except OSError:
+                    pass
+            try:
+                status = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
+            except OSError:
+                break
+            ours = "memproto.testing.judging.child" in Path(f"/proc/{pid}/cmdline").read_text()
+            if ours:
+                found = []
+            pid = int(status.rpartition(")")[2].split()[1])
+        found += [name for name, value in os.environ.items() if "orchard-7731" in value]
+        Path(%r).write_text(json.dumps(found))
+"""
+
+
+def test_a_provider_finds_no_credential_in_the_processes_above_it(tmp_path):
+    seen = tmp_path / "seen.json"
+    write(tmp_path, looks__py=LOOKS % str(seen))
+    keys = {"ACME_API_KEY": "orchard-7731-key", "ODD": "orchard-7731-odd"}
+    done = kit(tmp_path, "--memproto=looks:Looks", "--memproto-clause=MP-ISO-008", **keys)
+    assert json.loads(seen.read_text()) == [], done.stdout
+    if confinement.confine.__module__ and "not confined" in done.stdout:
+        pytest.fail("this machine allows no namespace, and the run said so")
+
+
+LEAVES = """\
+import contextlib, socket, subprocess, sys
+from tests.good.journal import Journal
+
+CALL = "import socket; socket.create_connection(('192.0.2.7', 80), 5)"
+
+
+class Leaves(Journal):
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        with contextlib.suppress(OSError):
+            socket.create_connection(("192.0.2.1", 443), 5)
+        subprocess.run([sys.executable, "-c", CALL], capture_output=True)
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_who_connects_outward_is_refused_and_named(tmp_path, workers):
+    write(tmp_path, leaves__py=LEAVES)
+    clause = "--memproto-clause=MP-TURN-001"
+    document = reported(tmp_path, "--memproto=leaves:Leaves", clause, *workers)
+    network = document["reports"][0]["network"]
+    named = {one["address"]: one["where"] for one in network["outward"]}
+    assert network["confined"], network
+    assert named["192.0.2.1:443"] == "leaves.py:11 in initialize"
+    assert any("python" in who for to, who in named.items() if to != "192.0.2.1:443")
+    assert "a run sends to loopback only: 192.0.2.1:443" in document["run"].stdout
+
+
+SERVED = """\
+import socket
+from tests.good.journal import Journal
+
+
+class Asks(Journal):
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        for host in ("127.0.0.1", "localhost"):
+            with socket.create_connection((host, %d), 5) as link:
+                assert link.recv(5) == b"hello"
+"""
+
+
+def test_a_server_of_the_machine_is_reached_on_loopback(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            while True:
+                try:
+                    link, _ = server.accept()
+                except OSError:
+                    return
+                with link:
+                    link.sendall(b"hello")
+
+        threading.Thread(target=serve, daemon=True).start()
+        port = server.getsockname()[1]
+        assert ("127.0.0.1", port) in relay.servers()
+        write(tmp_path, asks__py=SERVED % port)
+        document = reported(tmp_path, "--memproto=asks:Asks", "--memproto-clause=MP-INIT-00")
+    assert document["reports"][0]["verdict"] == "INCOMPLETE", document["run"].stdout
+    assert outcomes(document["reports"][0])["MP-INIT-001"] == "pass"
+
+
+def test_credentials_leave_the_environment_and_are_still_known(monkeypatch):
+    monkeypatch.setattr(credentials, "_taken", {})
+    monkeypatch.setattr(credentials, "_named", set())
+    monkeypatch.setenv("ACME_TOKEN", "t0ken-value")
+    monkeypatch.setenv("ODD", "odd-value")
+    assert credentials.asked("ODD") == "odd-value"
+    assert credentials.asked("MISSING_THING") is None
+    credentials.take()
+    assert "ACME_TOKEN" not in os.environ
+    assert "ODD" not in os.environ
+    assert credentials.asked("ODD") == "odd-value"
+    assert credentials.environment()["ACME_TOKEN"] == "t0ken-value"
+
+
+def test_a_changed_file_of_the_kit_is_seen(tmp_path, monkeypatch):
+    (tmp_path / "memproto").mkdir()
+    file = tmp_path / "memproto" / "a.py"
+    file.write_text("x = 1\n")
+    monkeypatch.setattr(installation, "_ROOT", tmp_path / "memproto")
+    before = installation.stamps()
+    assert installation.changed(before) == []
+    info = file.stat()
+    file.write_text("x = 2\n")
+    os.utime(file, ns=(info.st_atime_ns, info.st_mtime_ns))
+    (tmp_path / "memproto" / "b.py").write_text("")
+    assert installation.changed(before) == ["memproto/a.py", "memproto/b.py"]
+
+
+def test_a_replaced_name_and_a_replaced_code_object_are_seen(monkeypatch):
+    from memproto.testing import wire
+
+    changed = integrity.watcher()
+    assert changed() == []
+    monkeypatch.setattr(wire, "show", lambda *_: "")
+    assert changed() == ["memproto.testing.wire.show"]
+    monkeypatch.undo()
+    code = wire.shorten.__code__
+    try:
+        wire.shorten.__code__ = (lambda *_: "").__code__
+        assert "memproto.testing.wire.shorten" in changed()
+    finally:
+        wire.shorten.__code__ = code
+    assert changed() == []
+
+
+def test_a_message_without_its_seal_is_told_as_forged(tmp_path):
+    from memproto.testing import wire
+
+    seal = integrity.sealer(b"k" * 16)
+    read, write_end = os.pipe()
+    message = json.dumps({"kind": "done", "pid": 1}).encode()
+    os.write(write_end, seal(message) + message + b"\n" + b"0" * 16 + message + b"\n")
+    os.write(write_end, message + b"\n" + b"noise\n")
+    os.close(write_end)
+    told = wire.lines(read, bytearray(), lambda given, text, _: seal(text) == given)
+    assert [one["kind"] for one in told] == ["done", "forged", "forged"]
+    os.close(read)
+
+
+CHEATS = (
+    ("ReplacesTheJudgeInTheChild", "MP-ISO-010"),
+    ("ReplacesTheCodeOfTheJudge", "MP-ISO-010"),
+    ("ReplacesWhatIsSent", "MP-ISO-010"),
+    ("WritesItsOwnVerdict", "MP-ISO-010"),
+    ("StoresWhileTheKitIsLoaded", "MP-ISO-011"),
+)
+
+
+@pytest.mark.parametrize(("name", "rule"), CHEATS)
+def test_a_cheat_is_told_by_its_rule(tmp_path, name, rule):
+    target = f"tests.hostile.cheating:{name}"
+    document = reported(tmp_path, f"--memproto={target}", "--memproto-clause=MP-ISO-01")
+    report = document["reports"][0]
+    assert outcomes(report)[rule] == "fail", document["run"].stdout
+    assert report["verdict"] == "NON-CONFORMANT"
+    assert document["run"].returncode == 1
+
+
+# -- targets of one run ----------------------------------------------------------------------------
+
+#: A provider that looks for what another one was given, in its own processes and in all others,
+#: and leaves a process that goes on looking while the others are judged.
+THIEF = """\
+import contextlib, os, re, sys, time
+from pathlib import Path
+from tests.good.journal import Journal
+
+LOOKED_FOR = re.compile(rb"victim[-][0-9]{12}")
+
+
+def look():
+    found = set(LOOKED_FOR.findall(repr(dict(os.environ)).encode()))
+    for place in Path("/proc").glob("[0-9]*"):
+        for name in ("environ", "cmdline"):
+            with contextlib.suppress(OSError):
+                found.update(LOOKED_FOR.findall((place / name).read_bytes()))
+    return found
+
+
+def memory(pid):
+    found = set()
+    with contextlib.suppress(OSError):
+        ranges = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
+        with open(f"/proc/{pid}/mem", "rb", 0) as file:
+            for place, rights, *_ in ranges:
+                if not rights.startswith("rw"):
+                    continue
+                begin, end = (int(part, 16) for part in place.split("-"))
+                with contextlib.suppress(OSError, ValueError, OverflowError):
+                    file.seek(begin)
+                    found.update(LOOKED_FOR.findall(file.read(end - begin)))
+    return found
+
+
+def tell(found):
+    with open("@FOUND@", "ab") as file:
+        file.write(b"looked " + b" ".join(sorted(found)) + b"\\n")
+
+
+def stay():
+    try:
+        os.close(os.open("@FOUND@.once", os.O_CREAT | os.O_EXCL))
+    except OSError:
+        return
+    if os.fork():
+        return
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    os.chdir("/")
+    os.closerange(0, 64)
+    until = time.monotonic() + 60
+    while not os.path.exists("@STOP@") and time.monotonic() < until:
+        found = look()
+        for place in Path("/proc").glob("[0-9]*"):
+            found |= memory(place.name)
+        tell(found)
+    os._exit(0)
+
+
+class Thief(Journal):
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        tell(look() | memory("self") | memory(os.getppid()))
+        stay()
+"""
+
+VICTIM = """\
+import os
+from tests.good.journal import Journal
+
+
+class Victim(Journal):
+    def initialize(self, session_key, config):
+        assert os.environ["VICTIMS_KEY"] != config["api_key"]
+        super().initialize(session_key, config)
+"""
+
+KEYS = """\
+[target."victim:Victim"]
+config = {api_key = "victim-222222222222"}
+env = {VICTIMS_KEY = {from_env = "OPERATORS_KEY"}}
+"""
+
+
+#: So that both have settings.
+ITS_OWN = """\
+[target."thief:Thief"]
+env = {ITS_OWN = "something"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("order", "also"),
+    [(("thief:Thief", "victim:Victim"), ""), (("victim:Victim", "thief:Thief"), ITS_OWN)],
+)
+def test_no_target_of_a_run_sees_what_another_one_was_given(tmp_path, order, also):
+    found, stop = tmp_path / "found", tmp_path / "stop"
+    source = THIEF.replace("@FOUND@", str(found)).replace("@STOP@", str(stop))
+    write(tmp_path, thief__py=source, victim__py=VICTIM, memproto__toml=KEYS + also)
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    words = [f"--memproto={target}" for target in order]
+    clauses = ["--memproto-clause=MP-TURN-001", "--memproto-clause=MP-ISO-011"]
+    try:
+        report = tmp_path / "report.json"
+        done = judge(
+            tmp_path,
+            *(*words, *clauses, f"--memproto-report={report}"),
+            OPERATORS_KEY="victim-111111111111",
+        )
+    finally:
+        stop.touch()
+    reports = {one["target"]: one for one in json.loads(report.read_text("utf-8"))["reports"]}
+    assert outcomes(reports["victim:Victim"])["MP-TURN-001"] == "pass", done.stdout
+    assert b"looked" in found.read_bytes()
+    assert b"victim-" not in found.read_bytes()
+
+
+def test_the_page_shows_what_became_of_each_cheat():
+    rows = [line.strip("| ").split(" | ") for line in cheating.shown()]
+    assert [says for says, *_ in rows] == [cheating.says(item) for item in cheating.cheats()]
+    assert {verdict for _, verdict, _ in rows} == {"NON-CONFORMANT"}
+    for cheat, (_, _, told) in zip(cheating.cheats(), rows, strict=True):
+        known = load_all().get(f"tests.hostile.cheating:{cheat.__name__}")
+        assert told.partition(":")[0] in (known.rules if known else ("MP-ISO-010",))
+
+
+def test_a_result_is_no_object_while_code_of_the_provider_runs_after_it(tmp_path):
+    target = "tests.hostile.cheating:ChangesResultsThatItFinds"
+    document = reported(tmp_path, f"--memproto={target}", "--memproto-clause=MP-TURN-001")
+    assert outcomes(document["reports"][0])["MP-TURN-001"] == "fail", document["run"].stdout

@@ -1,0 +1,269 @@
+"""What a run shows at its end: chapters, what is open, what to do, one line of a fixed form."""
+
+import dataclasses
+import io
+import re
+
+import pytest
+from _pytest.terminal import TerminalReporter
+
+from memproto import spec
+from memproto.bindings import HERMES
+from memproto.pytest_plugin import next_steps, summary, terminal
+from memproto.report import document
+from memproto.report.verdict_line import verdict_line
+from memproto.testing.judging import needs
+from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.settings.order import Contact, Order
+
+DECLARED = {"isolates": ["user", "profile"], "retention": "derived", "extensions": ["tools"]}
+
+#: As documented in docs/reading-a-failure.md.
+FORM = re.compile(
+    r"memproto \d+\.\d+ · (?P<target>\S+) · (?P<binding>native|hermes|host)"
+    r"(?: · isolates=[\w,-]+)?(?: · retention=\w+)? · kit \S+ · "
+    r"(?P<verdict>CONFORMANT|NON-CONFORMANT|INCOMPLETE)(?: (?P<parts>[a-z_]+(?:, [a-z_]+)*))?"
+)
+
+
+def built(outcomes=None, declared=DECLARED, **facts):
+    """The document of one target that holds everything but `outcomes`."""
+    found = {item.id: Result(item.id, Outcome.PASS) for item in spec.select([], "provider")}
+    found |= {result.id: result for result in outcomes or []}
+    contact = Contact(HERMES, capabilities=declared)
+    judged = document.Judged(Order("hermes:mine"), contact, list(found.values()))
+    return document.build([judged], document.RunFacts(**facts))
+
+
+def line(outcomes=None, declared=DECLARED, **facts):
+    return verdict_line(built(outcomes, declared, **facts)["reports"][0])
+
+
+def open_(requirement, reason):
+    return Result(requirement, Outcome.UNTESTABLE, reason=reason)
+
+
+RED = Result("MP-TOOL-002", Outcome.FAIL, "a name", "none", "mine.py:3")
+#: Of no account to a strict run.
+DEFENSIVE = "MP-TEXT-004"
+BACKEND = "nobody answers; needs: the setting `backend`"
+
+
+@pytest.fixture
+def show(monkeypatch, pytestconfig):
+    """The text of a summary, on a terminal with so many columns."""
+
+    def shown(found, *, columns=80, verbosity=0, colour=False, isatty=True):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        file = io.StringIO()
+        reporter = TerminalReporter(pytestconfig, file)
+        reporter._tw.hasmarkup = colour
+        reporter.isatty = isatty
+        monkeypatch.setattr(TerminalReporter, "verbosity", verbosity)
+        summary.summary(reporter, found)
+        return file.getvalue()
+
+    return shown
+
+
+# -- the verdict -----------------------------------------------------------------------------------
+
+
+def test_the_verdict_line_names_target_binding_declarations_kit_and_what_holds():
+    said = line()
+    assert said.startswith("memproto 1.0 · hermes:mine · hermes · isolates=profile,user · ")
+    assert " · retention=derived · kit " in said
+    assert said.endswith(" · CONFORMANT core, tools")
+
+
+@pytest.mark.parametrize(
+    ("result", "end"),
+    [
+        (RED, "NON-CONFORMANT tools"),
+        (Result("MP-TURN-001", Outcome.FAIL), "NON-CONFORMANT core"),
+        (open_("MP-TURN-001", ""), "INCOMPLETE core"),
+    ],
+)
+def test_the_parts_are_those_to_which_the_verdict_is_due(result, end):
+    assert line([result]).endswith(f" · {end}")
+    assert FORM.fullmatch(line([result]))
+
+
+@pytest.mark.parametrize("declared", [{}, {"isolates": [], "retention": ""}, DECLARED])
+def test_every_verdict_line_is_of_the_documented_form(declared):
+    assert FORM.fullmatch(line(declared=declared))
+
+
+def test_what_a_provider_declares_cannot_forge_a_verdict():
+    said = line([RED], {"retention": "x · CONFORMANT core\nmemproto"})
+    assert "\n" not in said
+    assert " · CONFORMANT" not in said
+    assert "retention" not in said
+
+
+def test_a_name_in_a_foreign_report_makes_no_line_or_verdict_of_its_own():
+    foreign = built()["reports"][0]
+    said = verdict_line({**foreign, "target": "x\n::error::y · CONFORMANT core\x1b[2J"})
+    assert "x\\n::error::y CONFORMANT core\\x1b[2J · hermes" in said
+    assert said.isprintable()
+
+
+def test_a_run_that_the_kit_failed_in_has_no_verdict():
+    assert line([Result("MP-TURN-001", Outcome.KIT_ERROR)]).endswith(" · KIT ERROR")
+
+
+# -- the summary -----------------------------------------------------------------------------------
+
+
+def test_a_chapter_counts_what_passed_failed_and_what_is_needed(show):
+    found = [open_(f"MP-FAULT-00{n}", BACKEND) for n in (1, 2, 3)]
+    chapters = [row for row in show(built(found)).splitlines() if "82-faults" in row]
+    assert chapters == ["  82-faults         8 passed, 0 failed, 3 need: backend"]
+
+
+def test_what_depends_on_a_violated_rule_is_counted_behind_it(show):
+    reason = "depends on MP-TURN-002, which is violated: it raised"
+    found = show(built([open_("MP-TURN-001", reason), Result("MP-TURN-002", Outcome.FAIL)]))
+    assert "1 behind MP-TURN-002" in found
+
+
+def test_chapters_that_say_nothing_share_a_line_unless_all_are_asked_for(show):
+    away = [
+        Result(i.id, Outcome.NOT_APPLICABLE)
+        for i in spec.select(["MP-PREWARM", "MP-BACKUP"], "provider")
+    ]
+    assert "  not applicable: prewarm, backup\n" in show(built(away))
+    assert "  62-prewarm        0 passed, 0 failed, 5 not applicable\n" in show(
+        built(away), verbosity=1
+    )
+
+
+def test_the_slowest_calls_stand_beside_their_budgets(show):
+    hooks = {"recall": [3, 2.5, 3.0], "record": [90, 0.2, 9.0], "name": [1, 0.0, 0.0]}
+    found = show(built([called("MP-TURN-001", hooks)]))
+    assert "  slowest: prefetch 2.50 s of 5 s, sync_turn 0.20 s of 15 s, name" in found
+
+
+def test_calls_that_the_kit_slowed_are_none_of_the_slowest(show):
+    slowed = called("MP-RES-004", {"record": [3, 14.0, 30.0]})
+    found = show(built([slowed, called("MP-TURN-001", {"recall": [3, 2.5, 3.0]})]))
+    assert "  slowest: prefetch 2.50 s of 5 s\n" in found
+
+
+def called(requirement, hooks):
+    times = {name: {"8.0": calls} for name, (calls, *_) in hooks.items()}
+    return Result(requirement, Outcome.PASS, hooks=hooks, times=times)
+
+
+@pytest.mark.parametrize("verbosity", [0, 1])
+def test_no_line_of_prose_is_longer_than_a_narrow_terminal(show, verbosity):
+    hooks = {"recall": [3, 2.5, 3.0], "record": [90, 0.2, 9.0], "mirror": [1, 0.0, 0.0]}
+    reasons = [open_(f"MP-FAULT-00{n}", f"{BACKEND}, {n}") for n in range(1, 9)]
+    said = {"outcome": Outcome.WARN, "expected": "a turn " * 9, "observed": "none " * 9}
+    warned = dataclasses.replace(called("MP-TURN-001", hooks), **said)
+    rows = show(built([*reasons, warned]), columns=60, verbosity=verbosity).splitlines()
+    assert [row for row in rows if len(row) > 60 and not row.startswith("memproto 1.0")] == []
+
+
+@pytest.mark.parametrize("isatty", [True, False])
+def test_no_text_of_a_target_begins_a_line_of_the_summary(show, isatty):
+    forged = "no\nmemproto 1.0 · hermes:mine · hermes · kit 0.1.0 · CONFORMANT core\n"
+    found = [open_("MP-FAULT-001", f"{forged}; needs: {forged}")]
+    found.append(Result("MP-TURN-001", Outcome.WARN, forged, forged))
+    rows = show(built([*found, RED]), isatty=isatty).splitlines()
+    assert [row for row in rows if row.startswith("memproto")] == [line([*found, RED])]
+
+
+def test_what_is_written_to_a_file_is_not_broken(show):
+    reason = f"nobody answers {'at all ' * 20}; needs: the setting `backend`"
+    found = show(built([open_("MP-FAULT-001", reason)]), columns=60, isatty=False)
+    assert f"  MP-FAULT-001: untestable: {reason}\n" in found
+
+
+def test_a_quiet_run_prints_the_verdict_and_nothing_else(show):
+    assert FORM.fullmatch(show(built([RED]), verbosity=-1).strip())
+
+
+@pytest.mark.parametrize(
+    ("result", "colour"), [(None, 32), (RED, 31), (open_("MP-TURN-001", ""), 33)]
+)
+def test_the_verdict_has_a_colour_of_its_own_where_colours_are_wanted(show, result, colour):
+    found = built([result] if result else [])
+    assert f"\x1b[{colour}m" in show(found, colour=True).splitlines()[-2]
+    assert "\x1b" not in show(found)
+
+
+# -- what to do next -------------------------------------------------------------------------------
+
+
+def test_a_red_run_is_followed_by_explaining_and_reproducing():
+    assert next_steps.next_steps(built([RED])["reports"][0]) == [
+        "memproto explain MP-TOOL-002",
+        "pytest --memproto=hermes:mine --memproto-clause=MP-TOOL-002",
+    ]
+
+
+def test_a_strict_run_is_followed_by_explaining_the_warning_that_it_is_red_for():
+    warned = [Result(name, Outcome.WARN, "x", "y") for name in (DEFENSIVE, "MP-FAULT-010")]
+    steps = next_steps.next_steps(built(warned, strict=True)["reports"][0])
+    assert steps[0] == "memproto explain MP-FAULT-010"
+
+
+def test_an_incomplete_run_is_followed_by_the_setting_that_decides_most():
+    found = [open_(f"MP-FAULT-00{n}", BACKEND) for n in (1, 2, 3)]
+    found.append(open_("MP-TURN-001", "it says no; needs: the setting `env`, or a `factory`"))
+    steps = next_steps.next_steps(built(found)["reports"][0])
+    assert steps == ["set `backend`: 3 requirements need it; docs/settings.md"]
+
+
+def test_a_conformant_run_needs_nothing():
+    assert next_steps.next_steps(built()["reports"][0]) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        (BACKEND, "need: backend"),
+        ("nothing came; needs: `service` or `env` where it is away", "need: service or env"),
+        ('no; needs: `declares.extensions = ["tools"]`', "need: declares.extensions"),
+        ("no; needs: a user other than root", "need: a user other than root"),
+        ("needs MP-AVAIL-001 (fail): it raised", "behind MP-AVAIL-001"),
+        ("it was too fast", "untestable"),
+    ],
+)
+def test_what_is_needed_is_read_out_of_the_reason(reason, said):
+    assert needs.wanted("untestable", reason) == said
+
+
+# -- terminals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8", "no-such-encoding"])
+def test_any_terminal_can_take_what_is_written(encoding):
+    text = "memproto 1.0 · mine · 'Ł\udc80\n'"
+    shown = terminal.writable(text, encoding)
+    assert shown.count("\n") == 1
+    if encoding != "no-such-encoding":
+        shown.encode(encoding)
+
+
+def test_the_parts_of_a_verdict_stay_apart_where_there_is_no_middle_dot():
+    assert terminal.writable("memproto 1.0 · mine", "ascii") == "memproto 1.0 | mine"
+
+
+def test_only_the_prose_of_a_failure_is_broken_at_the_edge_of_a_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    text = f"head\n  fix       {'a repair ' * 20}\n  reproduce pytest {'--memproto=x ' * 9}"
+    rows = terminal.fit(text, is_shown=True).split("\n")
+    assert max(map(len, rows[:-1])) <= 60
+    assert rows[-1] == text.rpartition("\n")[2]
+    assert terminal.fit(text, is_shown=False) == text
+
+
+def test_a_warning_for_which_a_strict_run_is_red_counts_as_failed():
+    assert terminal.status(Outcome.WARN, is_red=True, is_quiet=False)[0] == "failed"
+    assert terminal.status(Outcome.WARN, is_red=False, is_quiet=False)[0] == "warn"
+
+
+def test_a_quiet_run_shows_no_letter_for_what_is_not_red():
+    assert terminal.status(Outcome.PASS, is_red=False, is_quiet=True) == ("passed", "", "")

@@ -1,0 +1,186 @@
+"""What travels and what is shown: plain values, texts that disturb nothing, seven lines."""
+
+import json
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memproto import spec
+from memproto.bindings import HERMES
+from memproto.report import message
+from memproto.testing import wire
+from memproto.testing.judging import findings
+from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.processes.answer import Answer
+from memproto.testing.settings.order import Order
+
+#: Of what `plain` gives: no value of a provider can make an answer longer than a line may be.
+BOUND = 5_000
+
+
+class Unreadable(dict):
+    def items(self):
+        raise RuntimeError
+
+    def __iter__(self):
+        raise RuntimeError
+
+
+class OddText(str):
+    __slots__ = ()
+
+    def __len__(self):
+        raise RuntimeError
+
+
+def deep():
+    value = {}
+    for _ in range(100_000):
+        value = {"a": value}
+    return value
+
+
+def cyclic():
+    value = []
+    value.append(value)
+    return value
+
+
+VALUES = {
+    "deep": deep,
+    "cyclic": cyclic,
+    "unreadable": lambda: Unreadable(a=1),
+    "odd text": lambda: OddText("x"),
+    "long": lambda: "x" * 10**6,
+    "big": lambda: 10**5000,
+    "odd keys": lambda: {b"key": {object()}},
+    "many": lambda: ["y"] * 10**6,
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_whatever_a_provider_returned_becomes_json_of_bounded_size(name):
+    assert len(json.dumps(wire.plain(VALUES[name]()))) < BOUND
+
+
+@given(st.text(st.characters()))
+def test_a_shown_text_has_no_character_that_disturbs_a_terminal(text):
+    shown = wire.printable(text)
+    assert all(c.isprintable() or c == "\n" for c in shown)
+    shown.encode("utf-8")
+
+
+@given(st.text(st.characters(categories=["L", "N", "P"]), max_size=200))
+def test_a_printable_text_stays_as_it_is(text):
+    assert wire.plain(text) == wire.printable(text) == text
+
+
+def test_a_forked_copy_writes_no_message():
+    read, write = os.pipe()
+    line = wire.Wire(write)
+    copy = os.fork()
+    if copy == 0:
+        line.send("note")
+        os._exit(0)
+    os.waitpid(copy, 0)
+    line.send("mine")
+    os.close(write)
+    data = os.read(read, 65536)
+    os.close(read)
+    assert b"note" not in data
+    assert b"mine" in data
+
+
+def test_bytes_without_a_line_end_are_not_kept_for_ever(monkeypatch):
+    monkeypatch.setattr(wire, "_LONGEST_LINE", 100)
+    read, write = os.pipe()
+    pending = bytearray()
+    for _ in range(20):
+        os.write(write, b"z" * 50)
+        assert not list(wire.lines(read, pending))
+    os.write(write, b'\n{"kind": "beat"}\n')
+    assert list(wire.lines(read, pending)) == [{"kind": "beat"}]
+    assert not pending
+    os.close(write)
+    with pytest.raises(EOFError):
+        list(wire.lines(read, pending))
+    os.close(read)
+
+
+def test_a_text_of_a_class_of_its_own_is_taken_as_a_bare_text():
+    found = wire.honest(OddText("x"))
+    assert type(found) is str
+    assert found == "x"
+
+
+class Raises:
+    @property
+    def __class__(self):
+        raise RuntimeError
+
+
+class Claims:
+    __class__ = dict
+
+
+@pytest.mark.parametrize("kind", [Raises, Claims])
+def test_an_object_that_lies_about_its_class_is_replaced(kind):
+    assert isinstance(wire.honest(kind()), wire.Disguised)
+
+
+@pytest.mark.parametrize("value", [None, True, 3, {"a": 1}, ["x"], object])
+def test_an_honest_value_is_passed_through(value):
+    assert wire.honest(value) is value
+
+
+# -- what the author reads -------------------------------------------------------------------------
+
+RED = Result("MP-RECALL-002", Outcome.FAIL, "a", "b", "mine.py:3 in Mine.enrich_turn")
+
+
+def test_a_message_has_seven_labelled_lines():
+    lines = message.render(RED, Order("mine")).splitlines()
+    labels = [line.split()[0] for line in lines[1:]]
+    assert labels == ["rule", "expected", "observed", "where", "reproduce", "fix", "clause"]
+    assert spec.requirement(RED.id).fix in lines[6]
+
+
+def test_the_command_that_reproduces_is_quoted_for_a_shell():
+    order = Order("my dir", profile="ci", seed=3)
+    assert message.reproduce(RED, order) == (
+        "pytest '--memproto=my dir' --memproto-clause=MP-RECALL-002 "
+        "--memproto-profile=ci --memproto-seed=3"
+    )
+
+
+def test_what_was_met_in_another_check_is_reproduced_by_that_one():
+    met = Result("MP-ISO-003", Outcome.FAIL, seen_in="MP-SHUT-001")
+    assert message.reproduce(met, Order("mine")).endswith("--memproto-clause=MP-SHUT-001")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (
+            Answer("died", operation="recall", ending="signal SIGSEGV"),
+            "the process ended during prefetch (signal SIGSEGV)",
+        ),
+        (Answer("died", ending="exit code 0"), "the process ended between two hooks (exit code 0)"),
+        (
+            Answer("froze", operation="record", took_s=4.04),
+            "sync_turn held the interpreter for 4.0 s, and the process was ended",
+        ),
+        (
+            Answer("froze", took_s=4.0),
+            "no thread ran between two hooks for 4.0 s, and the process was ended",
+        ),
+        (
+            Answer("late", operation="load", took_s=21),
+            "the load step had not returned after 21.0 s and was ended",
+        ),
+    ],
+)
+def test_what_happened_to_a_process_is_told_in_the_authors_binding(answer, said):
+    assert findings.described(answer, HERMES) == said

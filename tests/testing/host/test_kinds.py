@@ -1,0 +1,109 @@
+"""Sensible hosts of other kinds than ours violate nothing."""
+
+import pytest
+
+from memproto.bindings import NATIVE
+from memproto.fence import inject_memory_context
+from memproto.testing import clauses
+from memproto.testing.agent import Agent
+from memproto.testing.clauses import NotApplicable
+from memproto.testing.context import Context
+from memproto.testing.host import loading
+from memproto.testing.host.run import HostRun
+from memproto.testing.provider.subject import Watch
+from memproto.testing.wire import Wire
+
+pytestmark = pytest.mark.once
+
+#: What is decided without waiting for a deadline, and without the fence.
+CHECKS = {
+    name: check
+    for name, check in clauses.checks("host").items()
+    if "-FENCE-" not in name and "-LOOP-" not in name
+    if name.removeprefix("MP-HOST-")
+    not in ("SHUT-003", "SHUT-004", "TOOL-006", "ISO-001", "RECALL-001", "RECALL-008")
+}
+
+
+class Lean(Agent):
+    """It talks and remembers, has no tools, and tells the model how often it was asked."""
+
+    prompts = 0
+
+    def __init__(self, *, deadlines=None, on_event=None):
+        super().__init__(deadlines=deadlines, on_event=on_event)
+        lacks = ("write_memory", "refuse_write", "compress", "delegate", "tools", "call_tool")
+        self.without = dict.fromkeys(lacks, "this agent talks and remembers")
+
+    def prompt(self):
+        self.prompts += 1
+        return f"You are asked for the {self.prompts}th time.\n\n{super().prompt()}"
+
+
+class One(Agent):
+    """One provider at a time, and no names in what it recalls."""
+
+    most_providers = 1
+
+    def recall(self, user_message, messages):
+        return "\n\n".join(text for _, text in super().recall(user_message, messages))
+
+    def _answered(self, user_message):
+        recall, self.recall = self.recall, super().recall
+        try:
+            return super()._answered(user_message)
+        finally:
+            self.recall = recall
+
+
+class Middle(Agent):
+    """It recalls twice, sends what it found as a message of its own, and asks for a title."""
+
+    def _answered(self, user_message):
+        self._do("on_turn_start", next(self._numbers), user_message)
+        recalled = [self.recall(user_message, self._history) for _ in range(2)][-1]
+        block = inject_memory_context("", recalled)
+        context = [{"role": "user", "content": block}] if block else []
+        asked = {"role": "user", "content": f"[09:26] {user_message}"}
+        return self._model([*self._history, *context, asked])
+
+    def _finish(self, user_message, shown):
+        super()._finish(user_message, shown)
+        list(self._model([{"role": "user", "content": "Give this conversation a title."}]))
+
+
+@pytest.fixture
+def watch(drained):
+    return Watch(Wire(drained))
+
+
+@pytest.mark.parametrize("kind", [Lean, One])
+def test_a_host_of_another_kind_violates_nothing(kind, watch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert decided(kind, CHECKS, watch) > len(CHECKS) / 2
+
+
+def test_a_framework_with_a_layer_between_violates_nothing_by_its_turns(
+    watch, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    areas = ("RECALL-005", "RECALL-006", "RECALL-007", "-SHOW-", "-TURN-00", "-TSTART-")
+    checks = {name: CHECKS[name] for name in CHECKS if any(area in name for area in areas)}
+    assert decided(Middle, checks, watch) == len(checks) > 10
+
+
+def decided(kind, checks, watch):
+    """How many of the checks apply to a host, which violates none of them."""
+    accepts = frozenset({"deadlines", "on_event"})
+    loaded = loading.LoadedHost("t", kind, NATIVE, "t", {}, accepts, True, kind.most_providers)
+    count = 0
+    for name, check in checks.items():
+        run = HostRun(loaded, watch, Context(), salt=len(name))
+        try:
+            check.function(run)
+            count += 1
+        except NotApplicable:
+            pass
+        finally:
+            run.finish()
+    return count

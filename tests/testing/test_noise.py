@@ -1,0 +1,126 @@
+"""What the machine does to times is measured, and is not booked on a provider."""
+
+import contextlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+from memproto import spec
+from memproto.bindings import NATIVE
+from memproto.errors import Unavailable
+from memproto.testing import noise, patience
+from memproto.testing.judging.judge import Order, judge
+from memproto.testing.outcomes import Outcome
+from memproto.testing.processes import process
+from memproto.testing.provider.subject import HookLate, HookRaised, Subject, Watch
+from memproto.testing.wire import Wire
+from tests.kit_runs import ROOT
+
+pytestmark = pytest.mark.once
+
+RECALL = "MP-RECALL-002"
+
+
+@contextlib.contextmanager
+def one_core_shared_with(hogs):
+    """Run on a single processor, beside processes that use all of it."""
+    mine = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(mine)})
+    # Each in a session of its own: Linux shares a processor among sessions first.
+    command = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(command, start_new_session=True) for _ in range(hogs)]
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, mine)
+        for hog in busy:
+            hog.kill()
+            hog.wait()
+
+
+def recall_result(scale):
+    order = Order("tests.hostile.computes:Computes", directory=ROOT, scale=scale)
+    found = judge(order, [spec.requirement(RECALL)])
+    return [result for result in found if result.id == RECALL]
+
+
+def test_a_measurement_names_what_was_measured():
+    found = noise.measure()
+    assert found.slowdown >= 1
+    assert found.cores >= 1
+    assert f"{found.late_ms:.1f} ms late" in str(found)
+
+
+def test_a_busy_machine_shows_in_the_slowdown():
+    with one_core_shared_with(3):
+        # The first sample may fall into the hogs' own start.
+        assert max(noise.slowdown() for _ in range(5)) >= 1.5
+
+
+def test_a_thread_that_gets_no_processor_is_known_to_starve():
+    with one_core_shared_with(3):
+        before = noise.starved_s()
+        noise.slowdown()
+        assert noise.starved_s() > before
+
+
+@pytest.mark.parametrize(
+    ("took_s", "starved_s", "slowdown", "is_excused"),
+    [
+        (6.0, 0.0, 1.0, False),
+        (6.0, 0.9, 1.0, False),
+        (6.0, 1.1, 1.0, True),
+        (6.0, 0.0, 1.3, True),
+        (6.6, 0.0, 1.3, False),
+    ],
+)
+def test_a_late_hook_is_excused_as_far_as_the_machine_explains_it(
+    monkeypatch, took_s, starved_s, slowdown, is_excused
+):
+    monkeypatch.setattr(noise, "slowdown", lambda: slowdown)
+    assert bool(noise.excuse(took_s, 5.0, starved_s)) is is_excused
+
+
+def test_a_provider_that_is_late_for_want_of_a_processor_is_not_blamed():
+    # It has 0.5 s, computes for 0.3 s, and gets an eighth of one processor.
+    with one_core_shared_with(7):
+        (found,) = recall_result(scale=0.1)
+    assert found.outcome is Outcome.INCONCLUSIVE
+    assert "got no processor" in found.reason or "times slower" in found.reason
+
+
+def test_the_same_provider_is_late_by_its_own_doing_on_a_quiet_machine(monkeypatch):
+    # It has 0.05 s: no slowdown that the parent could measure explains six times as much.
+    monkeypatch.setattr(process.noise, "slowdown", lambda: 1.0)
+    (found,) = recall_result(scale=0.01)
+    assert found.outcome is not Outcome.PASS
+
+
+def test_what_is_to_happen_ends_the_wait_and_what_is_not_is_waited_out():
+    seen = iter([False, False, True])
+    assert patience.happens(lambda: next(seen), 60.0)
+    assert not patience.happens(lambda: False, 0.01)
+    assert patience.stays_silent(lambda: False, 0.01)
+    assert not patience.stays_silent(lambda: True, 60.0)
+
+
+class RaisesAtStart:
+    def __init__(self, error):
+        self.error = error
+
+    def initialize(self, session_key, config):
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [RuntimeError(), Unavailable("no server"), TimeoutError()])
+def test_a_hook_that_is_late_and_raises_is_late_whatever_it_raised(tmp_path, error):
+    with (tmp_path / "wire").open("wb") as file:
+        # With no time at all every call is late.
+        for scale, expected in ((0.0, HookLate), (1.0, HookRaised)):
+            watch = Watch(Wire(file.fileno()), scale=scale)
+            with pytest.raises(expected) as failure:
+                Subject(RaisesAtStart(error), NATIVE, watch).open("a session", {})
+            assert failure.value.operation == "open"
+            assert watch.hooks["open"][0] == 1
