@@ -14,10 +14,10 @@ from memproto.testing.lifetimes.races import Race, Races
 from memproto.testing.provider import losses
 from memproto.testing.provider.run import Run
 
-#: A host of another process loads, opens and stores before it ends.
 #: A race that was seen is sought so often again.
 _TRIES = 3
 
+#: A host of another process loads, opens and stores before it ends.
 _BUDGET_S = 300.0
 
 #: How often a process ends with threads inside of hooks, for each profile.
@@ -229,15 +229,16 @@ def what_was_stored_survives_a_kill(run: Run) -> None:
     _lived(_host(run, "plain", facts, route=route).end(), "closed")
     if losses.lost(run, facts):
         raise Untestable("what another process stored did not come back")
-    for part in _PARTS[run.context.profile]:
-        _lived(_host(run, "killed", others, route=route, part=part).end(), "opened")
-        if lost := losses.lost(run, facts):
-            run.violated(
-                "what an earlier session had stored is recalled after a process was killed"
-                " in the middle of a write",
-                f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}",
-            )
-    _survives_in_each_call(run)
+    with store_files.still_opens(run, "after a process was killed in the middle of a write"):
+        for part in _PARTS[run.context.profile]:
+            _lived(_host(run, "killed", others, route=route, part=part).end(), "opened")
+            if lost := losses.lost(run, facts):
+                run.violated(
+                    "what an earlier session had stored is recalled after a process was killed"
+                    " in the middle of a write",
+                    f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}",
+                )
+        _survives_in_each_call(run)
 
 
 def _survives_in_each_call(run: Run) -> None:
@@ -322,6 +323,11 @@ def two_processes_lose_none_of_each_others_writes(run: Run) -> None:
     if "session" in run.declared("isolates", []):
         raise NotApplicable("each session has a memory of its own, and no two share one")
     races = Races(run, _route(run))
+    with store_files.still_opens(run, "after two processes wrote to it at the same time"):
+        _lose_nothing(run, races)
+
+
+def _lose_nothing(run: Run, races: Races) -> None:
     accepted, ended = _stored_at_once(run, races)
     if losses.lost(run, accepted):
         # One of the calls of the races may take away more than it should, which is another rule's.

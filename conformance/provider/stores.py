@@ -1,5 +1,7 @@
 """Chapter 83: stores in files that are locked, full, read-only or damaged."""
 
+from contextlib import AbstractContextManager
+
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.lifetimes import changes, store_faults, store_files
@@ -40,13 +42,14 @@ def recall_does_not_wait_for_a_lock(run: Run) -> None:
 @check("MP-STORE-002", budget_s=_BUDGET_S)
 def what_a_locked_store_accepts_is_not_lost(run: Run) -> None:
     seen = store_faults.locked(run)
-    if not _lost_behind_the_lock(run, seen):
-        return
-    # MP-PROC-007 is about texts that hosts lose of one another which store at the same time.
-    alone = store_faults.locked_in_turn(run) if seen.others else seen
-    _is_kept(run, alone, alone.accepted(1), _ACCEPTED.format(_HELD))
-    for other in alone.others:
-        _are_made(run, other, other.changes(1), _ACCEPTED.format(_HELD))
+    with store_files.still_opens(run, f"after writes {_HELD}"):
+        if not _lost_behind_the_lock(run, seen):
+            return
+        # MP-PROC-007 is about texts that hosts lose of one another which store at the same time.
+        alone = store_faults.locked_in_turn(run) if seen.others else seen
+        _is_kept(run, alone, alone.accepted(1), _ACCEPTED.format(_HELD))
+        for other in alone.others:
+            _are_made(run, other, other.changes(1), _ACCEPTED.format(_HELD))
 
 
 def _lost_behind_the_lock(run: Run, seen: Seen) -> bool:
@@ -143,12 +146,18 @@ def initialize_does_not_wait_for_a_lock(run: Run) -> None:
 @check("MP-STORE-004", budget_s=_BUDGET_S)
 def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
     before, seen = store_faults.full(run)
-    _is_kept(run, seen, seen.accepted(*range(1, seen.last)), _ACCEPTED.format(_NO_ROOM))
-    if not losses.lost(run, before[:1]):
-        # What was accepted last is still to be written when the session ends without room. One that
-        # loses what it had stored is the next rule's.
-        _is_kept(run, seen, seen.accepted(seen.last), _ACCEPTED.format(_NO_ROOM))
-    _are_made(run, seen, seen.changes(), _ACCEPTED.format(_NO_ROOM))
+    with _opens_after_a_full_disk(run):
+        _is_kept(run, seen, seen.accepted(*range(1, seen.last)), _ACCEPTED.format(_NO_ROOM))
+        if not losses.lost(run, before[:1]):
+            # What was accepted last is still to be written when the session ends without room. One
+            # that loses what it had stored is the next rule's.
+            _is_kept(run, seen, seen.accepted(seen.last), _ACCEPTED.format(_NO_ROOM))
+        _are_made(run, seen, seen.changes(), _ACCEPTED.format(_NO_ROOM))
+
+
+def _opens_after_a_full_disk(run: Run) -> AbstractContextManager[None]:
+    """A store that does not open any more has lost what was stored, which MP-STORE-005 forbids."""
+    return store_files.still_opens(run, f"after writes {_NO_ROOM}", "MP-STORE-005")
 
 
 @check("MP-STORE-005", budget_s=_BUDGET_S)
@@ -156,8 +165,9 @@ def a_full_disk_costs_nothing_that_was_stored(run: Run) -> None:
     before, seen = store_faults.full(run)
     expected = f"what an earlier session had stored is recalled after writes {_NO_ROOM}"
     how = f"; without room {seen.changed()}" if seen.changed() else ""
-    _is_kept(run, seen, [*before, *seen.ready.kept], expected, how)
-    _keeps_one_of_two(run, seen, expected)
+    with _opens_after_a_full_disk(run):
+        _is_kept(run, seen, [*before, *seen.ready.kept], expected, how)
+        _keeps_one_of_two(run, seen, expected)
 
 
 def _keeps_one_of_two(run: Run, seen: Seen, expected: str) -> None:
@@ -175,12 +185,13 @@ def _keeps_one_of_two(run: Run, seen: Seen, expected: str) -> None:
 def a_store_works_again_when_there_is_room(run: Run) -> None:
     _, seen = store_faults.full(run)
     _works_again(run, seen, seen.last, "there was room")
-    raised = _raised(run, seen)
-    if raised and not store_faults.fails_anyway(run, seen, lambda well: _raised(run, well)):
-        name, change = raised[0]
-        expected = "a write works without a restart when there was room"
-        observed = f"{change.what}: {seen.said(name)}"
-        run.violated(expected, observed, operation=change.operation)
+    with _opens_after_a_full_disk(run):
+        raised = _raised(run, seen)
+        if raised and not store_faults.fails_anyway(run, seen, lambda well: _raised(run, well)):
+            name, change = raised[0]
+            expected = "a write works without a restart when there was room"
+            observed = f"{change.what}: {seen.said(name)}"
+            run.violated(expected, observed, operation=change.operation)
 
 
 def _raised(run: Run, seen: Seen) -> list[tuple[str, Change]]:
@@ -201,8 +212,9 @@ def _raised(run: Run, seen: Seen) -> list[tuple[str, Change]]:
 @check("MP-STORE-010", budget_s=_BUDGET_S)
 def what_a_read_only_store_accepts_is_not_lost(run: Run) -> None:
     seen = store_faults.read_only(run)
-    _is_kept(run, seen, seen.accepted(*range(len(seen.facts))), _ACCEPTED.format(_READ_ONLY))
-    _are_made(run, seen, seen.changes(), _ACCEPTED.format(_READ_ONLY))
+    with store_files.still_opens(run, f"after writes {_READ_ONLY}"):
+        _is_kept(run, seen, seen.accepted(*range(len(seen.facts))), _ACCEPTED.format(_READ_ONLY))
+        _are_made(run, seen, seen.changes(), _ACCEPTED.format(_READ_ONLY))
 
 
 # -- damaged ---------------------------------------------------------------------------------------

@@ -150,7 +150,7 @@ def test_who_has_patience_waits_for_the_whole_end_of_a_host_too(
     monkeypatch, tmp_path, patient, waits_s
 ):
     started = SimpleNamespace(process=None, stdin=None)
-    monkeypatch.setattr(ends.hostcopies, "start", lambda *_: started)
+    monkeypatch.setattr(ends.host_copies, "start", lambda *_: started)
     watch = Watch(Wire(), deaths={ends.EXIT: 1}, patient=patient)
     run = Run(Journal, NATIVE, tmp_path / "memory", watch, Context())
     host = ends.HostProcess(run, "", [])

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NoReturn
 
-from memproto.testing import incidents, locate
+from memproto.testing import incidents, locate, noise
 from memproto.testing.clauses import Behind, Untestable, Violation
 from memproto.testing.patience import Deadline
 from memproto.testing.processes import host_copies, stacks, vitals
@@ -223,9 +223,15 @@ class HostProcess:
         return Deadline(wait_s, self._run.context.slowdown)
 
     def _longest_s(self, within_s: float = 0.0) -> float:
-        """How long the parent waits for such a wait; it measures the machine for itself."""
+        """
+        Seconds after which no such wait goes on: its deadlines at their latest.
+
+        The parent ends this process if the time is over, and would blame the hook that is named
+        there. A deadline moves by a factor that is measured when it ends, and the parent would
+        measure another one; so it is told the largest.
+        """
         wait_s = within_s * self._run.context.scale if within_s else self._life_s
-        return (wait_s + self._exit_s) * self._run.context.slowdown
+        return (wait_s + self._exit_s) * max(self._run.context.slowdown, noise.MOST)
 
     def _listen(self, wait_s: float) -> bool:
         if not select.select([self._marks_read], [], [], wait_s)[0]:

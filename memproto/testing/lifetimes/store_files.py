@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from memproto.testing.processes import sandbox
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised
+from memproto.testing.wire import describe
 
 #: So many texts are in a store before it is damaged, so that a part of them is in each part of it.
 _STORED = 12
@@ -101,6 +103,25 @@ def set_by_operator(run: Run) -> list[str]:
         waiting += inner
         values.append(item)
     return [value for value in values if isinstance(value, str)]
+
+
+@contextlib.contextmanager
+def still_opens(run: Run, when: str, requirement: str = "") -> Iterator[None]:
+    """
+    In the body, a session on the store that opened before opens again.
+
+    If it does not, the deed of the check has damaged the store. The rule under check is violated
+    then, or `requirement`, and not the rule on `initialize`. An error by which a provider reports
+    a refusal is passed on.
+    """
+    try:
+        yield
+    except HookRaised as failure:
+        if failure.operation != "open" or failure.is_report or failure.ends_process:
+            raise
+        observed = f"{run.hook('open')} raised {describe(failure.error)}"
+        expected = f"the store opens {when}"
+        run.violated(expected, observed, operation="open", requirement=requirement)
 
 
 class Pristine:
