@@ -45,6 +45,8 @@ _ROLES = (
 #: So many facts are tried at a time, of who keeps some and not others.
 _SIFTED = 16
 
+#: If so many words one after the other are used already, longer ones are drawn.
+_TRIES = 20
 
 _CAPITALISED = re.compile(r"\b[A-Z]\w+")
 
@@ -202,17 +204,24 @@ class Facts:
         self._roles = itertools.cycle(_ROLES)
         self.sift: Callable[[list[Fact]], list[Fact]] | None = None
         self._kept: list[Fact] = []
+        self._longer = 0
 
     def name(self) -> str:
         """A new proper noun: two words, pronounceable, never a part of another one."""
         return self._words((_FIRST, _MIDDLE, _MIDDLE, _LAST))
 
     def _words(self, syllables: tuple[tuple[str, ...], ...]) -> str:
+        used_up = 0
         while True:
-            words = ["".join(map(self._random.choice, syllables)) for _ in range(2)]
+            drawn = (*syllables[:-1], *[_MIDDLE] * self._longer, syllables[-1])
+            words = ["".join(map(self._random.choice, drawn)) for _ in range(2)]
             if not self._used.intersection(words) and words[0] != words[1]:
                 self._used.update(words)
                 return " ".join(words)
+            used_up += 1
+            if used_up == _TRIES:
+                # Nearly all words of that length are used, as after a thousand facts.
+                self._longer, used_up = self._longer + 1, 0
 
     def use(self, templates: Iterable[int]) -> None:
         """Make facts of these sentences from now on."""

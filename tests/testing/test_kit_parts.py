@@ -60,6 +60,13 @@ def test_the_same_seed_gives_the_same_facts():
     assert Facts(3).new() != Facts(4).new()
 
 
+def test_facts_never_run_out_and_stay_short():
+    facts = Facts(1).several(5_000)
+    words = [word for fact in facts for word in fact.name.split()]
+    assert len(set(words)) == 2 * len(facts)
+    assert max(len(fact.text) for fact in facts) <= 110
+
+
 @given(st.text(st.characters()), st.integers(1, 7))
 def test_the_wire_carries_any_text_in_any_pieces(text, size):
     read, write = os.pipe()
