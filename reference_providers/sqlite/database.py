@@ -110,18 +110,17 @@ class Database:
         self._made_own()
         return Transaction(self, "BEGIN IMMEDIATE", WRITING_S, self._writing)
 
-    def begin(self, statement: str, waits_s: float) -> "_Connection":
-        """Lend a connection on which a transaction began; to be handed to `end`."""
+    def begin(self, transaction: "Transaction", statement: str, waits_s: float) -> None:
+        """
+        Lend a transaction a connection, and begin on it; `end` takes it back, if this raises too.
+
+        The transaction knows the connection before anything begins on it: Ctrl+C may come between
+        any two calls, and what nobody knows keeps the file locked until it is collected.
+        """
         try:
-            connection = self._taken(waits_s)
-            try:
-                self._made_ready(connection)
-                connection.execute(statement)
-                # Inside, since a connection that is dropped keeps its transaction for a while.
-                return connection
-            except BaseException:
-                self._given_back(connection)
-                raise
+            connection = transaction.connection = self._taken(waits_s)
+            self._made_ready(connection)
+            connection.execute(statement)
         except (sqlite3.Error, OSError) as error:
             raise self._named(error) from error
 
@@ -132,7 +131,7 @@ class Database:
                 if error is None:
                     connection.execute("COMMIT")
             finally:
-                self._given_back(connection)
+                self.take_back(connection)
         except sqlite3.Error as fault:
             raise self._named(fault) from fault
         if isinstance(error, (sqlite3.Error, OSError)):
@@ -155,14 +154,19 @@ class Database:
         try:
             found = self._idle.pop()
         except IndexError:
-            return self._connected(waits_s)
-        found.waits(waits_s)
+            found = self._connected(waits_s)
+        else:
+            found.waits(waits_s)
+        found.is_lent = True
         return found
 
-    def _given_back(self, connection: "_Connection") -> None:
+    def take_back(self, connection: "_Connection") -> None:
+        """Undo what a connection has not committed, and keep it for the next call or close it."""
         if connection.in_transaction:
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
+        # From here on it locks nothing. One that gets lost now is closed when it is collected.
+        connection.is_lent = False
         if self._is_closed or connection.in_transaction or len(self._idle) >= _KEPT:
             connection.close()
         else:
@@ -221,49 +225,75 @@ class Transaction:
 
     A class, since generators for the same took a short turn half of its time. The turn is a lock
     that knows its thread: Ctrl+C may come before it is known here whether the lock was taken.
+
+    Ctrl+C may come as `__exit__` begins as well, before its first statement. The connection is a
+    part of a cycle, by the statements that it caches, and would keep its transaction until garbage
+    is collected; so this object ends it when nobody knows this object any more.
     """
 
-    __slots__ = ("_begin", "_connection", "_database", "_turn", "_waits_s")
+    #: The connection that it has, or had.
+    connection: "_Connection | None" = None
+
+    #: True from the beginning until nothing is left to be undone.
+    _is_open = False
 
     def __init__(
         self, database: Database, begin: str, waits_s: float, turn: "threading.RLock | None" = None
     ) -> None:
         self._database, self._begin, self._waits_s, self._turn = database, begin, waits_s, turn
-        self._connection: _Connection | None = None
 
     def __enter__(self) -> sqlite3.Connection:
         turn = self._turn  # SQLite would have the threads of a process ask again and again.
         try:
             if turn is not None:
                 self._wait_for(turn)
-            self._connection = self._database.begin(self._begin, self._waits_s)
-            return self._connection
+            self._is_open = True
+            self._database.begin(self, self._begin, self._waits_s)
         except BaseException as error:
-            if self._connection is not None:
-                self._database.end(self._connection, error)
-            if turn is not None:
-                # Not taken after all where this raises.
-                with contextlib.suppress(RuntimeError):
-                    turn.release()
+            self._end(error)
             raise
+        assert self.connection is not None
+        return self.connection
 
     def _wait_for(self, turn: "threading.RLock") -> None:
         if not turn.acquire(timeout=self._waits_s):
             raise Unavailable(f"{self._database.path} is being written by another thread")
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._end(error)
+
+    def _end(self, error: BaseException | None) -> None:
         try:
-            if self._connection is not None:
-                self._database.end(self._connection, error)
+            if self.connection is not None and self.connection.is_lent:
+                self._database.end(self.connection, error)
         finally:
+            # No call of a Python function from here on: Ctrl+C would come in it.
+            self._is_open = self.connection is not None and self.connection.is_lent
+            if not self._is_open:
+                self.connection = None
             if self._turn is not None:
-                self._turn.release()
+                try:  # noqa: SIM105 - suppress is a function of Python's
+                    self._turn.release()
+                except RuntimeError:
+                    pass  # Not taken after all, or given back before.
+
+    def __del__(self) -> None:
+        if self._is_open:
+            with contextlib.suppress(Exception):
+                self._end(Unfinished())
+
+
+class Unfinished(Exception):
+    """A block whose end was interrupted: what it did is undone."""
 
 
 class _Connection(sqlite3.Connection):
     """A connection that knows how long it waits for another process."""
 
     _waits_s = -1.0
+
+    #: True while a transaction has it; only the transaction gives it back.
+    is_lent = False
 
     def waits(self, waits_s: float) -> None:
         """Have it wait so long; to tell SQLite what it knows takes as long as to begin."""
