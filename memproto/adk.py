@@ -96,7 +96,7 @@ class ProviderMemoryService(BaseMemoryService):  # type: ignore[misc] # Any wher
             await registry.flush()
 
     def _is_new(self, *key: str) -> bool:
-        """Whether a turn was not among the last that were added, and is from now on."""
+        """True if a turn was not among the last that were added, and is from now on."""
         known = hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).digest()[:16]
         if known in self._added:
             return False

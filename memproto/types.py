@@ -56,7 +56,7 @@ class Event:
 
 
 def is_label(name: object) -> bool:
-    """Whether `name` may label a section of the context block."""
+    """True if `name` may label a section of the context block."""
     # Its own type counts: what only claims to be a str is matched by no pattern.
     if not isinstance(name, str) or not issubclass(type(name), str):
         return False

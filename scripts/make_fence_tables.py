@@ -134,7 +134,7 @@ class Reader:
 
 
 def _matters(reading: str) -> bool:
-    """Whether several letters stand side by side in a delimiter, or a bracket is among them."""
+    """True if several letters stand side by side in a delimiter, or a bracket is among them."""
     words = ("memory", "context", "system", "note", "rn")
     return not set("<>[#").isdisjoint(reading) or any(reading in word for word in words)
 

@@ -57,7 +57,7 @@ def _table(route: str, method: str, status: int, kind: str, group: list[Exchange
 
 
 def _is_name(route: str, body: Exchange) -> bool:
-    """Whether the keys of a body are names of peers."""
+    """True if the keys of a body are names of peers."""
     return route.endswith("/peers") and all(isinstance(part, dict) for part in body.values())
 
 

@@ -185,7 +185,7 @@ def _attribute(target: str) -> Any:
 
 
 def _is_reached(item: spec.Requirement, mutant: Mutant, reach: Reach) -> bool:
-    """Whether the mutant names the requirement, or it is in an area of it, or in the smoke set."""
+    """True if the mutant names the requirement, or it is in an area of it, or in the smoke set."""
     if reach == "named":
         return item.id in (mutant.kills, *mutant.also)
     areas = {spec.requirement(name).area for name in (mutant.kills, *mutant.also)}
@@ -317,7 +317,7 @@ def _rows(targets: Iterable[str], reach: Reach) -> Iterable[Row]:
 
 
 def _is_asked_for(mutant: Mutant, only: str) -> bool:
-    """Whether `only` is empty, or the area or a part of the name of the mutant."""
+    """True if `only` is empty, or the area or a part of the name of the mutant."""
     area = spec.requirement(mutant.kills).area
     return not only or only.upper() == area or only.lower() in mutant.target.lower()
 

@@ -67,7 +67,7 @@ def a_poisoned_schema_is_not_offered_and_harms_no_other(run: HostRun) -> None:
 
 
 def _is_still_unfit(item: Any, schema: Any) -> bool:
-    """Whether it is that tool, and the host has not mended its schema."""
+    """True if it is that tool, and the host has not mended its schema."""
     is_same = isinstance(schema, dict) and "name" in schema and item.get("name") == schema["name"]
     return is_same and bool(fault_of(item))
 

@@ -94,7 +94,7 @@ def other_contexts_store_no_turns(run: Run) -> None:
 
 
 def _stores(run: Run, context: str, operation: str) -> bool:
-    """Whether a turn that is handed over in the context is recalled in a conversation."""
+    """True if a turn that is handed over in the context is recalled in a conversation."""
     fact, key = run.facts.new(), run.session_key()
     with _opened(run, context, key) as subject:
         turn = entries.turn(key, fact.text)

@@ -45,7 +45,7 @@ def what_was_accepted_once_is_stored_once(run: Run) -> None:
 
 
 def _is_counted(run: Run) -> bool:
-    """Whether the user gave a function that counts what is stored."""
+    """True if the user gave a function that counts what is stored."""
     with run.session() as subject:
         return run.stored(subject, "The lamps are lit.") is not None
 
@@ -147,7 +147,7 @@ def _shows_no_more_with_each_start(run: Run, fact: Fact, key: str, home: Path, u
 
 
 def _may_compress(run: Run) -> bool:
-    """Whether the hook is there, and is not one that has to store what it is given."""
+    """True if the hook is there, and is not one that has to store what it is given."""
     return not run.lacks("compress") and "checkpoint" not in run.declared("extensions", [])
 
 

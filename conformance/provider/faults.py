@@ -229,7 +229,7 @@ def a_failing_backend_is_reported(run: Run) -> None:
 
 
 def _is_tried(bench: Bench, subject: Subject, seen: int) -> bool:
-    """Whether what was written reached the backend, at the latest when the session ends."""
+    """True if what was written reached the backend, at the latest when the session ends."""
     if bench.server.wait_for(lambda: bench.server.pieces > seen, _BEHIND_S):
         return True
     bench.run.close(subject)
@@ -405,7 +405,7 @@ def _given_time(run: Run, is_there: Callable[[Subject], bool]) -> None:
 
 
 def _is_taken(bench: Bench, taking: Taking, route: str) -> bool:
-    """Whether what a session stores by a route is accepted and sent, once."""
+    """True if what a session stores by a route is accepted and sent, once."""
     run, fact = bench.run, bench.run.facts.new()
     if route != "tools" and run.lacks(routes.OPERATIONS[route]):
         return False

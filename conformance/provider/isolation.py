@@ -213,7 +213,7 @@ def _lost(run: Run, stored: Mapping[str, Fact]) -> dict[str, Fact]:
 
 
 def _answers_plainly(run: Run) -> bool:
-    """Whether one question in a new session is enough to be answered, as far as is declared."""
+    """True if one question in a new session is enough to be answered, as far as is declared."""
     prepares = "prewarm" in run.declared("extensions", ())
     is_fresh = run.declared("consistency", "immediate") == "immediate"
     return is_fresh and not prepares and run.declared("recall_basis", "query") == "query"

@@ -131,7 +131,7 @@ def the_hooks_that_the_host_needs_exist(run: Run) -> None:
 
 
 def _offers(subject: Subject) -> bool:
-    """Whether there are tools before a session; that reading them raises has a rule of its own."""
+    """True if there are tools before a session; that reading them raises has a rule of its own."""
     with contextlib.suppress(HookRaised):
         return bool(subject.tools())
     return False
@@ -253,7 +253,7 @@ def _tools_in(named: list[tuple[str, str]]) -> bool:
 
 
 def _is_hook(run: Run, subject: Subject, name: str) -> bool:
-    """Whether a hook of that name is served: by the provider, its plugin, or the host's base."""
+    """True if a hook of that name is served: by the provider, its plugin, or the host's base."""
     own = _own(run, subject)
     if callable(getattr(own, name, None)) or name in _registered(run, "hooks", "offered"):
         return True
@@ -261,7 +261,7 @@ def _is_hook(run: Run, subject: Subject, name: str) -> bool:
 
 
 def _is_function(own: Any, name: str) -> bool:
-    """Whether a module of the plugin has a function of that name, which a host may take from it."""
+    """True if a module of the plugin has a function of that name, which a host may take from it."""
     package = type(own).__module__.rpartition(".")[0] or type(own).__module__
     modules = [
         module
@@ -273,7 +273,7 @@ def _is_function(own: Any, name: str) -> bool:
 
 
 def _inherits_elsewhere(run: Run, own: Any) -> bool:
-    """Whether its base class is the host's, which has other hooks in another release."""
+    """True if its base class is the host's, which has other hooks in another release."""
     base = host.base_class()
     if base is not None:
         return isinstance(own, base)

@@ -105,12 +105,12 @@ def an_answer_belongs_to_its_question(run: Run) -> None:
 
 
 def _speaks_for_itself(run: Run) -> bool:
-    """Whether the provider itself says that it recalls by query, or by saying nothing agrees."""
+    """True if the provider itself says that it recalls by query, or by saying nothing agrees."""
     return run.binding.can_declare or "recall_basis" in run.context.capabilities
 
 
 def _answers(run: Run, fact: Fact) -> bool:
-    """Whether a new session brings the fact; of a provider that cannot declare, without help."""
+    """True if a new session brings the fact; of a provider that cannot declare, without help."""
     with run.session() as subject:
         if _speaks_for_itself(run):
             return run.brings_back(subject, fact)

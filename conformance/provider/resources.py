@@ -243,7 +243,7 @@ def _all_grow(kept: list[int]) -> bool:
 
 
 def _has_a_bound(run: Run) -> bool:
-    """Whether more than half of the large pieces are gone after many other questions: a cache."""
+    """True if more than half of the large pieces are gone after many other questions: a cache."""
     before = _large_bytes()
     with run.session() as subject:
         for number in range(_CACHED):

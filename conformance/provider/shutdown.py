@@ -142,7 +142,7 @@ def _failing_ways(run: Run) -> dict[str, dict[str, Any]]:
 
 
 def _fails_and_closes(run: Run, name: str, config: dict[str, Any]) -> bool:
-    """Whether initialize raised; shutdown has to return either way."""
+    """True if initialize raised; shutdown has to return either way."""
     subject = run.provider()
     failed = False
     try:
@@ -159,7 +159,7 @@ def _fails_and_closes(run: Run, name: str, config: dict[str, Any]) -> bool:
 
 
 def _holds_exit(thread: threading.Thread) -> bool:
-    """Whether the interpreter would wait for `thread`; an idle worker of a pool ends by itself."""
+    """True if the interpreter would wait for `thread`; an idle worker of a pool ends by itself."""
     if thread.daemon or not thread.is_alive():
         return False
     frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - the only view of it

@@ -50,7 +50,7 @@ def what_a_locked_store_accepts_is_not_lost(run: Run) -> None:
 
 
 def _lost_behind_the_lock(run: Run, seen: Seen) -> bool:
-    """Whether a call that returned did not do what it was to do."""
+    """True if a call that returned did not do what it was to do."""
     return bool(losses.lost(run, seen.accepted(1))) or any(
         _unmade(run, other, other.changes(1)) for other in seen.others
     )

@@ -500,7 +500,7 @@ class _Family:
         return True
 
     def _keeps_as_many(self, member: Tenant, fact: Fact, route: str) -> bool:
-        """Whether such a fact comes back for one that stored it among all the others itself."""
+        """True if such a fact comes back for one that stored it among all the others itself."""
         alike = {told: self._run.facts.like(told) for _, told in self._told}
         kept = [self._stores(member, other, route) for other in alike.values()]
         return all(kept) and not self._reader.lacks(member, [alike[fact]])
@@ -726,7 +726,7 @@ class _Beside:
         raise raised
 
     def _fails_alone(self, tenant: Tenant) -> bool:
-        """Whether the same number of facts is lost, or a hook raises, with nothing beside it."""
+        """True if the same number of facts is lost, or a hook raises, with nothing beside it."""
         facts = self._run.facts.several(_BY_TURNS + _AT_ONCE)
         with tenant.opened(self._run) as subject:
             for fact in facts[:_BY_TURNS]:

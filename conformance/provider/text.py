@@ -160,7 +160,7 @@ class _Lettered(Fact):
         return "".join(c for c in dict.fromkeys(wanted) if c not in found)
 
     def is_in(self, recalled: object) -> bool:
-        """Whether the name comes back, and every character."""
+        """True if the name comes back, and every character."""
         return Fact.is_in(self, recalled) and not self.missing_in(recalled)
 
 
@@ -217,7 +217,7 @@ def _lettered(fact: Fact, characters: str) -> _Lettered:
 
 
 def _is_taken(subject: Subject, fact: Fact, route: str) -> bool:
-    """Whether a text was accepted; a refusal is no failure."""
+    """True if a text was accepted; a refusal is no failure."""
     try:
         routes.plant(subject, fact, route)
     except BackendAway:
@@ -261,7 +261,7 @@ def _assert_lost_each_time(run: Run, route: str, make: Callable[[], Fact]) -> No
 
 
 def _keeps_words(run: Run, route: str, home: Path) -> bool:
-    """Whether texts come back in their own words: by declaration, or as was seen."""
+    """True if texts come back in their own words: by declaration, or as was seen."""
     if run.declared("retention", "verbatim") != "verbatim":
         return False
     if run.binding.can_declare or "retention" in run.context.capabilities:
@@ -300,7 +300,7 @@ def a_context_block_is_not_stored(run: Run) -> None:
 
 
 def _is_recorded(subject: Subject, said: str) -> bool:
-    """Whether a turn was accepted; a refusal is no failure."""
+    """True if a turn was accepted; a refusal is no failure."""
     try:
         subject.record(said, "Done.")
     except BackendAway:

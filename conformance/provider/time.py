@@ -188,7 +188,7 @@ def _store(run: Run, subject: Subject, fact: Fact, route: str) -> None:
 
 
 def _asked_for(run: Run, home: Path | None, fact: Fact) -> bool:
-    """Whether a new instance shows the fact; what it raises is no less a fault than elsewhere."""
+    """True if a new instance shows the fact; what it raises is no less a fault than elsewhere."""
     return run.reopened_brings_back(fact, home)
 
 

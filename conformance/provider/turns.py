@@ -90,7 +90,7 @@ def _plain_ones(run: Run, count: int) -> None:
 
 
 def _taken(subject: Subject, text: str) -> bool:
-    """Whether the turn was accepted; what else than a report was raised is for MP-TURN-002."""
+    """True if the turn was accepted; what else than a report was raised is for MP-TURN-002."""
     try:
         subject.record(text, "Done.")
     except HookRaised as failure:
@@ -486,7 +486,7 @@ def _expect_a_plain_one(run: Run, target: str, home: Path) -> None:
 def _accepts(
     subject: Subject, target: str, text: str, action: str = "add", old_text: str | None = None
 ) -> bool:
-    """Whether the write was accepted; what else than a report was raised is for MP-WRITE-002."""
+    """True if the write was accepted; what else than a report was raised is for MP-WRITE-002."""
     try:
         subject.mirror(action, target, text, old_text)
     except HookRaised as failure:

@@ -64,7 +64,7 @@ def to_hermes(provider: Any, *, name: str = "") -> Any:
 
 def is_hermes(obj: object) -> bool:
     """
-    Whether `obj`, a class or an instance, speaks the Hermes dialect.
+    True if `obj`, a class or an instance, speaks the Hermes dialect.
 
     Decided by shape, never by inheritance, and without running any property of `obj`; true for
     the abstract base class too. A class need not show a `name`, which may be set on its instances.
@@ -275,7 +275,7 @@ def _serves(provider: Any, hooks: list[str]) -> bool:
 
 
 def owns(provider: Any, hook: str) -> bool:
-    """Whether a hook it has is from elsewhere than the Hermes base class or a stand-in for it."""
+    """True if a hook it has is from elsewhere than the Hermes base class or a stand-in for it."""
     kind = type(provider)
     if hook in getattr(provider, "__dict__", ()):
         return True

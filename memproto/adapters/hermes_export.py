@@ -60,7 +60,7 @@ def to_hermes(provider: Any, *, name: str = "") -> Any:
 
 
 def is_hermes_adapter(provider: Any) -> bool:
-    """Whether `provider` is a Hermes provider behind `from_hermes`."""
+    """True if `provider` is a Hermes provider behind `from_hermes`."""
     from memproto.adapters.hermes import HermesAdapter  # which hands out this module's function
 
     return isinstance(provider, HermesAdapter)

@@ -134,7 +134,7 @@ class Hosted:
     # -- calls -------------------------------------------------------------------------------------
 
     def serves(self, extension: str) -> bool:
-        """Whether the provider declared the extension for this session, and has its hooks."""
+        """True if the provider declared the extension for this session, and has its hooks."""
         return (
             self.is_open
             and extension in (self.declared.get("extensions") or ())
@@ -142,11 +142,11 @@ class Hosted:
         )
 
     def answers_for_compressing(self) -> bool:
-        """Whether a checkpoint is asked for: it is a write, of which other contexts have none."""
+        """True if a checkpoint is asked for: it is a write, of which other contexts have none."""
         return self._writes_are_called and self.serves("checkpoint")
 
     def is_told_of_compressing(self) -> bool:
-        """Whether `on_compress` is called: where it is a checkpoint, only with the user."""
+        """True if `on_compress` is called: where it is a checkpoint, only with the user."""
         return self.answers_for_compressing() or not self.serves("checkpoint")
 
     def ask(self, hook: str, *args: Any, within_s: float = 0.0, **keywords: Any) -> Any:
@@ -184,7 +184,7 @@ class Hosted:
 
 
 def has_hooks(provider: Any, extension: str) -> bool:
-    """Whether a provider has every hook of an extension."""
+    """True if a provider has every hook of an extension."""
     return all(callable(getattr(provider, hook, None)) for hook in EXTENSION_HOOKS[extension])
 
 

@@ -56,7 +56,7 @@ class _Job:
 
     @property
     def backend_is_away(self) -> bool:
-        """Whether the provider said that nothing was stored, and that it would be later."""
+        """True if the provider said that nothing was stored, and that it would be later."""
         return isinstance(self._error, Unavailable)
 
     @property
@@ -225,7 +225,7 @@ class Lane:
 
     def await_switches(self, within_s: float) -> bool:
         """
-        Whether every switch of session that was queued has been made, in time.
+        True if every switch of session that was queued has been made, in time.
 
         Once somebody waited in vain, nobody waits until they are made.
         """

@@ -25,7 +25,7 @@ class Binding:
     Attributes:
         positions: The parameters that can be given by position, in order, without `*args`.
         names: The parameters that can be given by keyword, without `**kwargs`.
-        takes_any_keyword: Whether it has `**kwargs`.
+        takes_any_keyword: True if it has `**kwargs`.
 
     """
 
@@ -34,7 +34,7 @@ class Binding:
     takes_any_keyword: bool = False
 
     def takes(self, keyword: str) -> bool:
-        """Whether `keyword` can be given by keyword, to a parameter or to `**kwargs`."""
+        """True if `keyword` can be given by keyword, to a parameter or to `**kwargs`."""
         return self.takes_any_keyword or keyword in self.names
 
     def select(self, given: int, keywords: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def recognised(provider: Any) -> Binding | None:
 
 
 def _knows(stranger: Binding, provider: Any) -> bool:
-    """Whether a binding of another package knows an instance; one that raises does not."""
+    """True if a binding of another package knows an instance; one that raises does not."""
     try:
         return bool(stranger.recognises(provider))
     except (Exception, SystemExit):
@@ -75,7 +75,7 @@ def _knows(stranger: Binding, provider: Any) -> bool:
 
 
 def defined(found: Any) -> bool:
-    """Whether `found` is a provider by its own members, of a binding that this process knows."""
+    """True if `found` is a provider by its own members, of a binding that this process knows."""
     known = any(binding.defines(found) for binding in BUILT_IN)
     return known or any(_knows(binding, found) for binding in loaded())
 

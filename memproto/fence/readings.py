@@ -152,7 +152,7 @@ class _Rewritten(Reading):
 
     @property
     def changed(self) -> bool:
-        """Whether anything was rewritten."""
+        """True if anything was rewritten."""
         return bool(self._at)
 
     def original(self, start: int, stop: int) -> tuple[int, int]:

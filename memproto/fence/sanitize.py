@@ -261,7 +261,7 @@ def _underived(text: str, ordered: list[tuple[int, int]]) -> str:
 
 
 def _may_hold_one(piece: str) -> bool:
-    """Whether the letters of a delimiter are in a piece, or enough escapes in place of them."""
+    """True if the letters of a delimiter are in a piece, or enough escapes in place of them."""
     if not piece.isascii():
         return True
     escapes = piece.count("&") + piece.count("%") + piece.count("\\")

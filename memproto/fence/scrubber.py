@@ -72,7 +72,7 @@ class _Tag:
 
     @property
     def closed(self) -> bool:
-        """Whether the last character read was its own `>`."""
+        """True if the last character read was its own `>`."""
         return self._read == self._gap and visible().of(ord(self.held[-1])) == ">"
 
     def _lead(self, seen: str) -> _Verdict | None:

@@ -89,7 +89,7 @@ def _as_loaded(target: str, found: Any, origin: str) -> Loaded:
 
 
 def _is_built(found: Any) -> bool:
-    """Whether what can be called is a provider itself, as a proxy that passes calls on is."""
+    """True if what can be called is a provider itself, as a proxy that passes calls on is."""
     if isinstance(found, type | types.FunctionType | types.MethodType | Registering):
         return False
     return bindings.defined(found)

@@ -112,7 +112,7 @@ def _assert_extra(target: str, point: importlib.metadata.EntryPoint | None) -> N
 
 
 def _is_there(module: str) -> bool:
-    """Whether a module of that name can be found, as far as its top package tells."""
+    """True if a module of that name can be found, as far as its top package tells."""
     top = module.partition(".")[0]
     try:
         return top in sys.modules or importlib.util.find_spec(top) is not None

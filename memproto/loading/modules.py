@@ -92,7 +92,7 @@ def provider_classes(module: types.ModuleType) -> list[type]:
 
 
 def looks_like_provider(value: Any) -> bool:
-    """Whether a class defines the hooks of a provider, of a binding that this process knows."""
+    """True if a class defines the hooks of a provider, of a binding that this process knows."""
     if getattr(value, "_is_protocol", False):
         return False
     return bindings.defined(value)
@@ -114,7 +114,7 @@ def _defined(module: types.ModuleType) -> list[type]:
 
 
 def _may_have_hooks(kind: type) -> bool:
-    """Whether a class answers for members that it does not define, or sets hooks when it begins."""
+    """True if a class answers for members that it does not define, or sets hooks when it begins."""
     if inspect.isabstract(kind) or takes_arguments(kind):
         return False
     code = getattr(kind.__init__, "__code__", None)  # type: ignore[misc]  # it is only looked at
@@ -277,7 +277,7 @@ def _label(name: str) -> str:
 
 
 def is_registering(found: Any) -> bool:
-    """Whether `found` is a plugin's entry function, which takes the context and gives nothing."""
+    """True if `found` is a plugin's entry function, which takes the context and gives nothing."""
     if isinstance(found, type) or not callable(found):
         return False
     try:
@@ -297,7 +297,7 @@ def _is_one(parameter: inspect.Parameter) -> bool:
 
 
 def takes_arguments(build: Callable[[], Any]) -> bool:
-    """Whether `build` cannot be called with nothing."""
+    """True if `build` cannot be called with nothing."""
     try:
         inspect.signature(build).bind()
     except (TypeError, ValueError):

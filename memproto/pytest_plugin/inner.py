@@ -106,7 +106,7 @@ class Suite:
 
     @property
     def is_worker(self) -> bool:
-        """Whether this process is a worker of pytest-xdist."""
+        """True if this process is a worker of pytest-xdist."""
         return self.worker_input is not None
 
     def _root(self) -> Path:
@@ -307,7 +307,7 @@ class Suite:
 
     @property
     def _is_shown(self) -> bool:
-        """Whether somebody looks at a terminal, rather than at what was written to a file."""
+        """True if somebody looks at a terminal, rather than at what was written to a file."""
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         return bool(getattr(reporter, "isatty", False))
 

@@ -13,7 +13,7 @@ from memproto.pytest_plugin import files
 
 
 def narrowed(option: Any) -> bool:
-    """Whether an option may have left requirements out."""
+    """True if an option may have left requirements out."""
     names = ("memproto_clause", "keyword", "markexpr", "maxfail", "lf", "deselect", "stepwise")
     return any(getattr(option, name, None) for name in names)
 

@@ -35,7 +35,7 @@ class Telling:
 
     @property
     def is_waived(self) -> bool:
-        """Whether a waiver has it not be red."""
+        """True if a waiver has it not be red."""
         return self.order.waivers.covers(self.result)
 
     @property
@@ -45,7 +45,7 @@ class Telling:
 
     @property
     def is_red(self) -> bool:
-        """Whether the run is red for it; no warning of a defensive rule makes it so."""
+        """True if the run is red for it; no warning of a defensive rule makes it so."""
         if self.outcome is Outcome.WARN:
             return self.strict and not spec.requirement(self.result.id).defensive
         return self.outcome in (Outcome.FAIL, Outcome.KIT_ERROR)

@@ -112,7 +112,7 @@ class Writer:
                 self.lose(error)
 
     def _is_copied(self) -> bool:
-        """Whether this is a forked child, where the lock may be held for ever."""
+        """True if this is a forked child, where the lock may be held for ever."""
         return self._process != os.getpid()
 
     def _put(self, line: bytes) -> None:

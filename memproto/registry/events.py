@@ -18,7 +18,7 @@ _LONGEST_REASON = 200
 
 
 def is_users_interrupt(error: BaseException) -> bool:
-    """Whether `error` is the user's Ctrl-C, which no isolation may swallow."""
+    """True if `error` is the user's Ctrl-C, which no isolation may swallow."""
     on_main = threading.current_thread() is threading.main_thread()
     return on_main and issubclass(type(error), KeyboardInterrupt)
 

@@ -29,7 +29,7 @@ class Change:
         before: Its outcome in the old report, or "" where it was not there.
         after: Its outcome in the new one, or "".
         row: The result that tells of it: the new one, where there is one.
-        is_red: Whether the new one alone makes the verdict red, or takes it away.
+        is_red: True if the new one alone makes the verdict red, or takes it away.
 
     """
 
@@ -58,7 +58,7 @@ class Comparison:
 
     @property
     def is_worse(self) -> bool:
-        """Whether something turned red, appeared red or disappeared."""
+        """True if something turned red, appeared red or disappeared."""
         return any(
             change.kind == "disappeared" or (change.is_red and change.kind in ("red", "appeared"))
             for change in self.changes
@@ -130,7 +130,7 @@ def _kind(
 
 
 def _is_red(report: dict[str, Any] | None, row: dict[str, Any] | None) -> bool:
-    """Whether the result alone makes the verdict red, or takes it away."""
+    """True if the result alone makes the verdict red, or takes it away."""
     if report is None or row is None:
         return False
     strict = bool(report.get("strict"))

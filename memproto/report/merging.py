@@ -183,7 +183,7 @@ def _waivers(shards: list[dict[str, Any]], rows: list[dict[str, Any]]) -> dict[s
 
 
 def _still_holds(item: dict[str, Any], outcome: str) -> bool:
-    """Whether what a shard told of a waiver is true of the outcome that counts for all of them."""
+    """True if what a shard told of a waiver is true of the outcome that counts for all of them."""
     if item["kind"] == "stale":
         return outcome == Outcome.PASS
     if item["kind"] == "not_needed":

@@ -89,7 +89,7 @@ def _of_levels(report: dict[str, Any], mine: dict[str, spec.Requirement]) -> Ite
 
 
 def _is_a_command(row: dict[str, Any], report: dict[str, Any]) -> bool:
-    """Whether `reproduce` runs the kit on the target, or a script of it, and nothing else."""
+    """True if `reproduce` runs the kit on the target, or a script of it, and nothing else."""
     command, _, note = row["reproduce"].partition("  # ")
     if note.startswith("or: "):
         script, command = command, note.removeprefix("or: ")

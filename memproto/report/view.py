@@ -56,7 +56,7 @@ class Row:
         anchor: Unique on the page; the first target's is the id in lower case.
         data: The row as the report holds it.
         lines: Label and text of what is known, beside the rule.
-        is_told: Whether it stands among the findings, in full.
+        is_told: True if it stands among the findings, in full.
 
     """
 

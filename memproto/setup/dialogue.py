@@ -40,7 +40,7 @@ class Prompt:
     Attributes:
         question: The field of the schema.
         default: What an empty answer means, as text; "" where it means nothing.
-        is_set: Whether its variable has a value already, which an empty answer keeps.
+        is_set: True if its variable has a value already, which an empty answer keeps.
         fault: What was wrong with the answer before, or "".
 
     """

@@ -31,8 +31,8 @@ class Question:
     Attributes:
         key: The name under which the answer is saved.
         description: What is asked.
-        secret: Whether the answer goes to the environment only.
-        required: Whether there has to be an answer.
+        secret: True if the answer goes to the environment only.
+        required: True if there has to be an answer.
         default: The answer where none is given, or None.
         choices: The answers that are allowed; empty for any.
         url: Where the operator gets the answer, or "".
@@ -54,7 +54,7 @@ class Question:
     default_from: tuple[str, Mapping[Any, Any]] = ("", {})
 
     def is_asked(self, answers: Mapping[str, Any]) -> bool:
-        """Whether the answers so far are those with which the question is asked."""
+        """True if the answers so far are those with which the question is asked."""
         return all(key in answers and answers[key] == value for key, value in self.when.items())
 
     def default_for(self, answers: Mapping[str, Any]) -> Any:

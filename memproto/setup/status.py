@@ -18,7 +18,7 @@ class Status:
 
     Attributes:
         name: The provider's name.
-        is_available: Whether it says that it can start.
+        is_available: True if it says that it can start.
         reason: Why not, in its own words, or "".
         missing: Questions whose variable is not set, required ones first.
         extensions: Extensions of which it has all hooks.

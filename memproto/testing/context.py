@@ -27,12 +27,12 @@ class Context:
         logged: To be said where nothing came back: what was logged last by then, or "".
         deaths: Operation to the number of hangs and deaths so far.
         stuck: Operations whose hook hung in this run while the kit made the backend fail.
-        patient: Whether a hook that hung before gets its whole time again.
+        patient: True if a hook that hung before gets its whole time again.
         declares: What the settings declare for a provider that cannot.
         caches: Directories that all checks share, by the settings.
         backend: Where the address of the backend stands: ["env", variable] or ["config", path of
             keys]; None where the settings do not say.
-        configured: Whether the settings give the provider anything that it may need.
+        configured: True if the settings give the provider anything that it may need.
         no_session: Why none can be opened, where checks run that need none; else "".
         calls_left: How many hook calls the settings still allow, or None for any number.
 

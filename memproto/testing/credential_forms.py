@@ -82,7 +82,7 @@ class Hiding:
         return text
 
     def finds(self, text: str) -> bool:
-        """Whether the text holds one of the credentials; shapes do not count."""
+        """True if the text holds one of the credentials; shapes do not count."""
         whole = self._whole is not None and self._whole.search(text) is not None
         return whole or (bool(self._parts) and self._without_parts(text) != text)
 
@@ -120,7 +120,7 @@ class Hiding:
 
 
 def is_hideable(value: str) -> bool:
-    """Whether a value is long enough to stand for nothing else."""
+    """True if a value is long enough to stand for nothing else."""
     return len(value.strip()) >= SHORTEST
 
 
@@ -264,7 +264,7 @@ def _coded_around(text: str, at: int, least: int, form: str) -> tuple[int, int]:
 
 
 def _is_word_of(form: str, part: str) -> bool:
-    """Whether a part is a plain word of a passphrase, which may stand in any text."""
+    """True if a part is a plain word of a passphrase, which may stand in any text."""
     word = part.strip("-_. ")
     if not _WORD.fullmatch(word):
         return False

@@ -72,7 +72,7 @@ class Compressed:
     How a compression ended.
 
     Attributes:
-        kept: Whether the host kept the messages, since a memory did not have them.
+        kept: True if the host kept the messages, since a memory did not have them.
         asked: What the summarizing model was given to read beside the messages; "" if nothing.
 
     """
@@ -239,6 +239,6 @@ STEPS = tuple(
 
 
 def has_step(driver: object, step: str) -> bool:
-    """Whether a driver has a step of its own: a member that is not the one of `HostDriver`."""
+    """True if a driver has a step of its own: a member that is not the one of `HostDriver`."""
     member = getattr(type(driver), step, None) or getattr(driver, step, None)
     return callable(member) and member is not getattr(HostDriver, step)

@@ -130,7 +130,7 @@ class Fact:
 
     def is_in(self, recalled: object) -> bool:
         """
-        Whether a recalled text brings this fact back.
+        True if a recalled text brings this fact back.
 
         Case and accents make no difference, nor what a deriving memory puts between two words.
         """

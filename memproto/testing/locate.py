@@ -216,7 +216,7 @@ def _unescaped(text: str) -> str:
 
 @functools.lru_cache(maxsize=4_096)
 def is_authors(path: str) -> bool:
-    """Whether a file of code is neither the kit's nor the standard library's."""
+    """True if a file of code is neither the kit's nor the standard library's."""
     if path.startswith("<") or path == "???" or _KITS_OWN.search(path):
         return False
     if _is_cut(path) and any(kit.startswith(path.removesuffix(_CUT)) for kit in _KITS):

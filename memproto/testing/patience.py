@@ -77,5 +77,5 @@ def happens_by(condition: Callable[[], bool], deadline: Deadline) -> bool:
 
 
 def stays_silent(condition: Callable[[], bool], for_s: float) -> bool:
-    """Whether `condition` holds at no moment of the time."""
+    """True if `condition` holds at no moment of the time."""
     return not happens(condition, for_s)

@@ -54,7 +54,7 @@ def _declarations(told: Told) -> Iterator[Seen]:
 
 
 def _is_given_up(told: Told, opened: Call) -> bool:
-    """Whether a start came too late for the host, which goes on without the provider."""
+    """True if a start came too late for the host, which goes on without the provider."""
     is_late = opened.took_s >= told.deadline_s("open", inf)
     return is_late or any(close.began < opened.ended for close in told.of("close"))
 

@@ -98,7 +98,7 @@ def _is_count(value: object) -> bool:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether `value` is a number that can be reckoned with; JSON has greater ones."""
+    """True if `value` is a number that can be reckoned with; JSON has greater ones."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return abs(value) <= _GREATEST

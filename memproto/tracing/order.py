@@ -41,7 +41,7 @@ class Told:
         provider: Which instance.
         calls: Its calls, in the order in which they began.
         ended_s: When the last line of the trace was written.
-        is_over: Whether what did not happen will not happen any more.
+        is_over: True if what did not happen will not happen any more.
 
     """
 
@@ -186,7 +186,7 @@ class _Walk:
 
     def _is_early(self, close: Call) -> bool:
         """
-        Whether the host cannot have let its exit budget pass before it closes beside a write.
+        True if the host cannot have let its exit budget pass before it closes beside a write.
 
         It was still serving turns when it began the last one.
         """

@@ -92,8 +92,8 @@ class Trace:
         calls: In the order in which they began.
         began_s: When its first line was written.
         ended_s: When the last line that counts was written.
-        is_ended: Whether its last line is there.
-        is_whole: Whether no line is missing; what comes after a gap is left out.
+        is_ended: True if its last line is there.
+        is_whole: True if no line is missing; what comes after a gap is left out.
 
     """
 

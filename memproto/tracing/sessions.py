@@ -51,7 +51,7 @@ def _not_ended(told: Told) -> Iterator[Seen]:
 
 
 def _writes_beside(told: Told, close: Call) -> bool:
-    """Whether a write hung at the exit, behind which the end waited in vain."""
+    """True if a write hung at the exit, behind which the end waited in vain."""
     return any(call.began < close.began < call.ended for call in told.of(*_WRITES))
 
 

@@ -62,7 +62,7 @@ def joined(entries: Iterable[Entry]) -> str:
 
 
 def is_date(text: str) -> bool:
-    """Whether `text` can stand as the date of an entry."""
+    """True if `text` can stand as the date of an entry."""
     return _DATE_LINE.fullmatch(f"<!-- {text} -->") is not None
 
 

@@ -30,11 +30,11 @@ class Settings:
     Attributes:
         home: The directory that holds every file, absolute.
         user_id: Whose USER.md it is; None is the one user of a single-user host.
-        memory_enabled: Whether the target `memory` exists.
-        user_profile_enabled: Whether the target `user` exists.
+        memory_enabled: True if the target `memory` exists.
+        user_profile_enabled: True if the target `user` exists.
         memory_char_limit: The most characters of MEMORY.md.
         user_char_limit: The most characters of a USER.md.
-        host_takes_prompt: Whether the host asks for `system_prompt_block`.
+        host_takes_prompt: True if the host asks for `system_prompt_block`.
         recall_chars: Where the host cuts a recall; infinity where it does not say.
 
     """

@@ -134,6 +134,6 @@ def _checked(given: Any) -> str:
 
 
 def is_cloud(url: str) -> bool:
-    """Whether the server is the vendor's, which wants a key."""
+    """True if the server is the vendor's, which wants a key."""
     host = urlsplit(url).hostname or ""
     return host == "honcho.dev" or host.endswith(".honcho.dev")

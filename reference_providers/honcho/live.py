@@ -160,7 +160,7 @@ class Live:
 
     @property
     def is_of_one(self) -> bool:
-        """Whether every peer of the workspace may be asked about."""
+        """True if every peer of the workspace may be asked about."""
         return places.is_of_one(self.settings, self._config)
 
     def pair(self, about: str, seen: Observation) -> tuple[str, str]:

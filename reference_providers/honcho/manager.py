@@ -74,7 +74,7 @@ class _Status(Exception):
 
 
 def is_installed() -> bool:
-    """Whether the SDK is there; imports nothing of it."""
+    """True if the SDK is there; imports nothing of it."""
     return all(importlib.util.find_spec(name) is not None for name in ("honcho", "httpx"))
 
 
@@ -227,7 +227,7 @@ class HonchoManager:
         return self.call(READ_S, ask)
 
     def is_empty(self, session: str) -> bool:
-        """Whether nothing was said in a session yet."""
+        """True if nothing was said in a session yet."""
         return not self.call(READ_S, lambda: self._session(session).messages(size=1).items)
 
     def search(self, peer: str, question: str, most: int) -> list[Any]:

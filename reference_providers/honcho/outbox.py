@@ -47,12 +47,12 @@ class Item:
         body: Of a turn `texts`: peer, text and time of each; of a conclusion `about` and `text`,
             and what is known of its attempts. `is_checked` of a turn: not sent yet, so that one
             look shows whether it is there.
-        is_doubtful: Whether it may be on the server already.
-        is_ready: Whether it may be sent now.
+        is_doubtful: True if it may be on the server already.
+        is_ready: True if it may be sent now.
         state: `waiting`, `sent` or `refused`.
         path: Its file; None where none could be written.
         failures: How often the server failed at it since the session began.
-        is_passed_over: Whether the later ones are sent before it, since the server fails at it.
+        is_passed_over: True if the later ones are sent before it, since the server fails at it.
         due_at: The moment of the monotonic clock before which it is not tried again.
 
     """
@@ -155,7 +155,7 @@ class Outbox:
             return item.path is not None
 
     def knows(self, name: str) -> bool:
-        """Whether an item with this id waits."""
+        """True if an item with this id waits."""
         with self._lock:
             return any(item.id == name for item in self._items)
 
@@ -309,7 +309,7 @@ def sending(home: Path) -> Iterator[Path]:
 
 
 def _is_alive(directory: Path) -> bool:
-    """Whether the process lives that holds a directory, or is not known."""
+    """True if the process lives that holds a directory, or is not known."""
     try:
         os.kill(int((directory / "lock").read_text("ascii")), 0)
     except ProcessLookupError:

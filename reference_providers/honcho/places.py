@@ -53,12 +53,12 @@ def of(settings: Settings, config: Mapping[str, Any], session_key: str, workspac
 
 
 def _is_hermes(config: Mapping[str, Any]) -> bool:
-    """Whether the host is the one whose integration this provider follows: its usual names hold."""
+    """True if the host is the one whose integration this provider follows: its usual names hold."""
     return bool(reading.table(config.get("protocol")).get("host") == "hermes")
 
 
 def is_of_one(settings: Settings, config: Mapping[str, Any]) -> bool:
-    """Whether the memory is that of one person, as far as the host and the operator say."""
+    """True if the memory is that of one person, as far as the host and the operator say."""
     return settings.pins_user or config.get("user_id") is None
 
 

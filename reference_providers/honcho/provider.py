@@ -51,7 +51,7 @@ class HonchoMemoryProvider:
         return "" if self._live is None else self._live.manager.workspace
 
     def is_available(self) -> bool:
-        """Whether the SDK is installed and a server is named; asks no server."""
+        """True if the SDK is installed and a server is named; asks no server."""
         return self._borrowed is not None or not self._missing()
 
     def _missing(self) -> str:

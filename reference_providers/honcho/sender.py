@@ -51,7 +51,7 @@ class Sender:
         return all(flushed)
 
     def is_idle(self) -> bool:
-        """Whether everything that is ready was sent."""
+        """True if everything that is ready was sent."""
         return not self._outbox.ready()
 
     def wait_idle(self, budget_s: float) -> None:

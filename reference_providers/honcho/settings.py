@@ -131,12 +131,12 @@ class Settings:
 
     @property
     def has_tools(self) -> bool:
-        """Whether the model is offered the tools."""
+        """True if the model is offered the tools."""
         return self.recall_mode != "context"
 
     @property
     def injects(self) -> bool:
-        """Whether memory comes with the messages."""
+        """True if memory comes with the messages."""
         return self.recall_mode != "tools"
 
     @classmethod

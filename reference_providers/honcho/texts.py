@@ -111,7 +111,7 @@ _TRIVIAL = re.compile(
 
 
 def is_trivial(message: str) -> bool:
-    """Whether there is nothing in a message to look for."""
+    """True if there is nothing in a message to look for."""
     text = message.strip()
     return not text or text.startswith("/") or _TRIVIAL.fullmatch(text) is not None
 

@@ -29,7 +29,7 @@ class Worker:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether no further job begins."""
+        """True if no further job begins."""
         return self._is_stopped
 
     def ask(self, job: Callable[[], None]) -> int:

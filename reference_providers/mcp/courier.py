@@ -147,7 +147,7 @@ class Courier:
         return filled
 
     async def _is_there(self, write: Write) -> bool:
-        """Whether an earlier attempt was carried out after all."""
+        """True if an earlier attempt was carried out after all."""
         text = str(write.places["text"])
         sought = templates.filled(self._chosen.look_up or "{text}", write.places)
         if not self._chosen.look_up:

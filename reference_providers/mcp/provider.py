@@ -54,7 +54,7 @@ class McpMemoryProvider:
         return "mcp"
 
     def is_available(self) -> bool:
-        """Whether the SDK is installed; which server, and whether it is there, is asked later."""
+        """True if the SDK is installed; which server, and whether it is there, is asked later."""
         return sdk.is_installed()
 
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:

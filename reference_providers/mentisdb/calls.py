@@ -16,7 +16,7 @@ class Late(Exception):
     The budget is over.
 
     Attributes:
-        is_sent: Whether the server may have got the request, and may still carry it out.
+        is_sent: True if the server may have got the request, and may still carry it out.
 
     """
 

@@ -26,7 +26,7 @@ class Parcel:
     Attributes:
         thought: What the daemon gets.
         unless: Tags by which it is known to be stored already.
-        is_new: Whether nobody can have sent it before.
+        is_new: True if nobody can have sent it before.
 
     """
 

@@ -45,7 +45,7 @@ class MentisDbMemoryProvider:
         return "mentisdb"
 
     def is_available(self) -> bool:
-        """Whether httpx is installed and the environment's settings can be; asks nobody."""
+        """True if httpx is installed and the environment's settings can be; asks nobody."""
         return not _missing()
 
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:

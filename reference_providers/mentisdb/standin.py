@@ -60,7 +60,7 @@ class Chains:
     Every chain of a daemon. Safe on any thread.
 
     Attributes:
-        has_ranks: Whether it is a release that has the route for ranked search.
+        has_ranks: True if it is a release that has the route for ranked search.
 
     """
 

@@ -52,5 +52,5 @@ class Standing:
             logger.info("the daemon answers again")
 
     def is_resting(self) -> bool:
-        """Whether the daemon failed a moment ago, and is not asked."""
+        """True if the daemon failed a moment ago, and is not asked."""
         return time.monotonic() < self._until

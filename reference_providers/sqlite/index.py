@@ -52,7 +52,7 @@ class Filter:
     Attributes:
         owner: Whose they are, as in the table of sessions.
         conditions: Each with one value, on `m`, the text, and `s`, its session.
-        with_tools: Whether outputs of tools are among them.
+        with_tools: True if outputs of tools are among them.
 
     """
 
@@ -104,7 +104,7 @@ def rows(connection: sqlite3.Connection, wanted: Filter, *, newest: bool = False
 
 
 def has_fts5(connection: sqlite3.Connection) -> bool:
-    """Whether this SQLite was built with FTS5."""
+    """True if this SQLite was built with FTS5."""
     query = "SELECT 1 FROM pragma_module_list WHERE name = 'fts5'"
     return connection.execute(query).fetchone() is not None
 
@@ -198,7 +198,7 @@ def _columns(role: str, text: str) -> tuple[bytes, bytes]:
 
 
 def _is_alone(connection: sqlite3.Connection, owner: str) -> bool:
-    """Whether the file holds nobody else's texts: then none need be told apart."""
+    """True if the file holds nobody else's texts: then none need be told apart."""
     query = """SELECT EXISTS (SELECT 1 FROM sessions WHERE owner < CAST(? AS TEXT))
         OR EXISTS (SELECT 1 FROM sessions WHERE owner > CAST(? AS TEXT))"""
     mine = as_bytes(owner)

@@ -58,7 +58,7 @@ def version(connection: sqlite3.Connection) -> int:
 
 def is_current(connection: sqlite3.Connection) -> bool:
     """
-    Whether no step is left to take.
+    True if no step is left to take.
 
     Raises:
         Misconfigured: A later release made the file.

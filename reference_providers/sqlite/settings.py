@@ -44,7 +44,7 @@ class Settings:
 
     Attributes:
         path: The file, wherever the process goes.
-        is_elsewhere: Whether the operator put it on a path of his own.
+        is_elsewhere: True if the operator put it on a path of his own.
         owner: The user in a form that no two users share.
         room: The most characters of a recall, or None.
         contexts: In which contexts of an agent turns are to be stored.

@@ -91,5 +91,5 @@ def user_texts(messages: list[dict[str, Any]]) -> list[str]:
 
 
 def begins(text: str, stored: list[str]) -> bool:
-    """Whether an entry begins with the text: a turn begins with the user's words."""
+    """True if an entry begins with the text: a turn begins with the user's words."""
     return any(entry.startswith(text) for entry in stored)

@@ -37,7 +37,7 @@ def _must_be_stored(run: Run, subject: Subject, facts: list[Fact], count: int) -
 
 
 def _stored(subject: Subject, messages: Messages, count: int) -> bool:
-    """Whether the compression returned; False for a report that it is refused."""
+    """True if the compression returned; False for a report that it is refused."""
     try:
         subject.compress(messages, count)
     except HookRaised as failure:

@@ -180,7 +180,7 @@ def _kept_when_changed(run: Run, subject: Subject, questions: list[Question]) ->
 def _makes_no_difference(
     run: Run, subject: Subject, questions: list[Question], question: Question
 ) -> bool:
-    """Whether two choices leave the same files behind, so that one at least is lost."""
+    """True if two choices leave the same files behind, so that one at least is lost."""
     if question.secret or question.env_var or question.choices[1:] == ():
         return False
     left = []

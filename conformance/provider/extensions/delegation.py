@@ -90,7 +90,7 @@ def a_result_stays_with_its_owner(run: Run) -> None:
 
 
 def _stays(run: Run, boundary: Boundary) -> bool:
-    """Whether the first of two recalls its result; the other one is not to."""
+    """True if the first of two recalls its result; the other one is not to."""
     owner, guest = tenants.pair(run, boundary)
     mine, other = run.facts.several(2)
     try:

@@ -131,7 +131,7 @@ def _within(run: Run, subject: Subject, fact: Fact, whole: list[str], budget: in
 
 
 def _is_part(text: str, whole: list[str]) -> bool:
-    """Whether a text is the beginning of an item, with dots behind it or not, and none itself."""
+    """True if a text is the beginning of an item, with dots behind it or not, and none itself."""
     begin = text.rstrip(" .\u2026")
     return text not in whole and bool(begin) and any(known.startswith(begin) for known in whole)
 

@@ -108,7 +108,7 @@ def _is_judged(run: Run, boundary: Boundary, route: str) -> bool:
 
 
 def _stays_apart(run: Run, boundary: Boundary, route: str) -> bool:
-    """Whether the boundary is one that is kept, and so was judged."""
+    """True if the boundary is one that is kept, and so was judged."""
     plain = tenants.pair(run, boundary, "-unprepared")
     if not tenants.keeps(run, boundary, plain, route):
         return False
@@ -228,7 +228,7 @@ def _prepare(run: Run, subject: Subject, query: str) -> None:
 
 
 def _is_given(run: Run, subject: Subject, fact: Fact, within_s: float) -> bool:
-    """Whether recall brings the fact for a question that has nothing to do with it."""
+    """True if recall brings the fact for a question that has nothing to do with it."""
     asked = lambda: fact.is_in(routes.recalled(subject, _UNRELATED))  # noqa: E731 - a condition
     return not run.stays_silent(asked, within_s)
 

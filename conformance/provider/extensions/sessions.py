@@ -231,7 +231,7 @@ def a_switch_costs_nothing(run: Run) -> None:
 
 
 def _lost_in(run: Run, fact: Fact, *sessions: Tenant) -> bool:
-    """Whether the fact comes back in none of the sessions."""
+    """True if the fact comes back in none of the sessions."""
     return all(Reader(run).lacks(tenant, [fact]) for tenant in sessions)
 
 
@@ -270,17 +270,17 @@ class _Sight:
         self._run = run
 
     def tells_apart(self, mark: str, route: str) -> bool:
-        """Whether two sessions, each with an instance of its own, are told apart."""
+        """True if two sessions, each with an instance of its own, are told apart."""
         pair = tenants.pair(self._run, "session", f"-{mark}-plain")
         return tenants.keeps(self._run, "session", pair, route)
 
     def is_apart(self, mark: str, route: str) -> bool:
-        """Whether they are by one more route, which may store for all sessions."""
+        """True if they are by one more route, which may store for all sessions."""
         pair = tenants.pair(self._run, "session", f"-{mark}-{route}")
         return tenants.are_apart(self._run, pair, route)
 
     def has(self, tenant: Tenant, fact: Fact) -> bool:
-        """Whether the fact is in the session."""
+        """True if the fact is in the session."""
         return not Reader(self._run).lacks(tenant, [fact])
 
 

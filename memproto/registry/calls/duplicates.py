@@ -25,7 +25,7 @@ class Once:
         self._names: dict[int, str] = {}
 
     def claim(self, name: str, number: int) -> bool:
-        """Whether the write `number` is the only one of this name."""
+        """True if the write `number` is the only one of this name."""
         if self._numbers.setdefault(name, number) != number:
             return False
         self._names[number] = name

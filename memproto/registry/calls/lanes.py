@@ -160,7 +160,7 @@ class Lane:
         return not self._cut
 
     def may_start(self) -> bool:
-        """Whether a call that took off may still be made; none may beside `shutdown`."""
+        """True if a call that took off may still be made; none may beside `shutdown`."""
         return not self._cut
 
     def landed(self, flight: Flight) -> None:
@@ -286,7 +286,7 @@ class Lane:
                 self._waiting -= 1
 
     def await_writes(self, until: float) -> bool:
-        """Whether what was accepted before this call has met its fate; waits until `until`."""
+        """True if what was accepted before this call has met its fate; waits until `until`."""
         # A write whose `accept` has returned has a smaller number and stands in `_accepted`, or
         # has met its fate. A number that another thread drew and has not entered yet belongs to a
         # call beside this one, of which nothing is promised here.
@@ -349,7 +349,7 @@ class Lane:
         return min(limit, max((flight.until for flight in flights), default=-math.inf))
 
     def runs_this_thread(self) -> bool:
-        """Whether the caller is one of this provider's threads."""
+        """True if the caller is one of this provider's threads."""
         flying = (flight.worker for flight in tuple(self._flights))
         workers = (self.exit, self._writes, self._recalls, *flying)
         return any(worker is not None and worker.is_current() for worker in workers)

@@ -27,7 +27,7 @@ class Asked(Call):
     Attributes:
         fits: Returns the answer as the host gets it; raises if the contract does not allow it.
         keywords: Arguments by name, beside `args`.
-        after_writes: Whether writes that were accepted before are delivered first.
+        after_writes: True if writes that were accepted before are delivered first.
         found: The value that `fits` returned; holds only if `outcome` is `ok`.
         is_refused: Whether the hook raised a `ProviderError`, which reports a refusal.
         report: The words of that error, which are written to be told; never for the log.

@@ -262,7 +262,7 @@ def _not_stored(call: Call | None) -> str:
 
 
 def initialize(lane: Lane, session_key: str, config: dict[str, Any], gather: Gather) -> bool:
-    """Whether `initialize`, on a thread of its own, returned in time."""
+    """True if `initialize`, on a thread of its own, returned in time."""
     worker = started_worker(lane, _INITIALIZE)
     if worker is None:
         return False

@@ -12,7 +12,7 @@ _DEEPEST = 32
 
 
 def is_tool_name(name: object) -> bool:
-    """Whether every model API takes `name` as that of a tool."""
+    """True if every model API takes `name` as that of a tool."""
     return type(name) is str and _NAME.fullmatch(name) is not None
 
 

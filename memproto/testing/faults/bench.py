@@ -78,7 +78,7 @@ def _place(run: Run, *, stands_in: bool) -> Place | StandIn:
 
 def _connects(run: Run) -> bool:
     """
-    Whether an ordinary session looks a host up or connects to one, as its backend.
+    True if an ordinary session looks a host up or connects to one, as its backend.
 
     What the provider runs itself, in a thread of its process or in a process that it started, is
     none; what that connects to is one.
@@ -127,7 +127,7 @@ class Bench:
     Attributes:
         run: The run.
         server: The server.
-        is_set: Whether it stands where the setting `backend` says; else it stands in wherever
+        is_set: True if it stands where the setting `backend` says; else it stands in wherever
             nobody answers, and whether HTTP or TLS is spoken there is up to the provider.
 
     """
@@ -235,7 +235,7 @@ def timely(run: Run, during: str, step: Callable[[], Any]) -> None:
 
 
 def accepts(subject: Subject, fact: Fact, route: str) -> bool:
-    """Whether storing `fact` by `route` is accepted, or else refused by whatever it raises."""
+    """True if storing `fact` by `route` is accepted, or else refused by whatever it raises."""
     try:
         routes.plant(subject, fact, route)
     except HookRaised as failure:

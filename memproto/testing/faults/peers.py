@@ -100,7 +100,7 @@ class Look:
 
     @property
     def has_helpers(self) -> bool:
-        """Whether a process was seen that the provider had started."""
+        """True if a process was seen that the provider had started."""
         return bool(self._helpers)
 
     def found(self) -> Peers:
@@ -138,15 +138,15 @@ class Look:
     # -- what is its own ---------------------------------------------------------------------------
 
     def _is_own(self, address: Address) -> bool:
-        """Whether a part of the provider listens, or listened, at an address."""
+        """True if a part of the provider listens, or listened, at an address."""
         return any(_is_at(own, address) for own in self._listening if own not in self._lent)
 
     def _is_known(self, address: Address) -> bool:
-        """Whether it was seen who listens at an address, if it is in this process."""
+        """True if it was seen who listens at an address, if it is in this process."""
         return any(_is_at(known, address) for known in (*self._listening, *self._lent))
 
     def _is_at_own_end(self, here: Address, there: Address) -> bool:
-        """Whether a connection came to a part of the provider, or its other end is one."""
+        """True if a connection came to a part of the provider, or its other end is one."""
         is_incoming = any(here[1] == port for _, port in self._listening)
         return is_incoming or (there, here) in self._linked
 
@@ -253,7 +253,7 @@ def _offspring(pid: int) -> Iterator[psutil.Process]:
 
 
 def _is_at(own: Address, reached: Address) -> bool:
-    """Whether who listens at `own` is who answers at `reached`, which may be a name."""
+    """True if who listens at `own` is who answers at `reached`, which may be a name."""
     host, port = reached
     if own[1] != port or not is_loopback(host):
         return False

@@ -41,7 +41,7 @@ class Link:
         self._server = server
 
     def is_tls(self) -> bool:
-        """Whether the client begins with a TLS handshake; blocks until it begins or ends."""
+        """True if the client begins with a TLS handshake; blocks until it begins or ends."""
         return wires.first(self.socket) == _HANDSHAKE
 
     def requests(self) -> Iterator[Request]:
@@ -62,7 +62,7 @@ class Link:
         return bool(data)
 
     def send(self, data: bytes) -> bool:
-        """Whether all of `data` could be sent."""
+        """True if all of `data` could be sent."""
         return wires.sent(self.socket, data)
 
     def trickle(self, data: Iterator[bytes], pause_s: float) -> None:

@@ -77,7 +77,7 @@ def _reaching(connect: Callable[..., Any], server: tuple[str, int]) -> Callable[
 
 
 def _is_nobody(address: Any) -> bool:
-    """Whether an address is not on this machine, or nobody listens there."""
+    """True if an address is not on this machine, or nobody listens there."""
     if not is_loopback(address):
         return True
     probe = socket(AF_INET, SOCK_STREAM)

@@ -79,7 +79,7 @@ def first(connection: socket) -> bytes:
 
 
 def sent(connection: socket, data: bytes) -> bool:
-    """Whether all of `data` could be sent."""
+    """True if all of `data` could be sent."""
     try:
         connection.sendall(data)
     except OSError:

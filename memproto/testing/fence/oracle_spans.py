@@ -185,7 +185,7 @@ def _wide_tag(symbols: str, start: int, openers: set[str]) -> Spans:
 
 
 def _goes_on(symbols: str, at: int) -> bool:
-    """Whether the word, or a name with a hyphen, goes on."""
+    """True if the word, or a name with a hyphen, goes on."""
     while symbols[at : at + 1] == "-":
         at += 1
     return symbols[at : at + 1].isascii() and symbols[at : at + 1].isalnum()
@@ -222,7 +222,7 @@ def _is_marked(line: str) -> bool:
 
 
 def _ends_with_memory(line: str) -> bool:
-    """Whether the last word of a line is `memory`, with something before it."""
+    """True if the last word of a line is `memory`, with something before it."""
     at = len(line)
     for letter in reversed("memory"):
         while at > 0 and letter not in wide(line[at - 1]) and _is_junk(line[at - 1]):

@@ -244,5 +244,5 @@ def _by_words(symbol: str) -> set[str]:
 
 
 def is_skipped(symbol: str) -> bool:
-    """Whether a wide reader may overlook the symbol inside a word."""
+    """True if a wide reader may overlook the symbol inside a word."""
     return symbol == "\ufffd" or unicodedata.category(symbol) in ("Cn", "Co", "Cs", "Mc", "Sk")

@@ -79,7 +79,7 @@ def seen(character: str, *, smuggling: bool) -> str:
 
 
 def is_smuggling(text: str) -> bool:
-    """Whether hidden characters of the text stand for ASCII."""
+    """True if hidden characters of the text stand for ASCII."""
     return not text.isascii() and any(smuggled(character) for character in set(text))
 
 

@@ -135,11 +135,11 @@ class Host:
         self._as_caller = inside_a_loop
 
     def is_without(self, step: str) -> bool:
-        """Whether the driver says that its framework has no such thing."""
+        """True if the driver says that its framework has no such thing."""
         return step in getattr(self.driver, "without", {})
 
     def has(self, step: str) -> bool:
-        """Whether the driver has a step."""
+        """True if the driver has a step."""
         return not self.is_without(step) and has_step(self.driver, step)
 
     def register(self, *providers: Any) -> None:

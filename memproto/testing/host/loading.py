@@ -58,7 +58,7 @@ class LoadedHost:
         fence: Name to function, for those of `FENCE` that were found.
         accepts: Which of `deadlines` and `on_event` the factory takes, and `policy` where it
             builds a registry of ours.
-        is_driver: Whether it gives drivers.
+        is_driver: True if it gives drivers.
         most: How many providers it takes at a time; None for any number.
 
     """
@@ -100,7 +100,7 @@ def load(target: str, factory: str = "") -> LoadedHost:
 
 
 def _is_driver(target: str, first: Any) -> bool:
-    """Whether it is a driver; a registry has the methods of one, and maybe more."""
+    """True if it is a driver; a registry has the methods of one, and maybe more."""
     missing = [method for method in METHODS if not callable(getattr(first, method, None))]
     if not missing:
         return False

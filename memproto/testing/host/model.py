@@ -32,7 +32,7 @@ class ScriptedModel:
         return plain(self.requests[-1][-1]["content"]) if self.requests else ""
 
     def was_sent(self, text: str) -> bool:
-        """Whether a text stood in any message of any request; a host may ask beside its turns."""
+        """True if a text stood in any message of any request; a host may ask beside its turns."""
         sent = (message for request in self.requests for message in request)
         return any(text in plain(message.get("content")) for message in sent)
 

@@ -279,7 +279,7 @@ class Reports(logging.Handler):
     What a host said: its events where it takes a callback for them, else its log's warnings.
 
     Attributes:
-        takes_events: Whether the host calls `hear`.
+        takes_events: True if the host calls `hear`.
 
     """
 

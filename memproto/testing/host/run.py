@@ -123,7 +123,7 @@ class HostRun:
             raise NotApplicable("an agent decides this, and no registry: judge its driver")
 
     def takes(self, keyword: str) -> bool:
-        """Whether the host takes `deadlines` or `on_event` from its caller."""
+        """True if the host takes `deadlines` or `on_event` from its caller."""
         return keyword in self.loaded.accepts
 
     def probe(self, **hooks: Callable[..., Any]) -> Probe:
@@ -280,7 +280,7 @@ class HostRun:
         return patience.happens(condition, within_s * self.scale * self.context.slowdown)
 
     def stays_silent(self, condition: Callable[[], bool], for_s: float = patience.SILENT_S) -> bool:
-        """Whether `condition` holds at no moment of the scaled time, which is waited out."""
+        """True if `condition` holds at no moment of the scaled time, which is waited out."""
         return patience.stays_silent(condition, for_s * self.scale)
 
     def hook(self, operation: str) -> str:

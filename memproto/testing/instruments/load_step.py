@@ -68,7 +68,7 @@ class LoadStep:
         threads: The ids of the threads that were started and still ran.
         home: What HERMES_HOME named meanwhile.
         loaded: The target, once it is loaded.
-        sought_host: Whether the target tried to import from hermes-agent.
+        sought_host: True if the target tried to import from hermes-agent.
         warned: What was logged as a warning or worse.
         factory: The function of the settings that builds the instances, "module:function", or "".
         package: The top package that TARGET names, as far as its text tells; else "".
@@ -93,7 +93,7 @@ class LoadStep:
 
     @property
     def by_factory(self) -> bool:
-        """Whether a function of the settings builds the instances."""
+        """True if a function of the settings builds the instances."""
         return bool(self.factory)
 
     def take(self, load: Callable[[], T], root: Path) -> T:
@@ -188,7 +188,7 @@ class LoadStep:
 
     def _is_the_users(self) -> bool:
         """
-        Whether this thread runs the user's factory, and no code of the provider's inside of it.
+        True if this thread runs the user's factory, and no code of the provider's inside of it.
 
         The provider's are its package, a method of an object that has the hooks of one, and what
         is imported.
@@ -234,7 +234,7 @@ class LoadStep:
 
 
 def _is_other_fault(error: BaseException) -> bool:
-    """Whether an error tells of something that a refusal did not bring about."""
+    """True if an error tells of something that a refusal did not bring about."""
     usage = isinstance(error, KitUsageError)
     return usage and not isinstance(error, TargetDoesNotImport | NoProvider)
 

@@ -53,5 +53,5 @@ class Records(logging.Handler):
 
 
 def _is_end(logger: logging.Logger) -> bool:
-    """Whether records go no further than to this logger."""
+    """True if records go no further than to this logger."""
     return logger.parent is None or not logger.propagate

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def is_async(host: Any) -> bool:
-    """Whether a host has a coroutine function among its public methods."""
+    """True if a host has a coroutine function among its public methods."""
     members = (getattr(type(host), name, None) for name in dir(type(host)) if name[:1] != "_")
     return any(inspect.iscoroutinefunction(member) for member in members)
 

@@ -57,7 +57,7 @@ class AuditLog:
     Attributes:
         forks: How often the process was forked.
         connections: How often it looked a host up or began to connect to one.
-        connects: Whether a session of the target connects to what it does not run itself; None
+        connects: True if a session of the target connects to what it does not run itself; None
             before one was watched for it.
         reaching: Hears host and port of each such connection and look-up before it begins; None
             for nobody.
@@ -139,7 +139,7 @@ def _program(name: object) -> str:
 
 
 def _is_network(event: str, args: tuple[Any, ...]) -> bool:
-    """Whether a socket event is about a host: not a socket file, nor a port of this process."""
+    """True if a socket event is about a host: not a socket file, nor a port of this process."""
     host = args[0] if event == "socket.getaddrinfo" else args[-1]
     return isinstance(host, tuple) or (isinstance(host, str | bytes) and not _is_path(host))
 
@@ -157,7 +157,7 @@ def _is_path(address: str | bytes) -> bool:
 
 
 def is_loopback(address: object) -> bool:
-    """Whether a socket address, or a host name, stays on this machine."""
+    """True if a socket address, or a host name, stays on this machine."""
     host = address[0] if isinstance(address, tuple) and address else address
     if isinstance(host, bytes):
         host = host.decode("latin-1")
@@ -170,7 +170,7 @@ def is_loopback(address: object) -> bool:
 
 def _changes_nothing(event: str, args: tuple[Any, ...]) -> bool:
     """
-    Whether what an event announces cannot change a file, whatever comes of it.
+    True if what an event announces cannot change a file, whatever comes of it.
 
     An event is heard before its call, and `mkdir(exist_ok=True)` makes one for a directory that is
     there, as `unlink(missing_ok=True)` does for a file that is not.
@@ -183,7 +183,7 @@ def _changes_nothing(event: str, args: tuple[Any, ...]) -> bool:
 
 
 def _is_read_only(database: object) -> bool:
-    """Whether a database is named by an address that lets nothing be written."""
+    """True if a database is named by an address that lets nothing be written."""
     return isinstance(database, str) and database.startswith("file:") and "mode=ro" in database
 
 
@@ -208,7 +208,7 @@ def _describe(event: str, args: tuple[Any, ...]) -> str:
 
 
 def _is_of_the_host(event: str, number: int) -> bool:
-    """Whether a process or group is this one, the one that started it, or both and others."""
+    """True if a process or group is this one, the one that started it, or both and others."""
     if event == "os.killpg":
         return number in (0, os.getpgrp())
     return number <= 0 or number in (os.getpid(), os.getppid())
@@ -315,7 +315,7 @@ def _shown(value: object) -> str:
 
 
 def has_timer() -> bool:
-    """Whether an alarm is set, which will signal the process."""
+    """True if an alarm is set, which will signal the process."""
     return signal.getitimer(signal.ITIMER_REAL)[0] > 0
 
 

@@ -104,7 +104,7 @@ class Ended:
 
 
 def crashed(ended: Ended) -> bool:
-    """Whether a signal ended a host by which the kit ends none: its own code has crashed."""
+    """True if a signal ended a host by which the kit ends none: its own code has crashed."""
     return ended.code is not None and -ended.code in _CRASHES
 
 
@@ -197,7 +197,7 @@ class HostProcess:
         self._process, self._stdin = host.process, host.stdin
 
     def comes_to(self, mark: str, times: int = 1) -> bool:
-        """Whether it says `mark` so often in its time; False where it ends before."""
+        """True if it says `mark` so often in its time; False where it ends before."""
         end = self.deadline()
         while self.marks.count(mark) < times:
             if not self._listen(end.left_s()):
@@ -206,7 +206,7 @@ class HostProcess:
 
     def comes_to_one_of(self, *signs: str, within_s: float = 0.0) -> bool:
         """
-        Whether it says what begins with one of them, in its time or in so many seconds.
+        True if it says what begins with one of them, in its time or in so many seconds.
 
         `within_s` is scaled by the run and by what the machine takes.
         """

@@ -268,7 +268,7 @@ def _is_writing(_: FrameType, event: str, function: Any) -> bool:
 
 
 def _is_call(frame: FrameType, event: str, _: Any) -> bool:
-    """Whether a function outside of Python's own library begins, which gives no lock back."""
+    """True if a function outside of Python's own library begins, which gives no lock back."""
     code = frame.f_code
     ours = event == "call" and code.co_name not in _GIVING_BACK
     return ours and locate.is_authors(code.co_filename)

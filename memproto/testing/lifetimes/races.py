@@ -41,7 +41,7 @@ class Race:
     fault: str = ""
 
     def fails_in_turn(self) -> bool:
-        """Whether such calls fail one after the other too, so that no race is to blame."""
+        """True if such calls fail one after the other too, so that no race is to blame."""
         return any(
             self.alone().faults_in_turn(beside_first=beside_first, sessions=sessions)
             for beside_first in (True, False)

@@ -78,7 +78,7 @@ class StoreHost(HostProcess):
 
     def comes(self, mark: str, within_s: float = 0.0) -> bool:
         """
-        Whether it says `mark` in so many seconds; those that any host gets without a number.
+        True if it says `mark` in so many seconds; those that any host gets without a number.
 
         `within_s` is scaled by the run and by what the machine takes.
         """
@@ -136,7 +136,7 @@ class Seen:
         return [(f"last {place}", change) for place, change in enumerate(self.ready.last)]
 
     def is_done(self, name: str) -> bool:
-        """Whether a call returned, and a tool did not answer that it refused."""
+        """True if a call returned, and a tool did not answer that it refused."""
         return self.said(name) == "done" and not routes.refused(self._answer(name))
 
     def _answer(self, name: str) -> str:
@@ -341,14 +341,14 @@ def watched(run: Run, facts: list[Fact]) -> list[str]:
 
 
 def loses_anyway(run: Run, seen: Seen) -> bool:
-    """Whether such calls cost texts in a store that is well: then no fault of it is to blame."""
+    """True if such calls cost texts in a store that is well: then no fault of it is to blame."""
     before, well = _in_order(run, seen)
     owed = [*before, *well.ready.kept, *well.accepted(*range(len(well.facts)))]
     return bool(losses.lost(run, owed))
 
 
 def fails_anyway(run: Run, seen: Seen, shows: Callable[[Seen], object]) -> bool:
-    """Whether such calls show the same in a store that is well: then no fault of it is to blame."""
+    """True if such calls show the same in a store that is well: then no fault of it is to blame."""
     _, well = _in_order(run, seen)
     return bool(shows(well))
 
@@ -454,7 +454,7 @@ class Damage:
         what: What was done to it.
         survivors: The facts that it still held.
         seen: What the host saw that opened the store then.
-        is_kept: Whether any of the survivors was left below the home afterwards.
+        is_kept: True if any of the survivors was left below the home afterwards.
 
     """
 

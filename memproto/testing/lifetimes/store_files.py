@@ -158,7 +158,7 @@ def _topmost(run: Run, path: Path) -> Path:
 
 
 def has_elsewhere(run: Run) -> bool:
-    """Whether a file of this run's lies outside of the home, so that a store may."""
+    """True if a file of this run's lies outside of the home, so that a store may."""
     return any(not path.is_relative_to(run.home) for path in all_files(run))
 
 
@@ -205,7 +205,7 @@ def found_in(path: Path, facts: list[Fact]) -> list[Fact]:
 
 
 def holds(path: Path, facts: list[Fact]) -> bool:
-    """Whether a word of a name of the facts stands in a file: a part of a text is enough."""
+    """True if a word of a name of the facts stands in a file: a part of a text is enough."""
     data = _searched(path)
     return any(_stands_in(data, word) for fact in facts for word in fact.name.split())
 

@@ -33,7 +33,7 @@ class Template(Protocol):
     """What started a copy, as far as the copy has to know it."""
 
     def is_stopped(self) -> bool:
-        """Whether it will tell nothing because a signal stopped it."""
+        """True if it will tell nothing because a signal stopped it."""
 
     def end(self) -> None:
         """End it; its copies run on."""
@@ -103,7 +103,7 @@ class Copy:
 
     @property
     def was_seen(self) -> bool:
-        """Whether the process was still there when this one looked for it."""
+        """True if the process was still there when this one looked for it."""
         return self._seen is not None
 
     @property
@@ -125,7 +125,7 @@ class Copy:
             self.seen.kill()
 
     def is_over(self) -> bool:
-        """Whether the process is gone, or only its entry is left."""
+        """True if the process is gone, or only its entry is left."""
         with contextlib.suppress(psutil.Error):
             return not self.seen.is_running() or self.seen.status() == psutil.STATUS_ZOMBIE
         return True

@@ -76,7 +76,7 @@ class Copier:
                     os.close(descriptor)
 
     def _copy(self, wanted: dict[str, Any], status: int) -> bool:
-        """Whether this is the copy."""
+        """True if this is the copy."""
         self._prepare(wanted)
         try:
             pid = os.fork()

@@ -50,7 +50,7 @@ class _OpenHook:
 
     @property
     def is_setting(self) -> bool:
-        """Whether it is a function of the user's."""
+        """True if it is a function of the user's."""
         return self.operation.startswith(functions.OPERATION)
 
 
@@ -138,7 +138,7 @@ class ChildProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether the process still runs."""
+        """True if the process still runs."""
         return self._process.poll() is None
 
     @property

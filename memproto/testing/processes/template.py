@@ -99,16 +99,16 @@ class Template:
 
     @property
     def is_mine(self) -> bool:
-        """Whether this process started it, and not the one that it is a copy of."""
+        """True if this process started it, and not the one that it is a copy of."""
         return self._owner == os.getpid()
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """True if it still runs."""
         return self._process.poll() is None
 
     def is_stopped(self) -> bool:
-        """Whether a signal stopped it."""
+        """True if a signal stopped it."""
         with contextlib.suppress(psutil.Error):
             return bool(psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED)
         return False
@@ -138,7 +138,7 @@ class Template:
         return copy if copy is not None and copy.was_seen else None
 
     def suits(self, environment: dict[str, str]) -> bool:
-        """Whether an environment is this template's, but for what is a copy's own."""
+        """True if an environment is this template's, but for what is a copy's own."""
         return _lasting(environment) == self.environment
 
     def copy(self, told: dict[str, Any], descriptors: tuple[int, ...]) -> Copy | None:
@@ -154,7 +154,7 @@ class Template:
 
     @property
     def is_idle(self) -> bool:
-        """Whether none of its copies runs; without it the end of one would not be told."""
+        """True if none of its copies runs; without it the end of one would not be told."""
         return all(copy.poll() is not None for copy in list(self._copies))
 
     def _ask(self, told: dict[str, Any], descriptors: tuple[int, ...]) -> int:

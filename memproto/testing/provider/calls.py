@@ -98,7 +98,7 @@ class Telling(Calls):
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value can be written as a literal, and comes back as it is from JSON."""
+    """True if a value can be written as a literal, and comes back as it is from JSON."""
     if type(value) is str:
         return len(value) <= _LONGEST
     if type(value) is list:

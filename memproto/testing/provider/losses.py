@@ -29,7 +29,7 @@ def lost(run: Run, facts: list[Fact], home: Path | None = None) -> list[Fact]:
 
 
 def is_stored(run: Run, fact: Fact, home: Path | None = None) -> bool:
-    """Whether a new instance on the same home brings the fact back; see `is_shown`."""
+    """True if a new instance on the same home brings the fact back; see `is_shown`."""
     if not _comes_back(run, fact, home):
         return False
     # What came back once is asked for again, where not everything has to be kept.
@@ -50,12 +50,12 @@ def found(run: Run, fact: Fact, home: Path | None = None) -> Fact | None:
 
 
 def is_shown(run: Run, subject: Subject, fact: Fact) -> bool:
-    """Whether recall brings the fact, in whatever way it is asked for."""
+    """True if recall brings the fact, in whatever way it is asked for."""
     return run.brings_back(subject, fact) or _other_ways(run, subject, fact).best(run) is not None
 
 
 def is_known(run: Run, subject: Subject, fact: Fact) -> bool:
-    """Whether recall brings the fact for words that hold it."""
+    """True if recall brings the fact for words that hold it."""
     own = routes.bringing(subject, fact.by_its_words())
     return _Ways([], _without_echoes(run, subject, own)).best(run) is not None
 

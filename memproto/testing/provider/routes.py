@@ -147,7 +147,7 @@ def storing_call(schemas: Any, text: str) -> tuple[str, dict[str, Any]] | None:
 
 
 def refused(answer: Any) -> bool:
-    """Whether a tool's answer says that it did not do what was asked."""
+    """True if a tool's answer says that it did not do what was asked."""
     try:
         parsed = json.loads(answer)
     except (TypeError, ValueError):
@@ -168,7 +168,7 @@ def _is_refusal(parsed: dict[str, Any]) -> bool:
 
 
 def brings_back(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> bool:
-    """Whether recall brings `fact`; see `answer`."""
+    """True if recall brings `fact`; see `answer`."""
     return answer(subject, fact, freshness_s) is not None
 
 
@@ -214,7 +214,7 @@ def bringing(subject: Subject, facts: Iterable[Fact]) -> list[Fact]:
 
 
 def _answers(subject: Subject, fact: Fact) -> bool:
-    """Whether recall brings a fact; if it does not, no listener hears of it."""
+    """True if recall brings a fact; if it does not, no listener hears of it."""
     found = recalled(subject, fact.query)
     return fact.stands_in(found) and fact.is_in(found)
 
@@ -236,7 +236,7 @@ def recalled(subject: Subject, query: str) -> Any:
 
 
 def brings_its_words(subject: Subject, fact: Fact) -> bool:
-    """Whether recall brings a fact for its own words: it is stored, whatever a ranking prefers."""
+    """True if recall brings a fact for its own words: it is stored, whatever a ranking prefers."""
     return fact.is_in(recalled(subject, fact.text))
 
 

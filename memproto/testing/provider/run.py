@@ -237,7 +237,7 @@ class Run:
                 subject.write(self.facts.new().text)
 
     def serves(self, route: str) -> bool:
-        """Whether the provider stores by `route`, as declared or as observed at first contact."""
+        """True if the provider stores by `route`, as declared or as observed at first contact."""
         if route == "writes" and self.writing.is_by_replace:
             return self._replace_brings()
         if route == "writes" and not self.writing.stores:
@@ -363,13 +363,13 @@ class Run:
         return (common or known[0])[0]
 
     def _replace_brings(self) -> bool:
-        """Whether a replace that fits no entry brings a text, where nothing else is mirrored."""
+        """True if a replace that fits no entry brings a text, where nothing else is mirrored."""
         if "replace brings" not in self.shared:
             self.shared["replace brings"] = self._comes_back("writes", self.writing)
         return bool(self.shared["replace brings"])
 
     def answers_questions(self) -> bool:
-        """Whether something that is stored by a route that is served came back for a question."""
+        """True if something that is stored by a route that is served came back for a question."""
         if "answers questions" not in self.shared:
             served = [route for route in routes.ROUTES if self.serves(route)]
             known = any(self._routes[route] == "observed" for route in served)
@@ -409,7 +409,7 @@ class Run:
 
     @property
     def is_selective(self) -> bool:
-        """Whether the provider keeps what it finds worth keeping, as declared."""
+        """True if the provider keeps what it finds worth keeping, as declared."""
         return bool(self.declared("retention", "verbatim") == "selective")
 
     @property
@@ -516,7 +516,7 @@ class Run:
         return [self.hook(_ROUTE_OPERATIONS[route]) for route in any_of]
 
     def lacks(self, operation: str) -> bool:
-        """Whether the provider has no hook of that name, and no declaration says that it has."""
+        """True if the provider has no hook of that name, and no declaration says that it has."""
         if self.binding.may_lack_hooks:
             return self.hook(operation) in self.provider().provider.missing_hooks
         if self.binding.can_declare or not OPERATIONS[operation].extension:
@@ -554,7 +554,7 @@ class Run:
             raise
 
     def brings_back(self, subject: Subject, fact: Fact) -> bool:
-        """Whether recall brings the fact, settled, or as fresh as the provider declares."""
+        """True if recall brings the fact, settled, or as fresh as the provider declares."""
         found = self._brings(subject, fact)
         self.note(found=found)
         return found
@@ -574,13 +574,13 @@ class Run:
         )
 
     def _next_turn_brings(self, subject: Subject, fact: Fact) -> bool:
-        """Whether the turn after one with the question brings the fact."""
+        """True if the turn after one with the question brings the fact."""
         subject.record(fact.query, "Let me see.")
         self.settle()
         return routes.brings_back(subject, fact, self.freshness_s)
 
     def reopened_brings_back(self, fact: Fact, home: Path | None = None) -> bool:
-        """Whether a new instance on the same home brings the fact back."""
+        """True if a new instance on the same home brings the fact back."""
         with self.session(home) as again:
             return self.brings_back(again, fact)
 
@@ -627,5 +627,5 @@ class Run:
         return more_s > 0 and patience.happens(condition, more_s)
 
     def stays_silent(self, condition: Callable[[], bool], for_s: float = patience.SILENT_S) -> bool:
-        """Whether `condition` holds at no moment of the scaled time, which is waited out."""
+        """True if `condition` holds at no moment of the scaled time, which is waited out."""
         return patience.stays_silent(condition, for_s * self.context.scale)

@@ -28,10 +28,10 @@ class Manner:
     Attributes:
         templates: Which of the sentences came back.
         times: How often each is told.
-        goes_on: Whether as many turns follow as fill a batch.
-        ends: Whether the session is ended with its messages, before it is shut down.
+        goes_on: True if as many turns follow as fill a batch.
+        ends: True if the session is ended with its messages, before it is shut down.
         routes: By which of the routes something came back.
-        is_sure: Whether everything came back that was told so.
+        is_sure: True if everything came back that was told so.
 
     """
 

@@ -46,7 +46,7 @@ _CAUSES = 10
 
 
 def is_unreachable(error: BaseException | None) -> bool:
-    """Whether an error, or one that it came from, says that a connection could not be had."""
+    """True if an error, or one that it came from, says that a connection could not be had."""
     for _ in range(_CAUSES):
         if isinstance(error, ConnectionError | TimeoutError | socket.gaierror):
             return True
@@ -110,12 +110,12 @@ class HookRaised(Exception):
 
     @property
     def is_report(self) -> bool:
-        """Whether the error is one of those by which a provider reports a refusal."""
+        """True if the error is one of those by which a provider reports a refusal."""
         return isinstance(self.error, ProviderError)
 
     @property
     def ends_process(self) -> bool:
-        """Whether the error is one that ends the interpreter."""
+        """True if the error is one that ends the interpreter."""
         return isinstance(self.error, SystemExit | KeyboardInterrupt | GeneratorExit)
 
 
@@ -183,13 +183,13 @@ class Watch:
         deaths: Operation to the number of times that its hook hung or died in this run.
         hooks: Operation to [calls, longest in seconds, all together in seconds].
         times: Operation to the number of its calls that took how long, as in `spread`.
-        patient: Whether a hook that hung before gets its whole time again.
+        patient: True if a hook that hung before gets its whole time again.
         late: Operations whose hook returned after its budget.
         excused: Those of them for which the machine is to blame, as far as can be told.
         calls_left: How many more hook calls the user allows, or None for any number.
-        has_refused: Whether a call was refused because none was left.
+        has_refused: True if a call was refused because none was left.
         stored_at: When something was stored last, by the monotonic clock; None for never.
-        announces: Whether the parent is to know each instance that is opened, and its config.
+        announces: True if the parent is to know each instance that is opened, and its config.
         calls: Whom each call is told.
         turns: What turns are numbered by, where the provider is told that they begin.
 
@@ -308,7 +308,7 @@ class Subject(ExtensionHooks):
         return 0.05 if self._watch.calls_left is None else 0.5
 
     def has(self, operation: str) -> bool:
-        """Whether the provider has the hook of an extension's operation."""
+        """True if the provider has the hook of an extension's operation."""
         name = OPERATIONS[operation].native
         # Looking a hook up is no call of it, for one who pays for calls.
         return bool(self._watched(operation, lambda: callable(getattr(self.provider, name, None))))
@@ -353,7 +353,7 @@ class Subject(ExtensionHooks):
         return HookRaised(operation, error)
 
     def _refuses_by_raising(self) -> bool:
-        """Whether the host asks the provider before it discards messages, and any error refuses."""
+        """True if the host asks the provider before it discards messages, and any error refuses."""
         if not self.binding.checkpoint_raises:
             return False
         with contextlib.suppress(Exception):

@@ -43,12 +43,12 @@ class Writing:
 
     @property
     def stores(self) -> bool:
-        """Whether any way is declared."""
+        """True if any way is declared."""
         return bool(self._ways)
 
     @property
     def is_by_replace(self) -> bool:
-        """Whether a replace that fits nothing is the only way in."""
+        """True if a replace that fits nothing is the only way in."""
         return self.stores and all(action == "replace" for action, _ in self._ways)
 
     @property

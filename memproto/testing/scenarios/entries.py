@@ -34,7 +34,7 @@ _numbers = itertools.count(1)
 
 
 def served(run: Run, extension: str) -> bool:
-    """Whether the provider declares the extension."""
+    """True if the provider declares the extension."""
     return extension in run.declared("extensions", [])
 
 

@@ -55,7 +55,7 @@ class Loss:
         operation: The operation that had accepted it.
         letter: Its name in `told`.
         told: The calls that were made, in order.
-        before_compression: Whether a compression came after it.
+        before_compression: True if a compression came after it.
 
     """
 
@@ -80,7 +80,7 @@ def vocabulary(run: Run) -> list[Step]:
 
 
 def _is_served(run: Run, operation: str) -> bool:
-    """Whether a host would call the hook of an extension: it is there, and declared."""
+    """True if a host would call the hook of an extension: it is there, and declared."""
     declared = run.declared("extensions", [])
     is_declared = not run.binding.can_declare or OPERATIONS[operation].extension in declared
     return is_declared and run.provider().has(operation)

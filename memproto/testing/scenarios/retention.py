@@ -162,7 +162,7 @@ def _look(run: Run, subject: Subject, kept: Kept) -> None:
 
 
 def _recalls_one(run: Run, subject: Subject, facts: list[Fact]) -> bool:
-    """Whether recall brings one of them; what is prepared in advance is asked for all at once."""
+    """True if recall brings one of them; what is prepared in advance is asked for all at once."""
     run.settle()
     end = monotonic() + (routes.PREWARM_S if subject.has("prewarm") else _SETTLE_S)
     while facts:

@@ -74,7 +74,7 @@ def save_words(run: Run, values: Answers, subject: Subject) -> None:
 
 
 def is_of_a_codec(error: BaseException | None) -> bool:
-    """Whether an error, or one that it came from, is about an encoding."""
+    """True if an error, or one that it came from, is about an encoding."""
     while error is not None and not isinstance(error, UnicodeError):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -132,7 +132,7 @@ def _open_texts(questions: list[Question]) -> list[Question]:
 
 
 def _is_a_number(default: Any) -> bool:
-    """Whether a text asks for a number all the same, as "0.5" does."""
+    """True if a text asks for a number all the same, as "0.5" does."""
     with contextlib.suppress(TypeError, ValueError):
         float(default)
         return True

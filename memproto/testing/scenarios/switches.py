@@ -28,9 +28,9 @@ class Switch:
 
     Attributes:
         called: How a message names it.
-        has_parent: Whether the session that is left is told.
-        reset: Whether the conversation is another one.
-        rewound: Whether the last turns were undone.
+        has_parent: True if the session that is left is told.
+        reset: True if the conversation is another one.
+        rewound: True if the last turns were undone.
 
     """
 

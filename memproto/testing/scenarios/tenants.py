@@ -131,7 +131,7 @@ class Reader:
         self._is_patient = False
 
     def sees(self, subject: Subject, fact: Fact) -> bool:
-        """Whether an instance of its owner brings the fact back."""
+        """True if an instance of its owner brings the fact back."""
         if self._at_once(subject, fact):
             return True
         found = self._run.brings_back(subject, fact)
@@ -140,7 +140,7 @@ class Reader:
         return found
 
     def finds(self, subject: Subject, fact: Fact) -> bool:
-        """Whether another instance than its owner's brings the fact back."""
+        """True if another instance than its owner's brings the fact back."""
         if self._is_patient:
             return self._run.brings_back(subject, fact)
         return self._at_once(subject, fact)
@@ -170,7 +170,7 @@ def store(run: Run, tenant: Tenant, facts: list[Fact], route: str) -> None:
 
 def are_apart(run: Run, pair: list[Tenant], route: str) -> bool:
     """
-    Whether two tenants, one after the other, get a memory each.
+    True if two tenants, one after the other, get a memory each.
 
     Raises:
         Untestable: What was stored for one of them does not come back for it.
@@ -193,7 +193,7 @@ def are_apart(run: Run, pair: list[Tenant], route: str) -> bool:
 
 def keeps(run: Run, boundary: Boundary, plain: list[Tenant], route: str) -> bool:
     """
-    Whether the boundary is one that the provider keeps between two tenants with plain ids.
+    True if the boundary is one that the provider keeps between two tenants with plain ids.
 
     It is where that is declared; a Hermes provider, which cannot declare, is watched.
 

@@ -132,7 +132,7 @@ def kind(item: Any) -> str:
 
 
 def is_free_text(name: str, item: Any) -> bool:
-    """Whether any text may stand there, and reaches nothing but the memory."""
+    """True if any text may stand there, and reaches nothing but the memory."""
     limits = {"pattern", "format", "const"} & set(item if isinstance(item, dict) else ())
     plain = kind(item) == "string" and not choices(item) and not limits
     return plain and not _PLACES.intersection(split(name))
@@ -274,7 +274,7 @@ def fault(answer: Any) -> str:
 
 
 def is_raised(failure: HookRaised) -> bool:
-    """Whether what a call raised is a violation; raises it where it ends the process."""
+    """True if what a call raised is a violation; raises it where it ends the process."""
     if failure.ends_process:
         raise failure
     return not failure.is_report

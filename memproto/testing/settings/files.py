@@ -147,7 +147,7 @@ def beside(target: str, directory: Path) -> Path | None:
 
 def holds(file: Path, module: str, directory: Path) -> bool:
     """
-    Whether the code of a module lies below the folder of a package's settings file.
+    True if the code of a module lies below the folder of a package's settings file.
 
     By its place, as an import would find it, and without importing anything.
     """

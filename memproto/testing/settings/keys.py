@@ -58,7 +58,7 @@ def checked(key: str, value: Any) -> Any:
 
 
 def is_variable(entry: str) -> bool:
-    """Whether an entry of `caches` is the name of a variable, and not a path."""
+    """True if an entry of `caches` is the name of a variable, and not a path."""
     return _VARIABLE.fullmatch(entry) is not None
 
 

@@ -57,7 +57,7 @@ class Contact:
         origin: Where the target was found.
         results: Those of the gates, and of what was met on the way.
         blocked: Why nothing else can be tested, or "".
-        sessionless: Whether that is because no session begins, while instances can be built.
+        sessionless: True if that is because no session begins, while instances can be built.
         capabilities: What the provider declared.
         routes: Route to declared, observed or absent; a missing one is not known.
         asking: In which of the ways of `facts.WAYS` recall is asked; "" while that is not known.

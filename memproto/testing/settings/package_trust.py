@@ -40,7 +40,7 @@ Table = dict[str, Any]
 
 
 def is_the_kits_own(path: Path) -> bool:
-    """Whether a file lies in memproto's own distribution: by its place, whatever it is called."""
+    """True if a file lies in memproto's own distribution: by its place, whatever it is called."""
     # In a checkout they stand elsewhere than in the wheel; where, memproto's own import knows.
     found = importlib.util.find_spec("memproto.reference_providers")
     folders = (found and found.submodule_search_locations) or ()
@@ -111,7 +111,7 @@ def _sets_no_interpreter(key: str, value: Any) -> bool:
 
 
 def _names_no(key: str, value: Any, is_kept: Callable[[str], bool]) -> bool:
-    """Whether `backend` names no variable that is kept from the file."""
+    """True if `backend` names no variable that is kept from the file."""
     if key != "backend" or not isinstance(value, dict):
         return True
     name = value.get("env")

@@ -43,7 +43,7 @@ class Settings:
         given: What each of them gave, by the name under which it is shown.
         refused: What was not taken of them, one line each with what to do.
         foreign: Those of `given` that are neither the working directory's nor the kit's own.
-        trusts_package: Whether something was taken that is the operator's alone to say.
+        trusts_package: True if something was taken that is the operator's alone to say.
         named: The file that the operator named in place of the working directory's, as typed.
         folder: Where that file is, and the modules of its functions may be; "" without one.
         places: Key to "file:line: key", for messages.
@@ -76,7 +76,7 @@ class Settings:
 
     @property
     def configures(self) -> bool:
-        """Whether the provider gets anything that it would not have where it is just installed."""
+        """True if the provider gets anything that it would not have where it is just installed."""
         return bool(self.factory or self.config or self.env or self.service or self.backend)
 
     def for_report(self) -> dict[str, Any]:
@@ -143,7 +143,7 @@ class _File:
         sift: What is taken of a table of it; None for all.
         fix: What to do where something is refused.
         refused: The keys that were.
-        is_foreign: Whether it is neither the working directory's nor the kit's own.
+        is_foreign: True if it is neither the working directory's nor the kit's own.
 
     """
 
@@ -284,7 +284,7 @@ def _nearest(directory: Path) -> Path | None:
 
 
 def _names_us(data: bytes) -> bool:
-    """Whether a file has our table, in UTF-16 and UTF-32 as well: reading it says what is wrong."""
+    """True if a file has our table, in UTF-16 and UTF-32 as well: reading it says what is wrong."""
     return b"[tool.memproto" in data.replace(b"\0", b"")
 
 

@@ -86,7 +86,7 @@ class Waiver:
     profile: str = PROFILES[0]
 
     def is_judged(self, profile: str) -> bool:
-        """Whether a run under `profile` can tell that it is stale."""
+        """True if a run under `profile` can tell that it is stale."""
         return PROFILES.index(profile) >= PROFILES.index(self.profile)
 
 

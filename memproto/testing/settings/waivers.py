@@ -40,7 +40,7 @@ class Book:
 
     Attributes:
         today: The UTC date that they are judged by.
-        strict: Whether a SHOULD that does not hold is red, and so in need of a waiver.
+        strict: True if a SHOULD that does not hold is red, and so in need of a waiver.
         profile: That of the run; it cannot say that a waiver of a greater one is stale.
         valid: Those that hold, by requirement.
         faults: What is wrong with the others.
@@ -54,7 +54,7 @@ class Book:
     profile: str = waiver_entries.PROFILES[0]
 
     def covers(self, result: Result) -> bool:
-        """Whether the result would be red, and a waiver has it not be."""
+        """True if the result would be red, and a waiver has it not be."""
         if result.id not in self.valid:
             return False
         if result.outcome is Outcome.FAIL:

@@ -32,7 +32,7 @@ class Session:
         known: What `GET`, `POST` and `PUT` show of it.
         summaries: `short` and `long`, where there are any.
         derived: So many of its messages have been looked at.
-        deleted: Whether it was deleted and is still to be removed.
+        deleted: True if it was deleted and is still to be removed.
 
     """
 

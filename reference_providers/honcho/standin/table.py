@@ -26,13 +26,13 @@ class Options:
     What kind of a server it is.
 
     Attributes:
-        has_model: Whether a language model answers; without one `chat` fails.
-        has_embeddings: Whether there is a key for embeddings; without one no conclusion can be
+        has_model: True if a language model answers; without one `chat` fails.
+        has_embeddings: True if there is a key for embeddings; without one no conclusion can be
             written.
-        embeds_messages: Whether messages are embedded, which the real server does unless it is
+        embeds_messages: True if messages are embedded, which the real server does unless it is
             told otherwise: without a key it stores and finds none then. None: if there is a key.
-        reaches_embeddings: Whether the service of the embeddings answers.
-        derives: Whether conclusions and summaries are made at once, and what was deleted is
+        reaches_embeddings: True if the service of the embeddings answers.
+        derives: True if conclusions and summaries are made at once, and what was deleted is
             removed at once; otherwise when `derive` is called.
         patience: How much of the time that the real server takes to give up this one takes.
         keys: Key to the one workspace that it opens, or None for all; None: keys are not asked for.
@@ -49,7 +49,7 @@ class Options:
 
     @property
     def searches_by_meaning(self) -> bool:
-        """Whether messages are embedded, or would be."""
+        """True if messages are embedded, or would be."""
         embeds = self.embeds_messages
         return self.has_embeddings if embeds is None else embeds
 

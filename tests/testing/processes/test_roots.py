@@ -96,7 +96,7 @@ def test_what_a_killed_run_left_goes_with_the_next_one(begun, monkeypatch):
 
 
 def _is_free(root):
-    """Whether nobody holds the directory: the inner run is gone a moment after the outer one."""
+    """True if nobody holds the directory: the inner run is gone a moment after the outer one."""
     try:
         with roots._taken_over(root):
             return True

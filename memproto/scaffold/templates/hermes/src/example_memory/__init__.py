@@ -20,7 +20,7 @@ class ExampleMemory(MemoryProvider):
         return "example-memory"
 
     def is_available(self) -> bool:
-        """Whether a session could start, from settings and installed packages alone."""
+        """True if a session could start, from settings and installed packages alone."""
         return True
 
     def initialize(self, session_id: str, **kwargs: Any) -> None:
