@@ -38,7 +38,7 @@ class Move:
     Attributes:
         sources: The states from which it starts.
         operation: The operation that is called.
-        outcome: How the call has to end: yes, no, returns, raises, begins or ends.
+        outcome: The ending that the call must have: yes, no, returns, raises, begins or ends.
         to: The state afterwards.
 
     """

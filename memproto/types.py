@@ -43,7 +43,7 @@ class Event:
         outcome: See `EventOutcome`.
         took_s: Seconds between call and return (or deadline) on the registry's clock.
         detail: The error's type, the wrong type, or the reason; never an argument's value.
-        lost: How many accepted calls this event gives up.
+        lost: Number of accepted calls that this event gives up.
 
     """
 

@@ -1,4 +1,4 @@
-"""Which providers have coroutine hooks. It is asked of all of them, so asyncio stays out of it."""
+"""Tells providers with coroutine hooks. It is asked of all of them, so asyncio stays out of it."""
 
 import functools
 import inspect

@@ -172,7 +172,7 @@ class HermesAdapter:
 
     def capabilities(self) -> Capabilities:
         """
-        What the hooks show: `tool_names`, `extensions`, `spec_version`; never `stores`.
+        Declarations that the hooks show: `tool_names`, `extensions`, `spec_version`; no `stores`.
 
         An extension is listed where the provider has all its hooks and one of them is its own,
         not inherited from the Hermes base class; `tools` where there is a tool; `checkpoint` where
@@ -217,7 +217,7 @@ class HermesAdapter:
         """
         Records the turn through `sync_turn`.
 
-        Where the hook takes them: the session's id, the two messages, and by name a `turn_id`
+        A hook that takes them gets the session's id, the two messages, and by name a `turn_id`
         that is new for each call and a `turn_author` of None, since the author is not known here.
         """
         messages = [

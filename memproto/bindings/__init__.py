@@ -1,7 +1,7 @@
 """
 The bindings: how each framework calls a provider, one object in one module each.
 
-Whatever depends on the framework of a provider asks its `Binding`, by the meaning of the question;
+A caller that depends on the framework of a provider asks its `Binding` by the question's meaning;
 nothing outside of this package compares the name of one. docs/bindings.md says how to bring one.
 """
 

@@ -51,8 +51,8 @@ class Binding:
             the errors of `memproto.errors`.
         keeps_variables: True if a host keeps an answer that has a variable out of `save_config`.
         asks_afterwards: True if `post_setup` is a dialogue of the provider's own with the user.
-        host_files: Name to text of what a host writes into a home first; `{name}` is the provider.
-        shared_files: Name to text of what others keep in the home beside the provider.
+        host_files: Name to text of files that a host writes into a home; `{name}` is the provider.
+        shared_files: Name to text of the files that others keep in the home beside the provider.
         host_driver: `module:attribute` of the driver that ships for the framework's host, or "".
 
     """

@@ -1,8 +1,8 @@
 """
-How one character is read: as what a lenient reader takes it for.
+The reading of one character: it is read as what a lenient reader takes it for.
 
-Look of letters, width, case, kinds of white space and invisible characters no longer differ. How a
-character is read comes from `fence_tables`, never from the Python that runs.
+Look of letters, width, case, kinds of white space and invisible characters no longer differ. The
+reading of a character comes from `fence_tables`, never from the Python that runs.
 """
 
 import functools

@@ -126,8 +126,8 @@ class Scribe:
     Writes what a unit stands for.
 
     Attributes:
-        folds: How a character is read.
-        carried: Whether one stood for a character that carries another.
+        folds: The reading of a character.
+        carried: True if one stood for a character that carries another.
 
     """
 

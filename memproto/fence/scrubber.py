@@ -44,7 +44,7 @@ class _Tag:
 
     Attributes:
         held: The text since its first character.
-        closing: Whether it is a closing one.
+        closing: True if it is a closing one.
         ends: Behind its name, or behind its `>` where nothing but white space stands before that.
         named: Behind its name; 0 while that is not complete.
 

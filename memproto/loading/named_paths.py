@@ -73,7 +73,7 @@ def _said(named: str, path: Path, attribute: str) -> tuple[str, str]:
 
 
 def _fix_of(path: Path, named: Path, after: str) -> str:
-    """How to name the module that a file is."""
+    """Advice on naming the module that a file is."""
     parts = [part for part in named.with_suffix("").parts if part != "."]
     if parts[:1] == ["src"]:
         parts = parts[1:]

@@ -74,7 +74,7 @@ def configure(config: pytest.Config) -> None:
 def _end_as_interrupted() -> None:
     """Have a run that is cancelled, or whose terminal goes, clean up as one that is interrupted."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # What was started with `nohup` is not to hear of it.
+        # A run that was started with `nohup` is not to hear of it.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt_once)
 
@@ -171,7 +171,7 @@ class Suite:
         self.installed = installation.stamps()
         for target in self.targets:
             target.judge.meet()
-            # What was met before the checks counts as well, whatever is selected afterwards.
+            # Faults that were met before the checks count as well, whatever is selected afterwards.
             found = target.judge.contact.results
             target.results += [item for item in found if item.outcome in SCORED_AT_CONTACT]
 
@@ -294,7 +294,7 @@ class Suite:
             report.user_properties = junit.readable(report.user_properties)
 
     def _harmless(self, longrepr: Any) -> Any:
-        """What pytest and its file of JUnit say of an item, harmless to a reader."""
+        """The text that pytest and its file of JUnit have for an item, harmless to a reader."""
         if longrepr is None:
             return None
         if isinstance(longrepr, tuple):
@@ -320,7 +320,7 @@ class Suite:
             target.told.add(requirement.id)
 
     def _find(self, report: pytest.TestReport) -> tuple[Target | None, spec.Requirement | None]:
-        """Which requirement of which target a report is about."""
+        """The target and the requirement that a report is about."""
         for target in self.targets:
             for requirement in target.wanted:
                 # Under --dist=loadgroup the name of the group comes behind it.

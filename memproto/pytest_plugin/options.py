@@ -1,4 +1,4 @@
-"""What was asked for at the command line and in the environment, refused where it means nothing."""
+"""Options of the command line and the environment, refused if they mean nothing."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""How one result is told by pytest: the phase's outcome, the message, the word and the letter."""
+"""One result as pytest tells it: the phase's outcome, the message, the word and the letter."""
 
 import dataclasses
 import json
@@ -25,8 +25,8 @@ class Telling:
     One result on its way to pytest.
 
     Guarantees:
-        What pytest shows and counts of a requirement follows from the result and the order alone,
-        as its row in the report does.
+        The result and the order alone decide what pytest shows and counts of a requirement,
+        as they decide its row in the report.
     """
 
     result: Result

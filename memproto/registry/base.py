@@ -21,7 +21,7 @@ class Session:
 
     Attributes:
         key: The session key.
-        is_left: Whether the next stretch has begun.
+        is_left: True if the next stretch has begun.
         ends: Gives True once: to whoever ends the session first.
 
     """

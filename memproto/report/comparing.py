@@ -1,4 +1,4 @@
-"""What changed from one report to a later one, requirement by requirement."""
+"""Changes from one report to a later one, requirement by requirement."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from memproto.testing.outcomes import Outcome
 
 Kind = Literal["red", "disappeared", "green", "appeared", "changed"]
 
-#: What each kind is called, the one that matters most first.
+#: Title of each kind, the one that matters most first.
 TITLES: dict[Kind, str] = {
     "red": "turned red",
     "disappeared": "disappeared",
@@ -70,7 +70,7 @@ class Comparison:
 
 
 def compare(old: dict[str, Any], new: dict[str, Any]) -> Comparison:
-    """What changed; targets are the same by side and name, and by their order where it repeats."""
+    """The changes; targets are the same by side and name, and by their order if it repeats."""
     before, after = _named(old), _named(new)
     names = list(dict.fromkeys([*after, *before]))
     changes = [

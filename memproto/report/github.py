@@ -1,5 +1,5 @@
 """
-What GitHub Actions reads from the output of a run: annotations at the lines of failures.
+Annotations at the lines of failures, as GitHub Actions reads them from the output of a run.
 
 A line of a job's output that begins with two colons is a command to the runner, also behind spaces.
 A provider's texts are in that output; while they may be, the outer run switches commands off.

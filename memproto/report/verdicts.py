@@ -1,4 +1,4 @@
-"""What the rows of a report mean together: its verdict, and the exit code of its document."""
+"""The joint meaning of a report's rows: its verdict, and the exit code of its document."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -52,7 +52,7 @@ def _is_defensive(row: dict[str, Any]) -> bool:
 
 
 def counts(rows: Iterable[dict[str, Any]]) -> dict[str, int]:
-    """How many rows ended in each outcome; every outcome has a key."""
+    """Number of rows that ended in each outcome; every outcome has a key."""
     return outcomes.counts(Result(row["id"], Outcome(row["outcome"])) for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""What the calls of one instance show against its host, beside their order."""
+"""Faults of its host that the calls of one instance show, beside their order."""
 
 from collections.abc import Iterator
 from math import inf
@@ -14,7 +14,7 @@ _ANYWAY = ("name", "backup", "unavailable_reason", "switch")
 
 
 def seen(told: Told) -> Iterator[Seen]:
-    """What the host did wrong, rule by rule."""
+    """The host's faults, rule by rule."""
     for look in (
         _shutdowns,
         _declarations,

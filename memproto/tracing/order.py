@@ -35,10 +35,10 @@ _MOST_OF_THE_BUDGET = 0.5
 @dataclasses.dataclass(frozen=True)
 class Told:
     """
-    What a trace tells of one instance.
+    The history of one instance, as a trace tells it.
 
     Attributes:
-        provider: Which instance.
+        provider: The instance.
         calls: Its calls, in the order in which they began.
         ended_s: When the last line of the trace was written.
         is_over: True if what did not happen will not happen any more.
@@ -71,7 +71,7 @@ class Told:
         return tuple(words(declared.found.get("extensions"))) if declared else ()
 
     def opening(self, name: str) -> Any:
-        """What the host told the provider when it opened it."""
+        """The value that the host told the provider when it opened it."""
         opened = self.first("open")
         return opened.facts.get(name) if opened else None
 

@@ -272,7 +272,7 @@ class Lane:
 
     @property
     def queued(self) -> int:
-        """How many accepted writes were not delivered yet, the one in hand included."""
+        """Number of accepted writes that were not delivered yet, the one in hand included."""
         return len(self._accepted)
 
     def await_switches(self) -> None:

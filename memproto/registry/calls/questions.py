@@ -29,7 +29,7 @@ class Asked(Call):
         keywords: Arguments by name, beside `args`.
         after_writes: True if writes that were accepted before are delivered first.
         found: The value that `fits` returned; holds only if `outcome` is `ok`.
-        is_refused: Whether the hook raised a `ProviderError`, which reports a refusal.
+        is_refused: True if the hook raised a `ProviderError`, which reports a refusal.
         report: The words of that error, which are written to be told; never for the log.
 
     """
@@ -80,7 +80,7 @@ class Asked(Call):
 
     @property
     def outcome(self) -> EventOutcome:
-        """How the call ended, once `fly` has returned."""
+        """The ending of the call, once `fly` has returned."""
         if not self.done:
             return "late" if self.started else "stuck"
         if self.error:

@@ -78,8 +78,8 @@ class Call:
     One call of one hook, run on a worker, answered to a `Gather`.
 
     Attributes:
-        expected: Whether the gather waits for it, or would if its deadline had not passed.
-        done: Whether the answer came in time; the following hold only then.
+        expected: True if the gather waits for it, or would if its deadline had not passed.
+        done: True if the answer came in time; the following hold only then.
         answer: A str, or None.
         error: The name of the type that was raised, or "".
         wrong: The name of the type that was returned and is none of str and None, or "".
