@@ -1,7 +1,7 @@
 """
-How providers read what was set: a session's configuration, and answers of set-up in a file.
+Reading of settings by providers: a session's configuration, and answers of set-up in a file.
 
-What cannot be read is `Misconfigured`, with the key or the file and its fault.
+A value that cannot be read is `Misconfigured`, with the key or the file and its fault.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from typing import Any
 
 from memproto.errors import Misconfigured
 
-#: Where turns are stored if the host does not say in which contexts it wants that.
+#: Contexts in which turns are stored if the host does not say in which it wants that.
 _CONTEXTS = ("primary",)
 
 #: A number of more digits than this is none that anybody means, and too long a one is no int.

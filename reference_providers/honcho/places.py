@@ -24,7 +24,7 @@ WORKSPACE = "honcho-workspace"
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
     """
-    Where a session's texts go.
+    The place on the server to which a session's texts go.
 
     Attributes:
         workspace: The workspace on the server.

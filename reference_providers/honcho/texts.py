@@ -13,11 +13,11 @@ MESSAGE_CHARS = 25_000
 #: tokenizer makes more tokens of a text than it has bytes.
 CONCLUSION_BYTES = 8_192
 
-#: How much of a text is searched by, and asked of the server's model. Four bytes to a character at
+#: Characters of a text to search by, and to ask the server's model. With four bytes each at
 #: most, a query stays below the limit of what is embedded.
 QUERY_CHARS, CHAT_CHARS = 2_000, 10_000
 
-#: What stands before every part of a text but the first.
+#: Mark before every part of a text but the first.
 CONTINUED = "[continued] "
 
 #: Names of a tokenizer's own signs; the server refuses a batch for one of them.

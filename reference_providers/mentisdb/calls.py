@@ -46,7 +46,7 @@ class Call:
         self._failure: BaseException | None = None
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """What httpx tells of a connection: the socket of it is what can be cut."""
+        """Hears from httpx of a connection: the socket of it is what can be cut."""
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             with self._lock:
                 self._socket = info["return_value"].get_extra_info("socket")
@@ -55,7 +55,7 @@ class Call:
 
     def within(self, budget_s: float, work: Callable[[], Any]) -> Any:
         """
-        What `work` returns, or raises.
+        The value that `work` returns; raises its exception.
 
         Raises:
             Late: It did not within the budget, or too many others are under way.

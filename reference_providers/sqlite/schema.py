@@ -52,7 +52,7 @@ STEPS: tuple[tuple[str, ...], ...] = (_FIRST,)
 
 
 def version(connection: sqlite3.Connection) -> int:
-    """How many steps the file has seen; 0 for a new one."""
+    """Number of steps that the file has seen; 0 for a new one."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 

@@ -1,4 +1,4 @@
-"""What the server refuses, and with which words: statuses and limits as they were measured."""
+"""The server's refusals and their words: statuses and limits as they were measured."""
 
 import datetime as dt
 import json
