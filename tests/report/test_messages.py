@@ -1,4 +1,4 @@
-"""What travels and what is shown: plain values, texts that disturb nothing, seven lines."""
+"""Values that travel and texts that are shown: plain, disturbing nothing, in seven lines."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a run writes goes with it, however it ends; what a killed one left goes with the next."""
+"""A run's files go with it, however it ends; those that a killed one left go with the next."""
 
 import fcntl
 import os
