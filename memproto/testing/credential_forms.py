@@ -35,7 +35,7 @@ _LEAST_WITH_PARTS = 12
 #: A word of letters that a passphrase holds is hidden with it, and not where it stands alone.
 _WORD = re.compile(r"[a-z]{,11}|[A-Z]{,11}|[A-Z][a-z]{,10}")
 
-#: What a coded text goes on with, on both sides of a part that is known.
+#: Characters with which a coded text goes on, on both sides of a part that is known.
 _CODED = re.compile(r"[A-Za-z0-9+/=_%-]")
 
 #: Credentials of which no setting tells: a URL's, a header's, and those with a known beginning.
@@ -54,7 +54,7 @@ class Hiding:
     Takes credentials out of texts.
 
     Guarantees:
-        What comes out holds neither a value nor `PART` characters of a long one, plain, quoted for
+        The result holds neither a value nor `PART` characters of a long one, plain, quoted for
         a URL, for JSON, for Python or for HTML, in base64 of any alignment and alphabet, or in hex.
     """
 
@@ -215,7 +215,7 @@ def _coded_forms(value: str) -> set[str]:
 
 
 def _lines(value: str) -> Iterable[str]:
-    """What of a value is long enough to be known by a part: no address, and no short line."""
+    """Lines of a value that are long enough to be known by a part: no address, no short line."""
     for line in re.split(r"[\r\n]+", value):
         secret = line
         if "://" in line:
@@ -237,7 +237,7 @@ def _alone(form: str) -> str:
 
 
 def _same_around(text: str, at: int, least: int, form: str) -> tuple[int, int]:
-    """Where the text is equal to the form around a part that stands at `at`."""
+    """Stretch of the text that is equal to the form around a part that stands at `at`."""
     best = (at, at + PART)
     part = text[at : at + PART]
     place = form.find(part)

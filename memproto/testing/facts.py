@@ -59,7 +59,7 @@ BY_NAME = "name"
 
 
 def _key_words(fact: "Fact") -> str:
-    """What the question and the text have in common, in the order of the text."""
+    """Words that the question and the text have in common, in the order of the text."""
     asked = set(re.findall(r"\w{3,}", fact.query))
     told = re.findall(r"\w{3,}", _before_the_name(fact))
     return " ".join(word for word in told if word in asked and word.lower() not in _COMMON)
@@ -79,7 +79,7 @@ def _noun(fact: "Fact") -> str:
     return " ".join(_CAPITALISED.findall(_before_the_name(fact), 1))
 
 
-#: How recall may be asked for a fact. A recall that compares words, or parts of a text, finds
+#: Ways to ask recall for a fact. A recall that compares words, or parts of a text, finds
 #: nothing for a whole question, and the fact for one of the others. But for the last of them, none
 #: holds the name that is looked for.
 WAYS: dict[str, Callable[["Fact"], str]] = {
@@ -115,7 +115,7 @@ class Fact:
 
     Attributes:
         text: The sentence that is stored.
-        query: What recall is asked for it: a question that it answers, or another of `WAYS`.
+        query: Text that recall is asked for it: a question that it answers, or another of `WAYS`.
         name: The proper noun that occurs in no other fact of the run, nor in the question.
         whole: The text that was handed over, if the fact is only a part of it.
         question: The question, if recall is asked in another way.

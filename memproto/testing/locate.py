@@ -1,4 +1,4 @@
-"""Where a hook stands in the author's code, and which frames of a stack are the author's."""
+"""The place of a hook in the author's code, and the frames of a stack that are the author's."""
 
 import contextlib
 import functools
@@ -33,11 +33,11 @@ _KITS_OWN = re.compile(
     r"[/\\](site|dist)-packages[/\\]"
     r"(_pytest|hypothesis|jsonschema|pluggy|psutil|pytest|referencing|xdist)[/\\]"
 )
-#: How faulthandler marks the thread that handles the signal; it writes "Stack" for it alone.
+#: Mark of faulthandler for the thread that handles the signal; it writes "Stack" for it alone.
 _ASKED = re.compile(r"^(Current thread |Stack \(most recent)", re.MULTILINE)
 _FRAME = re.compile(r'  File "(?P<file>.+)", line (?P<line>\d+) in (?P<name>.+)')
 
-#: How `faulthandler` writes a character that is not ASCII; a backslash it writes as it is.
+#: Form in which `faulthandler` writes a character beyond ASCII; a backslash it writes as it is.
 _ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 #: It cuts a longer text off, and says so.
 _CUT, _LONGEST = "...", 500

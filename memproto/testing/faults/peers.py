@@ -1,8 +1,8 @@
 """
-Whom a provider talks to over a connection: a part of itself, or a backend.
+Peers that a provider talks to over a connection: a part of itself, or a backend.
 
 A thread of the provider's process and a process that it started are parts of it, and so is a
-server in one of them. What such a part connects to on its own account is no part of it again.
+server in one of them. A server that such a part connects to on its own account is no part of it.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ _WILD = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared, not bound
 @dataclasses.dataclass(frozen=True)
 class Peers:
     """
-    Whom a provider was seen to talk to.
+    Peers that a provider was seen to talk to.
 
     Attributes:
         backends: Those that it does not run itself, each in words.
@@ -64,7 +64,7 @@ class Look:
         self._audit = audit
         self._own = psutil.Process(getpid())
         self._sockets = Sockets()
-        #: Where the directories of all processes are that hold this target.
+        #: Root of the directories of all processes that hold this target.
         self._root = run.root.parent
         self._reached: dict[Address, int] = {}
         self._listening: dict[Address, str] = {}
@@ -104,7 +104,7 @@ class Look:
         return bool(self._helpers)
 
     def found(self) -> Peers:
-        """What was seen."""
+        """The peers that were seen."""
         backends = [_said(address) for address in self._reached if not self._is_own(address)]
         for (here, there), process in list(self._linked.items()):
             # A request by the proxy that the kit set is refused in no time: it would be seen in

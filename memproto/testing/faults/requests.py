@@ -16,7 +16,7 @@ class Request:
 
     Attributes:
         line: Method, path and version.
-        body: What it carried.
+        body: The body that it carried.
         is_last: True if the client expects the connection to end with the answer.
 
     """

@@ -80,7 +80,7 @@ def _again(symbols: str, at: int) -> int:
 
 
 def _decode(symbols: str, at: int, *, is_wide: bool) -> list[tuple[str, int, int]]:
-    """What is written at a mark: characters, each with its stretch of symbols."""
+    """The characters written at a mark, each with its stretch of symbols."""
     if symbols[at] == "%":
         return _percent(symbols, at, is_wide=is_wide)
     if symbols[at] == "&":

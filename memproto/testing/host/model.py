@@ -45,7 +45,7 @@ def plain(content: Any) -> str:
 
 
 def repeated(request: list[dict[str, Any]]) -> str:
-    """What a model repeats that repeats its context: the block, or the last message without one."""
+    """The answer of a model that repeats its context: the block, or else the last message."""
     for message in reversed(request):
         _, tag, rest = plain(message.get("content")).partition(OPEN_TAG)
         if tag:

@@ -39,7 +39,7 @@ class Loop:
         self._loop.close()
 
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What `function` returns, awaited where it can be; raises what that raises."""
+        """The result of `function`, awaited if it can be; raises its exception."""
 
         async def call() -> Any:
             answer = function(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""What the kit watches inside a child: audit events, process globals, leftover threads."""
+"""Things that the kit watches inside a child: audit events, process globals, leftover threads."""
 
 import builtins
 import contextlib
@@ -31,7 +31,7 @@ _SOCKETS = (
     "socket.getaddrinfo",
     "socket.__new__",
 )
-#: What leaves the machine, where its address is not on it.
+#: Events that leave the machine, if the address is not on it.
 _REACHING = ("socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo")
 #: So many addresses, and programs, are named.
 _MOST_NAMED = 8
@@ -55,8 +55,8 @@ class AuditLog:
     leave the machine are refused here: the kit sends traffic to loopback only.
 
     Attributes:
-        forks: How often the process was forked.
-        connections: How often it looked a host up or began to connect to one.
+        forks: Number of times that the process was forked.
+        connections: Number of times that it looked a host up or began to connect to one.
         connects: True if a session of the target connects to what it does not run itself; None
             before one was watched for it.
         reaching: Hears host and port of each such connection and look-up before it begins; None
@@ -145,7 +145,7 @@ def _is_network(event: str, args: tuple[Any, ...]) -> bool:
 
 
 def _host_and_port(event: str, args: tuple[Any, ...]) -> tuple[str, int]:
-    """Whom a socket event is about; 0 stands for a port that is not said as a number."""
+    """Host and port of a socket event; 0 stands for a port that is not said as a number."""
     address = args[:2] if event == "socket.getaddrinfo" else args[-1]
     host, port = (*address, 0, 0)[:2] if isinstance(address, tuple) else (address, 0)
     name = host.decode("latin-1") if isinstance(host, bytes) else str(host)
@@ -240,7 +240,7 @@ def process_globals() -> dict[str, Any]:
 
 
 def _file(descriptor: int) -> str:
-    """Which file is open under a number."""
+    """The file that is open under a number."""
     try:
         found = os.fstat(descriptor)
     except OSError:
@@ -261,7 +261,7 @@ def _functions(module: types.ModuleType) -> dict[str, Any]:
     return {name: value for name, value in vars(module).items() if callable(value)}
 
 
-#: What the kit's own code calls in a child, as it was before any target was loaded.
+#: Functions that the kit's own code calls in a child, as they were before any target was loaded.
 _ORIGINALS = {
     module: _functions(module)
     for module in (builtins, io, json, os, signal, socket, threading, time)
@@ -273,7 +273,7 @@ _SEARCHED = frozenset(sys.path)
 
 
 def replaced() -> list[str]:
-    """What the kit works with in a child, and what is no more as it was before the target."""
+    """Functions of the kit in a child that are no more as they were before the target."""
     found = [
         f"{module.__name__}.{name}"
         for module, functions in _ORIGINALS.items()

@@ -21,13 +21,13 @@ from memproto.testing.wire import hidden
 #: From the call of shutdown to the end of the process, by the specification.
 EXIT_S = 15.0
 
-#: What a host may need before that: loading, opening, storing.
+#: Seconds that a host may need before that: loading, opening, storing.
 _LIFE_S = 60.0
 
 #: The same, where a hook that it calls hung or died before in this run, and will again.
 _LIFE_AGAIN_S = 8.0
 
-#: What the end of a process is booked under where it came too late, and how long it may take then.
+#: Operation under which a late end of a process is booked, and the seconds that it may take then.
 EXIT, _EXIT_AGAIN_S = "exit", 5.0
 
 #: Signals by which a process ends that has crashed.
@@ -46,14 +46,14 @@ _CALLED = (
     "close",
 )
 
-#: What scripts call beside the hook that stores.
+#: Hooks that scripts call beside the one that stores.
 _TURN = ("recall", "record", "mirror", "compress")
 _CALLS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("interrupted", "signalled"), _TURN),
     **dict.fromkeys(("busy", "forked", "locked", "full", "read_only", "damaged"), ("recall",)),
 }
 
-#: What the interpreter writes of a failure that nobody caught; a stack alone may stand in a log.
+#: Words of the interpreter on a failure that nobody caught; a stack alone may stand in a log.
 TROUBLE = (
     "Exception in thread",
     "Exception ignored in",
@@ -70,12 +70,12 @@ _STACK = "Traceback (most recent call last)"
 @dataclasses.dataclass(frozen=True)
 class Ended:
     """
-    What became of a host.
+    The end of a host.
 
     Attributes:
         code: Its exit code, negative for a signal; None where it was killed at its time.
-        marks: How far it came, in its own words.
-        errors: What it wrote to its standard error.
+        marks: The marks that it reached, in its own words.
+        errors: Text that it wrote to its standard error.
         stack: The author's frames when its time was over, innermost first.
 
     """
@@ -87,7 +87,7 @@ class Ended:
 
     @property
     def ending(self) -> str:
-        """How it ended, in words."""
+        """The ending, in words."""
         if self.code is None:
             place = f", stopped at {self.stack[0]}" if self.stack else ""
             return f"it still ran after {_after(self.marks)}{place}"
@@ -153,7 +153,7 @@ class HostProcess:
         One caller at a time.
     """
 
-    #: Where the scripts are, of which each host runs one.
+    #: Module of the scripts, of which each host runs one.
     module = "memproto.testing.lifetimes.ends_process"
 
     def __init__(self, run: Run, script: str, texts: list[str], **told: Any) -> None:
@@ -223,7 +223,7 @@ class HostProcess:
         return Deadline(wait_s, self._run.context.slowdown)
 
     def _longest_s(self, within_s: float = 0.0) -> float:
-        """How long the parent waits for such a wait; it measures the machine for itself."""
+        """Seconds that the parent waits for such a wait; it measures the machine for itself."""
         wait_s = within_s * self._run.context.scale if within_s else self._life_s
         return (wait_s + self._exit_s) * self._run.context.slowdown
 
@@ -278,7 +278,7 @@ class HostProcess:
         dump = "" if code is not None else stacks.of(self._process.pid, self._stacks)
         self._process.kill()
         self._process.wait()
-        # What it stored is waited for like what this process stores.
+        # Texts that it stored are waited for like those that this process stores.
         self._run.watch.stored_at = monotonic()
         while self._listen(0.0):
             pass

@@ -1,7 +1,7 @@
 """
 A host in a process that has nothing of the kit: no module, no name, no word of it.
 
-What a provider does while it is judged proves nothing if it looks for the judge. So one small life
+The behaviour of a provider that looks for its judge proves nothing. So one small life
 is led where there is none: a program that imports the public runtime as an embedding host does,
 asks for one text that the kit stored, and stores others that the kit asks for afterwards. The same
 life, led by a host of the kit, tells a provider that looks for the judge from one that would not

@@ -33,11 +33,11 @@ from memproto.testing.wire import hidden
 
 T = TypeVar("T")
 
-#: What recall may take, and so much more before the kit speaks of it: what SQLite waits for a lock
-#: unless it is told otherwise is 5 s, and the host's limit is another one.
+#: Seconds that recall may take, and so many more before the kit speaks of it: SQLite waits 5 s for
+#: a lock unless it is told otherwise, and the host's limit is another one.
 RECALL_S, MARGIN_S = 5.0, 1.0
 
-#: What initialize may take.
+#: Seconds that initialize may take.
 OPEN_S = 30.0
 
 #: A lock is held a little longer than that, and during a write for so long.
@@ -93,13 +93,13 @@ class StoreHost(HostProcess):
 @dataclasses.dataclass(frozen=True)
 class Seen:
     """
-    What a host saw while its store failed.
+    The observations of a host while its store failed.
 
     Attributes:
-        ended: How it ended, and how far it came.
-        facts: What it was to store, in order.
+        ended: Its ending, and the marks that it reached.
+        facts: The facts that it was to store, in order.
         ready: The other calls that it was to make, and what they left alone.
-        others: What hosts saw that made one of these calls each, at the same time.
+        others: Observations of hosts that made one of these calls each, at the same time.
 
     """
 
@@ -114,7 +114,7 @@ class Seen:
         return float(told[0].split()[0]) if told else None
 
     def said(self, what: str) -> str:
-        """What became of the last call of that kind: "done", or what it raised."""
+        """The fate of the last call of that kind: "done", or its exception."""
         told = self._told(what)
         return hidden(told[-1].split(maxsplit=1)[1])[:240] if told else "it was not called"
 
@@ -145,7 +145,7 @@ class Seen:
         return str(json.loads(found[-1])) if found else ""
 
     def changed(self) -> str:
-        """Which call changed a file of the store first, in words; "" where none did."""
+        """The call that changed a file of the store first, in words; "" if none did."""
         for name, change in (*self.changes(), *self.last_calls()):
             sign = f"{name} changed "
             for mark in self.ended.marks:
@@ -163,7 +163,7 @@ class Seen:
 
 
 def locked(run: Run) -> Seen:
-    """What a host saw whose store was locked; see `_locked`."""
+    """The observations of a host whose store was locked; see `_locked`."""
     return once(run, _locked)
 
 
@@ -184,7 +184,7 @@ def once(run: Run, observe: Callable[[Run], T]) -> T:
     if isinstance(seen, _REASONS):
         raise seen
     if first.root != run.root and has_elsewhere(first):
-        # What lies below ~ or where the process stands is found from there only.
+        # A store below ~ or in the working directory is found from there only.
         stood.take()
     run.home, run.root = first.home, first.root
     run.tag, run.numbers = first.tag, first.numbers
@@ -193,7 +193,7 @@ def once(run: Run, observe: Callable[[Run], T]) -> T:
 
 
 def _observed(run: Run, observe: Callable[[Run], T]) -> T | Exception:
-    """What was seen, or why there is nothing to be seen."""
+    """The observations, or the reason why there are none."""
     try:
         return observe(run)
     except _REASONS as reason:
@@ -284,7 +284,7 @@ def _changing(run: Run, ready: Prepared) -> StoreHost:
 
 
 def opened_locked(run: Run) -> Seen:
-    """What a host saw that opened its session while the store was locked."""
+    """The observations of a host that opened its session while the store was locked."""
     return once(run, _opened_locked)
 
 
@@ -322,7 +322,7 @@ def _held(run: Run, facts: list[Fact]) -> Iterator[None]:
 
 
 def full(run: Run) -> tuple[list[Fact], Seen]:
-    """What a host saw that had no room, and what was stored before."""
+    """The facts that were stored before, and the observations of a host that had no room."""
     return once(run, _full)
 
 
@@ -355,7 +355,7 @@ def fails_anyway(run: Run, seen: Seen, shows: Callable[[Seen], object]) -> bool:
 
 def _in_order(run: Run, seen: Seen) -> tuple[list[Fact], Seen]:
     """
-    What was stored before, and what a host saw that made the calls in a store that is well.
+    The facts that were stored before, and the observations of a host with a store that is well.
 
     It stores as many texts, and makes as many rounds of calls, as were accepted and made: a
     provider may gather a few before it writes.
@@ -370,7 +370,7 @@ def _in_order(run: Run, seen: Seen) -> tuple[list[Fact], Seen]:
 
 
 def read_only(run: Run) -> Seen:
-    """What a host saw whose home nobody may write to, until its hooks were called."""
+    """The observations of a host whose home nobody may write to, until its hooks were called."""
     return once(run, _read_only)
 
 
@@ -451,9 +451,9 @@ class Damage:
     One file of a store that was damaged, and what came of it.
 
     Attributes:
-        what: What was done to it.
+        what: The damage.
         survivors: The facts that it still held.
-        seen: What the host saw that opened the store then.
+        seen: The observations of the host that opened the store then.
         is_kept: True if any of the survivors was left below the home afterwards.
 
     """
@@ -478,7 +478,7 @@ def lives_undamaged(run: Run) -> None:
 
 
 def damaged(run: Run) -> list[Damage]:
-    """What hosts saw that opened the store with one file damaged, one after the other."""
+    """The observations of hosts that opened the store with one file damaged, each in turn."""
     return once(run, _damaged)
 
 

@@ -25,7 +25,7 @@ _MOST_FILES = 2_000
 
 _ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 
-#: What SQLite keeps beside a database.
+#: Endings of the files that SQLite keeps beside a database.
 BESIDE = ("-wal", "-shm", "-journal")
 
 
@@ -171,7 +171,7 @@ def files(run: Run, facts: list[Fact]) -> list[Path]:
     """
     The files below the home in which some of the facts are found, the largest first.
 
-    What SQLite keeps beside a database belongs to it: it may be thrown away when it is damaged.
+    Files that SQLite keeps beside a database belong to it: damaged ones may be thrown away.
     """
     holding = [path for path in all_files(run) if found_in(path, facts)]
     found = {_database(path) if path.name.endswith(BESIDE) else path for path in holding}

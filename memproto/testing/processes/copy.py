@@ -20,7 +20,7 @@ from memproto.testing.processes import vitals
 #: The exit code of a process whose end nobody saw: its template had been killed.
 UNSEEN = 512
 
-#: How long a template may take until its first copy runs; it imports the kit before.
+#: Seconds that a template may take until its first copy runs; it imports the kit before.
 START_S = 60.0
 
 #: A copy that is dead, and of which the template has told nothing for so long: it was stopped.
@@ -30,7 +30,7 @@ _TICK_S = 0.1
 
 
 class Template(Protocol):
-    """What started a copy, as far as the copy has to know it."""
+    """The process that started a copy, as far as the copy has to know it."""
 
     def is_stopped(self) -> bool:
         """True if it will tell nothing because a signal stopped it."""
@@ -167,7 +167,7 @@ def close(*descriptors: int) -> None:
 
 
 def ending(code: int) -> str:
-    """How a kit child ended: by `Copy.poll`, or `wire.CUT_OFF` for one that still runs."""
+    """The ending of a kit child: by `Copy.poll`, or `wire.CUT_OFF` for one that still runs."""
     if code == wire.CUT_OFF:
         return "it closed file descriptors that it had not opened"
     if code == UNSEEN:

@@ -37,16 +37,16 @@ _SPACE = {"MEMPROTO_SPACE": " " * 8_000}
 @dataclasses.dataclass(frozen=True)
 class Start:
     """
-    What a child is started with.
+    The values with which a child is started.
 
     Attributes:
         words: The command line of its interpreter, without the descriptors.
         environment: Its whole environment.
         cwd: Its working directory.
-        side: Which checks it is to have at hand.
+        side: The side whose checks it is to have at hand.
         output: The descriptor that becomes its standard output and error.
         given: The descriptors whose numbers come last on its command line.
-        owner: Whose credentials it gets, or "" for nobody's. Those of one owner have a template,
+        owner: The owner of its credentials, or "" for nobody. Those of one owner have a template,
             and with it namespaces and a memory, of their own.
 
     """
@@ -187,7 +187,7 @@ class Template:
 
 
 def _lasting(environment: dict[str, str]) -> dict[str, str]:
-    """What is the same for all copies: the environment without their places and their zone."""
+    """Variables that all copies share: the environment without their places and their zone."""
     return {name: value for name, value in environment.items() if name not in _OF_A_COPY}
 
 

@@ -1,4 +1,4 @@
-"""What is seen of a process from outside: whether it stands still, what it started, its end."""
+"""A process seen from outside: whether it stands still, what it started, its end."""
 
 import contextlib
 import os
@@ -89,7 +89,7 @@ class Pulse:
         return False
 
     def holds_mb(self, now: float) -> float:
-        """How much memory the process holds; 0 where it was looked at a moment ago."""
+        """Megabytes that the process holds; 0 if it was looked at a moment ago."""
         if now - self._weighed < _WEIGHING_S:
             return 0.0
         self._weighed = now
@@ -122,7 +122,7 @@ def _used(process: psutil.Process) -> dict[int, float]:
 
 
 def ending(code: int) -> str:
-    """How a process with this exit code, negative for a signal, ended: "signal SIGSEGV"."""
+    """The ending of a process with this exit code, negative for a signal: "signal SIGSEGV"."""
     if code >= 0:
         return f"exit code {code}"
     with contextlib.suppress(ValueError):

@@ -15,7 +15,7 @@ from memproto.testing.wire import Wire, show
 #: Texts longer than this are not told: a script is to be short.
 _LONGEST = 4_000
 
-#: How many answers are kept, to know which of them a fact was looked for in.
+#: Number of answers that are kept, to know in which of them a fact was looked for.
 _KEPT = 40
 
 

@@ -13,7 +13,7 @@ class Freshness:
 
     Attributes:
         functions: The user's own, `settle` and `read_back` among them.
-        config: What the instance that was opened last got, with its session key.
+        config: The config of the instance that was opened last, with its session key.
 
     """
 

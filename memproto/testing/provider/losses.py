@@ -1,5 +1,5 @@
 """
-Whether a text is lost: recall brings it in none of the ways in which the kit asks.
+Lost texts: recall brings such a text in none of the ways in which the kit asks.
 
 Recall compares by what it likes: questions, words, beginnings, or whole texts. The kit asks a run's
 facts in the one way that was seen to bring something; a text with other lines around it may need
@@ -22,7 +22,7 @@ def lost(run: Run, facts: list[Fact], home: Path | None = None) -> list[Fact]:
     """
     Those of the facts that a new instance on the home does not bring back.
 
-    What was stored before is waited for once, and not for each of the facts.
+    Texts that were stored before are waited for once, and not for each of the facts.
     Each has an instance of its own: that an answer belongs to its question is another rule.
     """
     return [fact for fact in facts if not is_stored(run, fact, home)]
@@ -32,7 +32,7 @@ def is_stored(run: Run, fact: Fact, home: Path | None = None) -> bool:
     """True if a new instance on the same home brings the fact back; see `is_shown`."""
     if not _comes_back(run, fact, home):
         return False
-    # What came back once is asked for again, where not everything has to be kept.
+    # A fact that came back once is asked for again, if not everything has to be kept.
     return not run.is_selective or _comes_back(run, fact, home)
 
 
@@ -112,23 +112,23 @@ def _without_echoes(run: Run, subject: Subject, telling: list[Fact]) -> list[Fac
 
 # -- repeating -------------------------------------------------------------------------------------
 
-# What is lost is looked at again: a recall that brings few of many loses some by chance.
+# A loss is looked at again: a recall that brings few of many loses some by chance.
 
 
 _Found = TypeVar("_Found")
 
-#: What helps where a plain entry is not among the few that recall brings.
+#: Remedy if a plain entry is not among the few that recall brings.
 BETTER_RECALL = "needs: a `config` under which recall brings the best ones"
 
-#: How often a fault that was found is looked for again.
+#: Times that a fault that was found is looked for again.
 _AGAIN = 2
 
 
 def seen_again(find: Callable[[], _Found]) -> _Found:
     """
-    What `find` gave, where it is nothing or stands repetitions with other facts.
+    The result of `find`, if it is nothing or stands repetitions with other facts.
 
-    Where all homes and users share one store, the checks before this one have filled it, and a
+    If all homes and users share one store, the checks before this one have filled it, and a
     weak ranking passes over an entry that is there.
 
     Raises:
@@ -143,11 +143,11 @@ def seen_again(find: Callable[[], _Found]) -> _Found:
 
 # -- tally -----------------------------------------------------------------------------------------
 
-# How often a text is stored: by the user's own count, else by what recall shows.
+# The number of copies of a text: by the user's own count, else by what recall shows.
 
 
 def times(run: Run, fact: Fact) -> int:
-    """How often a fact is stored; 0 where a new instance does not show it in its own words."""
+    """Number of copies of a fact; 0 if a new instance does not show it in its own words."""
     with run.session() as again:
         stored = run.stored(again, fact.text)
         if stored is not None:

@@ -21,10 +21,10 @@ OPERATIONS = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
 
 ROUTES = tuple(OPERATIONS)
 
-#: How long a background recall is waited for, where the provider prepares recall in advance.
+#: Seconds that a background recall is waited for, if the provider prepares recall in advance.
 PREWARM_S = 2.0
 
-#: How long the first contact waits for a worker that stores in the background.
+#: Seconds that the first contact waits for a worker that stores in the background.
 _SETTLE_S = 0.5
 
 
@@ -39,7 +39,7 @@ def plant(subject: Subject, fact: Fact, route: str) -> None:
 
 
 def reply_to(fact: Fact) -> str:
-    """What the assistant answers in the turn by which a fact is stored."""
+    """The assistant's answer in the turn by which a fact is stored."""
     return f"I will remember {fact.name}."
 
 
@@ -47,7 +47,7 @@ def accepts(subject: Subject, route: str, text: str, reply: str = "Done.") -> bo
     """
     Store `text` by `route`; whether it was accepted.
 
-    What else than a report was raised is for the rule on any text, of the hook that raised it.
+    An exception other than a report is for the rule on any text, of the hook that raised it.
     """
     try:
         return _stores_text(subject, route, text, reply)
@@ -200,7 +200,7 @@ def bringing(subject: Subject, facts: Iterable[Fact]) -> list[Fact]:
     """
     Those of the facts that recall brings for their queries; all are waited for together.
 
-    What is stored is fresh by now; what has to be prepared in advance is prepared for each.
+    Stored facts are fresh by now; answers that need preparing in advance are prepared for each.
     """
     asked = list(facts)
     end = monotonic() + (PREWARM_S if subject.has("prewarm") else 0.0)
@@ -221,7 +221,7 @@ def _answers(subject: Subject, fact: Fact) -> bool:
 
 def recalled(subject: Subject, query: str) -> Any:
     """
-    What recall gives for a plain question.
+    The answer of recall to a plain question.
 
     Raises:
         Violation: Of MP-RECALL-001: it is neither a str nor None, so that nothing else can be said.
@@ -251,8 +251,8 @@ def survey(
     In which of the `later` sessions a fact comes back that was stored by `route` in the first.
 
     `opened` opens an instance on one home, for a session; `is_back` asks it for the fact. Gives
-    the session, or "" for none. What is refused, or raises, does not come back: the rule on raising
-    has a check of its own.
+    the session, or "" for none. A fact that is refused, or raises, does not come back: the rule on
+    raising has a check of its own.
     """
     try:
         return _seen_again(opened, fact, route, later, is_back)

@@ -1,4 +1,4 @@
-"""What a provider-side check works with: new instances, unique sessions, facts to plant, routes."""
+"""Tools of a provider-side check: new instances, unique sessions, facts to plant, routes."""
 
 import contextlib
 import dataclasses
@@ -54,15 +54,15 @@ class Run:
         facts: A source of facts that no other check of this run plants.
         context: See `Context`.
         freshness: When what was stored can be recalled.
-        is_confined: Whether its network namespace is the target's own.
-        loading: What another process needs to load the same target.
-        shared: What checks of this process leave for those that come after them.
-        tag: What the ids of this check's user, profile and sessions hold.
-        numbers: What tells its sessions apart, where the provider does not keep them apart.
+        is_confined: True if its network namespace is the target's own.
+        loading: Values that another process needs to load the same target.
+        shared: Values that checks of this process leave for those that come after them.
+        tag: Mark in the ids of this check's user, profile and sessions.
+        numbers: Numbers that tell its sessions apart, if the provider does not keep them apart.
         asked: For each route that was tried, in which ways recall brought the fact.
-        unkept: How many texts the check missed that never came back, of a selective provider.
-        doubts: Whether something did not come back, and none ever did for a question.
-        observed: What a provider that cannot declare was seen to do, in the words of a declaration.
+        unkept: Number of texts the check missed that never came back, of a selective provider.
+        doubts: True if something did not come back, and none ever did for a question.
+        observed: Declarations that a provider which cannot declare was seen to keep.
 
     """
 
@@ -137,7 +137,7 @@ class Run:
         """
         A session id that no other check uses.
 
-        Where the provider keeps sessions apart, a check has only one: what is stored in it is to
+        If the provider keeps sessions apart, a check has only one: a text stored in it is to
         be found again under the same id.
         """
         if "session" in self.declared("isolates", ["profile"]):
@@ -145,7 +145,7 @@ class Run:
         return f"session-{self.tag}-{next(self.numbers)}"
 
     def config(self, home: Path | None = None, **extra: Any) -> dict[str, Any]:
-        """What a conforming host hands to initialize; an `extra` of None leaves its key out."""
+        """Values that a conforming host hands to initialize; an `extra` of None drops its key."""
         place = home or self.home
         own_folder(place)
         base: dict[str, Any] = {
@@ -214,7 +214,7 @@ class Run:
     # -- declarations -----------------------------------------------------------------------------
 
     def declared(self, key: str, default: Any) -> Any:
-        """What the provider declared under `key`, or the specification's default."""
+        """The provider's declaration under `key`, or the specification's default."""
         return {**self.context.capabilities, **self.observed}.get(key, default)
 
     @property
@@ -225,7 +225,7 @@ class Run:
 
     @property
     def writing(self) -> Writing:
-        """How a text is mirrored so that it is stored; what is learned of it serves all checks."""
+        """The way to mirror a text so that it is stored; knowledge of it serves all checks."""
         mirrors = self.mirrors
         found: Writing = self.shared.setdefault(f"writing by {mirrors}", Writing(mirrors))
         return found
@@ -414,7 +414,7 @@ class Run:
 
     @property
     def manner(self) -> Manner:
-        """How a selective provider is told facts so that it keeps them; found out once."""
+        """The way to tell a selective provider facts so that it keeps them; found out once."""
         if "manner" not in self.shared:
             known = self.context.manner
             self.shared["manner"] = Manner.from_dict(known) if known else self._find_manner()
@@ -423,7 +423,7 @@ class Run:
 
     @property
     def told_in(self) -> Manner:
-        """How facts are told at present."""
+        """The way in which facts are told at present."""
         return self._told_in
 
     def tell_in(self, manner: Manner) -> None:
@@ -498,7 +498,7 @@ class Run:
                 return self._kept(self.manner.routes[0], told, "sieve")
         finally:
             self.facts.sift = self._sifted
-            # What is looked for in files is not to be found there.
+            # A name that is looked for in files is not to be found there.
             for place in self.home.parent.glob(f"{self.home.name}-sieve-*"):
                 shutil.rmtree(place, ignore_errors=True)
 
@@ -589,7 +589,7 @@ class Run:
         self.freshness.settle()
 
     def stored(self, subject: Subject, text: str) -> int | None:
-        """How often the text is stored, by the user's `read_back`; None without that setting."""
+        """Number of copies of the text, by the user's `read_back`; None without that setting."""
         self.settle()
         return self.freshness.functions.stored(subject.provider, text)
 
@@ -604,7 +604,7 @@ class Run:
 
     @property
     def examples(self) -> int:
-        """How many generated examples the profile asks for."""
+        """Number of generated examples that the profile asks for."""
         return EXAMPLES[self.context.profile]
 
     def violated(

@@ -131,7 +131,7 @@ REFUSED = object()
 
 def unless_refused(call: Callable[[], Any]) -> Any:
     """
-    What a call gives; `REFUSED` where it raised to refuse.
+    The result of a call; `REFUSED` if it raised to refuse.
 
     Raises:
         Untestable: It says that its backend does not answer now, which is no refusal of the scope.

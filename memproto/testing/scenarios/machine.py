@@ -51,7 +51,7 @@ class Loss:
     A text that was accepted and did not come back.
 
     Attributes:
-        fact: What was lost.
+        fact: The fact that was lost.
         operation: The operation that had accepted it.
         letter: Its name in `told`.
         told: The calls that were made, in order.
@@ -110,7 +110,7 @@ class Machine:
 
     @property
     def owed(self) -> list[Fact]:
-        """What was accepted and neither replaced nor removed."""
+        """Facts that were accepted and neither replaced nor removed."""
         return list(self._owed)
 
     def live(self, steps: tuple[Step, ...]) -> Loss | None:

@@ -1,8 +1,8 @@
 """
 Those that a memory keeps apart: users, sessions and profiles, two of which differ in one thing.
 
-What a check stores for one of them it asks of both: first of the owner, with as much patience as
-it takes to see it, then of the other with the same patience.
+A check asks both for the text that it stores for one: first the owner, with as much patience as
+it takes to see it, then the other with the same patience.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from memproto.testing.wire import shorten, show
 
 Boundary = Literal["profile", "user", "session"]
 
-#: What a host calls the id by which each boundary is drawn.
+#: A host's name for the id by which each boundary is drawn.
 ID_OF: dict[Boundary, str] = {"profile": "home", "user": "user_id", "session": "session key"}
 
 #: The rule on each boundary, as long as two ids are plain and are used one after the other.
@@ -45,7 +45,7 @@ class Tenant:
     One for whom sessions are opened.
 
     Attributes:
-        called: How a message names it, such as "user_id 'ida'".
+        called: Its name in a message, such as "user_id 'ida'".
         session: The session key.
         home: The home, or None for the one of the check.
         config: Further keys of the configuration; a value of None leaves a key out.
@@ -173,7 +173,7 @@ def are_apart(run: Run, pair: list[Tenant], route: str) -> bool:
     True if two tenants, one after the other, get a memory each.
 
     Raises:
-        Untestable: What was stored for one of them does not come back for it.
+        Untestable: A text that was stored for one of them does not come back for it.
         Refused: One of them is not served.
 
     """

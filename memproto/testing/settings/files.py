@@ -24,8 +24,8 @@ class BrokenFile(ValueError):
 
     Attributes:
         line: On which line.
-        fault: What is wrong.
-        fix: What to do.
+        fault: The fault.
+        fix: The remedy.
 
     """
 
@@ -62,7 +62,7 @@ def decoded(data: bytes) -> str:
 
 def tables(text: str) -> dict[str, Any]:
     """
-    What a text of TOML holds.
+    The content of a text of TOML.
 
     Raises:
         BrokenFile: It is no TOML.
@@ -95,7 +95,7 @@ def line_of(text: str, wanted: tuple[str, ...]) -> int | None:
     """
     The number of the line that sets the key `wanted`, as well as it can be known.
 
-    Where the key stands inside of a value, it is the line of the nearest key or table around it.
+    If the key stands inside of a value, it is the line of the nearest key or table around it.
     """
     table: tuple[str, ...] = ()
     best, found = 0, None
@@ -117,7 +117,7 @@ def _path(text: str) -> tuple[str, ...]:
 
 
 def _shared(here: tuple[str, ...], wanted: tuple[str, ...]) -> int:
-    """How many parts the two have in common, where one leads to the other; else 0."""
+    """Number of parts that the two have in common, if one leads to the other; else 0."""
     length = min(len(here), len(wanted))
     return length if here[:length] == wanted[:length] else 0
 

@@ -1,5 +1,5 @@
 """
-What the kit takes of a settings file that the operator has not written.
+Trust in a settings file that the operator has not written: the part that the kit takes of it.
 
 A package is what is judged. Its own file may say how its provider is built and configured, and
 nothing by which it would be judged more gently, get what is not its own, or run outside of the
@@ -49,7 +49,7 @@ def is_the_kits_own(path: Path) -> bool:
 
 def of_package(table: Table, is_own: Callable[[str], bool]) -> tuple[Table, list[str]]:
     """
-    What is taken of a package's table, and which keys are not.
+    The part of a package's table that is taken, and the keys that are not.
 
     `is_own` says whether "module:function" is code of the package.
     """
@@ -96,7 +96,7 @@ def _is_harmless(key: str, value: Any, is_own: Callable[[str], bool]) -> bool:
 
 
 def _is_harmless_env(name: str, value: Any) -> bool:
-    # What is no text takes a variable of the operator's.
+    # A value that is no text takes a variable of the operator's.
     return isinstance(value, str) and not _is_kept_from_packages(name)
 
 

@@ -42,7 +42,7 @@ class Entry:
 
     Attributes:
         id: Its key, whatever it is; "" where the file itself is broken.
-        value: What stands under it; the BrokenFile where the file itself is broken.
+        value: The value under it; the BrokenFile if the file itself is broken.
         file: The file's name as a message shows it.
         text: The whole text of the file.
         above: The keys above the entry.
@@ -93,13 +93,13 @@ class Waiver:
 @dataclasses.dataclass(frozen=True)
 class Fault:
     """
-    What is wrong with a waiver; it is red.
+    A fault of a waiver; it is red.
 
     Attributes:
         id: The entry's key, or "".
         kind: unknown, malformed, incomplete, expired or stale.
         text: Place and fault.
-        fix: What to do, with the corrected line.
+        fix: The remedy, with the corrected line.
 
     """
 

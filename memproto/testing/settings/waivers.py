@@ -2,7 +2,7 @@
 Waivers: requirements that may fail for now, each with a reason, an issue, an owner and an end.
 
 A waiver is read from the settings, or from the file that they name, and judged by the UTC date of
-the run. What is wrong with one is red: a waiver that nobody looks at hides what it was made for.
+the run. A fault of one is red: a waiver that nobody looks at hides what it was made for.
 """
 
 import dataclasses
@@ -41,9 +41,9 @@ class Book:
     Attributes:
         today: The UTC date that they are judged by.
         strict: True if a SHOULD that does not hold is red, and so in need of a waiver.
-        profile: That of the run; it cannot say that a waiver of a greater one is stale.
+        profile: The profile of the run; it cannot say that a waiver of a greater one is stale.
         valid: Those that hold, by requirement.
-        faults: What is wrong with the others.
+        faults: The faults of the others.
 
     """
 
@@ -72,7 +72,7 @@ class Book:
         ]
 
     def reason(self, requirement_id: str) -> str:
-        """What a waived requirement says for itself."""
+        """The reason of a waived requirement."""
         waiver = self.valid[requirement_id]
         return f"{waiver.reason} ({waiver.issue}; {waiver.owner}; until {waiver.expires})"
 
