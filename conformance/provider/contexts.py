@@ -24,7 +24,7 @@ def every_context_starts(run: Run) -> None:
             subject = run.open(agent_context=context)
         except HookRaised as failure:
             if failure.ends_process or context == _PRIMARY:
-                # What is raised without it too is booked where it belongs, under MP-INIT-001.
+                # An exception without it too is booked where it belongs, under MP-INIT-001.
                 raise
             run.violated(
                 f"{run.hook('open')} starts with agent_context {context!r}",

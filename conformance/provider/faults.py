@@ -40,7 +40,7 @@ _STUCK: dict[str, Mode] = {
 #: Times of the header: an hour, one that is over, and one that is no time.
 _RETRIES = ("3600", "-1", "nan")
 
-#: How often each hook is called with a dead credential, and how many requests a call may cost.
+#: Calls of each hook with a dead credential, and requests that a call may cost.
 _CALLS, _REQUESTS = 3, 4
 
 #: For the requests of a worker in the background.
@@ -160,7 +160,7 @@ def _opens(bench: Bench, said: str) -> None:
 
 
 class _DidNotOpen(Exception):
-    """What initialize raised, in words."""
+    """The exception of initialize, in words."""
 
 
 def _open(bench: Bench) -> None:
@@ -237,7 +237,7 @@ def _is_tried(bench: Bench, subject: Subject, seen: int) -> bool:
 
 
 def _told(run: Run, subject: Subject) -> str:
-    """What the extension `status` says is wrong; "" where it is not served or says nothing."""
+    """The fault by the extension `status`; "" if it is not served or says nothing."""
     if "status" not in run.declared("extensions", []):
         return ""
     with contextlib.suppress(HookRaised):
@@ -291,8 +291,8 @@ def _holds_no_error(run: Run, recalled: Any, sign: str, said: str) -> None:
 
 _DATA_BUDGET_S = 600.0
 
-#: What passes by its own words. A text that is refused with 4xx is refused for good, and a queue
-#: that keeps such a one stands still.
+#: Refusals that pass by their own words. A text that is refused with 4xx is refused for good: one
+#: that a queue keeps makes it stand still.
 _REFUSING: dict[str, Mode] = {
     "429": modes.retry_after("2"),
     "500": modes.status(500),
@@ -300,7 +300,7 @@ _REFUSING: dict[str, Mode] = {
     "a reset": modes.reset,
 }
 
-#: How long a provider may take to find out that its backend works again, by the specification.
+#: Seconds that a provider may take to see that its backend works again, by the specification.
 _AGAIN_S = 60.0
 
 
@@ -431,7 +431,7 @@ def _were_sent(run: Run, lost: dict[str, Fact], route: str) -> None:
 
 
 def _written(bench: Bench, subject: Subject, route: str, working: Mode) -> dict[str, Fact]:
-    """What was accepted while the backend failed in each of the ways; it works again after each."""
+    """Facts accepted while the backend failed in each of the ways; it works again after each."""
     accepted: dict[str, Fact] = {}
     for said, mode in _REFUSING.items():
         fact = bench.run.facts.new()
@@ -464,7 +464,7 @@ def a_late_answer_stores_nothing_twice(run: Run) -> None:
         fact, subject = run.facts.new(), bench.open()
         _frozen(bench, subject, fact, route)
         run.close(subject)
-        # What the backend is handed late is not at once in its store.
+        # A request that the backend gets late is not at once in its store.
         bench.server.settle(_BEHIND_S)
         times = losses.times(run, fact)
         if times > usual:

@@ -127,7 +127,7 @@ def what_is_required_is_looked_for(run: Run) -> None:
 
 def _kept(run: Run) -> keeping.Kept:
     """
-    What becomes of what is accepted.
+    The fate of accepted texts.
 
     Raises:
         NotApplicable: It keeps what it likes, or in other words, or nothing at all.

@@ -38,7 +38,7 @@ def no_order_of_calls_loses_what_was_accepted(run: Run) -> None:
 
 
 def _not_of_one_operation(search: Search, found: Found) -> None:
-    """Where no other operation is needed for the loss, the rules of this one judge it."""
+    """If no other operation is needed for the loss, the rules of this one judge it."""
     plain = alone(found)
     if plain == found.steps or search.tried(plain):
         rules = _RULES[found.loss.operation]
@@ -47,7 +47,7 @@ def _not_of_one_operation(search: Search, found: Found) -> None:
 
 
 def _not_of_compression(run: Run, search: Search, found: Found) -> None:
-    """What was stored before a compression and is gone after it has a rule of its own."""
+    """A text stored before a compression and gone after it has a rule of its own."""
     if not found.loss.before_compression:
         return
     lost = search.tried(alone(found, "compress"))

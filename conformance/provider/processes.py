@@ -20,7 +20,7 @@ _TRIES = 3
 
 _BUDGET_S = 300.0
 
-#: How often a process ends with threads inside of hooks, for each profile.
+#: Times that a process ends with threads inside of hooks, for each profile.
 _ENDS = {"quick": 2, "ci": 5, "deep": 50}
 
 #: Calls of Python functions in a hook after which the user interrupts.
@@ -57,7 +57,7 @@ _SIMPLER = {
 #: Scripts of hosts that call shutdown.
 _SHUT_DOWN = ("plain", "at_exit")
 
-#: How many texts each of two processes stores.
+#: Number of texts that each of two processes stores.
 _EACH = 10
 
 
@@ -79,7 +79,7 @@ def _host(run: Run, script: str, facts: list[Fact], **told: Any) -> HostProcess:
 
 
 def _lived(ended: Ended, mark: str) -> None:
-    """Where a host did not come so far, it is another rule that was broken, or the machine."""
+    """If a host did not come so far, another rule was broken, or the machine is to blame."""
     if mark not in ended.marks:
         not_lived(ended, f"a host in a process of its own did not come to {mark!r}: {ended.ending}")
 
@@ -88,7 +88,7 @@ def _ends(run: Run, script: str, code: int, how: str, *simpler: str) -> Ended:
     """
     A host ends in its time, with its own exit code.
 
-    Where a `simpler` end fails as well, this one proves nothing.
+    If a `simpler` end fails as well, this one proves nothing.
     """
     ended = _host(run, script, run.facts.several(2), route=_any_route(run)).end()
     _lived(ended, "opened")
@@ -105,7 +105,7 @@ def _ends(run: Run, script: str, code: int, how: str, *simpler: str) -> Ended:
 def _fault(ended: Ended, script: str, code: int) -> str:
     if ended.code != code:
         return f"{ended.ending}{f'; {ended.trouble}' if ended.trouble else ''}"
-    # What was never shut down may say so.
+    # An instance that was never shut down may say so.
     return f"its last words: {ended.trouble}" if ended.trouble and script in _SHUT_DOWN else ""
 
 
@@ -195,7 +195,7 @@ def an_interrupt_loses_nothing_that_was_accepted(run: Run) -> None:
 
 
 def _interrupted(run: Run, facts: list[Fact], points: list[int]) -> Ended:
-    """What became of a host in whose calls Ctrl+C came, of those that change the store as well."""
+    """The end of a host in whose calls Ctrl+C came, of those that change the store as well."""
     route, ready = _route(run), changes.prepared(run)
     calls = [change.told() for change in ready.rounds[0]]
     switches = [change.told() for change in ready.last if change.operation == "switch"]
@@ -344,7 +344,7 @@ def two_processes_lose_none_of_each_others_writes(run: Run) -> None:
 
 def _fault_alone(run: Run, race: Race) -> str:
     """
-    What such a race shows if it is the only one; "" for nothing in a few tries.
+    The fault of such a race if it is the only one; "" for nothing in a few tries.
 
     On a busy machine the second process may come too late to be in the midst of the call.
     """
@@ -378,7 +378,7 @@ def _ends_by_signal(run: Run, operation: str, number: signal.Signals, point: int
     if ended.code is None:
         _not_of(run, "forgets")
         run.violated(f"the process ends within {EXIT_S:g} s when {how}", ended.ending)
-    # What is raised in a destructor goes no further; the interpreter says so.
+    # An exception in a destructor goes no further; the interpreter says so.
     if ended.code == 0 and not ended.trouble:
         run.violated(
             f"the process ends by it when {how}", "the hook returned as if nothing had been"
@@ -402,7 +402,7 @@ def a_fork_costs_the_session_nothing(run: Run) -> None:
 
 
 def _keeps_both(run: Run, facts: list[Fact], how: str) -> None:
-    """What was stored before the fork and after it is stored, and neither of them twice."""
+    """Texts stored before the fork and after it are stored, and neither of them twice."""
     run.needs_route("turns", "writes")
     if lost := losses.lost(run, facts):
         _needs_return(run, len(facts))

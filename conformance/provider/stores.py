@@ -16,7 +16,7 @@ _HELD = "while another process held a lock on its store"
 _NO_ROOM = "while no file took a byte"
 _READ_ONLY = "while nothing below its home could be written to"
 
-#: What a write hook that returned has promised, for each of these times.
+#: Promise of a write hook that returned, for each of these times.
 _ACCEPTED = "what is accepted {} is stored; what cannot be stored raises"
 
 
@@ -58,7 +58,7 @@ def _lost_behind_the_lock(run: Run, seen: Seen) -> bool:
 
 def _is_kept(run: Run, seen: Seen, facts: list[Fact], expected: str, how: str = "") -> None:
     """
-    What is owed is recalled in a later session, once the store is well.
+    Owed facts are recalled in a later session, once the store is well.
 
     A call that costs texts in a store that is well has broken another rule.
     """
@@ -71,7 +71,7 @@ def _is_kept(run: Run, seen: Seen, facts: list[Fact], expected: str, how: str = 
 
 
 def _are_made(run: Run, seen: Seen, calls: list[tuple[str, Change]], expected: str) -> None:
-    """What a call that returned was to store is there, and what it was to take away is gone."""
+    """A call that returned has stored what it was to store, and removed what it was to remove."""
     faults = _unmade(run, seen, calls)
     if faults and not store_faults.fails_anyway(
         run, seen, lambda well: _unmade(run, well, well.changes())
@@ -145,7 +145,7 @@ def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
     before, seen = store_faults.full(run)
     _is_kept(run, seen, seen.accepted(*range(1, seen.last)), _ACCEPTED.format(_NO_ROOM))
     if not losses.lost(run, before[:1]):
-        # What was accepted last is still to be written when the session ends without room. One that
+        # The last accepted text is still to be written when the session ends without room. One that
         # loses what it had stored is the next rule's.
         _is_kept(run, seen, seen.accepted(seen.last), _ACCEPTED.format(_NO_ROOM))
     _are_made(run, seen, seen.changes(), _ACCEPTED.format(_NO_ROOM))

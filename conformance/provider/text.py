@@ -21,7 +21,7 @@ from memproto.testing.wire import show
 
 _QUESTION = "What did we agree on for the next week?"
 
-#: How often a loss is seen again before it is believed.
+#: Times that a loss is seen again before it is believed.
 _TIMES = 3
 
 #: The operation that serves each route.
@@ -313,7 +313,7 @@ def _is_recorded(subject: Subject, said: str) -> bool:
 
 
 def _show_that_it_comes_back(run: Run, fact: Fact) -> None:
-    """What is to stay away comes back where a user says it; in another home, if there is one."""
+    """A text that is to stay away comes back if a user says it, in another home if there is one."""
     home, said = run.own_home("plain"), fact if run.binding.own_homes else run.facts.new()
     with run.session(home) as subject:
         subject.record(said.text, "Done.")

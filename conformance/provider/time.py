@@ -132,7 +132,7 @@ def _goes_well(run: Run, route: str, journey: _Journey, when: str) -> None:
     Make the journey while nothing happens to time.
 
     Raises:
-        Untestable: What it stores does not come back even so: that is for another rule.
+        Untestable: A text that it stores does not come back even so: that is for another rule.
 
     """
     try:
@@ -217,7 +217,7 @@ _SAID_ONCE = re.compile(r"\b(?:UTC|GMT)\b|[+-]\d\d:\d\d\b")
 #: A time without a zone is one of this check where it is now in some zone.
 _ANY_ZONE = dt.timedelta(hours=15)
 
-#: What a local time is off that is shown as UTC, or the reverse.
+#: Offset of a local time that is shown as UTC, or the reverse.
 _OFF = dt.timedelta(seconds=-KATHMANDU.west_s)
 
 #: Times may be cut to minutes.
@@ -246,7 +246,7 @@ def _in_kathmandu() -> Iterator[None]:
 
 
 def _recalled_texts(run: Run, route: str) -> list[str]:
-    """What recall gives where it brings a fact of the route back, without the fact itself."""
+    """Recalls that bring a fact of the route back, without the fact itself."""
     fact, home = run.facts.new(), _home(run, route, "times")
     with run.session(home) as subject:
         run.plant(subject, fact, route)
@@ -271,7 +271,7 @@ def _listen(subject: Subject) -> list[Any]:
 
 
 def _judge_times(run: Run, text: str, began: dt.datetime) -> int:
-    """How many times of day a text shows; those that mislead are violations."""
+    """Number of times of day that a text shows; those that mislead are violations."""
     times = list(_TIME.finditer(text))
     for shown in times:
         with contextlib.suppress(ValueError):  # the thirtieth of February

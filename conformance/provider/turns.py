@@ -22,7 +22,7 @@ _LONG_CHARS = 100_000
 
 _GOODBYE = ("Thanks, that is all for today.", "Until next time.")
 
-#: How many turns a session has, each time: a worker that is behind loses the last of several.
+#: Number of turns of a session, each time: a worker that is behind loses the last of several.
 _LAST_OF = (1, 3, 8, 8, 8)
 
 #: As long as a background worker may need for a turn.
@@ -56,7 +56,7 @@ def _all_of_a_session(run: Run) -> None:
 
 
 def _hint_on_sessions(run: Run, key: str, lost: Fact) -> str:
-    """Where the lost turn is there for a session of the same key, the words that say so."""
+    """Words that say so if the lost turn is there for a session of the same key."""
     with run.session(session=key) as same:
         found = run.brings_back(same, lost)
     said = (
@@ -81,7 +81,7 @@ def _unusual_ones(run: Run) -> None:
 
 
 def _plain_ones(run: Run, count: int) -> None:
-    """Where plain turns in the place of unusual ones are lost too, it is not for what they hold."""
+    """If plain turns in the place of unusual ones are lost too, their content is not the reason."""
     facts = run.facts.several(count)
     with run.session() as subject:
         accepted = [fact for fact in facts if _taken(subject, fact.text)]
@@ -101,7 +101,7 @@ def _taken(subject: Subject, text: str) -> bool:
 
 
 def _of_another_user(run: Run) -> None:
-    """What one user said is still there after another one used the same home."""
+    """A text that one user said is still there after another one used the same home."""
     facts = run.facts.several(2)
     with run.session() as subject:
         for fact in facts:
@@ -147,7 +147,7 @@ def a_turn_takes_any_text(run: Run) -> None:
         failures = texts.raised_for(odd, lambda text: _exchange(subject, text))
         # Before shutdown, which may raise for the same text.
         _none_raised(run, failures, len(odd))
-    # What was stored must not stand in the way of the next session.
+    # Stored texts must not stand in the way of the next session.
     with run.session() as again:
         again.recall("Which berth is free today?")
 
@@ -313,7 +313,7 @@ def a_write_takes_any_text(run: Run) -> None:
             failures += texts.raised_for(chosen, functools.partial(_fill, run, subject, arguments))
         # Before shutdown, which may raise for the same text.
         _writes_none_raised(run, failures, len(odd))
-    # What was stored must not stand in the way of the next session.
+    # Stored texts must not stand in the way of the next session.
     with run.session() as again:
         again.recall("What did I ask you to keep?")
 
@@ -332,7 +332,7 @@ def _writes_none_raised(run: Run, failures: list[tuple[str, HookRaised]], count:
 #: Stands for the odd text in the arguments of a write.
 _ODD = object()
 
-#: What an odd text replaces, or is replaced by.
+#: Text that replaces an odd one, or is replaced by it.
 _PLAIN = "The lamps are lit."
 
 

@@ -73,7 +73,7 @@ def every_question_can_be_asked_and_its_answer_kept(run: Run) -> None:
 
 
 def _fault(question: Question, earlier: list[Question]) -> str:
-    """What keeps a question from being asked, or its answer from being kept; "" for nothing."""
+    """The fault that keeps a question from being asked, or its answer from being kept; or ""."""
     if question.choices and question.default not in (None, *question.choices):
         known = ", ".join(map(repr, question.choices))
         return f"the default {question.default!r} is none of the choices {known}"

@@ -33,7 +33,7 @@ def a_delegation_takes_any_text(run: Run) -> None:
             f"{run.hook('delegation')} takes every str, or raises an error of memproto.errors",
             f"it raised {show(failure.error)} for {name}; {len(found)} of {len(odd)} texts raised",
         )
-    # What was stored must not stand in the way of the next session.
+    # Stored texts must not stand in the way of the next session.
     with run.session() as again:
         again.recall("Which berths are free?")
 

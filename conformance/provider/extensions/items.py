@@ -167,7 +167,7 @@ def an_id_names_one_item(run: Run) -> None:
         facts = [*_plant_each(run, subject), *_plant_each(run, subject)]
     before = _ids(run, facts)
     if run.declared("retention", "verbatim") == "verbatim":
-        # A place in a list is no id. What is derived from more may be another item.
+        # A place in a list is no id. An item that is derived from more may be another one.
         with run.session() as subject:
             _plant_each(run, subject)
     after = _ids(run, facts)

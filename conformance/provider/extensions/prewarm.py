@@ -22,7 +22,7 @@ _GREETING = "Good morning!"
 #: Another question, which has no word in common with what is stored.
 _UNRELATED = "Please multiply 17 x 23."
 
-#: How long what was prepared may take to get into the next session.
+#: Seconds that a prepared answer may take to get into the next session.
 _LATE_S = 0.3
 
 #: So long a preparation may take to be ready.
@@ -233,7 +233,7 @@ def _is_given(run: Run, subject: Subject, fact: Fact, within_s: float) -> bool:
     return not run.stays_silent(asked, within_s)
 
 
-#: How another conversation comes to ask in the same process, as a message begins.
+#: Ways in which another conversation comes to ask in the same process, as a message begins.
 _WAYS = {
     "after a switch to a new conversation": _strays_over_a_switch,
     "in another session that is open": _strays_beside,

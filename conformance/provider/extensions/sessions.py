@@ -20,7 +20,7 @@ from memproto.testing.wire import show
 #: Fewer than most batches hold, and more than one.
 _TURNS = 2
 
-#: How often a second copy is to be seen before it is told.
+#: Times that a second copy is to be seen before it is told.
 _TIMES = 2
 
 #: Ids as hosts make them of chats and paths; those of a Hermes host are plain.
@@ -107,7 +107,7 @@ def _comes_back_without(run: Run, route: str) -> None:
 def a_second_end_stores_nothing(run: Run) -> None:
     switches.needs_hook(run, "end")
     route = run.needs_route(*routes.ROUTES)
-    # What a memory derives varies by itself; what it stores again it does each time.
+    # A memory's derived texts vary by themselves; a text that it stores again it stores each time.
     for _ in range(_TIMES):
         once, twice = (_shown_after(run, route, ends) for ends in (1, 2))
         if not once:
@@ -123,7 +123,7 @@ def a_second_end_stores_nothing(run: Run) -> None:
 
 
 def _shown_after(run: Run, route: str, ends: int) -> int:
-    """How often a text is found whose session was ended so many times."""
+    """Number of copies that are found of a text whose session was ended so many times."""
     fact, home = run.facts.new(), run.own_home(f"ended-{ends}")
     with run.session(home) as subject:
         run.plant(subject, fact, route)
@@ -262,7 +262,7 @@ _UNSEEN = "sessions are not kept apart: in which one a text is, cannot be seen"
 
 
 class _Sight:
-    """How it is seen in which session a text is: by recall."""
+    """The sight of the session in which a text is: by recall."""
 
     shown = "recalled"
 
@@ -311,7 +311,7 @@ class _Exported(_Sight):
 
 def _sight(run: Run, mark: str) -> _Sight:
     """
-    How it is seen where a text is, as two plain sessions show.
+    The sight of the place of a text, as two plain sessions show.
 
     Raises:
         NotApplicable: Nobody switches the instance, or it cannot be seen.

@@ -136,7 +136,7 @@ def _variables(fields: list[dict[str, Any]]) -> list[str]:
 
 
 def _keys(fields: list[dict[str, Any]]) -> str:
-    """Advice on answers without a variable: save_config writes them, and the provider reads that."""
+    """Advice on answers without a variable, which save_config writes and the provider reads."""
     keys = [str(item.get("key")) for item in fields if item.get("key") and not item.get("env_var")]
     return _SAVED.format(", ".join(keys)) if keys else _ANY
 
