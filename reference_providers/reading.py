@@ -45,12 +45,12 @@ def room(config: Mapping[str, Any]) -> int | None:
 
 
 def contexts(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """In which contexts of an agent turns are to be stored."""
+    """Contexts of an agent in which turns are to be stored."""
     return tuple(table(config.get("protocol")).get("contexts", _CONTEXTS))
 
 
 def context(config: Mapping[str, Any]) -> str:
-    """In which context of an agent the session is."""
+    """The context of an agent in which the session is."""
     return config.get("agent_context") or "primary"
 
 

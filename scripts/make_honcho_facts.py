@@ -22,7 +22,7 @@ TARGET = (
 )
 
 _HEAD = """\
-# What a Honcho server (3.0.12) answers: written by scripts/make_honcho_facts.py, not by hand.
+# Answers of a Honcho server (3.0.12): written by scripts/make_honcho_facts.py, not by hand.
 # A response is one line for each path: its types; `?` marks what some answers lack.
 """
 

@@ -124,7 +124,7 @@ class Row:
 
 
 def sample(mutants: dict[str, Mutant], most: int) -> list[str]:
-    """So many mutants of each area, the first of its shelf."""
+    """A number of mutants of each area, the first of its shelf."""
     chosen: dict[str, list[str]] = {}
     for mutant in mutants.values():
         of_area = chosen.setdefault(spec.requirement(mutant.kills).area, [])

@@ -354,7 +354,7 @@ def _sections(block: str, labels: list[str]) -> list[tuple[str, str]]:
 
 _STREAM_OPEN, _STREAM_CLOSE = TARGETS["open"], TARGETS["close"]
 
-#: So many random cuts of each text, beside each cut in two and each character by itself.
+#: Number of random cuts of each text, beside each cut in two and each character by itself.
 _CUTS = 2
 
 

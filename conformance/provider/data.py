@@ -21,7 +21,7 @@ from memproto.testing.wire import show
 #: Times that a session is opened again: a text that is stored at each start shows in every one.
 _STARTS = 4
 
-#: So many facts for which nobody asked have to come back behind one that did not.
+#: Number of facts for which nobody asked that have to come back behind one that did not.
 _CONTROLS = 3
 
 _READ_BACK = "; needs: the setting `read_back`"
@@ -370,7 +370,7 @@ _PLAIN = (
 #: A recall that brings any few of many may bring one of them by chance, and seldom all.
 _AGAIN = ("one", "two", "three", "four")
 
-#: So many texts of two facts are in a bounded store at a time.
+#: Number of texts of two facts that are in a bounded store at a time.
 _AT_A_TIME = 5
 
 
@@ -417,7 +417,7 @@ def _needs_plain_ones(run: Run, route: str, home: Path) -> None:
 
 
 def _parts_lost(run: Run, route: str, home: Path, patterns: dict[str, str]) -> dict[str, Fact]:
-    """Those of the texts that were accepted and lack a fact after a new start, with that fact."""
+    """Accepted texts that lack a fact after a new start, each with that fact."""
     with run.session(home) as subject:
         owed = _accepted(run, subject, route, patterns)
     with run.session(home) as again:

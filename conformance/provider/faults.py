@@ -310,7 +310,7 @@ _PAUSE_S = 0.5
 #: A hook that waits for its backend takes longer.
 _AT_ONCE_S = 0.3
 
-#: With what a turn begins whose text is looked for in requests: a question about that is none. A
+#: Beginning of a turn whose text is looked for in requests: a question about that is none. A
 #: host may record other words than those with which the turn began, as for a command.
 _BEGINNING = "There is something to note."
 

@@ -45,10 +45,10 @@ _NAMED = (
     "standard streams",
 )
 
-#: So much of what was printed is shown.
+#: Characters of the printed text that are shown.
 _SHOWN_CHARS = 100
 
-#: So much of it is read.
+#: Bytes of it that are read.
 _PRINTED_BYTES = 50_000_000
 
 

@@ -202,7 +202,7 @@ def what_the_manifest_names_exists(run: Run) -> None:
 
 
 def _unmet(run: Run, subject: Subject, named: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those of the names that stand for nothing, as far as an instance shows that now."""
+    """Names that stand for nothing, as far as an instance shows that now."""
     tools = [*_registered(run, "tools"), *(_offered(subject) if _tools_in(named) else [])]
     return [
         (key, name)
@@ -215,7 +215,7 @@ def _unmet_in_a_session(
     run: Run, subject: Subject, named: list[tuple[str, str]]
 ) -> list[tuple[str, str]]:
     """
-    Those of the names that stand for nothing in a session either.
+    Names that stand for nothing in a session either.
 
     Raises:
         Untestable: None begins, and what is missing may come with one.

@@ -189,7 +189,7 @@ def _ask(subject: Subject, text: str) -> None:
 # Chapter 40: recall: how much of it, and for which question.
 
 
-#: So many texts of that length are more than a host wants to read in every turn.
+#: Number of texts of that length that are more than a host wants to read in every turn.
 _MANY, _CHARS = 30, 300
 
 #: A recall that is shorter than this is bounded by itself.

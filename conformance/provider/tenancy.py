@@ -614,7 +614,7 @@ def _live(run: Run, tenant: Tenant, facts: Mapping[str, Fact]) -> list[Path]:
 #: Number of facts that each of two stores by turns, and of those at the same time as the other.
 _BY_TURNS, _AT_ONCE = 2, 6
 
-#: So often a loss is looked for with nothing beside it.
+#: Times that a loss is looked for with nothing beside it.
 _TRIES = 3
 
 

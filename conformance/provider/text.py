@@ -154,7 +154,7 @@ class _Lettered(Fact):
     characters: str = ""
 
     def missing_in(self, recalled: object) -> str:
-        """Those of the characters that are not there, under NFC."""
+        """Characters that are not there, under NFC."""
         found = set(unicodedata.normalize("NFC", str(recalled)))
         wanted = unicodedata.normalize("NFC", self.characters)
         return "".join(c for c in dict.fromkeys(wanted) if c not in found)

@@ -232,7 +232,7 @@ _SHORT_CHARS = 1_000
 #: For some hundred calls of a provider that asks a service each time.
 _ANY_TEXT_S = 240.0
 
-#: So many entries of about 400 characters fill every bounded store that a prompt can show.
+#: Number of entries of about 400 characters that fill every bounded store which a prompt can show.
 _MANY = 30
 
 

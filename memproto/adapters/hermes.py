@@ -45,7 +45,7 @@ HOST_CALLS = (
     "shutdown",
 )
 
-#: Those of them without which it takes no provider: abstract in its base class.
+#: Hooks without which it takes no provider: abstract in its base class.
 HOST_NEEDS = ("name", "is_available", "initialize", "get_tool_schemas")
 
 _ABSENT = object()

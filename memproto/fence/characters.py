@@ -14,7 +14,7 @@ from memproto.fence import tables
 #: In a reading: a character that is not seen, one that turns the direction of what follows, and one
 #: that ends that.
 UNSEEN, TURN, RETURN = "\0", "\1", "\2"
-#: Of what is not seen, all that a reading keeps.
+#: All unseen characters that a reading keeps.
 HIDDEN = UNSEEN + TURN + RETURN
 
 _KNOWN_LIMIT = 16384

@@ -35,11 +35,11 @@ _EACH_DIGIT = frozenset("0123456789abcdefABCDEF")
 _OCTAL = "01234567"
 #: A backslash before one of these stays in front of it.
 _OF_ESCAPES = frozenset(";{}0123456789")
-#: So much may stand at one place, and so many ways to read one escape are followed; zeros in front
+#: Steps that may stand at one place, and ways to read one escape that are followed; zeros in front
 #: count as none. A place that has more is told as `full`, see there.
 _MOST_STEPS = 64
 _MOST_WAYS = 256
-#: So many steps are looked at for each character of a text, and for each text.
+#: Steps that are looked at for each character of a text, and for each text.
 _MOST_WORK = 64
 _LEAST_WORK = 16384
 _LARGEST = 0x10FFFF

@@ -203,7 +203,7 @@ class Suite:
         """Leave nothing of the run behind; a second Ctrl+C does not keep it from that."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._close()
-        # Those of a worker that was lost included.
+        # The processes of a worker that was lost included.
         vitals.end_strays(self.root)
         roots.remove(self.root)
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -16,7 +16,7 @@ from memproto.report.waiver_lines import waiver_lines
 from memproto.testing.outcomes import Outcome
 from memproto.testing.untrusted_text import printable
 
-#: So many errors, and so many warnings, are shown of a step; the rest is in the summary.
+#: Number of errors, and of warnings, that are shown of a step; the rest is in the summary.
 MOST = 10
 
 _LEVELS = {

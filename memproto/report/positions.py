@@ -1,4 +1,4 @@
-"""On which line of a JSON text a value stands, so that a message can name it."""
+"""The line of a JSON text on which a value stands, so that a message can name it."""
 
 import json
 import re

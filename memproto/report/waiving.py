@@ -16,7 +16,7 @@ from memproto.testing.settings.waiver_entries import Entry
 #: File of waivers if no other is named.
 FILE = "waivers.toml"
 
-#: So much of what was observed makes the reason of a baseline's entry.
+#: Characters of an observation that make the reason of a baseline's entry.
 _MOST_CHARS = 200
 
 #: Text that stands before an id in the file, and the keys that lead to the entries.

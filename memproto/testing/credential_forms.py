@@ -25,7 +25,7 @@ SHORTEST = 5
 #: A value that is shorter may stand for something else; a run warns of it.
 SHORT = 8
 
-#: So many characters of a credential, at any place of it, are hidden as it is itself. Seven of a
+#: Number of characters of a credential, at any place of it, that are hidden as it is. Seven of a
 #: key of usual size (20 and more) do not open anything; fewer occur in prose by chance.
 PART = 8
 

@@ -33,7 +33,7 @@ _TEMPLATES = (
     ("My {role} is {name}.", "Who is my {role}?"),
 )
 
-#: So many of the sentences are for everybody; the others, for who keeps none of these.
+#: Number of the sentences for everybody; the others are for a provider that keeps none of these.
 USUAL = 5
 
 _ROLES = (
@@ -42,7 +42,7 @@ _ROLES = (
     *("banker", "cook", "gardener", "doctor", "nephew", "carpenter", "aunt", "painter"),
 )
 
-#: So many facts are tried at a time, of who keeps some and not others.
+#: Number of facts that are tried at a time, of a provider that keeps some and not others.
 _SIFTED = 16
 
 

@@ -42,7 +42,7 @@ _ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 #: It cuts a longer text off, and says so.
 _CUT, _LONGEST = "...", 500
 
-#: So many layers of wrappers and proxies are looked through.
+#: Number of layers of wrappers and proxies that are looked through.
 _MOST_LAYERS = 10
 
 
@@ -190,7 +190,7 @@ def frames(dump: str) -> list[str]:
     """
     The author's frames of the last stack in a faulthandler dump, innermost first.
 
-    Those of the thread that was asked, or that crashed; where none of them is the author's, of the
+    The thread that was asked, or that crashed, counts; if none of its frames is the author's, the
     thread that has most.
     """
     stacks = re.split(r"^(?=Timeout \(|Fatal Python error)", dump, flags=re.MULTILINE)

@@ -17,7 +17,7 @@ GRACE_S = 1.0
 #: Between two attempts.
 FIRST_S, LONGEST_S = 0.5, 30.0
 
-#: So many items may fail one after the other before a pass ends: it is the server then, not they.
+#: Number of items that may fail one after the other before a pass ends: it is the server then.
 MOST_FAILURES = 3
 
 

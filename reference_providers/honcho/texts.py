@@ -27,7 +27,7 @@ _APART = "<\u200b|"
 #: As the server writes the time of a conclusion: in UTC, and without saying so.
 _TIME = re.compile(r"^\[(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\] ", re.MULTILINE)
 
-#: So far back a place to split is looked for.
+#: Characters to look back for a place to split.
 _BACK = 200
 
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-#: So many requests of this process may be under way: one may be stuck in the look-up of a name,
+#: Number of requests of this process that may be under way: one may hang in the look-up of a name,
 #: which nothing can end.
 _MOST = 64
 

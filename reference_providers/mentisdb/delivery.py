@@ -172,7 +172,7 @@ class Delivery:
             raise _OutOfTime("the daemon may still carry out what it did not answer")
 
     def stored(self, tags: Iterable[str], budget_s: float) -> set[str]:
-        """Those of these tags that a thought of this chain has. Raises `Unavailable`."""
+        """Tags of these that a thought of this chain has. Raises `Unavailable`."""
         wanted = set(tags)
         self._is_to_be_asked()
         try:

@@ -13,7 +13,7 @@ from .daemon import Daemon, NoRoute, Thought
 from .retracting import current
 from .standing import Standing
 
-#: So much of a message is asked for: its beginning and its end.
+#: Characters of a message that are asked for: its beginning and its end.
 _ASKED = 2_000
 
 #: A longer thought is shown by its part that bears on the question.
@@ -22,7 +22,7 @@ _SHOWN = 1_500
 #: Seconds for which prepared thoughts are given.
 _FRESH_S = 30.0
 
-#: So many words are looked for in a long thought, and so many places of them are compared.
+#: Number of words that are looked for in a long thought, and of their places that are compared.
 _SOUGHT, _PLACES = 12, 5_000
 
 #: An older daemon finds one word at a time.

@@ -22,7 +22,7 @@ RECALL_S, WRITE_S, TOOL_S, COMPRESS_S = 3.0, 5.0, 10.0, 60.0
 #: Seconds for which waiting thoughts are sent at the start of a session, and at its end.
 OPEN_S, CLOSE_S = 3.0, 6.0
 
-#: So many tags stand in one look-up.
+#: Number of tags in one look-up.
 _LOOKED_UP = 50
 
 #: More of one text are not counted.

@@ -25,7 +25,7 @@ _UNRELATED = "Please multiply 17 x 23."
 #: Seconds that a prepared answer may take to get into the next session.
 _LATE_S = 0.3
 
-#: So long a preparation may take to be ready.
+#: Seconds that a preparation may take to be ready.
 _READY_S = 1.0
 
 

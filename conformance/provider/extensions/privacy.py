@@ -46,7 +46,7 @@ def _plant(run: Run, session: str = "", **config: Any) -> _Planted:
 
 
 def _there(run: Run, planted: _Planted, **config: Any) -> dict[str, Fact]:
-    """Those of the facts that recall brings."""
+    """Facts that recall brings."""
     reader, found = Reader(run), {}
     for name, fact in planted.facts.items():
         with run.session(session=_reading(run, planted), **config) as subject:

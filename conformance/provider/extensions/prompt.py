@@ -24,7 +24,7 @@ _TEXTS, _TEXT_CHARS = 40, 1_000
 #: Characters of two blocks that are shown from the place where they differ.
 _SHOWN_CHARS = 80
 
-#: By so much the clock is moved: to another hour and minute, of the same day if possible.
+#: Step by which the clock is moved: to another hour and minute, of the same day if possible.
 _ANOTHER_HOUR = (dt.timedelta(minutes=61), dt.timedelta(minutes=-61))
 
 

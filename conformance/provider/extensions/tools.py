@@ -24,7 +24,7 @@ from memproto.testing.wire import show
 #: For tools that ask a service each time, and one that hangs.
 _CALLS_S = 300.0
 
-#: So many calls of all tools together: some providers have forty of them.
+#: Number of calls of all tools together: some providers have forty of them.
 _MOST_CALLS = 600
 
 #: Half of them are odd texts: all of the fixed list, and some more.
@@ -265,7 +265,7 @@ def _stored(subject: Subject, fact: Fact) -> tuple[str, Any]:
 
 
 def _shown(run: Run, fact: Fact, finding: list[Any], who: _Who) -> set[str]:
-    """By what a new instance shows the fact: tools by their names, recall as ""."""
+    """Ways in which a new instance shows the fact: tools by their names, recall as ""."""
     with run.session(**who) as again:
         shown = _in_answers(again, fact, finding)
         return shown | ({""} if run.brings_back(again, fact) else set())

@@ -27,7 +27,7 @@ _TOLD: tuple[dict[str, Any], ...] = (
     {"x_memproto_future": {"spare": None}},
 )
 
-#: In how many turns recall is asked for a fact.
+#: Number of turns in which recall is asked for a fact.
 _RECALLED_IN = (1, 2, 3, 250, 2)
 
 

@@ -272,7 +272,7 @@ def initialize(lane: Lane, session_key: str, config: dict[str, Any], gather: Gat
 
 
 def not_stuck(lanes: Sequence[Lane], hook: str) -> list[Lane]:
-    """Those of `lanes` that have returned from this hook; the others are told by an event."""
+    """Lanes of `lanes` that have returned from this hook; the others are told by an event."""
     # A call may return, or another thread's get late, between the two looks. The event and the
     # choice then differ by that moment; either is true of its own.
     for lane in lanes:

@@ -30,7 +30,7 @@ _CONNECTS = f"connects to a backend; {_NEEDS}"
 #: unseen in the first.
 _MORE_ROUNDS = 15
 
-#: Under which name those are kept whom a session was seen to talk to.
+#: Name under which the peers that a session was seen to talk to are kept.
 _PEERS = "peers"
 
 #: So that a provider which does not look at the setting is told from one that waits to connect.

@@ -10,7 +10,7 @@ import html.entities
 from memproto.testing.fence.oracle_tables import BREAK, RETURN, SPACE, TURN
 from memproto.testing.fence.oracle_views import Builder, View, seen
 
-#: So often the reader decodes what he has decoded; and a wide one.
+#: Times that the reader decodes what he has decoded; and those of a wide one.
 ROUNDS, WIDE_ROUNDS = 3, 9
 
 _HEX = frozenset("0123456789abcdef")

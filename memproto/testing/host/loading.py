@@ -176,7 +176,7 @@ def _nothing(target: str, fault: str) -> NoSuchTarget:
 
 
 def _accepted(build: Callable[..., Any]) -> frozenset[str]:
-    """Those of the kit's keyword arguments that the factory names."""
+    """Keyword arguments of the kit that the factory names."""
     try:
         parameters = inspect.signature(build).parameters.values()
     except (TypeError, ValueError):

@@ -102,7 +102,7 @@ class HostRun:
         host.needs(*(step for step in steps if not host.is_without(step)))
 
     def beside(self, *others: Probe) -> tuple[Probe, ...]:
-        """Those of `others` that the host takes beside one more provider."""
+        """Providers of `others` that the host takes beside one more provider."""
         most = self.loaded.most
         return others if most is None else others[: most - 1]
 

@@ -33,7 +33,7 @@ _SOCKETS = (
 )
 #: Events that leave the machine, if the address is not on it.
 _REACHING = ("socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo")
-#: So many addresses, and programs, are named.
+#: Number of addresses, and of programs, that are named.
 _MOST_NAMED = 8
 
 _WRITING = (

@@ -110,7 +110,7 @@ def prepared(run: Run, rounds: int = 1) -> Prepared:
 
 
 def _living(run: Run, made: list[Change]) -> list[Change]:
-    """Those of the calls whose hook did not hang or die in this run."""
+    """Calls whose hook did not hang or die in this run."""
     return [change for change in made if not run.watch.deaths.get(change.operation)]
 
 
@@ -285,6 +285,6 @@ def _last(run: Run, subject: Subject) -> Iterator[Change]:
 
 
 def brought(run: Run, facts: list[Fact]) -> list[Fact]:
-    """Those of the facts that one new session brings back; what it does not needs a closer look."""
+    """Facts that one new session brings back; the others need a closer look."""
     with run.session() as again:
         return [fact for fact in facts if run.brings_back(again, fact)]

@@ -43,7 +43,7 @@ _GIVING_BACK = ("__exit__", "__aexit__", "release")
 #: No hook makes so many calls.
 _NEVER = 1 << 40
 
-#: So much of a tool's answer is told.
+#: Characters of a tool's answer that are told.
 _ANSWER_CHARS = 3_000
 
 #: Stands in a call for the id of the session in which it is made; the same as in `changes`.

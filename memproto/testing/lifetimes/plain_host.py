@@ -30,7 +30,7 @@ from memproto.testing.wire import hidden
 #: For loading, opening, a few hooks and shutdown, each within its own budget.
 _LIFE_S = 60.0
 
-#: So many turns fill a batch, as those of other hosts of the kit.
+#: Number of turns that fill a batch, as those of other hosts of the kit.
 _BATCH = 12
 
 #: The calls come from the check, so that the program knows no route and no manner.
@@ -86,7 +86,7 @@ class Life:
 
     @property
     def questions(self) -> list[str]:
-        """With what it asks: what the first recall of a session lacks has a rule of its own."""
+        """Its questions: another rule judges what the first recall of a session lacks."""
         return [self.asked.query, self.asked.text, self.asked.query]
 
 

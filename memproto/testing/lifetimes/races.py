@@ -17,7 +17,7 @@ from memproto.testing.lifetimes.ends_process import SESSION
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 
-#: So long the other process may take before it is taken for one that waits for a lock.
+#: Seconds that the other process may take before it is taken for one that waits for a lock.
 _AWAITED_S = 0.15
 
 

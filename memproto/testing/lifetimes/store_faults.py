@@ -52,7 +52,7 @@ _WAITING_S = 0.05
 #: A provider that waits before it tries again does so within this time.
 AGAIN_S = 15.0
 
-#: So many writes are made while a store takes none: a batch that is written together is shorter.
+#: Number of writes while a store takes none: a batch that is written together is shorter.
 _BATCH = 12
 
 #: Why there is nothing to be observed, which is so for each rule on it.
@@ -123,7 +123,7 @@ class Seen:
         return [text for text in told if text[:1].isdigit() and " " in text]
 
     def accepted(self, *numbers: int) -> list[Fact]:
-        """Those of the facts of which a write hook returned."""
+        """Facts of which a write hook returned."""
         return [self.facts[number] for number in numbers if self.said(f"store {number}") == "done"]
 
     def changes(self, number: int = 0) -> list[tuple[str, Change]]:
@@ -435,7 +435,7 @@ def lived(host: StoreHost, mark: str) -> None:
 # Stores whose files are damaged, one after the other, seen from a check.
 
 
-#: So many files of a store are damaged, the largest first.
+#: Number of files of a store that are damaged, the largest first.
 _MOST_FILES = 3
 
 #: The store as it was before any damage, among what checks share.

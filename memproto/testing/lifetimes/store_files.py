@@ -14,7 +14,7 @@ from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised
 
-#: So many texts are in a store before it is damaged, so that a part of them is in each part of it.
+#: Number of texts in a store before it is damaged, so that a part of them is in each part of it.
 _STORED = 12
 
 #: Of a larger file only so many bytes are searched.
@@ -199,7 +199,7 @@ def _is_plain(path: Path) -> bool:
 
 
 def found_in(path: Path, facts: list[Fact]) -> list[Fact]:
-    """Those of the facts whose name stands in a file."""
+    """Facts whose name stands in a file."""
     data = _searched(path)
     return [fact for fact in facts if _stands_in(data, fact.name)]
 
@@ -223,7 +223,7 @@ def _stands_in(data: bytes, word: str) -> bool:
 
 
 def left(run: Run, facts: list[Fact]) -> list[Fact]:
-    """Those of the facts that are found in any file of this run."""
+    """Facts that are found in any file of this run."""
     found = {fact.name for path in all_files(run) for fact in found_in(path, facts)}
     return [fact for fact in facts if fact.name in found]
 

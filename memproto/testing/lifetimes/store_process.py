@@ -36,7 +36,7 @@ _WORKER_S = 0.3
 #: A batch that is written together is filled while the store fails, unless that takes so long.
 _FILLING_S = 5.0
 
-#: So much of a tool's answer is told.
+#: Characters of a tool's answer that are told.
 _ANSWER_CHARS = 3_000
 
 #: The rights to write of everybody.

@@ -34,7 +34,7 @@ _LOOK_S = 0.7
 #: Seconds that the loop sleeps while nothing arrives. A message wakes it.
 _TICK_S = 0.05
 
-#: So much of what a child prints is kept.
+#: Bytes of a child's output that are kept.
 _KEPT_OUTPUT = 4_000
 
 

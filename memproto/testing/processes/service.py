@@ -26,7 +26,7 @@ _MODULE = "memproto.testing.processes.service_process"
 #: Seconds that it may take to start, and to end by itself.
 START_S, END_S = 60.0, 10.0
 
-#: So much of what it printed is shown when it does not start.
+#: Characters of its output that are shown when it does not start.
 _SHOWN_OUTPUT = 600
 
 _FIX = 'have it yield {"env": {...}, "config": {...}} from a context manager'

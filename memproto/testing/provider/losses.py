@@ -20,7 +20,7 @@ from memproto.testing.provider.subject import Subject
 
 def lost(run: Run, facts: list[Fact], home: Path | None = None) -> list[Fact]:
     """
-    Those of the facts that a new instance on the home does not bring back.
+    Facts that a fresh instance on the home does not recall.
 
     Texts that were stored before are waited for once, and not for each of the facts.
     Each has an instance of its own: that an answer belongs to its question is another rule.
@@ -95,7 +95,7 @@ def _other_ways(run: Run, subject: Subject, fact: Fact) -> _Ways:
 
 
 def _without_echoes(run: Run, subject: Subject, telling: list[Fact]) -> list[Fact]:
-    """Those of the queries that hold a name which bring none that was never stored."""
+    """Queries that hold a name and bring no fact that was never stored."""
     if not telling:
         return []
     with selection.unheard():

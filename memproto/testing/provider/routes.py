@@ -198,7 +198,7 @@ def answer(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> str | None
 
 def bringing(subject: Subject, facts: Iterable[Fact]) -> list[Fact]:
     """
-    Those of the facts that recall brings for their queries; all are waited for together.
+    Facts that recall brings for their queries; all are waited for together.
 
     Stored facts are fresh by now; answers that need preparing in advance are prepared for each.
     """
@@ -248,7 +248,7 @@ def survey(
     is_back: Callable[[Subject, Fact], bool] = brings_back,
 ) -> str:
     """
-    In which of the `later` sessions a fact comes back that was stored by `route` in the first.
+    The one of the `later` sessions in which a fact comes back that `route` stored in the first.
 
     `opened` opens an instance on one home, for a session; `is_back` asks it for the fact. Gives
     the session, or "" for none. A fact that is refused, or raises, does not come back: the rule on

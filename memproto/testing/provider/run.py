@@ -301,7 +301,7 @@ class Run:
 
     def _ways_back(self, subject: Subject, fact: Fact, *, thorough: bool) -> list[str]:
         """
-        In which ways recall brings a fact, of which the query is a question.
+        Ways in which recall brings a fact, of which the query is a question.
 
         One that does for the question is asked in no other way, unless that is to be `thorough`.
         """
@@ -469,7 +469,7 @@ class Run:
         return route in stores and writes and not self.lacks(_ROUTE_OPERATIONS[route])
 
     def _kept(self, route: str, told: list[Fact], home: str = "survey") -> list[Fact]:
-        """Those of the facts that come back when they are told in one session."""
+        """Facts that come back when they are told in one session."""
         place = self.own_home(f"{home}-{next(self.numbers)}")
         try:
             with self.session(place) as subject:
@@ -491,7 +491,7 @@ class Run:
         return bool(ways)
 
     def _sifted(self, told: list[Fact]) -> list[Fact]:
-        """Those of the facts that it keeps, as one that goes by their texts does each time."""
+        """Facts that it keeps, as one that goes by their texts does each time."""
         self.facts.sift = None
         try:
             with self.aside():

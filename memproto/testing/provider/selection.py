@@ -56,7 +56,7 @@ class Manner:
 #: A host tells a fact once, and may go on or end its session behind it.
 PLAIN = Manner()
 
-#: In which manners facts are told, until one is sure.
+#: Manners in which facts are told, until one is sure.
 MANNERS = (
     PLAIN,
     Manner(_SHORT),

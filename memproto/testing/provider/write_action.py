@@ -1,4 +1,4 @@
-"""By which action, and into which target, a text is mirrored so that the provider stores it."""
+"""The action, and the target, by which a text is mirrored so that the provider stores it."""
 
 from collections.abc import Mapping, Sequence
 

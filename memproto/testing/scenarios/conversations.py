@@ -156,7 +156,7 @@ def _raw() -> dict[str, Messages]:
 
 
 def difference(before: Messages, after: Messages) -> str:
-    """In which way a list was changed, in words."""
+    """The change of a list, in words."""
     if len(before) != len(after):
         return f"{len(before)} messages became {len(after)}"
     changed = next(i for i, message in enumerate(before) if message != after[i])

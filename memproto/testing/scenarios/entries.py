@@ -176,7 +176,7 @@ def misfit(answer: Any, schema: str) -> str:
 
 
 def of_fact(found: list[dict[str, Any]], fact: Fact) -> list[dict[str, Any]]:
-    """Those of the items that bring the fact."""
+    """Items that bring the fact."""
     return [item for item in found if fact.is_in(item["text"])]
 
 

@@ -151,7 +151,7 @@ class Reader:
         return any(fact.is_in(routes.recalled(subject, fact.query)) for _ in range(2))
 
     def lacks(self, tenant: Tenant, facts: list[Fact]) -> list[Fact]:
-        """Those of the owner's facts that do not come back; an instance of its own for each."""
+        """The owner's facts that do not come back; an instance of its own for each."""
         lost = []
         for fact in facts:
             with tenant.opened(self._run) as subject:

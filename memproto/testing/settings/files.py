@@ -80,14 +80,14 @@ def tables(text: str) -> dict[str, Any]:
 
 # -- settings lines --------------------------------------------------------------------------------
 
-# On which line of a settings file a key stands, so that a message can name it.
+# The line of a settings file on which a key stands, so that a message can name it.
 
 
 _HEADER = re.compile(r"\s*\[\[?(?P<path>[^\]]+)\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"""\s*(?P<path>(?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"))*)\s*=""")
 _PART = re.compile(r""""([^"]*)"|'([^']*)'|([\w-]+)""")
 
-#: Under which a pyproject.toml holds our table; in memproto.toml it may be left out.
+#: Table of ours in a pyproject.toml; in memproto.toml it may be left out.
 _ABOVE = ("tool", "memproto")
 
 

@@ -29,7 +29,7 @@ PROFILES = tuple(EXAMPLES)
 #: A shorter reason is none.
 MIN_REASON = 10
 
-#: For how long a line that the kit proposes holds.
+#: Time for which a line that the kit proposes holds.
 RENEWED_DAYS = 60
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")

@@ -19,7 +19,7 @@ from .store import (
     now,
 )
 
-#: So many messages make a short summary, so many a long one.
+#: Number of messages that make a short summary, and a long one.
 SHORT, LONG = 20, 60
 
 #: The most conclusions of a representation, unless the client says so; and of an answer.

@@ -1,4 +1,4 @@
-"""From what became of a child to results: whose fault it is, and what it costs the other rules."""
+"""Results from the fate of a child: whose fault it is, and what it costs the other rules."""
 
 from types import SimpleNamespace
 

@@ -15,7 +15,7 @@ from tests.kit_runs import ROOT
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there is a template on Linux only")
 
 
-#: Those of one test.
+#: Copies of one test.
 EVERY = []
 
 
