@@ -26,7 +26,7 @@ class Requirement:
     Attributes:
         id: `MP-<AREA>-<NNN>`; never renumbered.
         level: The one normative key word of `text`.
-        side: Who must hold it.
+        side: The party that must hold it.
         text: The sentence.
         intent: Why, for a reader; never checked.
         fix: The change to make, as an action.

@@ -100,7 +100,7 @@ def _knows_nothing(
     try:
         subject = guest.open(run)
     except tenants.Refused:
-        # Who does not serve a second user does not mix two.
+        # A provider that does not serve a second user does not mix two.
         return
     expected = f"nothing for {guest.called} of what was stored for {owner.called} on the same home"
     block = _prompt_block(subject)

@@ -80,7 +80,7 @@ def _end_as_interrupted() -> None:
 
 
 def _interrupt_once(number: int, _: FrameType | None) -> None:
-    # Who ends a whole group of processes is heard twice: by itself, and from the outer run.
+    # A signal to a whole group of processes is heard twice: from its sender and from the outer run.
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 

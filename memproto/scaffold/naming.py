@@ -68,7 +68,7 @@ def _mended(text: str) -> str:
 
 
 def _taken(label: str, module: str, *, hermes: bool) -> str:
-    """Who has the name; "" for nobody."""
+    """The holder of the name; "" for nobody."""
     if keyword.iskeyword(module) or keyword.issoftkeyword(module):
         return "is a word of Python, which no package can be imported by"
     if module in sys.stdlib_module_names:

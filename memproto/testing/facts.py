@@ -94,7 +94,7 @@ WAYS: dict[str, Callable[["Fact"], str]] = {
 }
 
 
-#: Who is told in which text a fact was looked for, and whether it is there.
+#: Functions that are told in which text a fact was looked for, and whether it is there.
 listeners: list[Callable[..., None]] = []
 
 _ACCENTS = str.maketrans("aeiou", "áéíóú")

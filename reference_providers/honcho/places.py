@@ -1,4 +1,4 @@
-"""Who a session is about and where it is kept: the peers, the session and the workspace."""
+"""Subjects and place of a session: the peers, the session and the workspace."""
 
 import contextlib
 import dataclasses

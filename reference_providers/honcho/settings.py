@@ -63,7 +63,7 @@ FIELDS: list[dict[str, Any]] = [
     },
     {
         "key": "observationMode",
-        "description": "Who learns about whom",
+        "description": "Directions in which user and assistant learn about each other",
         "choices": ["directional", "unified"],
         "default": "directional",
     },

@@ -173,7 +173,7 @@ def _isolates(chosen: Mapping[str, Any], tables: Mapping[str, Any]) -> tuple[str
 
 
 def profile(home: Path) -> str:
-    """Who this profile is, wherever its directory moves: a name that its first session drew."""
+    """Id of this profile, wherever its directory moves: a name that its first session drew."""
     path = home / PROFILE
     try:
         reading.own_folder(home)

@@ -28,7 +28,7 @@ CLASSES |= {"K": 6, "L": 2}
 
 
 def who(row: dict) -> str:
-    """Who has to hold a requirement, in the words of the chapters."""
+    """The party that has to hold a requirement, in the words of the chapters."""
     if row["side"] == "host":
         return "hosts"
     kinds = {"native": "native providers", "hermes": "Hermes providers"}

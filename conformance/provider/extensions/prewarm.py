@@ -16,7 +16,7 @@ _EXTENSION = "prewarm"
 
 _QUESTION = "What did we agree on for the next week?"
 
-#: Who begins a day so has said nothing that a memory could know something about.
+#: A user who begins a day so has said nothing that a memory could know something about.
 _GREETING = "Good morning!"
 
 #: Another question, which has no word in common with what is stored.

@@ -188,7 +188,7 @@ class Look:
         seen = self._reached.get((host, port), 0)
         self._reached[(host, port)] = seen + 1
         if seen < _MOST_LOOKS and is_loopback(host) and not self._is_known((host, port)):
-            # Who listens at this moment may be gone a moment later.
+            # A process that listens at this moment may be gone a moment later.
             self._look(searches=True)
 
     def _keep_looking(self) -> None:

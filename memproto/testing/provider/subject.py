@@ -369,7 +369,7 @@ class Subject(ExtensionHooks):
     def _use(self, operation: str, *arguments: Any, **keywords: Any) -> Any:
         """Look the hook up and call it: a lookup may hang or raise as a call may."""
         if operation in ("end", "switch"):
-            # Who ends a session himself, or goes on in another one, has nothing left to end.
+            # A session that is ended, or left for another one, has nothing left to end.
             self.said = []
         name = OPERATIONS[operation].native
         hooks, said = self.provider, (name, list(arguments), keywords)

@@ -77,7 +77,7 @@ class OneCurrentUserForAll(Tenants):
         self._path = own
 
 
-# Who comes last wins: a fact is in the other home, or is overwritten.
+# The last instance wins: a fact is in the other home, or is overwritten.
 @mutant(kills="MP-TENANT-003", says="what is stored for home", report="C6")
 class OneDriverIsSwappedForEachCall(Tenants):
     driver: Path | None = None
