@@ -219,8 +219,8 @@ class Lane:
         job = functools.partial(self._serve, number)
         self._accepted[number] = hook, args
         self._writes.put(job)
-        # As in `takes_off`: if the job came behind the stop of the thread, `_cut` is set here. The
-        # thread that gets the write out of `_accepted`, here or in `give_up_writes`, decides its fate.
+        # As in `takes_off`: if the job came behind the stop of the thread, `_cut` is set here. One of
+        # two gets the write out of `_accepted`, this call or `give_up_writes`, and tells its fate.
         if self._cut and self._accepted.pop(number, None) is not None:
             self.tell(hook, "dropped", detail="closed", lost=1)
 
