@@ -87,10 +87,11 @@ class Call:
 
     """
 
-    # `started`, `answer`, `error`, `wrong` and `took_s` are written by the worker alone, before its
-    # `_hand_in`. The host reads them after `close`. Both hold the condition, so all that the worker
-    # wrote is there if `done` is True. If `done` is False the worker may still write to them, and
-    # the host reads `started` only: it tells whether the hook was entered by then.
+    # `started`, `answer`, `error`, `wrong` and `took_s` are written by the worker alone, by the end
+    # of its `_hand_in`. The host reads them after `close`, or once `pending` is 0. `_hand_in` sets
+    # `done` and counts down with the condition held, so all that the worker wrote is there if
+    # `done` is True. If `done` is False the worker may still write to them, and the host reads
+    # `started` only: it tells whether the hook was entered by then.
     __slots__ = (
         "answer",
         "args",
