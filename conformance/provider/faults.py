@@ -355,7 +355,7 @@ def _comes_back(run: Run) -> None:
         if lost:
             ways = ", ".join(said for said, fact in accepted.items() if fact in lost)
             run.violated(
-                "what was accepted while the backend was away is recalled when it works again",
+                "text accepted while the backend was away is recalled when it works again",
                 f"{len(lost)} of {len(accepted)} did not come back, under {ways}: {lost[0].text!r}",
                 operation=routes.OPERATIONS[route],
             )
@@ -424,7 +424,7 @@ def _were_sent(run: Run, lost: dict[str, Fact], route: str) -> None:
     if lost:
         fact = next(iter(lost.values()))
         run.violated(
-            "what was accepted while the backend was away is sent to it when it works again",
+            "text accepted while the backend was away is sent to it when it works again",
             f"{len(lost)} texts were not, accepted under {', '.join(lost)}: {fact.text!r}",
             operation=routes.OPERATIONS[route],
         )
@@ -513,7 +513,7 @@ def a_backend_that_works_again_is_used_again(run: Run) -> None:
         _is_so_again(run, routes.OPERATIONS[route], lambda: accepts(subject, fact, route))
         run.close(subject)
         if not losses.is_stored(run, fact):
-            _is_not(run, routes.OPERATIONS[route], "what it accepted then did not come back")
+            _is_not(run, routes.OPERATIONS[route], "text that it accepted then did not come back")
 
 
 def _is_so_again(run: Run, operation: str, works: Callable[[], bool]) -> None:

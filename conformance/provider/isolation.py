@@ -295,7 +295,7 @@ def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
     seen = run.brings_back(subject, first)
     run.close(neighbour)
     if seen and not run.brings_back(subject, first):
-        _violated(run, "what was recalled before it is not recalled any more", which)
+        _violated(run, "text recalled before it is not recalled any more", which)
     try:
         run.plant(subject, second, route)
         subject.recall(second.query)
@@ -307,7 +307,7 @@ def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
     run.close(subject)
     kept = [losses.is_stored(run, fact) for fact in (first, second)]
     if kept[0] and not kept[1]:
-        _violated(run, "what was stored after it is not recalled, what was stored before is", which)
+        _violated(run, "text stored after it is not recalled, and text stored before is", which)
     if not kept[0]:
         raise Untestable(f"nothing stored through {route} comes back, with a neighbour or without")
 

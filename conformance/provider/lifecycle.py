@@ -31,7 +31,7 @@ def no_order_of_calls_loses_what_was_accepted(run: Run) -> None:
     _not_of_compression(run, search, found)
     loss = found.loss
     run.violated(
-        "what was accepted recalled after shutdown and a new start, whatever was called between",
+        "accepted text recalled after shutdown and a new start, whatever was called between",
         _told(loss) + ("" if repeats else _ONCE),
         operation=loss.operation,
     )
@@ -53,7 +53,7 @@ def _not_of_compression(run: Run, search: Search, found: Found) -> None:
     lost = search.tried(alone(found, "compress"))
     if lost is not None and lost.before_compression:
         run.violated(
-            f"what was stored before {run.hook('compress')}, recalled after a new start",
+            f"text stored before {run.hook('compress')}, recalled after a new start",
             _told(lost),
             operation="compress",
             requirement="MP-COMP-003",

@@ -146,7 +146,7 @@ def shutdown_may_come_when_the_interpreter_ends(run: Run) -> None:
     _host(run, "at_exit", [fact], route=_route(run)).end()
     if not losses.is_stored(run, fact):
         _needs_return(run)
-        run.violated(f"what was accepted is stored, {how}", f"{fact.text!r} did not come back")
+        run.violated(f"accepted text is stored, {how}", f"{fact.text!r} did not come back")
 
 
 def _needs_return(run: Run, count: int = 1) -> None:
@@ -165,7 +165,7 @@ def _needs_return(run: Run, count: int = 1) -> None:
         violation = Violation(expected, fault, operation="close", requirement=known)
         raise Behind(f"a process that is shut down fails ({fault}); see {known}", violation)
     if losses.lost(run, facts):
-        reason = "what a process stores that is shut down before it ends does not come back either"
+        reason = "text of a process that is shut down before it ends does not come back either"
         raise Untestable(f"{reason}; see MP-TURN-001 and MP-PROC-001")
 
 
@@ -191,7 +191,7 @@ def an_interrupt_loses_nothing_that_was_accepted(run: Run) -> None:
         _needs_return(run, len(facts))
         _needs_peace(run, len(points))
         observed = f"{lost[0].text!r} did not come back"
-        run.violated(f"what was accepted before and after is recalled, {how}", observed)
+        run.violated(f"text accepted before and after is recalled, {how}", observed)
 
 
 def _interrupted(run: Run, facts: list[Fact], points: list[int]) -> Ended:
@@ -228,12 +228,12 @@ def what_was_stored_survives_a_kill(run: Run) -> None:
     route = _route(run)
     _lived(_host(run, "plain", facts, route=route).end(), "closed")
     if losses.lost(run, facts):
-        raise Untestable("what another process stored did not come back")
+        raise Untestable("text that another process stored did not come back")
     for part in _PARTS[run.context.profile]:
         _lived(_host(run, "killed", others, route=route, part=part).end(), "opened")
         if lost := losses.lost(run, facts):
             run.violated(
-                "what an earlier session had stored is recalled after a process was killed"
+                "text that an earlier session had stored is recalled after a process was killed"
                 " in the middle of a write",
                 f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}",
             )
@@ -282,7 +282,7 @@ def _some(moments: list[int], profile: str) -> list[int]:
 def _is_left(run: Run, kept: list[Fact], change: Change) -> None:
     if lost := losses.lost(run, kept):
         run.violated(
-            "what an earlier session had stored is recalled after a process was killed in the"
+            "text that an earlier session had stored is recalled after a process was killed in the"
             f" middle of {change.what}",
             f"{len(lost)} of {len(kept)} did not come back: {lost[0].text!r}",
             operation=change.operation,
@@ -329,13 +329,13 @@ def two_processes_lose_none_of_each_others_writes(run: Run) -> None:
     if lost := losses.lost(run, accepted):
         _needs_return(run, len(accepted))
         run.violated(
-            f"what two processes stored at the same time, {len(accepted)} texts, is recalled",
+            f"all {len(accepted)} texts that two processes stored at the same time are recalled",
             f"{len(lost)} did not come back: {lost[0].text!r}",
         )
     for race in races.judged(*ended):
         if race.fault and (fault := _fault_alone(run, race)) and not race.fails_in_turn():
             run.violated(
-                "what one process stores while another one is about to change the store is"
+                "text that one process stores while another one is about to change the store is"
                 " recalled, and the change is made",
                 fault,
                 operation=race.change.operation,
@@ -406,7 +406,7 @@ def _keeps_both(run: Run, facts: list[Fact], how: str) -> None:
     run.needs_route("turns", "writes")
     if lost := losses.lost(run, facts):
         _needs_return(run, len(facts))
-        run.violated(f"what was accepted is recalled, {how}", f"{lost[0].text!r} did not come back")
+        run.violated(f"accepted text is recalled, {how}", f"{lost[0].text!r} did not come back")
     before, after = (losses.times(run, fact) for fact in facts)
     if before > after > 0:
         run.violated(f"each text is stored once, {how}", f"{facts[0].text!r}: {before} times")

@@ -17,7 +17,7 @@ _NO_ROOM = "while no file took a byte"
 _READ_ONLY = "while nothing below its home could be written to"
 
 #: Promise of a write hook that returned, for each of these times.
-_ACCEPTED = "what is accepted {} is stored; what cannot be stored raises"
+_ACCEPTED = "text that is accepted {} is stored; a write that cannot be stored raises"
 
 
 # -- locked ----------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
 @check("MP-STORE-005", budget_s=_BUDGET_S)
 def a_full_disk_costs_nothing_that_was_stored(run: Run) -> None:
     before, seen = store_faults.full(run)
-    expected = f"what an earlier session had stored is recalled after writes {_NO_ROOM}"
+    expected = f"text that an earlier session had stored is recalled after writes {_NO_ROOM}"
     how = f"; without room {seen.changed()}" if seen.changed() else ""
     _is_kept(run, seen, [*before, *seen.ready.kept], expected, how)
     _keeps_one_of_two(run, seen, expected)
@@ -229,7 +229,7 @@ def a_damaged_file_is_kept(run: Run) -> None:
         lived_on = "over" in damage.seen.ended.marks
         if damage.survivors and lived_on and not damage.is_kept:
             run.violated(
-                "what a damaged file still holds stays below the home, in it or in a copy",
+                "text that a damaged file still holds stays below the home, in it or in a copy",
                 f"{damage.what}, and of the {len(damage.survivors)} texts in the rest of it"
                 " none was left",
                 operation="open",

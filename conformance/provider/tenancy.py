@@ -143,7 +143,7 @@ def a_user_stays_the_same(run: Run) -> None:
         lost = functools.partial(_lost_under, run, reader, config, route)
         if fault := losses.seen_again(lost):
             run.violated(
-                "what was stored for a user_id, recalled for the same user_id on the same home",
+                "text stored for a user_id, recalled for the same user_id on the same home",
                 f"with {what}, {fault}; with the same values on both sides it does",
             )
 
@@ -212,7 +212,7 @@ def _comes_back_without(
         lost = functools.partial(_lost_without, run, reader, tenant, given, route)
         if text := losses.seen_again(lost):
             run.violated(
-                f"what was stored without {_listed(absent)}, recalled without {_listed(absent)}",
+                f"text stored without {_listed(absent)}, recalled without {_listed(absent)}",
                 f"{text!r} did not come back; what was stored and asked for with all keys did",
             )
 
@@ -401,7 +401,7 @@ def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> str:
         raise
     except Untestable as refusal:
         return str(refusal)
-    return "" if came_back else "what was stored did not come back"
+    return "" if came_back else "the stored text did not come back"
 
 
 # -- different ids ---------------------------------------------------------------------------------
@@ -464,7 +464,7 @@ class _Family:
         """Store for one after the other; then ask each for its own and, if kept, for the rest."""
         if observed := losses.seen_again(functools.partial(self._lost, route)):
             self._run.violated(
-                f"what was stored for each of {len(self._told)} ids that {self._differ}, "
+                f"texts stored for each of {len(self._told)} ids that {self._differ}, "
                 "recalled for it",
                 observed,
             )
@@ -529,7 +529,7 @@ def no_id_leads_out_of_the_home(run: Run) -> None:
             if not any(path.is_relative_to(place) for place in usual):
                 seen = os.path.relpath(path, tenant.home or run.home)
                 run.violated(
-                    "what is stored lies below the home, or where it does for a plain id",
+                    "stored text lies below the home, or where it does for a plain id",
                     f"with the {key} {show(odd, 100)} it is in {seen}, seen from the home",
                 )
     run.needs_route(*routes.ROUTES)
@@ -742,7 +742,7 @@ class _Beside:
         if any(self._fails_alone(tenant) for _ in range(_TRIES)):
             raise Untestable(f"of {len(facts)} facts of one session alone some are lost as well")
         self._run.violated(
-            f"what is stored for {tenant.called} while {self._pair[1 - side].called} is open, "
+            f"text stored for {tenant.called} while {self._pair[1 - side].called} is open, "
             "recalled as what is stored while it is not",
             f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}",
             operation=routes.OPERATIONS[self._route],

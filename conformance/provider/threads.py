@@ -102,7 +102,7 @@ def _comes_back_elsewhere(run: Run, route: str, fact: Fact) -> None:
         if run.brings_back(again, fact):
             run.violated(
                 f"{run.hook('recall')} works on every thread",
-                "what it brings on initialize's thread it does not bring on another",
+                "it brings text on initialize's thread, and not on another",
                 operation="recall",
             )
     if losses.is_stored(run, fact):
@@ -110,7 +110,7 @@ def _comes_back_elsewhere(run: Run, route: str, fact: Fact) -> None:
         return
     _show_that_it_stores(run, route)
     hook = run.hook(_STORES[route])
-    observed = "what was stored on initialize's thread comes back, and on another it was lost"
+    observed = "text stored on initialize's thread comes back, and on another it was lost"
     run.violated(f"{hook} works on every thread", observed, operation=_STORES[route])
 
 
@@ -441,8 +441,8 @@ def _judge_lost_in_a_loop(run: Run, route: str) -> None:
     operation = _STORES[route]
     run.violated(
         f"{run.hook(operation)} works on a thread on which an event loop is running",
-        "what it accepted there did not come back after the loop had ended; "
-        "what it accepted without a loop did",
+        "text that it accepted there did not come back after the loop had ended; "
+        "text that it accepted without a loop did",
         operation=operation,
     )
 
@@ -528,10 +528,10 @@ def _all_come_back(run: Run, route: str, accepted: list[Fact]) -> None:
         return
     if losses.lost(run, _written(run, route, _alone)):
         hook = run.hook(_STORES[route])
-        raise Untestable(f"what {hook} accepts on another thread is lost without a recall as well")
+        raise Untestable(f"text {hook} accepts on another thread is lost without a recall as well")
     run.violated(
-        f"what {run.hook(_STORES[route])} accepts while {run.hook('recall')} runs, recalled later",
+        f"text {run.hook(_STORES[route])} accepts while {run.hook('recall')} runs, recalled later",
         f"{len(lost)} of {len(accepted)} did not come back, among them {lost[0].text!r}; "
-        "what was written alone did",
+        "text that was written alone did",
         operation=_STORES[route],
     )

@@ -138,7 +138,7 @@ def _goes_well(run: Run, route: str, journey: _Journey, when: str) -> None:
     try:
         journey(run, route, _home(run, route, "before"), lambda when: None)
     except _Lost:
-        raise Untestable(f"what was stored through {route} did not come back {when}") from None
+        raise Untestable(f"text stored through {route} did not come back {when}") from None
 
 
 def _goes_as_well(run: Run, route: str, journey: _Journey, move: _Move) -> None:
@@ -154,7 +154,7 @@ def _goes_as_well(run: Run, route: str, journey: _Journey, move: _Move) -> None:
     except _Lost as loss:
         stored_by = routes.OPERATIONS[route]
         run.violated(
-            f"what {run.hook(stored_by)} accepted recalled, as it is when the time is left alone",
+            f"text {run.hook(stored_by)} accepted recalled, as it is when the time is left alone",
             str(loss),
             operation=stored_by,
         )
@@ -253,7 +253,7 @@ def _recalled_texts(run: Run, route: str) -> list[str]:
     with run.session(home) as again:
         heard = _listen(again)
         if not run.brings_back(again, fact):
-            raise Untestable(f"what was stored through {route} did not come back")
+            raise Untestable(f"text stored through {route} did not come back")
     return [text.replace(fact.text, "") for text in heard if isinstance(text, str)]
 
 

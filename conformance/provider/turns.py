@@ -242,7 +242,7 @@ def _added(run: Run, targets: list[str]) -> Iterator[tuple[str, Fact]]:
     for target, fact in facts.items():
         found = losses.found(run, fact)
         if found is None:
-            raise Untestable(f"what was added to {target} did not come back; see MP-WRITE-001")
+            raise Untestable(f"text added to {target} did not come back; see MP-WRITE-001")
         # It is asked for afterwards in the way that brought it.
         facts[target] = found
     yield from facts.items()
@@ -280,7 +280,7 @@ def an_added_text_comes_back(run: Run) -> None:
     for target, fact in facts.items():
         if not losses.is_stored(run, fact):
             run.violated(
-                f"what was added to {target}, recalled after a new start",
+                f"text added to {target}, recalled after a new start",
                 f"{fact.text!r} was accepted and did not come back",
             )
     _side_by_side(run, next(iter(facts)))
@@ -296,7 +296,7 @@ def _side_by_side(run: Run, target: str) -> None:
         accepted = [fact for fact, subject in pairs if _accepts(subject, target, fact.text)]
     if lost := losses.lost(run, accepted):
         run.violated(
-            "what was added by two sessions of one home while both were open, recalled later",
+            "texts added by two sessions of one home while both were open, recalled later",
             f"{len(lost)} of {len(accepted)} did not come back: {lost[0].text!r}",
         )
 
@@ -535,6 +535,6 @@ def what_a_tool_stored_comes_back(run: Run) -> None:
         run.plant(subject, fact, "tools")
     if not losses.is_stored(run, fact):
         run.violated(
-            "what a tool answered to have stored, recalled after a new start",
+            "text that a tool reports as stored, recalled after a new start",
             f"{fact.text!r}, stored by a call that reported no error, did not come back",
         )

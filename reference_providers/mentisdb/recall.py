@@ -104,7 +104,7 @@ class Recall:
             return ready[2]
         left_s = ends - time.monotonic()
         if left_s <= 0:
-            raise Unavailable("what was being prepared did not come in time")
+            raise Unavailable("the answer that was being prepared did not come in time")
         return self.found(question, budget_s=left_s)
 
     def prepare(self, question: str, *, budget_s: float) -> None:

@@ -299,7 +299,7 @@ def _stored_is_kept(run: Run) -> None:
         raise Untestable(f"see MP-CONF-007: {show(failure.error)}") from None
     if not came_back:
         run.violated(
-            "what was stored, recalled as before once the defaults were saved",
+            "text stored, recalled as before once the defaults were saved",
             f"after {run.hook('save_config')} {fact.text!r} did not come back",
         )
 
@@ -317,7 +317,7 @@ def _others_are_kept(run: Run) -> None:
         kept = run.home / name
         if not kept.exists() or word not in kept.read_text("utf-8", "replace"):
             run.violated(
-                f"what others wrote into {name} of the home",
+                f"the text of others in {name} of the home",
                 f"after {run.hook('save_config')} {text!r} is gone",
             )
 

@@ -59,7 +59,7 @@ def a_delegation_leaves_the_session(run: Run) -> None:
         if not losses.is_stored(run, fact):
             _is_kept_without(run, route)
             run.violated(
-                f"what was stored {when} {run.hook('delegation')}, recalled after a new start",
+                f"text stored {when} {run.hook('delegation')}, recalled after a new start",
                 f"{fact.text!r} did not come back",
             )
 

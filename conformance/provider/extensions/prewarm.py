@@ -187,7 +187,7 @@ def what_was_prepared_stays_in_its_conversation(run: Run) -> None:
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not run.reopened_brings_back(fact):
-        raise NotApplicable("what one session stored is not recalled in another")
+        raise NotApplicable("text that one session stored is not recalled in another")
     for called, strays in _WAYS.items():
         # Seen with the question itself prepared, and waited for, it is an answer to the question.
         if strays(run, fact, fact.query, _LATE_S) and not strays(

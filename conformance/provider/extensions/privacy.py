@@ -274,7 +274,7 @@ def what_lies_outside_stays(run: Run) -> None:
             lost = Reader(run).lacks(owner.tenant, list(owner.facts.values()))
             if lost:
                 run.violated(
-                    f"what was stored {owner.called}, recalled after forget() {name}",
+                    f"text stored {owner.called}, recalled after forget() {name}",
                     f"{lost[0].text!r} does not come back any more",
                 )
 

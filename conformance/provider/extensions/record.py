@@ -144,7 +144,7 @@ def _times_shown(run: Run, fact: Fact) -> dict[str, int]:
 def equal_turns_are_stored_each(run: Run) -> None:
     entries.needs_keeping(run, "record")
     if run.declared("retention", "verbatim") != "verbatim":
-        raise NotApplicable("what is derived from two equal turns may be one")
+        raise NotApplicable("one text may be derived from two equal turns")
     key, (once, twice) = run.session_key(), _alike(run, 2)
     with run.session(session=key) as subject:
         for fact in (once, twice, twice):

@@ -157,7 +157,7 @@ def an_end_writes_what_was_accepted(run: Run) -> None:
         raise Untestable(f"{lost[0].text!r} did not come back after shutdown either")
     if lost:
         run.violated(
-            "what was accepted before the end of a session, recalled by an instance opened after",
+            "text accepted before the end of a session, recalled by an instance opened after",
             f"{len(lost)} of {len(facts)} came back only after {run.hook('close')}: "
             f"{lost[0].text!r}",
         )
@@ -248,7 +248,7 @@ def _a_rewind_leaves_other_sessions(run: Run, route: str) -> None:
 
 def _is_lost(run: Run, fact: Fact, kind: Switch) -> None:
     run.violated(
-        f"what was accepted before {kind.called}, recalled after a new start",
+        f"text accepted before {kind.called}, recalled after a new start",
         f"{fact.text!r} did not come back",
     )
 

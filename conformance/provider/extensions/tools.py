@@ -242,7 +242,7 @@ def _is_gone(run: Run, who: _Who, where: str) -> None:
         raise NotApplicable("no tool was recognised that forgets what another one stored")
     shown = _shown(run, fact, finding, who)
     if not shown:
-        raise Untestable("what a tool stored came back neither by recall nor by a tool")
+        raise Untestable("text that a tool stored came back neither by recall nor by a tool")
     _forget(run, call, who)
     finding = [one for one in finding if one[0] in shown]
     if by := _still_shown(run, fact, finding, shown, who):

@@ -180,5 +180,5 @@ def as_document(answer: Any) -> dict[str, Any]:
     try:
         json.dumps(document, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        raise UnfitAnswer("what is no JSON") from None
+        raise UnfitAnswer("no JSON") from None
     return document

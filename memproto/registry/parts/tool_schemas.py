@@ -39,7 +39,7 @@ def _unsendable(schema: dict[str, Any]) -> str:
     try:
         json.dumps(schema, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError):
-        return "what is no JSON"
+        return "no JSON"
     return ""
 
 

@@ -55,7 +55,7 @@ def stored(run: Run) -> list[Fact]:
     found = left(run, kept)
     if not found:
         _needs_no_file_of_the_operator(run, kept)
-        raise NotApplicable("what it stores is found in no file below its home")
+        raise NotApplicable("the text that it stores is found in no file below its home")
     return found
 
 
@@ -69,7 +69,7 @@ def _needs_no_file_of_the_operator(run: Run, facts: list[Fact]) -> None:
     """
     for path in _of_the_operator(run):
         if found_in(path, facts):
-            reason = f"what it stores is in {path}, a file that the kit does not lock or damage"
+            reason = f"its text is in {path}, a file that the kit does not lock or damage"
             needs = "the settings `config` or `env` with a place below the home or below ~"
             raise Untestable(f"{reason}; needs: {needs}")
 
@@ -245,5 +245,5 @@ def needs_return(run: Run, count: int = 0) -> None:
         for fact in facts:
             run.plant(subject, fact, route(run))
     if losses.lost(run, facts):
-        reason = "what is stored while the store is well does not come back either"
+        reason = "text stored while the store is well does not come back either"
         raise Untestable(f"{reason}; see MP-TURN-001 and MP-WRITE-001")

@@ -137,7 +137,7 @@ def seen_again(find: Callable[[], _Found]) -> _Found:
     """
     found = find()
     if found and not all(find() for _ in range(_AGAIN)):
-        raise Untestable(f"what was lost once was not when repeated: {found}; {BETTER_RECALL}")
+        raise Untestable(f"a text lost once was not lost when repeated: {found}; {BETTER_RECALL}")
     return found
 
 

@@ -183,7 +183,7 @@ def are_apart(run: Run, pair: list[Tenant], route: str) -> bool:
     for tenant, fact in zip(pair, facts, strict=True):
         if reader.lacks(tenant, [fact]):
             hook = run.hook(routes.OPERATIONS[route])
-            raise Untestable(f"what {hook} stored for {tenant.called} does not come back for it")
+            raise Untestable(f"text {hook} stored for {tenant.called} does not come back for it")
     crossed = []
     for tenant, foreign in zip(reversed(pair), facts, strict=True):
         with tenant.opened(run) as subject:
