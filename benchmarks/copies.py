@@ -1,5 +1,5 @@
 """
-What the copies of a long conversation cost: each provider gets its own.
+The cost of the copies of a long conversation: each provider gets its own.
 
     python benchmarks/copies.py
 

@@ -1,5 +1,5 @@
 """
-What it costs to ask 64 providers at once that each sleep 50 ms, beside one, and beside the floor.
+The cost of asking 64 providers at once that each sleep 50 ms, beside one, and beside the floor.
 
     python benchmarks/fanout.py
 

@@ -1,5 +1,5 @@
 """
-What sanitizing and scrubbing cost, beside a shipped fence in the same run.
+The cost of sanitizing and scrubbing, beside a shipped fence in the same run.
 
 Run by hand: `python benchmarks/fence.py [benign] [worst] [stream] [memory]`, all four by default.
 The peer is hermes-agent's `sanitize_context`; where it cannot be imported its columns are empty.
@@ -193,13 +193,13 @@ def stream() -> None:
 
 
 def scrub(chunks: Any) -> str:
-    """What is shown of a stream."""
+    """The shown text of a stream."""
     scrubber = StreamingContextScrubber()
     return "".join([*map(scrubber.feed, chunks), scrubber.flush()])
 
 
 def memory() -> None:
-    """What is allocated at the peak, as a multiple of the text."""
+    """Memory that is allocated at the peak, as a multiple of the text."""
     print(f"\n{'memory':30} {'times the text':>14}")
     texts = {"benign markdown": repeated(MARKDOWN), "benign mixed": repeated(MIXED), **WORST}
     for name, text in texts.items():

@@ -1,5 +1,5 @@
 """
-Which harmless files the fence changes.
+Harmless files that the fence changes.
 
     python -P benchmarks/fence_files.py DIRECTORY ...
 

@@ -1,12 +1,12 @@
 """
-What a turn of the registry costs, beside what any hand-off between two threads costs.
+The cost of a turn of the registry, beside that of any hand-off between two threads.
 
     python benchmarks/registry.py [rounds]
 
 Pinned to one core, so that the scheduler's choice of a core is not what is measured; the rows of a
 table take turns, so that a change of the machine's speed meets all of them. Prints median and
 quartiles in microseconds, and the ratio to the row that is named, as the median of the ratios of
-the rounds. Where hermes-agent is installed, its MemoryManager has rows of its own.
+the rounds. If hermes-agent is installed, its MemoryManager has rows of its own.
 """
 
 import asyncio
@@ -96,7 +96,7 @@ def pool() -> Callable[[], object]:
 
 
 def batch(turn: Callable[[], object]) -> Batch:
-    """What makes `turn` a number of times, and returns the seconds of it."""
+    """Gives a function that makes `turn` a number of times, and returns the seconds of it."""
 
     def run(calls: int) -> float:
         began = time.perf_counter()
@@ -193,7 +193,7 @@ def on_the_loop(rounds: int) -> None:
 
 
 def memory() -> None:
-    """What ten thousand turns leave behind: memory after the first thousand, and at the end."""
+    """Memory that ten thousand turns leave behind: after the first thousand, and at the end."""
     host, (face_host, turn) = opened(), face(NoOpProvider())
     with on_loop(turn) as looped:
         print("\n10,000 turns, of which each recalls and is recorded")

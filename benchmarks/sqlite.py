@@ -129,7 +129,7 @@ def timed(steps: Iterable[tuple[Callable[[], object], Callable[[], object]]]) ->
 
 
 def measured(size: int, folder: Path) -> dict[str, Any]:
-    """What one size comes to; each pair is the provider and the floor."""
+    """The measurements of one size; each pair is the provider and the floor."""
     speech = Speech(size)
     with both(folder) as (provider, bare):
         bulk = fill(provider, bare, speech, size)

@@ -1,5 +1,5 @@
 """
-Whether a conclusive outcome of the builtin provider ever changes, on a quiet and on a busy machine.
+Changes of a conclusive outcome of the builtin provider, on a quiet and on a busy machine.
 
     python benchmarks/stability.py [RUNS] [--profile quick|ci|deep] [--busy] [--workers N]
                                    [--at-once N] [--keep DIR]
@@ -43,7 +43,7 @@ class Done:
     Attributes:
         outcomes: Requirement id to outcome; none where there is no report.
         code: The exit code.
-        took_s: How long it took.
+        took_s: Seconds that it took.
 
     """
 

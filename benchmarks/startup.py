@@ -1,5 +1,5 @@
 """
-What the idle plugin costs at pytest's start: interleaved pairs of runs, with and without it.
+The cost of the idle plugin at pytest's start: interleaved pairs of runs, with and without it.
 
     python benchmarks/startup.py [PAIRS]
 
@@ -34,13 +34,13 @@ def took_ms(command: list[str], folder: str) -> tuple[float, float]:
 
 
 def processor_s() -> float:
-    """What all runs that have ended used, which other work on the machine changes less."""
+    """Seconds that all ended runs used, which other work on the machine changes less."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def import_ms(folder: str) -> float:
-    """What importing the plugin costs after pytest is imported, by the interpreter's own count."""
+    """Time to import the plugin after pytest is imported, by the interpreter's own count."""
     code = "import pytest, memproto.pytest_plugin"
     command = [sys.executable, "-X", "importtime", "-c", code]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)

@@ -1,5 +1,5 @@
 """
-What a verdict of the builtin provider costs, in quick and in ci, on one process and on two.
+The cost of a verdict of the builtin provider, in quick and in ci, on one process and on two.
 
     python benchmarks/verdict.py [ROUNDS]
 

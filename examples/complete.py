@@ -160,7 +160,7 @@ class Complete:
     def queue_prefetch(self, query, *, session_id=""): ...  # recall is quick enough
 
     def system_prompt_block(self):
-        return "What is worth keeping beyond this conversation, keep with complete_note_add."
+        return "Keep what is worth keeping beyond this conversation with complete_note_add."
 
     def recall_status(self):
         return {"state": "down", "message": self.fault} if self.fault else {"state": "ok"}

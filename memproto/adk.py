@@ -31,7 +31,7 @@ from memproto.types import SPEC_VERSION, Capabilities, Message
 
 _USER = "user"
 
-#: How many added turns are known, so that a session may be added again and again.
+#: Number of added turns that are known, so that a session may be added again and again.
 _MOST_KNOWN = 100_000
 
 
@@ -51,8 +51,8 @@ class ProviderMemoryService(BaseMemoryService):  # type: ignore[misc] # Any wher
         factory: Gives a new provider, native or with coroutine hooks; no arguments.
         home: A directory, which is made where it is missing.
         deadlines: Of the registry that drives the providers.
-        most_open: How many instances stay open; beyond it the longest unused one is shut down, and
-            opened again at its next use.
+        most_open: Number of instances that stay open; beyond it the longest unused one is shut
+            down, and opened again at its next use.
 
     """
 
@@ -96,7 +96,7 @@ class ProviderMemoryService(BaseMemoryService):  # type: ignore[misc] # Any wher
             await registry.flush()
 
     def _is_new(self, *key: str) -> bool:
-        """Whether a turn was not among the last that were added, and is from now on."""
+        """True if a turn was not among the last that were added, and is from now on."""
         known = hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).digest()[:16]
         if known in self._added:
             return False

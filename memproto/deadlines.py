@@ -84,13 +84,13 @@ class Deadlines:
 @dataclasses.dataclass(frozen=True, slots=True)
 class Limits:
     """
-    How much one registry takes; what is beyond is dropped or cut, with an event.
+    Limits of one registry; the rest is dropped or cut, with an event.
 
     Attributes:
         queued_writes: For each provider, the writes that it has not taken yet. A provider that
             hangs for a day would otherwise gather the texts of every turn.
-        prompt_chars: For each provider, what of its prompt block is taken.
-        notes_chars: For each provider, what of its notes for a summary is taken.
+        prompt_chars: For each provider, characters of its prompt block that are taken.
+        notes_chars: For each provider, characters of its notes for a summary that are taken.
 
     """
 

@@ -189,7 +189,7 @@ def _local_source(target: str, directory: Path) -> Path | None:
 
 
 def _is_installed(module: str, directory: Path) -> bool:
-    """Whether a module is found without the working directory."""
+    """True if a module is found without the working directory."""
     hidden = {"", str(directory), str(directory / "src")}
     seen = sys.path
     sys.path = [entry for entry in seen if entry not in hidden]

@@ -38,7 +38,7 @@ class Move:
     Attributes:
         sources: The states from which it starts.
         operation: The operation that is called.
-        outcome: How the call has to end: yes, no, returns, raises, begins or ends.
+        outcome: The ending that the call must have: yes, no, returns, raises, begins or ends.
         to: The state afterwards.
 
     """
@@ -57,8 +57,8 @@ class Lane:
     Attributes:
         name: One word for all of them.
         operations: Their names.
-        waits: Whether the next one waits for a call that the host gave up.
-        alone: Whether nothing else runs beside them, of other lanes either.
+        waits: True if the next one waits for a call that the host gave up.
+        alone: True if nothing else runs beside them, of other lanes either.
 
     """
 

@@ -32,7 +32,7 @@ class MemoryProvider(Protocol):
 
     def is_available(self) -> bool:
         """
-        Whether the provider is installed and minimally configured.
+        True if the provider is installed and minimally configured.
 
         Cheap: opens no socket, starts no process, writes no file. Called before `initialize`.
         Spec: MP-AVAIL-001 to MP-AVAIL-003.

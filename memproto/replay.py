@@ -207,18 +207,18 @@ class Instance:
 
 
 def holds(answer: Any, name: str) -> bool:
-    """Whether each word of `name` stands in an answer; case and accents make no difference."""
+    """True if each word of `name` stands in an answer; case and accents make no difference."""
     text = _folded(answer if isinstance(answer, str) else repr(answer))
     return all(word in text for word in _folded(name).split())
 
 
 def lacks(answer: Any, name: str) -> bool:
-    """Whether an answer does not hold `name`."""
+    """True if an answer does not hold `name`."""
     return not holds(answer, name)
 
 
 def shows(answer: Any, text: str) -> bool:
-    """Whether an answer reads as it did in the run of the kit."""
+    """True if an answer reads as it did in the run of the kit."""
     return _show(answer) == text
 
 

@@ -26,7 +26,7 @@ class Requirement:
     Attributes:
         id: `MP-<AREA>-<NNN>`; never renumbered.
         level: The one normative key word of `text`.
-        side: Who must hold it.
+        side: The party that must hold it.
         text: The sentence.
         intent: Why, for a reader; never checked.
         fix: The change to make, as an action.
@@ -34,11 +34,11 @@ class Requirement:
         operation: The operation of the specification that it is about.
         binding: "any", or the name of the binding whose providers it is about.
         extension: The extension that it belongs to, or "".
-        gate: Whether everything else depends on it.
+        gate: True if everything else depends on it.
         since: The specification release that brought it.
         status: draft, stable or deprecated.
         sources: Classes of field reports behind it.
-        defensive: Whether it backs up a duty of the other side; never changes a verdict.
+        defensive: True if it backs up a duty of the other side; never changes a verdict.
         unchecked: Why no check exists, or "".
         disputed: The issue in which the requirement is disputed, or "".
 
@@ -74,15 +74,15 @@ class Requirement:
 
     @property
     def is_demanded(self) -> bool:
-        """Whether a violation fails: a MUST that is neither disputed nor deprecated."""
+        """True if a violation fails: a MUST that is neither disputed nor deprecated."""
         return self.level == "MUST" and not self.disputed and self.status != "deprecated"
 
     def is_in(self, release: str) -> bool:
-        """Whether that release of the specification, such as "1.0", has the requirement."""
+        """True if that release of the specification, such as "1.0", has the requirement."""
         return numbers(self.since) <= numbers(release)
 
     def applies_to(self, binding: Binding) -> bool:
-        """Whether the requirement speaks about providers of `binding`."""
+        """True if the requirement speaks about providers of `binding`."""
         return binding.includes(self.binding)
 
 

@@ -43,7 +43,7 @@ class Event:
         outcome: See `EventOutcome`.
         took_s: Seconds between call and return (or deadline) on the registry's clock.
         detail: The error's type, the wrong type, or the reason; never an argument's value.
-        lost: How many accepted calls this event gives up.
+        lost: Number of accepted calls that this event gives up.
 
     """
 
@@ -56,7 +56,7 @@ class Event:
 
 
 def is_label(name: object) -> bool:
-    """Whether `name` may label a section of the context block."""
+    """True if `name` may label a section of the context block."""
     # Its own type counts: what only claims to be a str is matched by no pattern.
     if not isinstance(name, str) or not issubclass(type(name), str):
         return False

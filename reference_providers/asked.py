@@ -1,4 +1,4 @@
-"""What is asked of a memory: how many hits a model wants, and how many characters there are."""
+"""Bounds of a question to a memory: hits that a model wants, characters that there is room for."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 def limit(value: object, *, usual: int, most: int) -> int:
     """
-    How many hits the argument `limit` of a tool asks for, which may be left out.
+    Number of hits that the argument `limit` of a tool asks for, which may be left out.
 
     Raises:
         Rejected: It is no whole number; one that is out of bounds is brought within.
@@ -30,7 +30,7 @@ def fitting(found: list[T], room: int | None, *, joint: int, text: Callable[[T],
     Args:
         found: The best first.
         room: The most characters of all.
-        joint: How many characters stand between two.
+        joint: Number of characters between two.
         text: Gives the text of one.
 
     """

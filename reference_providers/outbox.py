@@ -23,7 +23,7 @@ from memproto.reference_providers.reading import own_folder
 
 _ENTRY, _PART, _REFUSED = ".json", ".part", "refused"
 
-#: What is half written for so long was left by a process that died; one that is younger may be
+#: A file that is half written for so long was left by a process that died; a younger one may be
 #: about to be locked by its writer.
 _LEFT_S = 60.0
 
@@ -38,7 +38,7 @@ class Entry:
 
     Attributes:
         name: The name of its file; names sort in the order in which entries were put.
-        content: What was put.
+        content: The content that was put.
 
     """
 
@@ -154,13 +154,13 @@ class Outbox:
             return self._last
 
     def entries(self) -> list[Entry]:
-        """What waits, the oldest first; none of it is claimed. Removes what was half written."""
+        """Waiting entries, the oldest first; none is claimed. Removes half written files."""
         for part in self._parts():
             _remove_left(part)
         return [Entry(self._directory / name, {}) for name in sorted(self._names())]
 
     def count(self) -> int:
-        """How many wait, in this process and in others."""
+        """Number of entries that wait, in this process and in others."""
         return len(self._names())
 
     def _names(self) -> list[str]:

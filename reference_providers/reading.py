@@ -1,7 +1,7 @@
 """
-How providers read what was set: a session's configuration, and answers of set-up in a file.
+Reading of settings by providers: a session's configuration, and answers of set-up in a file.
 
-What cannot be read is `Misconfigured`, with the key or the file and its fault.
+A value that cannot be read is `Misconfigured`, with the key or the file and its fault.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from typing import Any
 
 from memproto.errors import Misconfigured
 
-#: Where turns are stored if the host does not say in which contexts it wants that.
+#: Contexts in which turns are stored if the host does not say in which it wants that.
 _CONTEXTS = ("primary",)
 
 #: A number of more digits than this is none that anybody means, and too long a one is no int.
@@ -45,12 +45,12 @@ def room(config: Mapping[str, Any]) -> int | None:
 
 
 def contexts(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """In which contexts of an agent turns are to be stored."""
+    """Contexts of an agent in which turns are to be stored."""
     return tuple(table(config.get("protocol")).get("contexts", _CONTEXTS))
 
 
 def context(config: Mapping[str, Any]) -> str:
-    """In which context of an agent the session is."""
+    """The context of an agent in which the session is."""
     return config.get("agent_context") or "primary"
 
 

@@ -22,7 +22,7 @@ TARGET = (
 )
 
 _HEAD = """\
-# What a Honcho server (3.0.12) answers: written by scripts/make_honcho_facts.py, not by hand.
+# Answers of a Honcho server (3.0.12): written by scripts/make_honcho_facts.py, not by hand.
 # A response is one line for each path: its types; `?` marks what some answers lack.
 """
 
@@ -57,7 +57,7 @@ def _table(route: str, method: str, status: int, kind: str, group: list[Exchange
 
 
 def _is_name(route: str, body: Exchange) -> bool:
-    """Whether the keys of a body are names of peers."""
+    """True if the keys of a body are names of peers."""
     return route.endswith("/peers") and all(isinstance(part, dict) for part in body.values())
 
 

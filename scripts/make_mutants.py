@@ -21,7 +21,7 @@ from tests.broken.marks import Mutant, load_all  # noqa: E402 - needs the path a
 FILE = ROOT / "spec" / "v1" / "mutants.toml"
 
 _HEAD = """\
-# What a broken provider or host does that a requirement catches: written by
+# Faults of broken providers and hosts that a requirement catches: written by
 # scripts/make_mutants.py from tests/broken, where each row is judged. MIT, as all code.
 """
 

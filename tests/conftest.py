@@ -67,7 +67,7 @@ def no_thread_is_left():
 
 @pytest.fixture
 def imports_are_forgotten():
-    """What a test imports is imported anew by the next one; the project's own modules stay."""
+    """Modules that a test imports are imported anew by the next one; the project's own stay."""
     known = set(sys.modules)
     yield
     for name in set(sys.modules) - known:

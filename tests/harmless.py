@@ -1,8 +1,8 @@
-"""What the output of a job may look like, whatever the providers of the run say."""
+"""Lines that the output of a job may hold, whatever the providers of the run say."""
 
 import re
 
-#: What a runner takes for a command.
+#: Form of a command to a runner.
 COMMANDS = re.compile(r"^\s*::[A-Za-z]|##\[|##vso\[|##teamcity\[")
 
 #: A line that scripts take for a verdict.

@@ -31,7 +31,7 @@ if str(ROOT) not in sys.path:
 
 from tests.broken.marks import Mutant, load_all  # noqa: E402 - needs the path above
 
-#: How far a mutant is judged; see `row`.
+#: Extent to which a mutant is judged; see `row`.
 Reach = Literal["named", "near", "all"]
 
 #: Providers of which every requirement holds.
@@ -108,7 +108,7 @@ class Row:
         target: The broken or good one.
         red: The ids that failed or warned.
         faults: Why the row is not exact, in words; empty for an exact one.
-        took_s: How long judging it took.
+        took_s: Seconds that judging it took.
 
     """
 
@@ -124,7 +124,7 @@ class Row:
 
 
 def sample(mutants: dict[str, Mutant], most: int) -> list[str]:
-    """So many mutants of each area, the first of its shelf."""
+    """A number of mutants of each area, the first of its shelf."""
     chosen: dict[str, list[str]] = {}
     for mutant in mutants.values():
         of_area = chosen.setdefault(spec.requirement(mutant.kills).area, [])
@@ -185,7 +185,7 @@ def _attribute(target: str) -> Any:
 
 
 def _is_reached(item: spec.Requirement, mutant: Mutant, reach: Reach) -> bool:
-    """Whether the mutant names the requirement, or it is in an area of it, or in the smoke set."""
+    """True if the mutant names the requirement, or it is in an area of it, or in the smoke set."""
     if reach == "named":
         return item.id in (mutant.kills, *mutant.also)
     areas = {spec.requirement(name).area for name in (mutant.kills, *mutant.also)}
@@ -196,7 +196,7 @@ def _is_reached(item: spec.Requirement, mutant: Mutant, reach: Reach) -> bool:
 
 
 def unexact(mutant: Mutant, results: dict[str, Result]) -> list[str]:
-    """What is wrong with a mutant's row; nothing for an exact one."""
+    """Faults of a mutant's row; none for an exact one."""
     named = {mutant.kills, *mutant.also}
     red = {item for item, result in results.items() if result.outcome in _RED}
     faults = [f"{item} is not red: {_told(results.get(item))}" for item in sorted(named - red)]
@@ -222,7 +222,7 @@ def _past_the_gate(gate: str, results: dict[str, Result]) -> list[str]:
 
 
 def _shortcomings(results: dict[str, Result]) -> list[str]:
-    """What is not green with a good provider."""
+    """Requirements that are not green with a good provider."""
     return [
         f"{i}: {_told(result)}" for i, result in results.items() if result.outcome not in _QUIET
     ]
@@ -251,7 +251,7 @@ def _told(result: Result | None) -> str:
 
 
 def shelf_faults(mutants: dict[str, Mutant]) -> list[str]:
-    """What is wrong with the shelf before anything runs: long mutants, requirements without one."""
+    """Faults of the shelf before anything runs: long mutants, requirements without one."""
     faults = [
         f"{m.target} has {n} lines" for m in mutants.values() if (n := lines(m)) > _MOST_LINES
     ]
@@ -317,7 +317,7 @@ def _rows(targets: Iterable[str], reach: Reach) -> Iterable[Row]:
 
 
 def _is_asked_for(mutant: Mutant, only: str) -> bool:
-    """Whether `only` is empty, or the area or a part of the name of the mutant."""
+    """True if `only` is empty, or the area or a part of the name of the mutant."""
     area = spec.requirement(mutant.kills).area
     return not only or only.upper() == area or only.lower() in mutant.target.lower()
 

@@ -1,5 +1,5 @@
 """
-Which tests run where: on each Python, once, or in an environment of their own.
+Environments of tests: on each Python, once, or in an environment of their own.
 
 MEMPROTO_PART chooses, as tox.ini sets it: `each` is for every Python, `once` for the newest.
 Without it pytest runs what it is asked for. The marker `once` is for tests that take long and do

@@ -29,7 +29,7 @@ PLANTS = (
 
 
 def refused(name: str, line: str) -> bool:
-    """Whether the contracts refuse `line` in the file `name`."""
+    """True if the contracts refuse `line` in the file `name`."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "memproto"
         shutil.copytree(Path(memproto.__file__).parent, copy)

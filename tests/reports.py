@@ -83,7 +83,7 @@ def long(rows=1000):
     return report(failed("MP-RECALL-900"), *others, operations=TIMES)
 
 
-#: What a provider may be called, say or hold, each with what it would do where it is not escaped.
+#: Names, words and values of a provider, each with its effect if it is not escaped.
 HOSTILE = (
     "<script>window.hurt = 1</script>",
     "</style><script>window.hurt = 2</script>",

@@ -48,7 +48,7 @@ def test_a_good_provider_in_the_same_run_keeps_its_verdict(together):
 
 @pytest.mark.parametrize("target", FATAL)
 def test_a_hostile_provider_gets_its_verdict(tmp_path, target):
-    # How long it takes is the machine's affair; one that never ended is cut off by `kit`.
+    # The machine decides how long it takes; one that never ended is cut off by `kit`.
     found = reported(tmp_path, f"--memproto={target}", *SOME)
     assert found["reports"][0]["verdict"] == "NON-CONFORMANT"
 

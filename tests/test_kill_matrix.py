@@ -16,15 +16,15 @@ pytestmark = pytest.mark.once
 MUTANTS = load_all()
 
 #: In CI two of each area are judged, on one Python: all of them take as long as a third of CI, and
-#: have the environment `mutants`. What a mutant breaks does not depend on the Python that runs it.
+#: have the environment `mutants`. A mutant does its damage whatever Python runs it.
 MOST = 2 if os.environ.get("MEMPROTO_PART") else 0
 BROKEN = matrix.sample(MUTANTS, MOST) if MOST else list(MUTANTS)
 
-#: What is judged wholly by the environment `conformance` is left out.
+#: The providers that the environment `conformance` judges wholly are left out.
 GOOD = matrix.GOOD[-1:] if MOST else matrix.GOOD[1:]
 
-#: That nothing else turns red, and that good providers pass every rule, is for the full matrix,
-#: which is a tox environment of its own: it takes as long as everything else together, and does not
+#: The full matrix shows that nothing else turns red, and that good providers pass every rule;
+#: it is a tox environment of its own: it takes as long as everything else together, and does not
 #: depend on the Python that runs it.
 REACH: matrix.Reach = "named"
 

@@ -99,7 +99,7 @@ class _Echo:
 
 
 def _echoed(run: HostRun, host: Host, name: str, *, step: str, size: int) -> str:
-    """What the user saw of an answer that repeats the request."""
+    """The user's view of an answer that repeats the request."""
     host.model.answer = _Echo(size)
     shown = host.turn("What do you know?", step=step)
     if not host.model.was_sent(name):

@@ -208,7 +208,7 @@ def a_text_changes_no_other_section(run: HostRun) -> None:
 
 
 def _assert_apart(run: HostRun, labels: list[str], text: str, others: tuple[str, str]) -> None:
-    """What stands before and after the section of a text is the same for a harmless one."""
+    """The parts before and after the section of a text are the same for a harmless one."""
     for place in range(len(labels)):
         plain, changed = (
             _around(run, labels, [*others[:place], middle, *others[place:]], place)
@@ -331,14 +331,14 @@ def _assert_read_back(run: HostRun, labels: list[str], text: str) -> None:
     found = collections.Counter(finding.kind for finding in effective(block, SMUGGLED))
     wanted = _sections(block, labels)
     if found != {"open": 1, "close": 1, "note": 1, "heading": len(wanted)}:
-        return  # That the block holds a delimiter too many is another rule.
+        return  # Another rule forbids a delimiter too many in the block.
     got = run.fenced(_PARSE, block)
     if not isinstance(got, list) or [tuple(pair) for pair in got] != wanted:
         run.violated(show(wanted), f"{show(got)} out of the block", operation=_PARSE)
 
 
 def _sections(block: str, labels: list[str]) -> list[tuple[str, str]]:
-    """What stands in the block below each heading of the host's."""
+    """Text in the block below each heading of the host's."""
     rest, found = block.removesuffix(f"\n{_CLOSE}"), []
     for label in reversed(labels):
         rest, heading, text = rest.rpartition(f"\n### {label} memory\n")
@@ -354,7 +354,7 @@ def _sections(block: str, labels: list[str]) -> list[tuple[str, str]]:
 
 _STREAM_OPEN, _STREAM_CLOSE = TARGETS["open"], TARGETS["close"]
 
-#: So many random cuts of each text, beside each cut in two and each character by itself.
+#: Number of random cuts of each text, beside each cut in two and each character by itself.
 _CUTS = 2
 
 
@@ -535,7 +535,7 @@ def _assert_none_left(run: HostRun, text: str, level: int) -> None:
     if not effective(text, level):
         return
     clean = sanitized(run, text)
-    # What a literal reader sees is the business of the lower level alone.
+    # The lower level alone is concerned with the view of a literal reader.
     lowest = 0 if level == SMUGGLED else SMUGGLED
     left = [finding for finding in effective(clean, level) if finding.tier > lowest]
     if left:

@@ -165,7 +165,7 @@ def _assert_unseen(
 
 
 def _is_left_out(run: HostRun, seen: list[Any]) -> bool:
-    """Whether a driver's binding hands over no messages at all."""
+    """True if a driver's binding hands over no messages at all."""
     return run.loaded.is_driver and not seen
 
 

@@ -13,7 +13,7 @@ from memproto.testing.wire import show
 
 _END, _SWITCH, _TURN = "on_session_end", "on_session_switch", "on_turn_complete"
 
-#: How a session ends, as the steps that do it, and how many sessions have ended then.
+#: Ends of a session, as the steps that do it, and the number of sessions that have ended then.
 _WAYS: dict[str, tuple[tuple[str, ...], int]] = {
     "the agent is left": (("exit",), 1),
     "it ends, and the agent is left": (("end", "exit"), 1),
@@ -23,7 +23,7 @@ _WAYS: dict[str, tuple[tuple[str, ...], int]] = {
     "it ends, a new one begins, and the agent is left": (("end", "new", "exit"), 2),
 }
 
-#: Which step of a driver makes one of those, where it has another name.
+#: Step of a driver that makes one of those, if it has another name.
 _STEP_OF = {"new": "switch"}
 
 

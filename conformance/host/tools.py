@@ -14,7 +14,7 @@ from memproto.testing.host.probes import Extended, raising, tool
 from memproto.testing.host.run import HostRun
 from memproto.testing.wire import show
 
-#: What is wrong with a schema, and the schema.
+#: Fault of a schema, and the schema.
 _POISONED: dict[str, Any] = {
     "no name": {"description": "x", "parameters": {"type": "object", "properties": {}}},
     "a name with a space": tool("find a berth"),
@@ -67,7 +67,7 @@ def a_poisoned_schema_is_not_offered_and_harms_no_other(run: HostRun) -> None:
 
 
 def _is_still_unfit(item: Any, schema: Any) -> bool:
-    """Whether it is that tool, and the host has not mended its schema."""
+    """True if it is that tool, and the host has not mended its schema."""
     is_same = isinstance(schema, dict) and "name" in schema and item.get("name") == schema["name"]
     return is_same and bool(fault_of(item))
 
@@ -216,7 +216,7 @@ def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
     for number in range(3):
         host.record(f"Turn {number}.")
         host.write(f"Fact {number}.")
-        # What the host itself adds may change; how often is its own affair.
+        # The host's own additions may change; it decides how often.
         if (now := _BOATS.findall(host.prompt())) != first:
             run.violated(show(first[0]), show(now))
 

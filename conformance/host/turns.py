@@ -174,7 +174,7 @@ def a_turn_keeps_its_id_its_author_and_its_times(run: HostRun) -> None:
 
 
 def _is_same(wanted: Any, got: Any) -> bool:
-    """Whether both are one value; one instant may be written with another offset."""
+    """True if both are one value; one instant may be written with another offset."""
     with contextlib.suppress(TypeError, ValueError):
         return datetime.fromisoformat(wanted) == datetime.fromisoformat(got)
     return bool(wanted == got)

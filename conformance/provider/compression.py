@@ -82,7 +82,7 @@ def compression_leaves_what_was_stored(run: Run) -> None:
     for when, fact in {**stored, "it after its first compression": since}.items():
         if not losses.is_stored(run, fact):
             run.violated(
-                f"what was stored before {run.hook('compress')}, recalled after a new start",
+                f"text stored before {run.hook('compress')}, recalled after a new start",
                 f"{fact.text!r}, stored in {when}, did not come back after a compression",
             )
 

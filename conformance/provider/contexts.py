@@ -24,7 +24,7 @@ def every_context_starts(run: Run) -> None:
             subject = run.open(agent_context=context)
         except HookRaised as failure:
             if failure.ends_process or context == _PRIMARY:
-                # What is raised without it too is booked where it belongs, under MP-INIT-001.
+                # An exception without it too is booked where it belongs, under MP-INIT-001.
                 raise
             run.violated(
                 f"{run.hook('open')} starts with agent_context {context!r}",
@@ -94,7 +94,7 @@ def other_contexts_store_no_turns(run: Run) -> None:
 
 
 def _stores(run: Run, context: str, operation: str) -> bool:
-    """Whether a turn that is handed over in the context is recalled in a conversation."""
+    """True if a turn that is handed over in the context is recalled in a conversation."""
     fact, key = run.facts.new(), run.session_key()
     with _opened(run, context, key) as subject:
         turn = entries.turn(key, fact.text)

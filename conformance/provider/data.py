@@ -18,10 +18,10 @@ from memproto.testing.provider.write_action import Writing
 from memproto.testing.scenarios import mirrored_writes
 from memproto.testing.wire import show
 
-#: How often a session is opened again: what is stored at each start shows in every one.
+#: Times that a session is opened again: a text that is stored at each start shows in every one.
 _STARTS = 4
 
-#: So many facts for which nobody asked have to come back behind one that did not.
+#: Number of facts for which nobody asked that have to come back behind one that did not.
 _CONTROLS = 3
 
 _READ_BACK = "; needs: the setting `read_back`"
@@ -45,7 +45,7 @@ def what_was_accepted_once_is_stored_once(run: Run) -> None:
 
 
 def _is_counted(run: Run) -> bool:
-    """Whether the user gave a function that counts what is stored."""
+    """True if the user gave a function that counts what is stored."""
     with run.session() as subject:
         return run.stored(subject, "The lamps are lit.") is not None
 
@@ -108,7 +108,7 @@ def _grows_no_more(run: Run, route: str) -> None:
     """
     Judge by how often recall shows a text.
 
-    How often that is for a text that is stored once is the provider's own affair: it is compared
+    The number for a text that is stored once is the provider's own affair: it is compared
     with that of another text, and with what the same recall shows later.
     """
     if (retention := run.declared("retention", "verbatim")) != "verbatim":
@@ -147,12 +147,12 @@ def _shows_no_more_with_each_start(run: Run, fact: Fact, key: str, home: Path, u
 
 
 def _may_compress(run: Run) -> bool:
-    """Whether the hook is there, and is not one that has to store what it is given."""
+    """True if the hook is there, and is not one that has to store what it is given."""
     return not run.lacks("compress") and "checkpoint" not in run.declared("extensions", [])
 
 
 def _shows_no_more_with_each_compression(run: Run, fact: Fact, key: str, home: Path) -> None:
-    # What stands at the beginning of a conversation is handed over by each of its compressions.
+    # The beginning of a conversation is handed over by each of its compressions.
     shown = [_times(run, fact, home)]
     for count in range(1, _STARTS + 1):
         with run.session(home, key) as subject:
@@ -178,7 +178,7 @@ def _has_not_grown(run: Run, fact: Fact, shown: list[int], when: str, *, operati
 
 
 def _times(run: Run, fact: Fact, home: Path) -> int:
-    """How often a recall that brings the fact holds its text."""
+    """Number of times that a recall that brings the fact holds its text."""
     with run.session(home) as again:
         if run.declared("recall_basis", "query") == "previous":
             again.record(fact.query, "Let me see.")
@@ -370,7 +370,7 @@ _PLAIN = (
 #: A recall that brings any few of many may bring one of them by chance, and seldom all.
 _AGAIN = ("one", "two", "three", "four")
 
-#: So many texts of two facts are in a bounded store at a time.
+#: Number of texts of two facts that are in a bounded store at a time.
 _AT_A_TIME = 5
 
 
@@ -417,7 +417,7 @@ def _needs_plain_ones(run: Run, route: str, home: Path) -> None:
 
 
 def _parts_lost(run: Run, route: str, home: Path, patterns: dict[str, str]) -> dict[str, Fact]:
-    """Those of the texts that were accepted and lack a fact after a new start, with that fact."""
+    """Accepted texts that lack a fact after a new start, each with that fact."""
     with run.session(home) as subject:
         owed = _accepted(run, subject, route, patterns)
     with run.session(home) as again:
@@ -506,7 +506,7 @@ _LINE = "The lamps on the quay were lit at dusk. "
 
 _HUGE = (_LINE * (_HUGE_CHARS // len(_LINE) + 1))[:_HUGE_CHARS]
 
-#: What is recalled is not to be shortened for the sake of the host.
+#: A recalled text is not to be shortened for the sake of the host.
 _WIDE = {"recall_chars": 10 * _HUGE_CHARS}
 
 _BURDENS = {
@@ -544,7 +544,7 @@ def _later_one_stays(run: Run, route: str, what: str, burden: str, name: str) ->
 
 
 def _after(run: Run, route: str, home: Path, burdens: list[str]) -> tuple[str, Fact | None]:
-    """What became of the burdens, and the fact that was accepted after them if it is lost."""
+    """The fate of the burdens, and the fact that was accepted after them if it is lost."""
     fact = run.facts.new()
     with run.session(home, limits=_WIDE) as subject:
         taken = [routes.accepts(subject, route, burden) for burden in burdens]

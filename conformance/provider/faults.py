@@ -40,7 +40,7 @@ _STUCK: dict[str, Mode] = {
 #: Times of the header: an hour, one that is over, and one that is no time.
 _RETRIES = ("3600", "-1", "nan")
 
-#: How often each hook is called with a dead credential, and how many requests a call may cost.
+#: Calls of each hook with a dead credential, and requests that a call may cost.
 _CALLS, _REQUESTS = 3, 4
 
 #: For the requests of a worker in the background.
@@ -160,7 +160,7 @@ def _opens(bench: Bench, said: str) -> None:
 
 
 class _DidNotOpen(Exception):
-    """What initialize raised, in words."""
+    """The exception of initialize, in words."""
 
 
 def _open(bench: Bench) -> None:
@@ -229,7 +229,7 @@ def a_failing_backend_is_reported(run: Run) -> None:
 
 
 def _is_tried(bench: Bench, subject: Subject, seen: int) -> bool:
-    """Whether what was written reached the backend, at the latest when the session ends."""
+    """True if what was written reached the backend, at the latest when the session ends."""
     if bench.server.wait_for(lambda: bench.server.pieces > seen, _BEHIND_S):
         return True
     bench.run.close(subject)
@@ -237,7 +237,7 @@ def _is_tried(bench: Bench, subject: Subject, seen: int) -> bool:
 
 
 def _told(run: Run, subject: Subject) -> str:
-    """What the extension `status` says is wrong; "" where it is not served or says nothing."""
+    """The fault by the extension `status`; "" if it is not served or says nothing."""
     if "status" not in run.declared("extensions", []):
         return ""
     with contextlib.suppress(HookRaised):
@@ -291,8 +291,8 @@ def _holds_no_error(run: Run, recalled: Any, sign: str, said: str) -> None:
 
 _DATA_BUDGET_S = 600.0
 
-#: What passes by its own words. A text that is refused with 4xx is refused for good, and a queue
-#: that keeps such a one stands still.
+#: Refusals that pass by their own words. A text that is refused with 4xx is refused for good: one
+#: that a queue keeps makes it stand still.
 _REFUSING: dict[str, Mode] = {
     "429": modes.retry_after("2"),
     "500": modes.status(500),
@@ -300,7 +300,7 @@ _REFUSING: dict[str, Mode] = {
     "a reset": modes.reset,
 }
 
-#: How long a provider may take to find out that its backend works again, by the specification.
+#: Seconds that a provider may take to see that its backend works again, by the specification.
 _AGAIN_S = 60.0
 
 
@@ -310,7 +310,7 @@ _PAUSE_S = 0.5
 #: A hook that waits for its backend takes longer.
 _AT_ONCE_S = 0.3
 
-#: With what a turn begins whose text is looked for in requests: a question about that is none. A
+#: Beginning of a turn whose text is looked for in requests: a question about that is none. A
 #: host may record other words than those with which the turn began, as for a command.
 _BEGINNING = "There is something to note."
 
@@ -355,7 +355,7 @@ def _comes_back(run: Run) -> None:
         if lost:
             ways = ", ".join(said for said, fact in accepted.items() if fact in lost)
             run.violated(
-                "what was accepted while the backend was away is recalled when it works again",
+                "text accepted while the backend was away is recalled when it works again",
                 f"{len(lost)} of {len(accepted)} did not come back, under {ways}: {lost[0].text!r}",
                 operation=routes.OPERATIONS[route],
             )
@@ -405,7 +405,7 @@ def _given_time(run: Run, is_there: Callable[[Subject], bool]) -> None:
 
 
 def _is_taken(bench: Bench, taking: Taking, route: str) -> bool:
-    """Whether what a session stores by a route is accepted and sent, once."""
+    """True if what a session stores by a route is accepted and sent, once."""
     run, fact = bench.run, bench.run.facts.new()
     if route != "tools" and run.lacks(routes.OPERATIONS[route]):
         return False
@@ -424,14 +424,14 @@ def _were_sent(run: Run, lost: dict[str, Fact], route: str) -> None:
     if lost:
         fact = next(iter(lost.values()))
         run.violated(
-            "what was accepted while the backend was away is sent to it when it works again",
+            "text accepted while the backend was away is sent to it when it works again",
             f"{len(lost)} texts were not, accepted under {', '.join(lost)}: {fact.text!r}",
             operation=routes.OPERATIONS[route],
         )
 
 
 def _written(bench: Bench, subject: Subject, route: str, working: Mode) -> dict[str, Fact]:
-    """What was accepted while the backend failed in each of the ways; it works again after each."""
+    """Facts accepted while the backend failed in each of the ways; it works again after each."""
     accepted: dict[str, Fact] = {}
     for said, mode in _REFUSING.items():
         fact = bench.run.facts.new()
@@ -464,7 +464,7 @@ def a_late_answer_stores_nothing_twice(run: Run) -> None:
         fact, subject = run.facts.new(), bench.open()
         _frozen(bench, subject, fact, route)
         run.close(subject)
-        # What the backend is handed late is not at once in its store.
+        # A request that the backend gets late is not at once in its store.
         bench.server.settle(_BEHIND_S)
         times = losses.times(run, fact)
         if times > usual:
@@ -513,7 +513,7 @@ def a_backend_that_works_again_is_used_again(run: Run) -> None:
         _is_so_again(run, routes.OPERATIONS[route], lambda: accepts(subject, fact, route))
         run.close(subject)
         if not losses.is_stored(run, fact):
-            _is_not(run, routes.OPERATIONS[route], "what it accepted then did not come back")
+            _is_not(run, routes.OPERATIONS[route], "text that it accepted then did not come back")
 
 
 def _is_so_again(run: Run, operation: str, works: Callable[[], bool]) -> None:

@@ -134,7 +134,7 @@ def _store(run: Run, subject: Subject, text: str, route: str) -> None:
 
 
 def _parses_back(subject: Subject, fact: Fact) -> None:
-    """What is recalled is one section of the block; if not, the kit's own fence is broken."""
+    """A recalled text is one section of the block; if not, the kit's own fence is broken."""
     recalled, name = subject.recall(fact.query), subject.name()
     if not isinstance(recalled, str):
         return

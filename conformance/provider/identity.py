@@ -102,7 +102,7 @@ def what_is_accepted_without_settings_is_kept_or_said_to_be_lost(run: Run) -> No
     if not kept.by:
         raise NotApplicable("it has no hook, and no tool that is known to store, for a text")
     run.violated(
-        "what is accepted is kept, or an error, a status or a warning says that it is not",
+        "an accepted text is kept, or an error, a status or a warning says that it is not",
         f"is_available() is True and nothing is configured; {_told(kept)}, and no hook raised, no"
         " status and no warning in the log said so",
         operation="record",
@@ -127,7 +127,7 @@ def what_is_required_is_looked_for(run: Run) -> None:
 
 def _kept(run: Run) -> keeping.Kept:
     """
-    What becomes of what is accepted.
+    The fate of accepted texts.
 
     Raises:
         NotApplicable: It keeps what it likes, or in other words, or nothing at all.

@@ -69,7 +69,7 @@ def unknown_keys_are_no_obstacle(run: Run) -> None:
             f"it raised {show(failure.error, 300)}",
         )
     run.close(subject)
-    # What is raised here is booked where it belongs, under MP-INIT-001.
+    # An exception here is booked where it belongs, under MP-INIT-001.
     for key in _HOST_SESSION_IDS if run.binding.ids_by_platform else _SESSION_KEYS:
         run.close(run.open(session=key))
 
@@ -77,7 +77,7 @@ def unknown_keys_are_no_obstacle(run: Run) -> None:
 @check("MP-INIT-003")
 def the_configuration_stays_as_it_was(run: Run) -> None:
     full = run.config()
-    # What is there may be left alone where what is missing is filled in.
+    # Values that are there may be left alone where those that are missing are filled in.
     least = {k: v for k, v in full.items() if k in _ALWAYS or k in run.context.config}
     for config in (full, {**least, "limits": {}}):
         before = copy.deepcopy(config)
@@ -180,7 +180,7 @@ _ROUTE_HOOKS = {
 
 
 def _fate(run: Run, route: str) -> str:
-    """What becomes of one more fact on that route, in the words of a message."""
+    """The fate of one more fact on that route, in the words of a message."""
     home = run.place(f"again-{route}")
     fact = run.facts.new()
     try:

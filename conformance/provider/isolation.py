@@ -32,7 +32,7 @@ from memproto.testing.wire import show
 #: A life in a process of its own; and two more if something is lost in the first.
 _PLAIN_LIVES_S = 260.0
 
-#: What the requirement names, of all that the watchers see.
+#: Globals that the requirement names, of all that the watchers see.
 _NAMED = (
     "working directory",
     "signal handlers",
@@ -45,10 +45,10 @@ _NAMED = (
     "standard streams",
 )
 
-#: So much of what was printed is shown.
+#: Characters of the printed text that are shown.
 _SHOWN_CHARS = 100
 
-#: So much of it is read.
+#: Bytes of it that are read.
 _PRINTED_BYTES = 50_000_000
 
 
@@ -98,7 +98,7 @@ def a_session_leaves_the_process_as_it_was(run: Run) -> None:
 
 
 def _state() -> dict[str, Any]:
-    """What belongs to the host, one entry for each signal and each environment variable."""
+    """The host's own state, one entry for each signal and each environment variable."""
     state = {name: value for name, value in watchers.process_globals().items() if name in _NAMED}
     signals = state.pop("signal handlers")
     variables = watchers.environment()
@@ -191,7 +191,7 @@ def a_host_without_the_kit_is_served_alike(run: Run) -> None:
 
 
 def _plain_life(run: Run, asked: Fact, by: tuple[str, ...]) -> tuple[bool, dict[str, Fact]]:
-    """Whether a host without the kit got what it asked for; route to what it stored in vain."""
+    """True if a host without the kit got what it asked for; route to what it stored in vain."""
     life = plain_host.planned(run, asked, {route: run.facts.new() for route in by})
     found = plain_host.lead(run, life)
     run.watch.stored_at = monotonic()
@@ -213,7 +213,7 @@ def _lost(run: Run, stored: Mapping[str, Fact]) -> dict[str, Fact]:
 
 
 def _answers_plainly(run: Run) -> bool:
-    """Whether one question in a new session is enough to be answered, as far as is declared."""
+    """True if one question in a new session is enough to be answered, as far as is declared."""
     prepares = "prewarm" in run.declared("extensions", ())
     is_fresh = run.declared("consistency", "immediate") == "immediate"
     return is_fresh and not prepares and run.declared("recall_basis", "query") == "query"
@@ -221,7 +221,7 @@ def _answers_plainly(run: Run) -> bool:
 
 @check("MP-ISO-008")
 def a_session_prints_nothing(run: Run) -> None:
-    # What building prints has a rule of its own.
+    # Output of the building has a rule of its own.
     subject, fact = run.provider(), run.facts.new()
     calls = {
         "open": lambda: subject.open(run.session_key(), run.config()),
@@ -295,7 +295,7 @@ def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
     seen = run.brings_back(subject, first)
     run.close(neighbour)
     if seen and not run.brings_back(subject, first):
-        _violated(run, "what was recalled before it is not recalled any more", which)
+        _violated(run, "text recalled before it is not recalled any more", which)
     try:
         run.plant(subject, second, route)
         subject.recall(second.query)
@@ -307,7 +307,7 @@ def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
     run.close(subject)
     kept = [losses.is_stored(run, fact) for fact in (first, second)]
     if kept[0] and not kept[1]:
-        _violated(run, "what was stored after it is not recalled, what was stored before is", which)
+        _violated(run, "text stored after it is not recalled, and text stored before is", which)
     if not kept[0]:
         raise Untestable(f"nothing stored through {route} comes back, with a neighbour or without")
 
@@ -329,7 +329,7 @@ def _violated(run: Run, observed: str, which: str) -> None:
 _PASSING = {".cache", "cache", "caches", "__pycache__", "log", "logs"}
 _PASSING_ENDINGS = {".pyc", ".log"}
 
-#: What makes a text so long that a store may keep it in a file of its own.
+#: Words that make a text so long that a store may keep it in a file of its own.
 _AT_LENGTH = " The tide turns, and the harbour fills again." * 200
 
 #: A path of a file that is left elsewhere is named; so many are.
@@ -428,7 +428,7 @@ def _shown(run: Run, path: Path) -> str:
 
 @check("MP-ISO-009")
 def a_session_leaves_no_file_elsewhere(run: Run) -> None:
-    # What building and is_available leave has rules of its own.
+    # Files that building and is_available leave have rules of their own.
     subject = run.provider()
     subject.available()
     before = _elsewhere(run)
@@ -465,7 +465,7 @@ def _passes(name: str, root: Path) -> bool:
 #: A key that no provider knows, which says what it holds.
 _KEY = "x_access_token"
 
-#: What no entry holds.
+#: A text that no entry holds.
 _ABSENT = "the colour of the lighthouse door"
 
 #: Texts that a store is likely to refuse, none of them long: a freeze has a rule of its own.
@@ -474,7 +474,7 @@ _HARD = ("a NUL", "a lone high surrogate", "an unbalanced quotation mark")
 _LOG, _STREAM = "a log record", "a standard stream"
 _ERROR, _RECALL = "the text of an exception", "a recall"
 
-#: How much of what was said is shown on each side of the credential.
+#: Characters of the text that are shown on each side of the credential.
 _AROUND_CHARS = 60
 
 
@@ -530,7 +530,7 @@ def _heard(
 
 
 def _calls(run: Run, subject: Subject) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """What a session is made of, and calls that are legal and hard to serve."""
+    """The calls of a session, and calls that are legal and hard to serve."""
     fact = run.facts.new()
     yield "declare", subject.declare
     yield from routes.core_calls(subject, fact.text, fact.query).items()
@@ -554,7 +554,7 @@ def _stored_by_tool(subject: Subject, fact: Fact) -> None:
 
 @dataclasses.dataclass
 class _Ears:
-    """What the process said since the last time: log records, and both standard streams."""
+    """Output of the process since the last time: log records, and both standard streams."""
 
     records: list[str]
     streams: IO[bytes]

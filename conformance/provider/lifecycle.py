@@ -31,14 +31,14 @@ def no_order_of_calls_loses_what_was_accepted(run: Run) -> None:
     _not_of_compression(run, search, found)
     loss = found.loss
     run.violated(
-        "what was accepted recalled after shutdown and a new start, whatever was called between",
+        "accepted text recalled after shutdown and a new start, whatever was called between",
         _told(loss) + ("" if repeats else _ONCE),
         operation=loss.operation,
     )
 
 
 def _not_of_one_operation(search: Search, found: Found) -> None:
-    """Where no other operation is needed for the loss, the rules of this one judge it."""
+    """If no other operation is needed for the loss, the rules of this one judge it."""
     plain = alone(found)
     if plain == found.steps or search.tried(plain):
         rules = _RULES[found.loss.operation]
@@ -47,13 +47,13 @@ def _not_of_one_operation(search: Search, found: Found) -> None:
 
 
 def _not_of_compression(run: Run, search: Search, found: Found) -> None:
-    """What was stored before a compression and is gone after it has a rule of its own."""
+    """A text stored before a compression and gone after it has a rule of its own."""
     if not found.loss.before_compression:
         return
     lost = search.tried(alone(found, "compress"))
     if lost is not None and lost.before_compression:
         run.violated(
-            f"what was stored before {run.hook('compress')}, recalled after a new start",
+            f"text stored before {run.hook('compress')}, recalled after a new start",
             _told(lost),
             operation="compress",
             requirement="MP-COMP-003",

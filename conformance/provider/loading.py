@@ -32,14 +32,14 @@ _EXEMPT = "~/.cache"
 
 
 def _step(run: Run) -> LoadStep:
-    """What the load of this process did; the process has loaded the target for these checks."""
+    """The load of this process; the process has loaded the target for these checks."""
     assert run.load_step is not None
     return run.load_step
 
 
 def _of_provider(run: Run, whole: T, imported: T, doing: str) -> T:
     """
-    What of the traces of the load is the provider's.
+    The provider's part of the traces of the load.
 
     It is all of them, unless a function of the user's builds the instances. Then it is what the
     import of the provider's package left behind, which can be told apart; what else happened in the
@@ -131,7 +131,7 @@ def the_hooks_that_the_host_needs_exist(run: Run) -> None:
 
 
 def _offers(subject: Subject) -> bool:
-    """Whether there are tools before a session; that reading them raises has a rule of its own."""
+    """True if there are tools before a session; that reading them raises has a rule of its own."""
     with contextlib.suppress(HookRaised):
         return bool(subject.tools())
     return False
@@ -190,7 +190,7 @@ def what_the_manifest_names_exists(run: Run) -> None:
         raise NotApplicable("plugin.yaml names no hooks and no tools")
     unmet = _unmet(run, subject, named)
     if unmet:
-        # What is registered at initialize, and the tools of a session, are there only then.
+        # Names registered at initialize, and the tools of a session, are there only then.
         unmet = _unmet_in_a_session(run, subject, unmet)
     if unmet:
         key = unmet[0][0]
@@ -202,7 +202,7 @@ def what_the_manifest_names_exists(run: Run) -> None:
 
 
 def _unmet(run: Run, subject: Subject, named: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those of the names that stand for nothing, as far as an instance shows that now."""
+    """Names that stand for nothing, as far as an instance shows that now."""
     tools = [*_registered(run, "tools"), *(_offered(subject) if _tools_in(named) else [])]
     return [
         (key, name)
@@ -215,7 +215,7 @@ def _unmet_in_a_session(
     run: Run, subject: Subject, named: list[tuple[str, str]]
 ) -> list[tuple[str, str]]:
     """
-    Those of the names that stand for nothing in a session either.
+    Names that stand for nothing in a session either.
 
     Raises:
         Untestable: None begins, and what is missing may come with one.
@@ -253,7 +253,7 @@ def _tools_in(named: list[tuple[str, str]]) -> bool:
 
 
 def _is_hook(run: Run, subject: Subject, name: str) -> bool:
-    """Whether a hook of that name is served: by the provider, its plugin, or the host's base."""
+    """True if a hook of that name is served: by the provider, its plugin, or the host's base."""
     own = _own(run, subject)
     if callable(getattr(own, name, None)) or name in _registered(run, "hooks", "offered"):
         return True
@@ -261,7 +261,7 @@ def _is_hook(run: Run, subject: Subject, name: str) -> bool:
 
 
 def _is_function(own: Any, name: str) -> bool:
-    """Whether a module of the plugin has a function of that name, which a host may take from it."""
+    """True if a module of the plugin has a function of that name, which a host may take from it."""
     package = type(own).__module__.rpartition(".")[0] or type(own).__module__
     modules = [
         module
@@ -273,7 +273,7 @@ def _is_function(own: Any, name: str) -> bool:
 
 
 def _inherits_elsewhere(run: Run, own: Any) -> bool:
-    """Whether its base class is the host's, which has other hooks in another release."""
+    """True if its base class is the host's, which has other hooks in another release."""
     base = host.base_class()
     if base is not None:
         return isinstance(own, base)
@@ -281,7 +281,7 @@ def _inherits_elsewhere(run: Run, own: Any) -> bool:
 
 
 def _registered(run: Run, *kinds: str) -> list[str]:
-    """What the plugin registered beside the provider, up to now."""
+    """Things that the plugin registered beside the provider, up to now."""
     context = _context(run)
     return [name for kind in kinds for name in getattr(context, kind, ())]
 
@@ -310,7 +310,7 @@ def the_home_that_is_handed_over_counts(run: Run) -> None:
     named, variable = run.place("named"), run.place("variable")
     variable.mkdir(parents=True, exist_ok=True)
     HOST_HOME.name(run.binding.home_variable, str(variable))
-    # What took the variable when it was imported writes where it pointed then.
+    # Code that took the variable when it was imported writes where it pointed then.
     at_import = run.load_step.home if run.load_step else None
     former = watchers.tree(at_import) if at_import else {}
     threads = watchers.thread_ids()
@@ -321,10 +321,10 @@ def the_home_that_is_handed_over_counts(run: Run) -> None:
     for call in routes.core_calls(subject, fact.text, fact.query).values():
         routes.in_passing(call)
     subject.close()
-    # What a thread of its own writes comes a moment later.
+    # A file that a thread of its own writes comes a moment later.
     run.wait_until(lambda: not watchers.thread_ids() - threads)
     below = sorted(watchers.tree(named))
-    # What a provider asks the host to write is where the host writes.
+    # A file that a provider asks the host to write is where the host writes.
     later = watchers.tree(at_import) if at_import else {}
     written = [*watchers.tree(variable), *(p for p in later if later[p] != former.get(p))]
     beside = sorted(path for path in written if Path(path).name not in _OF_THE_HOST)

@@ -20,7 +20,7 @@ _TRIES = 3
 #: A host of another process loads, opens and stores before it ends.
 _BUDGET_S = 300.0
 
-#: How often a process ends with threads inside of hooks, for each profile.
+#: Times that a process ends with threads inside of hooks, for each profile.
 _ENDS = {"quick": 2, "ci": 5, "deep": 50}
 
 #: Calls of Python functions in a hook after which the user interrupts.
@@ -57,7 +57,7 @@ _SIMPLER = {
 #: Scripts of hosts that call shutdown.
 _SHUT_DOWN = ("plain", "at_exit")
 
-#: How many texts each of two processes stores.
+#: Number of texts that each of two processes stores.
 _EACH = 10
 
 
@@ -79,7 +79,7 @@ def _host(run: Run, script: str, facts: list[Fact], **told: Any) -> HostProcess:
 
 
 def _lived(ended: Ended, mark: str) -> None:
-    """Where a host did not come so far, it is another rule that was broken, or the machine."""
+    """If a host did not come so far, another rule was broken, or the machine is to blame."""
     if mark not in ended.marks:
         not_lived(ended, f"a host in a process of its own did not come to {mark!r}: {ended.ending}")
 
@@ -88,7 +88,7 @@ def _ends(run: Run, script: str, code: int, how: str, *simpler: str) -> Ended:
     """
     A host ends in its time, with its own exit code.
 
-    Where a `simpler` end fails as well, this one proves nothing.
+    If a `simpler` end fails as well, this one proves nothing.
     """
     ended = _host(run, script, run.facts.several(2), route=_any_route(run)).end()
     _lived(ended, "opened")
@@ -105,7 +105,7 @@ def _ends(run: Run, script: str, code: int, how: str, *simpler: str) -> Ended:
 def _fault(ended: Ended, script: str, code: int) -> str:
     if ended.code != code:
         return f"{ended.ending}{f'; {ended.trouble}' if ended.trouble else ''}"
-    # What was never shut down may say so.
+    # An instance that was never shut down may say so.
     return f"its last words: {ended.trouble}" if ended.trouble and script in _SHUT_DOWN else ""
 
 
@@ -146,7 +146,7 @@ def shutdown_may_come_when_the_interpreter_ends(run: Run) -> None:
     _host(run, "at_exit", [fact], route=_route(run)).end()
     if not losses.is_stored(run, fact):
         _needs_return(run)
-        run.violated(f"what was accepted is stored, {how}", f"{fact.text!r} did not come back")
+        run.violated(f"accepted text is stored, {how}", f"{fact.text!r} did not come back")
 
 
 def _needs_return(run: Run, count: int = 1) -> None:
@@ -165,7 +165,7 @@ def _needs_return(run: Run, count: int = 1) -> None:
         violation = Violation(expected, fault, operation="close", requirement=known)
         raise Behind(f"a process that is shut down fails ({fault}); see {known}", violation)
     if losses.lost(run, facts):
-        reason = "what a process stores that is shut down before it ends does not come back either"
+        reason = "text of a process that is shut down before it ends does not come back either"
         raise Untestable(f"{reason}; see MP-TURN-001 and MP-PROC-001")
 
 
@@ -191,11 +191,11 @@ def an_interrupt_loses_nothing_that_was_accepted(run: Run) -> None:
         _needs_return(run, len(facts))
         _needs_peace(run, len(points))
         observed = f"{lost[0].text!r} did not come back"
-        run.violated(f"what was accepted before and after is recalled, {how}", observed)
+        run.violated(f"text accepted before and after is recalled, {how}", observed)
 
 
 def _interrupted(run: Run, facts: list[Fact], points: list[int]) -> Ended:
-    """What became of a host in whose calls Ctrl+C came, of those that change the store as well."""
+    """The end of a host in whose calls Ctrl+C came, of those that change the store as well."""
     route, ready = _route(run), changes.prepared(run)
     calls = [change.told() for change in ready.rounds[0]]
     switches = [change.told() for change in ready.last if change.operation == "switch"]
@@ -228,13 +228,13 @@ def what_was_stored_survives_a_kill(run: Run) -> None:
     route = _route(run)
     _lived(_host(run, "plain", facts, route=route).end(), "closed")
     if losses.lost(run, facts):
-        raise Untestable("what another process stored did not come back")
+        raise Untestable("text that another process stored did not come back")
     with store_files.still_opens(run, "after a process was killed in the middle of a write"):
         for part in _PARTS[run.context.profile]:
             _lived(_host(run, "killed", others, route=route, part=part).end(), "opened")
             if lost := losses.lost(run, facts):
                 run.violated(
-                    "what an earlier session had stored is recalled after a process was killed"
+                    "text that an earlier session had stored is recalled after a process was killed"
                     " in the middle of a write",
                     f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}",
                 )
@@ -283,7 +283,7 @@ def _some(moments: list[int], profile: str) -> list[int]:
 def _is_left(run: Run, kept: list[Fact], change: Change) -> None:
     if lost := losses.lost(run, kept):
         run.violated(
-            "what an earlier session had stored is recalled after a process was killed in the"
+            "text that an earlier session had stored is recalled after a process was killed in the"
             f" middle of {change.what}",
             f"{len(lost)} of {len(kept)} did not come back: {lost[0].text!r}",
             operation=change.operation,
@@ -335,13 +335,13 @@ def _lose_nothing(run: Run, races: Races) -> None:
     if lost := losses.lost(run, accepted):
         _needs_return(run, len(accepted))
         run.violated(
-            f"what two processes stored at the same time, {len(accepted)} texts, is recalled",
+            f"all {len(accepted)} texts that two processes stored at the same time are recalled",
             f"{len(lost)} did not come back: {lost[0].text!r}",
         )
     for race in races.judged(*ended):
         if race.fault and (fault := _fault_alone(run, race)) and not race.fails_in_turn():
             run.violated(
-                "what one process stores while another one is about to change the store is"
+                "text that one process stores while another one is about to change the store is"
                 " recalled, and the change is made",
                 fault,
                 operation=race.change.operation,
@@ -350,7 +350,7 @@ def _lose_nothing(run: Run, races: Races) -> None:
 
 def _fault_alone(run: Run, race: Race) -> str:
     """
-    What such a race shows if it is the only one; "" for nothing in a few tries.
+    The fault of such a race if it is the only one; "" for nothing in a few tries.
 
     On a busy machine the second process may come too late to be in the midst of the call.
     """
@@ -384,7 +384,7 @@ def _ends_by_signal(run: Run, operation: str, number: signal.Signals, point: int
     if ended.code is None:
         _not_of(run, "forgets")
         run.violated(f"the process ends within {EXIT_S:g} s when {how}", ended.ending)
-    # What is raised in a destructor goes no further; the interpreter says so.
+    # An exception in a destructor goes no further; the interpreter says so.
     if ended.code == 0 and not ended.trouble:
         run.violated(
             f"the process ends by it when {how}", "the hook returned as if nothing had been"
@@ -408,11 +408,11 @@ def a_fork_costs_the_session_nothing(run: Run) -> None:
 
 
 def _keeps_both(run: Run, facts: list[Fact], how: str) -> None:
-    """What was stored before the fork and after it is stored, and neither of them twice."""
+    """Texts stored before the fork and after it are stored, and neither of them twice."""
     run.needs_route("turns", "writes")
     if lost := losses.lost(run, facts):
         _needs_return(run, len(facts))
-        run.violated(f"what was accepted is recalled, {how}", f"{lost[0].text!r} did not come back")
+        run.violated(f"accepted text is recalled, {how}", f"{lost[0].text!r} did not come back")
     before, after = (losses.times(run, fact) for fact in facts)
     if before > after > 0:
         run.violated(f"each text is stored once, {how}", f"{facts[0].text!r}: {before} times")

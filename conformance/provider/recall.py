@@ -13,7 +13,7 @@ from memproto.testing.scenarios import conversations, texts
 from memproto.testing.scenarios.conversations import recall_amid
 from memproto.testing.wire import show
 
-#: How long a prepared recall may take to get in the way of the next question.
+#: Seconds that a prepared recall may take to get in the way of the next question.
 _STALE_WITHIN_S = 0.3
 
 _QUESTION = "What did we agree on for the next week?"
@@ -75,7 +75,7 @@ def the_messages_stay_as_they_were(run: Run) -> None:
 
 
 def difference(before: list[Any], after: list[Any]) -> str:
-    """What became of a list of messages, in one line."""
+    """The change of a list of messages, in one line."""
     if len(before) != len(after):
         return f"{len(before)} messages became {len(after)}: {show(after)}"
     changed = next(i for i, message in enumerate(before) if message != after[i])
@@ -105,12 +105,12 @@ def an_answer_belongs_to_its_question(run: Run) -> None:
 
 
 def _speaks_for_itself(run: Run) -> bool:
-    """Whether the provider itself says that it recalls by query, or by saying nothing agrees."""
+    """True if the provider itself says that it recalls by query, or by saying nothing agrees."""
     return run.binding.can_declare or "recall_basis" in run.context.capabilities
 
 
 def _answers(run: Run, fact: Fact) -> bool:
-    """Whether a new session brings the fact; of a provider that cannot declare, without help."""
+    """True if a new session brings the fact; of a provider that cannot declare, without help."""
     with run.session() as subject:
         if _speaks_for_itself(run):
             return run.brings_back(subject, fact)
@@ -119,7 +119,7 @@ def _answers(run: Run, fact: Fact) -> bool:
 
 def _after_another_question(run: Run, subject: Subject, first: Fact, second: Fact) -> Any:
     """
-    What recall gives for the second question after the first one was asked.
+    The answer of recall to the second question after the first one was asked.
 
     In the Hermes binding a recall may be prepared for the turn before by design; so only who says
     that recall goes by the query is asked to prepare the first one.
@@ -189,7 +189,7 @@ def _ask(subject: Subject, text: str) -> None:
 # Chapter 40: recall: how much of it, and for which question.
 
 
-#: So many texts of that length are more than a host wants to read in every turn.
+#: Number of texts of that length that are more than a host wants to read in every turn.
 _MANY, _CHARS = 30, 300
 
 #: A recall that is shorter than this is bounded by itself.
@@ -234,7 +234,7 @@ def _alike(run: Run, route: str) -> str:
 
 
 def _length(run: Run, query: str, **extra: Any) -> int:
-    """How many characters a new session recalls, with more keys in its configuration."""
+    """Number of characters that a new session recalls, with more keys in its configuration."""
     lengths: list[int] = []
 
     def anything() -> bool:

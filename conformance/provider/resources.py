@@ -31,7 +31,7 @@ _CYCLES = 6
 #: Each of these checks opens a provider up to thirty times, and to open one may take a while.
 _BUDGET_S = 240.0
 
-#: What was told to end gets so long to do so.
+#: Seconds that a thread or a process has to end which was told to.
 _ENDING_S = 2.0
 
 #: Programs of Python's own, one of each for the whole process, which end with it.
@@ -40,11 +40,11 @@ _PYTHONS_OWN = ("multiprocessing.resource_tracker", "multiprocessing.forkserver"
 #: The thread by which the parent is told that the interpreter runs; see `child`.
 _KITS_OWN = "kit-beat"
 
-#: What each session is shown and is not to keep, in questions as long as those of MP-RECALL-006;
+#: Characters shown to each session and not to be kept, in questions as long as in MP-RECALL-006;
 #: the part that makes a leak.
 _SHOWN_CHARS, _ASKED, _KEPT_PART = 400_000, 4, 0.5
 
-#: What a bounded cache holds is out of it after so many questions more.
+#: An entry of a bounded cache is out of it after so many questions more.
 _CACHED = 1_100
 
 #: A piece of the conversation that is so large is told apart from what those leave.
@@ -57,7 +57,7 @@ def _session(run: Run, said: str = "") -> None:
     with contextlib.suppress(HookRaised):
         routes.live(subject, run.facts.new())
     for part in range(_ASKED if said else 0):
-        # What a text of any length raises is for MP-RECALL-006.
+        # The exception for a text of any length is for MP-RECALL-006.
         with contextlib.suppress(HookRaised):
             asked = f"{part}{said[: _SHOWN_CHARS // _ASKED]}"
             subject.recall(asked, [{"role": "user", "content": said}])
@@ -68,9 +68,9 @@ def _left(
     run: Run, seen: Callable[[], Counter[str]], live: Callable[[Run], None] = _session
 ) -> Counter[str]:
     """
-    What there is more of by one, or several, for each session; waits for what is ending.
+    Things of which there are more by one, or several, for each session; waits for ending ones.
 
-    What is shared by all sessions grows too, up to its size: what seems to be left is counted
+    A thing that all sessions share grows too, up to its size: anything that seems left is counted
     once more, and a leak goes on.
     """
     for _ in range(_WARM):
@@ -141,12 +141,12 @@ def sessions_leave_no_open_files_and_sockets(run: Run) -> None:
     _judge(run, "open files and sockets", _left(run, _descriptors, _whole), _open_now)
 
 
-#: What the kernel calls what has no name, and what it is.
+#: The kernel's name for things that have none, and the thing.
 _NAMELESS = {"socket": "a socket", "pipe": "a pipe"}
 
 
 def _descriptors() -> Counter[str]:
-    """What is open by its kind, or by the folder that it is in."""
+    """Open descriptors by their kind, or by the folder that they are in."""
     # Each socket has a number of its own, and each temporary file a name.
     return Counter(_kind(target) for target in _targets())
 
@@ -193,7 +193,7 @@ def sessions_leave_no_processes(run: Run) -> None:
 
 
 def _processes(run: Run) -> dict[int, str]:
-    """What this process has started; what was disowned is known by its home, this check's."""
+    """Processes that this one has started; a disowned one is known by its home, this check's."""
     mine = psutil.Process()
     orphans = [one for one in psutil.process_iter() if vitals.belongs(one, run.root)]
     found: dict[int, str] = {}
@@ -243,7 +243,7 @@ def _all_grow(kept: list[int]) -> bool:
 
 
 def _has_a_bound(run: Run) -> bool:
-    """Whether more than half of the large pieces are gone after many other questions: a cache."""
+    """True if more than half of the large pieces are gone after many other questions: a cache."""
     before = _large_bytes()
     with run.session() as subject:
         for number in range(_CACHED):
@@ -304,7 +304,7 @@ def _twice(run: Run) -> None:
 
 @check("MP-RES-007")
 def a_session_takes_no_more_memory_than_is_allowed(run: Run) -> None:
-    # How much the process holds is seen from outside, in this check as in every other.
+    # The memory of the process is seen from outside, in this check as in every other.
     _session(run)
 
 

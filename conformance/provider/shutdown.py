@@ -19,7 +19,7 @@ from memproto.testing.wire import show
 #: Two threads seldom meet in the same line at the first attempt.
 _ROUNDS = 3
 
-#: How many turns stand in a provider's queue when shutdown comes.
+#: Number of turns in a provider's queue when shutdown comes.
 _TURNS = 20
 
 #: A thread that was told to stop gets this long to end by itself.
@@ -35,7 +35,7 @@ def shutdown_may_come_twice(run: Run) -> None:
 
 @check("MP-SHUT-002")
 def shutdown_may_come_from_two_threads(run: Run) -> None:
-    # What fails one after the other is the rule on the second call, and says nothing about threads.
+    # A failure of one after the other is for the rule on the second call, and not on threads.
     with run.session() as subject:
         routes.live(subject, run.facts.new())
     subject.close()
@@ -127,7 +127,7 @@ def _left_open(run: Run) -> Iterator[Subject]:
 
 
 def _failing_ways(run: Run) -> dict[str, dict[str, Any]]:
-    """What is wrong, in words, to a configuration that has it."""
+    """The fault, in words, to a configuration that has it."""
     file = run.place("file")
     file.write_text("This is a file.\n", "ascii")
     ways = {"a home that is a file": run.config() | {"home": str(file)}}
@@ -142,7 +142,7 @@ def _failing_ways(run: Run) -> dict[str, dict[str, Any]]:
 
 
 def _fails_and_closes(run: Run, name: str, config: dict[str, Any]) -> bool:
-    """Whether initialize raised; shutdown has to return either way."""
+    """True if initialize raised; shutdown has to return either way."""
     subject = run.provider()
     failed = False
     try:
@@ -159,7 +159,7 @@ def _fails_and_closes(run: Run, name: str, config: dict[str, Any]) -> bool:
 
 
 def _holds_exit(thread: threading.Thread) -> bool:
-    """Whether the interpreter would wait for `thread`; an idle worker of a pool ends by itself."""
+    """True if the interpreter would wait for `thread`; an idle worker of a pool ends by itself."""
     if thread.daemon or not thread.is_alive():
         return False
     frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - the only view of it
@@ -168,7 +168,7 @@ def _holds_exit(thread: threading.Thread) -> bool:
 
 
 def _place(thread: threading.Thread) -> str:
-    """Where the thread stands, in the frame that is not the standard library's."""
+    """Place of the thread, in the frame that is not the standard library's."""
     frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - the only view of it
     library = str(Path(threading.__file__).parent)
     while frame is not None and frame.f_code.co_filename.startswith(library):

@@ -18,8 +18,8 @@ _HELD = "while another process held a lock on its store"
 _NO_ROOM = "while no file took a byte"
 _READ_ONLY = "while nothing below its home could be written to"
 
-#: What a write hook that returned has promised, for each of these times.
-_ACCEPTED = "what is accepted {} is stored; what cannot be stored raises"
+#: Promise of a write hook that returned, for each of these times.
+_ACCEPTED = "text that is accepted {} is stored; a write that cannot be stored raises"
 
 
 # -- locked ----------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ def what_a_locked_store_accepts_is_not_lost(run: Run) -> None:
 
 
 def _lost_behind_the_lock(run: Run, seen: Seen) -> bool:
-    """Whether a call that returned did not do what it was to do."""
+    """True if a call that returned did not do what it was to do."""
     return bool(losses.lost(run, seen.accepted(1))) or any(
         _unmade(run, other, other.changes(1)) for other in seen.others
     )
@@ -61,7 +61,7 @@ def _lost_behind_the_lock(run: Run, seen: Seen) -> bool:
 
 def _is_kept(run: Run, seen: Seen, facts: list[Fact], expected: str, how: str = "") -> None:
     """
-    What is owed is recalled in a later session, once the store is well.
+    Owed facts are recalled in a later session, once the store is well.
 
     A call that costs texts in a store that is well has broken another rule.
     """
@@ -74,7 +74,7 @@ def _is_kept(run: Run, seen: Seen, facts: list[Fact], expected: str, how: str = 
 
 
 def _are_made(run: Run, seen: Seen, calls: list[tuple[str, Change]], expected: str) -> None:
-    """What a call that returned was to store is there, and what it was to take away is gone."""
+    """A call that returned has stored what it was to store, and removed what it was to remove."""
     faults = _unmade(run, seen, calls)
     if faults and not store_faults.fails_anyway(
         run, seen, lambda well: _unmade(run, well, well.changes())
@@ -149,7 +149,7 @@ def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
     with _opens_after_a_full_disk(run):
         _is_kept(run, seen, seen.accepted(*range(1, seen.last)), _ACCEPTED.format(_NO_ROOM))
         if not losses.lost(run, before[:1]):
-            # What was accepted last is still to be written when the session ends without room. One
+            # The last accepted text is still to be written when the session ends without room. One
             # that loses what it had stored is the next rule's.
             _is_kept(run, seen, seen.accepted(seen.last), _ACCEPTED.format(_NO_ROOM))
         _are_made(run, seen, seen.changes(), _ACCEPTED.format(_NO_ROOM))
@@ -163,7 +163,7 @@ def _opens_after_a_full_disk(run: Run) -> AbstractContextManager[None]:
 @check("MP-STORE-005", budget_s=_BUDGET_S)
 def a_full_disk_costs_nothing_that_was_stored(run: Run) -> None:
     before, seen = store_faults.full(run)
-    expected = f"what an earlier session had stored is recalled after writes {_NO_ROOM}"
+    expected = f"text that an earlier session had stored is recalled after writes {_NO_ROOM}"
     how = f"; without room {seen.changed()}" if seen.changed() else ""
     with _opens_after_a_full_disk(run):
         _is_kept(run, seen, [*before, *seen.ready.kept], expected, how)
@@ -241,7 +241,7 @@ def a_damaged_file_is_kept(run: Run) -> None:
         lived_on = "over" in damage.seen.ended.marks
         if damage.survivors and lived_on and not damage.is_kept:
             run.violated(
-                "what a damaged file still holds stays below the home, in it or in a copy",
+                "text that a damaged file still holds stays below the home, in it or in a copy",
                 f"{damage.what}, and of the {len(damage.survivors)} texts in the rest of it"
                 " none was left",
                 operation="open",

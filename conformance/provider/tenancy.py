@@ -23,8 +23,6 @@ from memproto.testing.wire import show
 #: The optional keys of the configuration that the kit gives in all other checks.
 _GIVEN = ("user_id", "agent_identity", "agent_context")
 
-#: What a message calls the route that is tried in addition.
-
 
 # -- one after the other ---------------------------------------------------------------------------
 
@@ -102,7 +100,7 @@ def _knows_nothing(
     try:
         subject = guest.open(run)
     except tenants.Refused:
-        # Who does not serve a second user does not mix two.
+        # A provider that does not serve a second user does not mix two.
         return
     expected = f"nothing for {guest.called} of what was stored for {owner.called} on the same home"
     block = _prompt_block(subject)
@@ -145,13 +143,13 @@ def a_user_stays_the_same(run: Run) -> None:
         lost = functools.partial(_lost_under, run, reader, config, route)
         if fault := losses.seen_again(lost):
             run.violated(
-                "what was stored for a user_id, recalled for the same user_id on the same home",
+                "text stored for a user_id, recalled for the same user_id on the same home",
                 f"with {what}, {fault}; with the same values on both sides it does",
             )
 
 
 def _lost_under(run: Run, reader: Reader, config: dict[str, str], route: str) -> str:
-    """What is lost between sessions with and without these values; "" for nothing."""
+    """The texts that are lost between sessions with and without these values; "" for none."""
     facts = run.facts.several(2)
     fault = _lost_between(run, reader, facts, config, route)
     alike = map(run.facts.like, facts)
@@ -161,7 +159,7 @@ def _lost_under(run: Run, reader: Reader, config: dict[str, str], route: str) ->
 
 
 def _appearances(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
-    """What may differ while the user is the same; each by itself, then all together."""
+    """Values that may differ while the user is the same; each by itself, then all together."""
     differing = {"user_name": "Ida B.", "session_title": "Plans for the harbour"}
     if not run.binding.ids_by_platform:
         differing["platform"] = "telegram"
@@ -173,7 +171,7 @@ def _appearances(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
 def _lost_between(
     run: Run, reader: Reader, facts: Iterable[Fact], config: dict[str, str], route: str
 ) -> str:
-    """What a session with the values does not get back from one without, or the reverse; or ""."""
+    """Text that a session with the values does not get back from one without, or reverse; or ""."""
     here, there = (Tenant("the user", "", None, values) for values in ({}, config))
     for fact, (writer, asker) in zip(facts, ((here, there), (there, here)), strict=True):
         tenants.store(run, writer, [fact], route)
@@ -214,13 +212,13 @@ def _comes_back_without(
         lost = functools.partial(_lost_without, run, reader, tenant, given, route)
         if text := losses.seen_again(lost):
             run.violated(
-                f"what was stored without {_listed(absent)}, recalled without {_listed(absent)}",
+                f"text stored without {_listed(absent)}, recalled without {_listed(absent)}",
                 f"{text!r} did not come back; what was stored and asked for with all keys did",
             )
 
 
 def _lost_without(run: Run, reader: Reader, tenant: Tenant, given: Tenant, route: str) -> str:
-    """What the tenant does not get back while another does; "" for nothing."""
+    """The text that the tenant does not get back while another does; "" for none."""
     fact = run.facts.new()
     other = run.facts.like(fact)
     tenants.store(run, tenant, [fact], route)
@@ -243,7 +241,7 @@ def nobody_is_nobody_else(run: Run) -> None:
     if "user_id" in run.context.config:
         raise NotApplicable("the settings give a user_id to every session")
     one, other = tenants.pair(run, "user")
-    # Where two users are mixed, that it happens without one too says nothing new.
+    # If two users are mixed, that it happens without one too says nothing new.
     tenants.keeps(run, "user", tenants.pair(run, "user", "-plain"), route)
     reader, facts = Reader(run), run.facts.several(2)
     for tenant, fact in zip((one, other), facts, strict=True):
@@ -277,7 +275,7 @@ def _is_nobody(run: Run, reader: Reader, nobody: Tenant, facts: Mapping[str, Fac
 
 _LONG_CHARS = 10_000
 
-#: What it is to the id, as it completes "for ...".
+#: Description of an odd id, as it completes "for ...", to the id.
 _ODD = {
     "a path upwards": "../../x",
     "a path of Windows": "C:\\x",
@@ -368,7 +366,7 @@ def any_id_is_accepted(run: Run) -> None:
 
 
 def _trials(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
-    """What is odd about the ids of a session, and the ids: all three at once, which is quick."""
+    """The oddity of a session's ids, and the ids: all three at once, which is quick."""
     if not run.binding.ids_by_platform:
         for name, odd in _ODD.items():
             yield name, dict.fromkeys(("session key", "user_id", "agent_identity"), odd)
@@ -388,7 +386,7 @@ def _narrowed(run: Run, name: str, ids: dict[str, str], route: str) -> tuple[str
 
 
 def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> str:
-    """What goes wrong in a session with these ids and in a second one; "" for nothing."""
+    """The fault in a session with these ids and in a second one; "" for none."""
     fact, tenant = run.facts.new(), tenants.named(run, name, ids)
     try:
         with run.session(tenant.home, tenant.session, **tenant.config) as subject:
@@ -403,7 +401,7 @@ def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> str:
         raise
     except Untestable as refusal:
         return str(refusal)
-    return "" if came_back else "what was stored did not come back"
+    return "" if came_back else "the stored text did not come back"
 
 
 # -- different ids ---------------------------------------------------------------------------------
@@ -466,13 +464,13 @@ class _Family:
         """Store for one after the other; then ask each for its own and, if kept, for the rest."""
         if observed := losses.seen_again(functools.partial(self._lost, route)):
             self._run.violated(
-                f"what was stored for each of {len(self._told)} ids that {self._differ}, "
+                f"texts stored for each of {len(self._told)} ids that {self._differ}, "
                 "recalled for it",
                 observed,
             )
 
     def _lost(self, route: str) -> str:
-        """What one of them does not get back, that does so with a fact of its own; or ""."""
+        """The fact that one does not get back, which gets back one of its own; or ""."""
         told = [(member, self._run.facts.new()) for member in self._members]
         self._told = [row for row in told if self._stores(*row, route)]
         lost = [row for row in self._told if self._reader.lacks(row[0], [row[1]])]
@@ -500,7 +498,7 @@ class _Family:
         return True
 
     def _keeps_as_many(self, member: Tenant, fact: Fact, route: str) -> bool:
-        """Whether such a fact comes back for one that stored it among all the others itself."""
+        """True if such a fact comes back for one that stored it among all the others itself."""
         alike = {told: self._run.facts.like(told) for _, told in self._told}
         kept = [self._stores(member, other, route) for other in alike.values()]
         return all(kept) and not self._reader.lacks(member, [alike[fact]])
@@ -531,7 +529,7 @@ def no_id_leads_out_of_the_home(run: Run) -> None:
             if not any(path.is_relative_to(place) for place in usual):
                 seen = os.path.relpath(path, tenant.home or run.home)
                 run.violated(
-                    "what is stored lies below the home, or where it does for a plain id",
+                    "stored text lies below the home, or where it does for a plain id",
                     f"with the {key} {show(odd, 100)} it is in {seen}, seen from the home",
                 )
     run.needs_route(*routes.ROUTES)
@@ -548,7 +546,7 @@ def _usual(run: Run) -> set[Path]:
 
 
 def _shared(plain: list[Path], other: list[Path]) -> Iterator[Path]:
-    """What holds a file of each: the provider's own directory, in which every id has a place."""
+    """The folder with a file of each: the provider's own directory, where every id has a place."""
     for path in plain if other else ():
         above = [Path(os.path.commonpath([path, one])) for one in other]
         nearest = max(above, key=lambda place: len(place.parts))
@@ -582,7 +580,7 @@ def _outside(run: Run, tenant: Tenant) -> list[Path]:
     try:
         listed = _live(run, tenant, facts)
     except tenants.Refused:
-        # That an id is refused, or that a hook raises for it, is for MP-TENANT-004.
+        # MP-TENANT-004 judges that an id is refused, or that a hook raises for it.
         return []
     except HookRaised as failure:
         if failure.ends_process:
@@ -613,10 +611,10 @@ def _live(run: Run, tenant: Tenant, facts: Mapping[str, Fact]) -> list[Path]:
 # Chapter 57: users, sessions and profiles that are open at the same time.
 
 
-#: How many facts each of two stores by turns, and how many at the same time as the other.
+#: Number of facts that each of two stores by turns, and of those at the same time as the other.
 _BY_TURNS, _AT_ONCE = 2, 6
 
-#: So often a loss is looked for with nothing beside it.
+#: Times that a loss is looked for with nothing beside it.
 _TRIES = 3
 
 
@@ -726,7 +724,7 @@ class _Beside:
         raise raised
 
     def _fails_alone(self, tenant: Tenant) -> bool:
-        """Whether the same number of facts is lost, or a hook raises, with nothing beside it."""
+        """True if the same number of facts is lost, or a hook raises, with nothing beside it."""
         facts = self._run.facts.several(_BY_TURNS + _AT_ONCE)
         with tenant.opened(self._run) as subject:
             for fact in facts[:_BY_TURNS]:
@@ -740,11 +738,11 @@ class _Beside:
 
     def _is_lost(self, side: int, lost: list[Fact]) -> None:
         tenant, facts = self._pair[side], self._facts[side]
-        # Where rank decides what comes back, one try may lack some and the next one none.
+        # If rank decides which facts come back, one try may lack some and the next one none.
         if any(self._fails_alone(tenant) for _ in range(_TRIES)):
             raise Untestable(f"of {len(facts)} facts of one session alone some are lost as well")
         self._run.violated(
-            f"what is stored for {tenant.called} while {self._pair[1 - side].called} is open, "
+            f"text stored for {tenant.called} while {self._pair[1 - side].called} is open, "
             "recalled as what is stored while it is not",
             f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}",
             operation=routes.OPERATIONS[self._route],

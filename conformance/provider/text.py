@@ -21,7 +21,7 @@ from memproto.testing.wire import show
 
 _QUESTION = "What did we agree on for the next week?"
 
-#: How often a loss is seen again before it is believed.
+#: Times that a loss is seen again before it is believed.
 _TIMES = 3
 
 #: The operation that serves each route.
@@ -154,13 +154,13 @@ class _Lettered(Fact):
     characters: str = ""
 
     def missing_in(self, recalled: object) -> str:
-        """Those of the characters that are not there, under NFC."""
+        """Characters that are not there, under NFC."""
         found = set(unicodedata.normalize("NFC", str(recalled)))
         wanted = unicodedata.normalize("NFC", self.characters)
         return "".join(c for c in dict.fromkeys(wanted) if c not in found)
 
     def is_in(self, recalled: object) -> bool:
-        """Whether the name comes back, and every character."""
+        """True if the name comes back, and every character."""
         return Fact.is_in(self, recalled) and not self.missing_in(recalled)
 
 
@@ -217,7 +217,7 @@ def _lettered(fact: Fact, characters: str) -> _Lettered:
 
 
 def _is_taken(subject: Subject, fact: Fact, route: str) -> bool:
-    """Whether a text was accepted; a refusal is no failure."""
+    """True if a text was accepted; a refusal is no failure."""
     try:
         routes.plant(subject, fact, route)
     except BackendAway:
@@ -261,7 +261,7 @@ def _assert_lost_each_time(run: Run, route: str, make: Callable[[], Fact]) -> No
 
 
 def _keeps_words(run: Run, route: str, home: Path) -> bool:
-    """Whether texts come back in their own words: by declaration, or as was seen."""
+    """True if texts come back in their own words: by declaration, or as was seen."""
     if run.declared("retention", "verbatim") != "verbatim":
         return False
     if run.binding.can_declare or "retention" in run.context.capabilities:
@@ -300,7 +300,7 @@ def a_context_block_is_not_stored(run: Run) -> None:
 
 
 def _is_recorded(subject: Subject, said: str) -> bool:
-    """Whether a turn was accepted; a refusal is no failure."""
+    """True if a turn was accepted; a refusal is no failure."""
     try:
         subject.record(said, "Done.")
     except BackendAway:
@@ -313,7 +313,7 @@ def _is_recorded(subject: Subject, said: str) -> bool:
 
 
 def _show_that_it_comes_back(run: Run, fact: Fact) -> None:
-    """What is to stay away comes back where a user says it; in another home, if there is one."""
+    """A text that is to stay away comes back if a user says it, in another home if there is one."""
     home, said = run.own_home("plain"), fact if run.binding.own_homes else run.facts.new()
     with run.session(home) as subject:
         subject.record(said.text, "Done.")

@@ -17,10 +17,10 @@ from memproto.testing.provider.subject import BackendAway, HookRaised, HookWithd
 from memproto.testing.scenarios import entries
 from memproto.testing.wire import beginning, show
 
-#: What another thread may have to wait for its turn.
+#: Seconds that another thread may have to wait for its turn.
 _TURN_S = 1.0
 
-#: How often the thread that measures wants to run.
+#: Seconds between two runs of the thread that measures.
 _TICK_S = 0.005
 
 #: A tick that is later than this while nothing runs says that the machine is slow.
@@ -102,7 +102,7 @@ def _comes_back_elsewhere(run: Run, route: str, fact: Fact) -> None:
         if run.brings_back(again, fact):
             run.violated(
                 f"{run.hook('recall')} works on every thread",
-                "what it brings on initialize's thread it does not bring on another",
+                "it brings text on initialize's thread, and not on another",
                 operation="recall",
             )
     if losses.is_stored(run, fact):
@@ -110,7 +110,7 @@ def _comes_back_elsewhere(run: Run, route: str, fact: Fact) -> None:
         return
     _show_that_it_stores(run, route)
     hook = run.hook(_STORES[route])
-    observed = "what was stored on initialize's thread comes back, and on another it was lost"
+    observed = "text stored on initialize's thread comes back, and on another it was lost"
     run.violated(f"{hook} works on every thread", observed, operation=_STORES[route])
 
 
@@ -285,7 +285,7 @@ def _slowness(heart: _Heart) -> float:
 def _judge_silence(
     run: Run, operation: str, text: str, silence: tuple[float, float], limit_s: float
 ) -> None:
-    # A machine that gives the process no time stops its threads as well. What tells a freeze is the
+    # A machine that gives the process no time stops its threads as well. A freeze is known by the
     # processor time that went by without a turn for the others.
     silent_s, busy_s = silence
     if silent_s <= limit_s or busy_s < limit_s:
@@ -337,7 +337,7 @@ def writes_are_accepted_in_time(run: Run) -> None:
 # Chapter 45: hooks beside a running event loop, and beside one another.
 
 
-#: How often a recall and a write begin together, in one session and as the first calls of new ones.
+#: Times that a recall and a write begin together, in one session and as first calls of new ones.
 _ROUNDS = 4
 
 
@@ -391,7 +391,7 @@ def _session(run: Run, planted: dict[str, Fact], raised: dict[str, Exception]) -
 
 
 def _noted(raised: dict[str, Exception], operation: str, call: Callable[[], Any]) -> Any:
-    """What the call gives; None where it failed, which is noted under its operation."""
+    """The result of the call; None if it failed, which is noted under its operation."""
     try:
         return call()
     except (HookRaised, Untestable) as failure:
@@ -441,8 +441,8 @@ def _judge_lost_in_a_loop(run: Run, route: str) -> None:
     operation = _STORES[route]
     run.violated(
         f"{run.hook(operation)} works on a thread on which an event loop is running",
-        "what it accepted there did not come back after the loop had ended; "
-        "what it accepted without a loop did",
+        "text that it accepted there did not come back after the loop had ended; "
+        "text that it accepted without a loop did",
         operation=operation,
     )
 
@@ -466,7 +466,7 @@ def a_recall_and_a_write_work_side_by_side(run: Run) -> None:
 def _written(
     run: Run, route: str, write: Callable[[Run, Subject, Fact, str], list[Fact]]
 ) -> list[Fact]:
-    """What `write` had accepted: first by new instances, then by one that works on."""
+    """Facts that `write` had accepted: first by new instances, then by one that works on."""
     facts = run.facts.several(2 * _ROUNDS)
     accepted: list[Fact] = []
     for fact in facts[:_ROUNDS]:
@@ -528,10 +528,10 @@ def _all_come_back(run: Run, route: str, accepted: list[Fact]) -> None:
         return
     if losses.lost(run, _written(run, route, _alone)):
         hook = run.hook(_STORES[route])
-        raise Untestable(f"what {hook} accepts on another thread is lost without a recall as well")
+        raise Untestable(f"text {hook} accepts on another thread is lost without a recall as well")
     run.violated(
-        f"what {run.hook(_STORES[route])} accepts while {run.hook('recall')} runs, recalled later",
+        f"text {run.hook(_STORES[route])} accepts while {run.hook('recall')} runs, recalled later",
         f"{len(lost)} of {len(accepted)} did not come back, among them {lost[0].text!r}; "
-        "what was written alone did",
+        "text that was written alone did",
         operation=_STORES[route],
     )

@@ -132,13 +132,13 @@ def _goes_well(run: Run, route: str, journey: _Journey, when: str) -> None:
     Make the journey while nothing happens to time.
 
     Raises:
-        Untestable: What it stores does not come back even so: that is for another rule.
+        Untestable: A text that it stores does not come back even so: that is for another rule.
 
     """
     try:
         journey(run, route, _home(run, route, "before"), lambda when: None)
     except _Lost:
-        raise Untestable(f"what was stored through {route} did not come back {when}") from None
+        raise Untestable(f"text stored through {route} did not come back {when}") from None
 
 
 def _goes_as_well(run: Run, route: str, journey: _Journey, move: _Move) -> None:
@@ -154,7 +154,7 @@ def _goes_as_well(run: Run, route: str, journey: _Journey, move: _Move) -> None:
     except _Lost as loss:
         stored_by = routes.OPERATIONS[route]
         run.violated(
-            f"what {run.hook(stored_by)} accepted recalled, as it is when the time is left alone",
+            f"text {run.hook(stored_by)} accepted recalled, as it is when the time is left alone",
             str(loss),
             operation=stored_by,
         )
@@ -188,7 +188,7 @@ def _store(run: Run, subject: Subject, fact: Fact, route: str) -> None:
 
 
 def _asked_for(run: Run, home: Path | None, fact: Fact) -> bool:
-    """Whether a new instance shows the fact; what it raises is no less a fault than elsewhere."""
+    """True if a new instance shows the fact; what it raises is no less a fault than elsewhere."""
     return run.reopened_brings_back(fact, home)
 
 
@@ -217,7 +217,7 @@ _SAID_ONCE = re.compile(r"\b(?:UTC|GMT)\b|[+-]\d\d:\d\d\b")
 #: A time without a zone is one of this check where it is now in some zone.
 _ANY_ZONE = dt.timedelta(hours=15)
 
-#: What a local time is off that is shown as UTC, or the reverse.
+#: Offset of a local time that is shown as UTC, or the reverse.
 _OFF = dt.timedelta(seconds=-KATHMANDU.west_s)
 
 #: Times may be cut to minutes.
@@ -246,14 +246,14 @@ def _in_kathmandu() -> Iterator[None]:
 
 
 def _recalled_texts(run: Run, route: str) -> list[str]:
-    """What recall gives where it brings a fact of the route back, without the fact itself."""
+    """Recalls that bring a fact of the route back, without the fact itself."""
     fact, home = run.facts.new(), _home(run, route, "times")
     with run.session(home) as subject:
         run.plant(subject, fact, route)
     with run.session(home) as again:
         heard = _listen(again)
         if not run.brings_back(again, fact):
-            raise Untestable(f"what was stored through {route} did not come back")
+            raise Untestable(f"text stored through {route} did not come back")
     return [text.replace(fact.text, "") for text in heard if isinstance(text, str)]
 
 
@@ -271,7 +271,7 @@ def _listen(subject: Subject) -> list[Any]:
 
 
 def _judge_times(run: Run, text: str, began: dt.datetime) -> int:
-    """How many times of day a text shows; those that mislead are violations."""
+    """Number of times of day that a text shows; those that mislead are violations."""
     times = list(_TIME.finditer(text))
     for shown in times:
         with contextlib.suppress(ValueError):  # the thirtieth of February

@@ -22,7 +22,7 @@ _LONG_CHARS = 100_000
 
 _GOODBYE = ("Thanks, that is all for today.", "Until next time.")
 
-#: How many turns a session has, each time: a worker that is behind loses the last of several.
+#: Number of turns of a session, each time: a worker that is behind loses the last of several.
 _LAST_OF = (1, 3, 8, 8, 8)
 
 #: As long as a background worker may need for a turn.
@@ -56,7 +56,7 @@ def _all_of_a_session(run: Run) -> None:
 
 
 def _hint_on_sessions(run: Run, key: str, lost: Fact) -> str:
-    """Where the lost turn is there for a session of the same key, the words that say so."""
+    """Words that say so if the lost turn is there for a session of the same key."""
     with run.session(session=key) as same:
         found = run.brings_back(same, lost)
     said = (
@@ -81,7 +81,7 @@ def _unusual_ones(run: Run) -> None:
 
 
 def _plain_ones(run: Run, count: int) -> None:
-    """Where plain turns in the place of unusual ones are lost too, it is not for what they hold."""
+    """If plain turns in the place of unusual ones are lost too, their content is not the reason."""
     facts = run.facts.several(count)
     with run.session() as subject:
         accepted = [fact for fact in facts if _taken(subject, fact.text)]
@@ -90,7 +90,7 @@ def _plain_ones(run: Run, count: int) -> None:
 
 
 def _taken(subject: Subject, text: str) -> bool:
-    """Whether the turn was accepted; what else than a report was raised is for MP-TURN-002."""
+    """True if the turn was accepted; what else than a report was raised is for MP-TURN-002."""
     try:
         subject.record(text, "Done.")
     except HookRaised as failure:
@@ -101,7 +101,7 @@ def _taken(subject: Subject, text: str) -> bool:
 
 
 def _of_another_user(run: Run) -> None:
-    """What one user said is still there after another one used the same home."""
+    """A text that one user said is still there after another one used the same home."""
     facts = run.facts.several(2)
     with run.session() as subject:
         for fact in facts:
@@ -147,7 +147,7 @@ def a_turn_takes_any_text(run: Run) -> None:
         failures = texts.raised_for(odd, lambda text: _exchange(subject, text))
         # Before shutdown, which may raise for the same text.
         _none_raised(run, failures, len(odd))
-    # What was stored must not stand in the way of the next session.
+    # Stored texts must not stand in the way of the next session.
     with run.session() as again:
         again.recall("Which berth is free today?")
 
@@ -232,7 +232,7 @@ _SHORT_CHARS = 1_000
 #: For some hundred calls of a provider that asks a service each time.
 _ANY_TEXT_S = 240.0
 
-#: So many entries of about 400 characters fill every bounded store that a prompt can show.
+#: Number of entries of about 400 characters that fill every bounded store which a prompt can show.
 _MANY = 30
 
 
@@ -242,7 +242,7 @@ def _added(run: Run, targets: list[str]) -> Iterator[tuple[str, Fact]]:
     for target, fact in facts.items():
         found = losses.found(run, fact)
         if found is None:
-            raise Untestable(f"what was added to {target} did not come back; see MP-WRITE-001")
+            raise Untestable(f"text added to {target} did not come back; see MP-WRITE-001")
         # It is asked for afterwards in the way that brought it.
         facts[target] = found
     yield from facts.items()
@@ -280,7 +280,7 @@ def an_added_text_comes_back(run: Run) -> None:
     for target, fact in facts.items():
         if not losses.is_stored(run, fact):
             run.violated(
-                f"what was added to {target}, recalled after a new start",
+                f"text added to {target}, recalled after a new start",
                 f"{fact.text!r} was accepted and did not come back",
             )
     _side_by_side(run, next(iter(facts)))
@@ -296,7 +296,7 @@ def _side_by_side(run: Run, target: str) -> None:
         accepted = [fact for fact, subject in pairs if _accepts(subject, target, fact.text)]
     if lost := losses.lost(run, accepted):
         run.violated(
-            "what was added by two sessions of one home while both were open, recalled later",
+            "texts added by two sessions of one home while both were open, recalled later",
             f"{len(lost)} of {len(accepted)} did not come back: {lost[0].text!r}",
         )
 
@@ -313,7 +313,7 @@ def a_write_takes_any_text(run: Run) -> None:
             failures += texts.raised_for(chosen, functools.partial(_fill, run, subject, arguments))
         # Before shutdown, which may raise for the same text.
         _writes_none_raised(run, failures, len(odd))
-    # What was stored must not stand in the way of the next session.
+    # Stored texts must not stand in the way of the next session.
     with run.session() as again:
         again.recall("What did I ask you to keep?")
 
@@ -332,7 +332,7 @@ def _writes_none_raised(run: Run, failures: list[tuple[str, HookRaised]], count:
 #: Stands for the odd text in the arguments of a write.
 _ODD = object()
 
-#: What an odd text replaces, or is replaced by.
+#: Text that replaces an odd one, or is replaced by it.
 _PLAIN = "The lamps are lit."
 
 
@@ -486,7 +486,7 @@ def _expect_a_plain_one(run: Run, target: str, home: Path) -> None:
 def _accepts(
     subject: Subject, target: str, text: str, action: str = "add", old_text: str | None = None
 ) -> bool:
-    """Whether the write was accepted; what else than a report was raised is for MP-WRITE-002."""
+    """True if the write was accepted; what else than a report was raised is for MP-WRITE-002."""
     try:
         subject.mirror(action, target, text, old_text)
     except HookRaised as failure:
@@ -535,6 +535,6 @@ def what_a_tool_stored_comes_back(run: Run) -> None:
         run.plant(subject, fact, "tools")
     if not losses.is_stored(run, fact):
         run.violated(
-            "what a tool answered to have stored, recalled after a new start",
+            "text that a tool reports as stored, recalled after a new start",
             f"{fact.text!r}, stored by a call that reported no error, did not come back",
         )

@@ -51,7 +51,7 @@ class Hanging:
 
 
 def options():
-    """What was typed."""
+    """The typed options."""
     parser = argparse.ArgumentParser(prog="python examples/agent", description=__doc__)
     parser.add_argument("--home", type=Path, required=True, help="where the memory is kept")
     parser.add_argument("--url", help="an OpenAI-compatible URL; a scripted model without it")

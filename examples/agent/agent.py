@@ -76,7 +76,7 @@ class Agent:
         self.history = []
 
     def exit(self):
-        """Whatever happens, this comes last: it delivers what is queued, within 15 s."""
+        """Delivers what is queued, within 15 s; whatever happens, this comes last."""
         self.memory.on_session_end(self.history)
         self.memory.shutdown_all()
 
@@ -105,7 +105,7 @@ class Agent:
         self._keep(user_message, text, started_at)
 
     def _request(self, user_message):
-        """What the model gets: the recalled texts are in the request, and nowhere else."""
+        """The model's input: the recalled texts are in the request, and nowhere else."""
         self.turns += 1
         self.memory.on_turn_start(self.turns, user_message)
         recalled = self.memory.enrich_turn(user_message, self.history)
@@ -172,7 +172,7 @@ class Agent:
     # -- tools ------------------------------------------------------------------------------------
 
     def tools(self):
-        """What the model may call: the agent's own tool, and those of the memory."""
+        """Tools that the model may call: the agent's own, and those of the memory."""
         return [CLOCK, *self.memory.get_tool_schemas()]
 
     def call_tool(self, name, arguments):

@@ -24,7 +24,7 @@ from memproto.types import Capabilities, Message
 
 __all__ = ["AsyncAdapter", "from_async", "is_async"]
 
-#: What cancelled work gets to clean up at the end, before the loop is closed under it.
+#: Seconds that cancelled work gets to clean up at the end, before the loop is closed under it.
 CANCEL_BUDGET_S = 1.0
 
 #: The provider's own `shutdown` is cut only at this multiple of the host's budget: the host has
@@ -332,7 +332,7 @@ async def _cancel_rest() -> None:
 
 
 def _key(hook: str, args: tuple[Any, ...]) -> _Key:
-    """What tells calls under way apart: their arguments live as long as they do."""
+    """Key that tells calls under way apart: their arguments live as long as they do."""
     return (hook, *map(id, args))
 
 

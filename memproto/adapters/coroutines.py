@@ -1,4 +1,4 @@
-"""Which providers have coroutine hooks. It is asked of all of them, so asyncio stays out of it."""
+"""Tells providers with coroutine hooks. It is asked of all of them, so asyncio stays out of it."""
 
 import functools
 import inspect
@@ -16,7 +16,7 @@ _HOOKS = tuple(dict.fromkeys((*CORE_HOOKS, *EXTENSIONS)))
 
 def is_async(obj: object) -> bool:
     """
-    Whether a hook of `obj`, a class or an instance, is a coroutine function.
+    True if a hook of `obj`, a class or an instance, is a coroutine function.
 
     One is enough. Runs no property of `obj`.
     """
@@ -35,7 +35,7 @@ def _is_coroutine_hook(member: object) -> bool:
 
 def is_coroutine_function(member: object) -> bool:
     """
-    Whether a call of `member` gives a coroutine.
+    True if a call of `member` gives a coroutine.
 
     A stand-in of `unittest.mock` for a function has a stand-in for its code as well, of which every
     flag looks set.

@@ -45,7 +45,7 @@ HOST_CALLS = (
     "shutdown",
 )
 
-#: Those of them without which it takes no provider: abstract in its base class.
+#: Hooks without which it takes no provider: abstract in its base class.
 HOST_NEEDS = ("name", "is_available", "initialize", "get_tool_schemas")
 
 _ABSENT = object()
@@ -64,7 +64,7 @@ def to_hermes(provider: Any, *, name: str = "") -> Any:
 
 def is_hermes(obj: object) -> bool:
     """
-    Whether `obj`, a class or an instance, speaks the Hermes dialect.
+    True if `obj`, a class or an instance, speaks the Hermes dialect.
 
     Decided by shape, never by inheritance, and without running any property of `obj`; true for
     the abstract base class too. A class need not show a `name`, which may be set on its instances.
@@ -172,7 +172,7 @@ class HermesAdapter:
 
     def capabilities(self) -> Capabilities:
         """
-        What the hooks show: `tool_names`, `extensions`, `spec_version`; never `stores`.
+        Declarations that the hooks show: `tool_names`, `extensions`, `spec_version`; no `stores`.
 
         An extension is listed where the provider has all its hooks and one of them is its own,
         not inherited from the Hermes base class; `tools` where there is a tool; `checkpoint` where
@@ -217,7 +217,7 @@ class HermesAdapter:
         """
         Records the turn through `sync_turn`.
 
-        Where the hook takes them: the session's id, the two messages, and by name a `turn_id`
+        A hook that takes them gets the session's id, the two messages, and by name a `turn_id`
         that is new for each call and a `turn_author` of None, since the author is not known here.
         """
         messages = [
@@ -275,7 +275,7 @@ def _serves(provider: Any, hooks: list[str]) -> bool:
 
 
 def owns(provider: Any, hook: str) -> bool:
-    """Whether a hook it has is from elsewhere than the Hermes base class or a stand-in for it."""
+    """True if a hook it has is from elsewhere than the Hermes base class or a stand-in for it."""
     kind = type(provider)
     if hook in getattr(provider, "__dict__", ()):
         return True

@@ -38,7 +38,7 @@ def to_hermes(provider: Any, *, name: str = "") -> Any:
 
     Args:
         provider: With the nine members.
-        name: What the host is to know it by; its own name by default. Hermes takes "builtin" for
+        name: Name by which the host is to know it, by default its own. Hermes takes "builtin" for
             its own memory.
 
     Raises:
@@ -60,7 +60,7 @@ def to_hermes(provider: Any, *, name: str = "") -> Any:
 
 
 def is_hermes_adapter(provider: Any) -> bool:
-    """Whether `provider` is a Hermes provider behind `from_hermes`."""
+    """True if `provider` is a Hermes provider behind `from_hermes`."""
     from memproto.adapters.hermes import HermesAdapter  # which hands out this module's function
 
     return isinstance(provider, HermesAdapter)
@@ -115,7 +115,7 @@ class Exported:
 
     @property
     def name(self) -> str:
-        """What the host knows it by."""
+        """Name by which the host knows it."""
         return self._name
 
     @property

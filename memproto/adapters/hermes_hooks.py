@@ -52,7 +52,7 @@ class Session:
 
 
 def is_checkpoint(provider: Any) -> bool:
-    """Whether a provider says that what it returned from a compression for is stored."""
+    """True if a provider says that what it returned from a compression for is stored."""
     version = getattr(provider, "pre_compress_checkpoint_api_version", 1)
     return isinstance(version, int) and version >= _CHECKPOINT
 

@@ -17,10 +17,10 @@ from memproto.errors import Unavailable
 from memproto.operations import EXTENSION_HOOKS, OPERATIONS
 from memproto.types import SPEC_VERSION
 
-#: How long a host that calls a write hook inline waits for it.
+#: Seconds that a host waits which calls a write hook inline.
 PATIENCE_S = 1.0
 
-#: What the adapter leaves of each native budget, so that it has returned when the budget is over.
+#: Share that the adapter leaves of each native budget, to have returned when the budget is over.
 _SHARE = 0.9
 
 #: The contexts of a session in which write hooks are called; the host itself calls them in all.
@@ -43,12 +43,12 @@ def _budgets() -> Deadlines:
 
 class Hosted:
     """
-    What the adapter knows of one provider and its session.
+    The adapter's knowledge of one provider and its session.
 
     Attributes:
         provider: The provider, native, with blocking hooks.
-        budgets: What it is told of deadlines, and held to.
-        is_open: Whether it serves a session: its start did not fail, and no end has come.
+        budgets: The deadlines that it is told, and held to.
+        is_open: True if it serves a session: its start did not fail, and no end has come.
         session_id: The session that it is in.
         declared: Its capabilities, read once after its start.
 
@@ -134,7 +134,7 @@ class Hosted:
     # -- calls -------------------------------------------------------------------------------------
 
     def serves(self, extension: str) -> bool:
-        """Whether the provider declared the extension for this session, and has its hooks."""
+        """True if the provider declared the extension for this session, and has its hooks."""
         return (
             self.is_open
             and extension in (self.declared.get("extensions") or ())
@@ -142,24 +142,24 @@ class Hosted:
         )
 
     def answers_for_compressing(self) -> bool:
-        """Whether a checkpoint is asked for: it is a write, of which other contexts have none."""
+        """True if a checkpoint is asked for: it is a write, of which other contexts have none."""
         return self._writes_are_called and self.serves("checkpoint")
 
     def is_told_of_compressing(self) -> bool:
-        """Whether `on_compress` is called: where it is a checkpoint, only with the user."""
+        """True if `on_compress` is called: where it is a checkpoint, only with the user."""
         return self.answers_for_compressing() or not self.serves("checkpoint")
 
     def ask(self, hook: str, *args: Any, within_s: float = 0.0, **keywords: Any) -> Any:
-        """What a hook answers in time; raises as `Asking.ask`."""
+        """Gives the answer of a hook, in time; raises as `Asking.ask`."""
         function = functools.partial(getattr(self.provider, hook), *args, **keywords)
         return self._asking.ask(hook, function, within_s or self.budgets.ask_s)
 
     def ask_beside(self, what: str, function: Callable[[], Any], within_s: float) -> Any:
-        """What a hook answers in time that may run beside itself; raises as `Asking.ask`."""
+        """Gives the answer, in time, of a hook that may run beside itself; raises as `ask`."""
         return self._asking.ask_beside(what, function, within_s)
 
     def recall(self, query: str) -> Any:
-        """What is recalled in time, once the provider is in the session that it is asked for."""
+        """Recalls in time, once the provider is in the session that it is asked for."""
         messages = [{"role": "user", "content": query}]
         until = monotonic() + self.budgets.enrich_s
         if not self._lane.await_switches(self.budgets.enrich_s):
@@ -184,7 +184,7 @@ class Hosted:
 
 
 def has_hooks(provider: Any, extension: str) -> bool:
-    """Whether a provider has every hook of an extension."""
+    """True if a provider has every hook of an extension."""
     return all(callable(getattr(provider, hook, None)) for hook in EXTENSION_HOOKS[extension])
 
 
@@ -213,5 +213,5 @@ def author_of(turn_author: object) -> dict[str, str] | None:
 
 
 def _hermes_home() -> str:
-    """Where the host's home is when it does not say so, which the contract promises."""
+    """Place of the host's home if it does not say so, which the contract promises."""
     return os.environ.get("HERMES_HOME") or str(Path.home() / ".hermes")

@@ -1,5 +1,5 @@
 """
-What a host owes a provider that Hermes does not give: deadlines, and one write at a time, in order.
+Host duties that Hermes does not give a provider: deadlines, and one write at a time, in order.
 
 Nothing here knows a dialect; threads exist only while a call runs.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from memproto.deadlines import Limits
 from memproto.errors import Unavailable
 
-#: How many calls of one provider run at once, those included that nobody waits for any more.
+#: Calls of one provider that run at once at most, with those that nobody waits for any more.
 MOST_BESIDE = 32
 
 #: A repeated write waits for so long at first, and twice as long each time up to the second.
@@ -56,7 +56,7 @@ class _Job:
 
     @property
     def backend_is_away(self) -> bool:
-        """Whether the provider said that nothing was stored, and that it would be later."""
+        """True if the provider said that nothing was stored, and that it would be later."""
         return isinstance(self._error, Unavailable)
 
     @property
@@ -65,7 +65,7 @@ class _Job:
         return getattr(self._error, "retry_after_s", None)
 
     def outcome(self) -> Any:
-        """What it returned; raises what it raised."""
+        """Its answer; raises its exception."""
         if self._error is not None:
             raise self._error
         return self._answer
@@ -150,7 +150,7 @@ class Lane:
 
         Raises:
             Unavailable: The lane is closed, or too many writes wait.
-            Exception: Whatever the write raised in that time.
+            Exception: Any exception that the write raised in that time.
 
         """
         made = self._counted(function) if is_switch else function
@@ -225,7 +225,7 @@ class Lane:
 
     def await_switches(self, within_s: float) -> bool:
         """
-        Whether every switch of session that was queued has been made, in time.
+        True if every switch of session that was queued has been made, in time.
 
         Once somebody waited in vain, nobody waits until they are made.
         """

@@ -13,7 +13,7 @@ from memproto.adapters.texts import normalised, plain_text
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RecallStatus:
-    """What newer hosts show of the last recall; they read these attributes."""
+    """Status of the last recall, as newer hosts show it; they read these attributes."""
 
     provider_label: str
     count: int
@@ -21,7 +21,7 @@ class RecallStatus:
 
 
 class _Part:
-    """What each class here needs of the adapter that it is mixed into."""
+    """Members that each class here needs of the adapter that it is mixed into."""
 
     _hosted: Hosted
     _name: str
@@ -182,7 +182,7 @@ class ExportedStatus(_Part):
     """`status`: the reason, and as much of the status as a host shows."""
 
     def recall_status(self) -> RecallStatus | None:
-        """How many items the last recall brought, where the provider says so; else None."""
+        """Number of items that the last recall brought, if the provider says so; else None."""
         if not (self._has_recalled and self._hosted.serves("status")):
             return None
         count = self._hosted.ask("recall_status").get("recalled")

@@ -32,7 +32,7 @@ HOOKS = (
     "on_session_finalize",
 )
 
-#: Where the author of a plugin looks for what a native hook does.
+#: Hook in which the author of a plugin looks for the work of a native hook.
 _SERVED_BY = {
     "initialize": "on_session_start",
     "enrich_turn": "pre_llm_call",
@@ -48,11 +48,11 @@ _MEMORY_TOOL = "memory"
 
 class HookContext:
     """
-    What `register(ctx)` of a plugin gets: it takes functions for hooks, and notes the rest.
+    Context that `register(ctx)` of a plugin gets: it takes functions for hooks, notes the rest.
 
     Attributes:
         functions: Hook to the functions that were registered for it, in order.
-        left_out: What else the plugin asked of the context; it was accepted and does nothing.
+        left_out: Other things that the plugin asked of the context, accepted without effect.
 
     """
 
@@ -114,12 +114,12 @@ class HooksAdapter:
     The functions of a plugin in the native binding; built by `from_hooks`.
 
     They are called with the keywords that they take. Adds no lock: as the specification has it, a
-    recall may run beside a write. Where several functions serve one hook, each is called, and the
+    recall may run beside a write. If several functions serve one hook, each is called, and the
     first error is raised once all were.
 
     Attributes:
         name: As given.
-        left_out: What the plugin asked of its context beside hooks, in vain.
+        left_out: Things that the plugin asked of its context beside hooks, in vain.
         wrapped: By the name of a native hook, the function of the plugin that serves it.
 
     """
@@ -252,7 +252,7 @@ class HooksAdapter:
             raise error
 
     def _collect(self, hook: str, **keywords: Any) -> tuple[list[Any], Exception | None]:
-        """What the functions for a hook gave, and the first error."""
+        """Answers of the functions for a hook, and the first error."""
         answers: list[Any] = []
         first: Exception | None = None
         for function in self._functions.get(hook, ()):

@@ -1,4 +1,4 @@
-"""What a plugin of hooks is told of a whole turn: its tool calls, and each turn once."""
+"""The whole turn that a plugin of hooks is told: its tool calls, and each turn once."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ _MOST = 1000
 
 
 # Guarantees: of the latest turns each is told once, from any thread, also after a new start in the
-#   same home; a turn that raised may come again. Where the file cannot be written that is logged,
+#   same home; a turn that raised may come again. If the file cannot be written that is logged,
 #   and holds until the process ends.
 # Assumes: one instance at a time writes in one home.
 class RecordedTurns:

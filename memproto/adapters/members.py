@@ -25,6 +25,6 @@ def found_without_running(obj: object, member: str) -> Any:
 
 
 def _answers(kind: type) -> bool:
-    """Whether the instances of a class have members that it does not define."""
+    """True if the instances of a class have members that it does not define."""
     asks = inspect.getattr_static(kind, "__getattribute__", object.__getattribute__)
     return asks is not object.__getattribute__ or hasattr(kind, "__getattr__")

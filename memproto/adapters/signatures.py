@@ -1,8 +1,8 @@
 """
 Calling a hook with what its own signature accepts.
 
-Providers of one dialect differ in the names and the number of their parameters. What a host
-hands over by position is passed as it is; a keyword is passed only where it is taken.
+Providers of one dialect differ in the names and the number of their parameters. An argument that a
+host hands over by position is passed as it is; a keyword is passed only if it is taken.
 """
 
 import dataclasses
@@ -20,12 +20,12 @@ _KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 @dataclasses.dataclass(frozen=True, slots=True)
 class Binding:
     """
-    What one callable accepts.
+    The arguments that one callable accepts.
 
     Attributes:
         positions: The parameters that can be given by position, in order, without `*args`.
         names: The parameters that can be given by keyword, without `**kwargs`.
-        takes_any_keyword: Whether it has `**kwargs`.
+        takes_any_keyword: True if it has `**kwargs`.
 
     """
 
@@ -34,7 +34,7 @@ class Binding:
     takes_any_keyword: bool = False
 
     def takes(self, keyword: str) -> bool:
-        """Whether `keyword` can be given by keyword, to a parameter or to `**kwargs`."""
+        """True if `keyword` can be given by keyword, to a parameter or to `**kwargs`."""
         return self.takes_any_keyword or keyword in self.names
 
     def select(self, given: int, keywords: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """
 The bindings: how each framework calls a provider, one object in one module each.
 
-Whatever depends on the framework of a provider asks its `Binding`, by the meaning of the question;
+A caller that depends on the framework of a provider asks its `Binding` by the question's meaning;
 nothing outside of this package compares the name of one. docs/bindings.md says how to bring one.
 """
 
@@ -67,7 +67,7 @@ def recognised(provider: Any) -> Binding | None:
 
 
 def _knows(stranger: Binding, provider: Any) -> bool:
-    """Whether a binding of another package knows an instance; one that raises does not."""
+    """True if a binding of another package knows an instance; one that raises does not."""
     try:
         return bool(stranger.recognises(provider))
     except (Exception, SystemExit):
@@ -75,7 +75,7 @@ def _knows(stranger: Binding, provider: Any) -> bool:
 
 
 def defined(found: Any) -> bool:
-    """Whether `found` is a provider by its own members, of a binding that this process knows."""
+    """True if `found` is a provider by its own members, of a binding that this process knows."""
     known = any(binding.defines(found) for binding in BUILT_IN)
     return known or any(_knows(binding, found) for binding in loaded())
 

@@ -36,23 +36,23 @@ class Binding:
         title: Its name in sentences.
         hooks: Operation to the hook that serves it; the native hook is meant where it has none.
         rules: The values of `binding` in the catalogue of requirements that include its providers.
-        can_declare: Whether a provider says by `capabilities()` what it does; else the settings
+        can_declare: True if a provider says by `capabilities()` what it does; else the settings
             `declares` and what the kit observes speak for it.
         config_keys: The keys that each configuration of a host holds.
-        own_homes: Whether a host gives each session a home of its own; else the process has one.
+        own_homes: True if a host gives each session a home of its own; else the process has one.
         home_variable: The environment variable that names the one home of the process, or "".
-        may_lack_hooks: Whether a host takes a provider that lacks hooks of the core.
-        ids_by_platform: Whether ids have the forms that chat platforms and the host give them; else
+        may_lack_hooks: True if a host takes a provider that lacks hooks of the core.
+        ids_by_platform: True if ids have the forms that chat platforms and the host give them; else
             a host may hand over any text.
-        raw_messages: Whether a host hands over messages with parts and tool calls as they are; else
+        raw_messages: True if a host hands over messages with parts and tool calls as they are; else
             each is a role and plain text.
-        free_status: Whether `status` may answer in any shape.
-        checkpoint_raises: Whether a checkpoint refuses messages by raising anything at all; else by
+        free_status: True if `status` may answer in any shape.
+        checkpoint_raises: True if a checkpoint refuses messages by raising anything at all; else by
             the errors of `memproto.errors`.
-        keeps_variables: Whether a host keeps an answer that has a variable out of `save_config`.
-        asks_afterwards: Whether `post_setup` is a dialogue of the provider's own with the user.
-        host_files: Name to text of what a host writes into a home first; `{name}` is the provider.
-        shared_files: Name to text of what others keep in the home beside the provider.
+        keeps_variables: True if a host keeps an answer that has a variable out of `save_config`.
+        asks_afterwards: True if `post_setup` is a dialogue of the provider's own with the user.
+        host_files: Name to text of files that a host writes into a home; `{name}` is the provider.
+        shared_files: Name to text of the files that others keep in the home beside the provider.
         host_driver: `module:attribute` of the driver that ships for the framework's host, or "".
 
     """
@@ -134,7 +134,7 @@ class Binding:
         return found
 
     def is_one_hook(self, *operations: str) -> bool:
-        """Whether one hook serves all the operations."""
+        """True if one hook serves all the operations."""
         return len({self.hook(operation) for operation in operations}) == 1
 
     def key(self, name: str) -> str:
@@ -142,17 +142,17 @@ class Binding:
         return f"`{name}` in {self.hook('declare')}()" if self.can_declare else f"`declares.{name}`"
 
     def includes(self, rule: str) -> bool:
-        """Whether a requirement whose `binding` is `rule` is about providers of this binding."""
+        """True if a requirement whose `binding` is `rule` is about providers of this binding."""
         return rule in self.rules
 
     # -- where the provider is --------------------------------------------------------------------
 
     def recognises(self, found: Any) -> bool:
-        """Whether `found`, a class or an instance, is a provider; runs no property of it."""
+        """True if `found`, a class or an instance, is a provider; runs no property of it."""
         return False
 
     def defines(self, found: Any) -> bool:
-        """Whether `found`, which nobody named, is a whole provider by its own members."""
+        """True if `found`, which nobody named, is a whole provider by its own members."""
         return self.recognises(found)
 
     def adapt(self, provider: Any) -> Any:
@@ -171,7 +171,7 @@ class Binding:
         return [name for name, hooks in named.items() if hooks and _has_all(adapted, hooks)]
 
     def is_checkpoint(self, adapted: Any) -> bool:
-        """Whether an adapted provider refuses messages by raising; see `checkpoint_raises`."""
+        """True if an adapted provider refuses messages by raising; see `checkpoint_raises`."""
         return False
 
     def notes(self, provider: Any) -> tuple[str, ...]:

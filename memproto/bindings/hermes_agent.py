@@ -40,7 +40,7 @@ def import_ahead(target: str) -> None:
     """
     Import what a Hermes host has imported long before it loads a provider, where it is installed.
 
-    What these imports do is then no work of the provider's. Never raises.
+    The effects of these imports are then no work of the provider's. Never raises.
     """
     if not version():
         return
@@ -77,7 +77,7 @@ def hooks_of_base() -> frozenset[str] | None:
 
 
 def notes(provider: Any) -> tuple[str, ...]:
-    """How a Hermes provider stands to the installed host's base class, where they differ."""
+    """Relation of a Hermes provider to the installed host's base class, if they differ."""
     base = base_class()
     if base is None:
         return ("judged by its shape: hermes-agent is not installed",)
@@ -85,7 +85,7 @@ def notes(provider: Any) -> tuple[str, ...]:
 
 
 def _standing(provider: Any, base: type) -> tuple[str, ...]:
-    """How the provider's class stands to the base class; nothing for one that inherits from it."""
+    """Relation of the provider's class to the base class; nothing for one that inherits from it."""
     if isinstance(provider, base):
         return ()
     host = f"hermes-agent {version()}"

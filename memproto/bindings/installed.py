@@ -12,7 +12,7 @@ from memproto.bindings.base import Binding
 #: `name = module:OBJECT`, an instance of `Binding`.
 GROUP = "memproto.bindings"
 
-#: So much of what one raised is told.
+#: Characters that are told of what one raised.
 _SHOWN_CHARS = 300
 
 

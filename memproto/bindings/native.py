@@ -34,7 +34,7 @@ def lacking(found: Any) -> list[str]:
 
 
 def _has(found: Any, hook: str) -> bool:
-    """Whether the class or instance has a member, without running a property."""
+    """True if the class or instance has a member, without running a property."""
     kind = found if isinstance(found, type) else type(found)
     if hook == "name" and hasattr(kind, "name"):
         # A name of None is a name that is wrong, which a rule of its own says.

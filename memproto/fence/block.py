@@ -69,7 +69,7 @@ def build_memory_context_block(
     Returns the block with one section for each (label, text), or "" where no text says a thing.
 
     Each text is sanitized by itself and stripped of surrounding white space; one that is empty
-    then has no section. Whatever the texts, the block holds one opening tag, one closing tag, one
+    then has no section. For any texts, the block holds one opening tag, one closing tag, one
     note and one heading for each section. With a nonce both tags carry it; store it with the turn
     where the bytes of the message are sent again. Spec: MP-HOST-FENCE.
 

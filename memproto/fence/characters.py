@@ -1,8 +1,8 @@
 """
-How one character is read: as what a lenient reader takes it for.
+The reading of one character: it is read as what a lenient reader takes it for.
 
-Look of letters, width, case, kinds of white space and invisible characters no longer differ. How a
-character is read comes from `fence_tables`, never from the Python that runs.
+Look of letters, width, case, kinds of white space and invisible characters no longer differ. The
+reading of a character comes from `fence_tables`, never from the Python that runs.
 """
 
 import functools
@@ -14,7 +14,7 @@ from memproto.fence import tables
 #: In a reading: a character that is not seen, one that turns the direction of what follows, and one
 #: that ends that.
 UNSEEN, TURN, RETURN = "\0", "\1", "\2"
-#: Of what is not seen, all that a reading keeps.
+#: All unseen characters that a reading keeps.
 HIDDEN = UNSEEN + TURN + RETURN
 
 _KNOWN_LIMIT = 16384

@@ -35,11 +35,11 @@ _EACH_DIGIT = frozenset("0123456789abcdefABCDEF")
 _OCTAL = "01234567"
 #: A backslash before one of these stays in front of it.
 _OF_ESCAPES = frozenset(";{}0123456789")
-#: So much may stand at one place, and so many ways to read one escape are followed; zeros in front
+#: Steps that may stand at one place, and ways to read one escape that are followed; zeros in front
 #: count as none. A place that has more is told as `full`, see there.
 _MOST_STEPS = 64
 _MOST_WAYS = 256
-#: So many steps are looked at for each character of a text, and for each text.
+#: Steps that are looked at for each character of a text, and for each text.
 _MOST_WORK = 64
 _LEAST_WORK = 16384
 _LARGEST = 0x10FFFF
@@ -71,7 +71,7 @@ class _Names:
         self._known = sorted(readings)
 
     def goes_on(self, begun: str) -> bool:
-        """Whether a name begins so."""
+        """True if a name begins so."""
         place = bisect_left(self._known, begun)
         return place < len(self._known) and self._known[place].startswith(begun)
 
@@ -139,7 +139,7 @@ class Derivations:
         yield from self._known.get(place, ())
 
     def is_end(self, place: int) -> bool:
-        """Whether nothing is seen from `place` on."""
+        """True if nothing is seen from `place` on."""
         return self._behind_hidden(place) >= len(self.text)
 
     def _behind_hidden(self, place: int) -> int:
@@ -173,7 +173,7 @@ class Derivations:
             self._moves_up(place, behind)
 
     def _is_left(self, work: int) -> bool:
-        """Whether so much more may be looked at."""
+        """True if so much more may be looked at."""
         self._left -= work
         if self._left >= 0:
             return True
@@ -181,14 +181,14 @@ class Derivations:
         return False
 
     def _has_room(self, found: set[Step]) -> bool:
-        """Whether more may stand at the place that is looked at."""
+        """True if more may stand at the place that is looked at."""
         if len(found) < _MOST_STEPS:
             return True
         self.full.add(self._place)
         return False
 
     def _are_few(self, ways: int) -> bool:
-        """Whether so many ways to read an escape are followed."""
+        """True if so many ways to read an escape are followed."""
         if ways <= _MOST_WAYS:
             return True
         self.full.add(self._place)
@@ -533,7 +533,7 @@ class Search:
         return None
 
     def _is_boundary(self, place: int, kind: _Word) -> bool:
-        """Whether no letter has to follow; behind an escape another reader sees none."""
+        """True if no letter has to follow; behind an escape another reader sees none."""
         while self._text[place : place + 1] in _EACH_HIDDEN or (
             kind is _TAG and self._all.original[place : place + 1] in _EACH_HYPHEN
         ):

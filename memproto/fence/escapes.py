@@ -49,7 +49,7 @@ def of_reference(code: int) -> Iterator[int]:
 
 
 def leaves_nothing(code: int) -> bool:
-    """Whether HTML leaves nothing of a character reference of this number."""
+    """True if HTML leaves nothing of a character reference of this number."""
     is_control = 0 < code < 0x20 and code not in (9, 10, 12, 13)
     return is_control or code == _LAST_CONTROL or 0 in of_reference(code)
 
@@ -126,8 +126,8 @@ class Scribe:
     Writes what a unit stands for.
 
     Attributes:
-        folds: How a character is read.
-        carried: Whether one stood for a character that carries another.
+        folds: The reading of a character.
+        carried: True if one stood for a character that carries another.
 
     """
 

@@ -17,7 +17,7 @@ from memproto.fence.escapes import Scribe, Squeezer, escapes, exact_escapes
 
 #: Escapes can be escaped again; a reader gives up at some depth.
 _ROUNDS = 8
-#: So often as the specification says that a reader decodes, each time to the letter.
+#: Times that a reader decodes by the specification, each time to the letter.
 _EXACT_ROUNDS = 3
 _PIECES_AT_ONCE = 4096
 _MOST_OF_A_RUN = 255
@@ -152,7 +152,7 @@ class _Rewritten(Reading):
 
     @property
     def changed(self) -> bool:
-        """Whether anything was rewritten."""
+        """True if anything was rewritten."""
         return bool(self._at)
 
     def original(self, start: int, stop: int) -> tuple[int, int]:

@@ -33,7 +33,7 @@ def _word(word: str, between: str) -> str:
 
 
 # No run can be entered at two places: each pattern starts at a character that its runs exclude, and
-# the runs are possessive. That is what keeps the search linear.
+# the runs are possessive. This keeps the search linear.
 _TAG_NAME = rf"<[ \n\-/!?\\{HIDDEN}]*+{_word('memory', _LOOSE)}{_LOOSE}{_word('context', _LOOSE)}"
 _TAG = rf"{_TAG_NAME}(?![\-{HIDDEN}]*+[a-z0-9])(?:[ \n/\-{HIDDEN}]*+>)?"
 _NOTE_NAME = rf"{_LOOSE}{_word('system', _LOOSE)}{_LOOSE}{_word('note', _LOOSE)}"
@@ -212,7 +212,7 @@ _OF_AN_ORDER = (
 _MOST_READINGS = 8
 #: An escape stands for two letters at most, and marks of headings for three.
 _MOST_SYMBOLS = 3
-#: How often a tag, a note and a heading need each character, or one of some.
+#: Number of times that a tag, a note and a heading need each character, or one of some.
 _NEEDED = (
     (("<", 1), ("mr", 3), ("e", 2), ("o0", 2), ("y", 1), ("c", 1), ("nr", 1), ("t", 2), ("x", 1)),
     (("[", 1), ("s", 2), ("y", 1), ("t", 2), ("e", 2), ("mr", 1), ("n", 1), ("o0", 1)),
@@ -261,7 +261,7 @@ def _underived(text: str, ordered: list[tuple[int, int]]) -> str:
 
 
 def _may_hold_one(piece: str) -> bool:
-    """Whether the letters of a delimiter are in a piece, or enough escapes in place of them."""
+    """True if the letters of a delimiter are in a piece, or enough escapes in place of them."""
     if not piece.isascii():
         return True
     escapes = piece.count("&") + piece.count("%") + piece.count("\\")
@@ -289,7 +289,7 @@ def _followed(text: str, folds: Folds) -> tuple[str, Derivations]:
     """
     The text, and all that may be derived from it: where it may be too much, a full stop.
 
-    That passes nothing that was not followed. A full stop is no part of a delimiter, nor of an
+    A full stop passes nothing that was not followed. It is no part of a delimiter, nor of an
     escape: no delimiter reaches across one, and any on one of its sides is derived without it. It
     replaces a mark, so that nothing else than before is derived anywhere; whether a number may end
     does depend on what follows, but only on digits, and none of these is replaced. Hence a place

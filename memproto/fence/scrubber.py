@@ -44,7 +44,7 @@ class _Tag:
 
     Attributes:
         held: The text since its first character.
-        closing: Whether it is a closing one.
+        closing: True if it is a closing one.
         ends: Behind its name, or behind its `>` where nothing but white space stands before that.
         named: Behind its name; 0 while that is not complete.
 
@@ -72,7 +72,7 @@ class _Tag:
 
     @property
     def closed(self) -> bool:
-        """Whether the last character read was its own `>`."""
+        """True if the last character read was its own `>`."""
         return self._read == self._gap and visible().of(ord(self.held[-1])) == ">"
 
     def _lead(self, seen: str) -> _Verdict | None:

@@ -220,7 +220,7 @@ class _Shapes:
         return f"(?:{letter}(?:{rest[0]}|{self.looks.skipped}|{self.escape})|{self.escape})"
 
     def memory(self) -> str:
-        """How the word begins; an m may be made of two letters."""
+        """The beginning of the word; an m may be made of two letters."""
         m, e, r, n = map(self.of, "mern")
         if not self.looks.ascii_only:
             return f"(?:{self.word(m, e)}|{self.word(r, n)})"

@@ -34,9 +34,9 @@ class Loaded:
         target: As it was typed.
         build: Gives a new instance with the nine members, adapted where that is needed.
         binding: The binding that its author wrote it for.
-        origin: Where it came from: file, module or entry point, for a reader.
+        origin: The place that it came from: file, module or entry point, for a reader.
         raw: The class or factory itself.
-        notes: What differs from the way in which a host loads it, for a reader.
+        notes: Differences from the way in which a host loads it, for a reader.
 
     """
 
@@ -58,7 +58,7 @@ def load(target: str, factory: str = "") -> Loaded:
         NoSuchTarget: Nothing of that name can be found.
         TargetDoesNotImport: Importing or building it raised.
         MissingPackage: It needs a package that is not installed.
-        NoProvider: What was found is no provider.
+        NoProvider: The found object is no provider.
         SeveralProviders: A module holds more than one.
 
     """
@@ -89,7 +89,7 @@ def _as_loaded(target: str, found: Any, origin: str) -> Loaded:
 
 
 def _is_built(found: Any) -> bool:
-    """Whether what can be called is a provider itself, as a proxy that passes calls on is."""
+    """True if what can be called is a provider itself, as a proxy that passes calls on is."""
     if isinstance(found, type | types.FunctionType | types.MethodType | Registering):
         return False
     return bindings.defined(found)

@@ -10,8 +10,8 @@ from typing import Any
 
 from memproto.adapters.hooks import HookContext
 
-#: What the plugin context of hermes-agent 0.19 has beyond what the host's own loader of memory
-#: plugins offers, as methods that register.
+#: Methods of the plugin context of hermes-agent 0.19 that register, beyond those that the host's
+#: own loader of memory plugins offers.
 _REGISTERING = frozenset(
     {
         *("register_command", "register_context_engine", "register_image_gen_provider"),
@@ -27,17 +27,17 @@ class PluginContext:
     """
     Takes the provider, and accepts whatever else a plugin registers or asks for.
 
-    What a host answers, this answers as a host without a session does; what no host is known to
-    have is accepted as well, and remembered.
+    It answers as a host without a session does; a member that no host is known to have is accepted
+    as well, and remembered.
 
     Attributes:
-        providers: What was registered as a memory provider, in order.
+        providers: The objects that were registered as a memory provider, in order.
         hooks: The names under which callbacks were registered.
         registered: The same with the callbacks, for a plugin that has no provider.
         tools: The names of the tools that were registered.
         offered: The texts that were handed to what is no part of any known host's context.
-        unknown: What was asked for and is no part of any known host's context.
-        beyond: What was asked for and is no part of what the loader of memory plugins offers.
+        unknown: Names that were asked for and are no part of any known host's context.
+        beyond: Names that were asked for and that the loader of memory plugins does not offer.
         manifest: As a host reads it from plugin.yaml, with the plugin's name alone.
         config: The plugin's settings: none.
         hermes_home: The directory that HERMES_HOME names.
@@ -106,7 +106,7 @@ class Accepting:
     """
     A part of the context that is not there: called it gives None, asked it gives another.
 
-    What a newer host takes by it is not known; the texts in a call may be names of hooks.
+    The use that a newer host makes of it is not known; the texts in a call may be names of hooks.
     """
 
     def __init__(self, offered: set[str]) -> None:

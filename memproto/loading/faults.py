@@ -1,4 +1,4 @@
-"""What can be wrong with a target, in the words that its author reads."""
+"""The faults that a target can have, in the words that its author reads."""
 
 import re
 
@@ -67,7 +67,7 @@ def _innermost(error: Exception) -> str:
 
 
 def no_provider(target: str, fault: str) -> NoProvider:
-    """What was found is no provider."""
+    """Error for a found object that is no provider."""
     return NoProvider(
         f"--memproto={target}", fault, "name the provider's class, or a factory without arguments"
     )

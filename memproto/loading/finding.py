@@ -26,13 +26,13 @@ _FORMS = (
 
 def resolve(target: str) -> tuple[Any, str]:
     """
-    What builds the provider that `target` names, and where it was found; imports it.
+    The builder of the provider that `target` names, and the place where it was found; imports it.
 
     Raises:
         NoSuchTarget: Nothing of that name can be found.
         TargetDoesNotImport: Importing it raised.
         MissingPackage: It needs a package that is not installed.
-        NoProvider: What was found is no provider.
+        NoProvider: The found object is no provider.
         SeveralProviders: A module holds more than one.
 
     """
@@ -54,7 +54,7 @@ def resolve(target: str) -> tuple[Any, str]:
 
 def other_than_first(target: str) -> tuple[Any, str] | None:
     """
-    What the next entry point of that name holds, another one than the first; None without one.
+    The object of the next entry point of that name, another one than the first; None without one.
 
     A package may register its tools as a plugin, and its provider apart, under one name.
 
@@ -82,7 +82,7 @@ def _by_name(target: str) -> tuple[Any, str]:
 def _of_distribution(
     target: str, found: importlib.metadata.Distribution, name: str
 ) -> tuple[Any, str]:
-    """What the first module of a distribution holds that holds a provider."""
+    """The object in the first module of a distribution that holds a provider."""
     modules, tried = packages.modules_of(found), []
     for module in modules:
         try:
@@ -112,7 +112,7 @@ def _assert_extra(target: str, point: importlib.metadata.EntryPoint | None) -> N
 
 
 def _is_there(module: str) -> bool:
-    """Whether a module of that name can be found, as far as its top package tells."""
+    """True if a module of that name can be found, as far as its top package tells."""
     top = module.partition(".")[0]
     try:
         return top in sys.modules or importlib.util.find_spec(top) is not None
@@ -121,7 +121,7 @@ def _is_there(module: str) -> bool:
 
 
 def _of_value(target: str, value: str) -> Any:
-    """What an entry point's value, or the name of a module, stands for."""
+    """The object that an entry point's value, or the name of a module, stands for."""
     module, _, attribute = value.partition(":")
     if attribute:
         return _as_factory(target, _attribute(target, f"{module}:{attribute}"))
@@ -197,7 +197,7 @@ def _public(value: Any) -> list[str]:
 
 
 def _as_factory(target: str, found: Any) -> Any:
-    """What an attribute stands for: a module's provider, a plugin's register(ctx), or itself."""
+    """The object of an attribute: a module's provider, a plugin's register(ctx), or itself."""
     if isinstance(found, types.ModuleType):
         return _of_module(target, found)
     return Registering(target, found) if is_registering(found) else found

@@ -17,7 +17,7 @@ from memproto.errors import NotAProvider, SeveralProviders
 from memproto.loading.context import PluginContext
 from memproto.loading.faults import no_provider
 
-#: What the source of a submodule says, if it may hold the provider of its package.
+#: Marks in the source of a submodule that may hold the provider of its package.
 _MARKS = (
     *("register_memory_provider", "MemoryProvider"),
     *(f"def {binding.hook('record')}" for binding in bindings.BUILT_IN),
@@ -38,7 +38,7 @@ def provider_of_module(target: str, module: types.ModuleType, *, deep: bool = Tr
     """
     `register(ctx)`, else `make_provider()`, else the only provider class defined in it.
 
-    Where a package shows none of these itself, its modules are looked through, by their source,
+    If a package shows none of these itself, its modules are looked through, by their source,
     and the one that holds a provider is imported.
 
     Raises:
@@ -92,7 +92,7 @@ def provider_classes(module: types.ModuleType) -> list[type]:
 
 
 def looks_like_provider(value: Any) -> bool:
-    """Whether a class defines the hooks of a provider, of a binding that this process knows."""
+    """True if a class defines the hooks of a provider, of a binding that this process knows."""
     if getattr(value, "_is_protocol", False):
         return False
     return bindings.defined(value)
@@ -114,7 +114,7 @@ def _defined(module: types.ModuleType) -> list[type]:
 
 
 def _may_have_hooks(kind: type) -> bool:
-    """Whether a class answers for members that it does not define, or sets hooks when it begins."""
+    """True if a class answers for members that it does not define, or sets hooks when it begins."""
     if inspect.isabstract(kind) or takes_arguments(kind):
         return False
     code = getattr(kind.__init__, "__code__", None)  # type: ignore[misc]  # it is only looked at
@@ -134,7 +134,7 @@ def _is_provider_when_built(kind: type) -> bool:
 
 
 def _in_submodules(target: str, package: types.ModuleType) -> Any:
-    """What the one submodule holds that holds a provider; None for none."""
+    """The provider in the one submodule that holds one; None for none."""
     found: dict[str, Any] = {}
     for name in _candidates(package):
         module = importlib.import_module(name)
@@ -192,11 +192,11 @@ class Registering:
     """
     A factory that calls `register(ctx)` for each instance, and gives what was registered.
 
-    Where `register` takes no provider to the context and the module defines one class, that is
-    built, as a Hermes host does.
+    If `register` takes no provider to the context and the module defines one class, that class
+    is built, as a Hermes host does.
 
     Attributes:
-        context: That of the last call, or None before the first one.
+        context: The context of the last call, or None before the first one.
 
     """
 
@@ -235,7 +235,7 @@ class Registering:
             raise no_provider(self._target, str(fault)) from None
 
     def notes(self) -> tuple[str, ...]:
-        """What was asked of the context beyond what the loader of memory plugins offers."""
+        """Things that were asked of the context beyond what the loader of memory plugins offers."""
         if self.context is None:
             return ()
         unknown, beyond = sorted(self.context.unknown), sorted(self.context.beyond)
@@ -259,7 +259,7 @@ def _another(provider: Any) -> Any:
     """
     A new instance of the class of a provider; of what a proxy stands before, in a new proxy.
 
-    Where the class builds none without arguments, it is the same object again, as a host has it.
+    If the class builds none without arguments, it is the same object again, as a host has it.
     """
     kind = type(provider)
     if not takes_arguments(kind):
@@ -277,7 +277,7 @@ def _label(name: str) -> str:
 
 
 def is_registering(found: Any) -> bool:
-    """Whether `found` is a plugin's entry function, which takes the context and gives nothing."""
+    """True if `found` is a plugin's entry function, which takes the context and gives nothing."""
     if isinstance(found, type) or not callable(found):
         return False
     try:
@@ -297,7 +297,7 @@ def _is_one(parameter: inspect.Parameter) -> bool:
 
 
 def takes_arguments(build: Callable[[], Any]) -> bool:
-    """Whether `build` cannot be called with nothing."""
+    """True if `build` cannot be called with nothing."""
     try:
         inspect.signature(build).bind()
     except (TypeError, ValueError):

@@ -8,7 +8,7 @@ from memproto.errors import NoSuchTarget
 
 
 def is_package(path: Path) -> bool:
-    """Whether it is a directory with `__init__.py`; a name of any length may be asked about."""
+    """True if it is a directory with `__init__.py`; a name of any length may be asked about."""
     return os.path.isfile(path / "__init__.py")  # noqa: PTH113 - a Path raises for a long name
 
 
@@ -36,7 +36,7 @@ def _is_path(named: str, path: Path) -> bool:
 
 
 def _is_module(named: str) -> bool:
-    """Whether a module of a package may be called so: `py` is a name like any other."""
+    """True if a module of a package may be called so: `py` is a name like any other."""
     try:
         top = importlib.util.find_spec(named.partition(".")[0])
     except (ValueError, ImportError):
@@ -73,7 +73,7 @@ def _said(named: str, path: Path, attribute: str) -> tuple[str, str]:
 
 
 def _fix_of(path: Path, named: Path, after: str) -> str:
-    """How to name the module that a file is."""
+    """Advice on naming the module that a file is."""
     parts = [part for part in named.with_suffix("").parts if part != "."]
     if parts[:1] == ["src"]:
         parts = parts[1:]

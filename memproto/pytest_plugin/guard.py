@@ -1,5 +1,5 @@
 """
-What pytest's terminal writer lets through: every text of the inner run passes here.
+The gate of pytest's terminal writer: every text of the inner run passes here.
 
 Texts are made harmless where they come from. This is the last gate, for what nobody thought of: the
 words of a worker that crashed, a captured output, an error of the kit itself.
@@ -14,7 +14,7 @@ import pytest
 
 from memproto.testing import untrusted_text
 
-#: How pytest colours its own words.
+#: The form in which pytest colours its own words.
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 #: A text that is shorter is no credential: a letter for an item.

@@ -74,13 +74,13 @@ def configure(config: pytest.Config) -> None:
 def _end_as_interrupted() -> None:
     """Have a run that is cancelled, or whose terminal goes, clean up as one that is interrupted."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # What was started with `nohup` is not to hear of it.
+        # A run that was started with `nohup` is not to hear of it.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt_once)
 
 
 def _interrupt_once(number: int, _: FrameType | None) -> None:
-    # Who ends a whole group of processes is heard twice: by itself, and from the outer run.
+    # A signal to a whole group of processes is heard twice: from its sender and from the outer run.
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
@@ -106,7 +106,7 @@ class Suite:
 
     @property
     def is_worker(self) -> bool:
-        """Whether this process is a worker of pytest-xdist."""
+        """True if this process is a worker of pytest-xdist."""
         return self.worker_input is not None
 
     def _root(self) -> Path:
@@ -171,7 +171,7 @@ class Suite:
         self.installed = installation.stamps()
         for target in self.targets:
             target.judge.meet()
-            # What was met before the checks counts as well, whatever is selected afterwards.
+            # Faults that were met before the checks count as well, whatever is selected afterwards.
             found = target.judge.contact.results
             target.results += [item for item in found if item.outcome in SCORED_AT_CONTACT]
 
@@ -203,7 +203,7 @@ class Suite:
         """Leave nothing of the run behind; a second Ctrl+C does not keep it from that."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._close()
-        # Those of a worker that was lost included.
+        # The processes of a worker that was lost included.
         vitals.end_strays(self.root)
         roots.remove(self.root)
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -294,7 +294,7 @@ class Suite:
             report.user_properties = junit.readable(report.user_properties)
 
     def _harmless(self, longrepr: Any) -> Any:
-        """What pytest and its file of JUnit say of an item, harmless to a reader."""
+        """The text that pytest and its file of JUnit have for an item, harmless to a reader."""
         if longrepr is None:
             return None
         if isinstance(longrepr, tuple):
@@ -307,7 +307,7 @@ class Suite:
 
     @property
     def _is_shown(self) -> bool:
-        """Whether somebody looks at a terminal, rather than at what was written to a file."""
+        """True if somebody looks at a terminal, rather than at what was written to a file."""
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         return bool(getattr(reporter, "isatty", False))
 
@@ -320,7 +320,7 @@ class Suite:
             target.told.add(requirement.id)
 
     def _find(self, report: pytest.TestReport) -> tuple[Target | None, spec.Requirement | None]:
-        """Which requirement of which target a report is about."""
+        """The target and the requirement that a report is about."""
         for target in self.targets:
             for requirement in target.wanted:
                 # Under --dist=loadgroup the name of the group comes behind it.

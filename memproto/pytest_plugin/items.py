@@ -19,7 +19,7 @@ from memproto.testing.settings.order import Order
 #: The property of a pytest report that carries everything that a check found.
 PROPERTY = "memproto"
 
-#: That of one which says why the run cannot go on as it was asked for.
+#: Property of an item that says why the run cannot go on as it was asked for.
 USAGE = "memproto-usage"
 
 #: The phase of a report that waits: its requirement may yet be found violated in another check.
@@ -59,7 +59,7 @@ class Target:
 
     @property
     def label(self) -> str:
-        """How the target is called in node ids."""
+        """Name of the target in node ids."""
         name = untrusted_text.one_line(self.order.target)
         return f"host {name}" if self.order.side == "host" else name
 
@@ -69,7 +69,7 @@ class Target:
         return f"{self.label}/{chapter}::{requirement.id}"
 
     def telling(self, requirement: spec.Requirement, *, strict: bool) -> Telling:
-        """How pytest is told of a requirement: by the one result that the report has too."""
+        """Tells pytest of a requirement by the one result that the report has too."""
         return Telling(merge(self.results, [requirement.id])[requirement.id], self.order, strict)
 
     def red(self, *, strict: bool) -> set[str]:
@@ -106,9 +106,9 @@ class ClauseItem(pytest.Item):
     One requirement of one target.
 
     Attributes:
-        waits: Whether checks of other requirements may find this one violated, so that nothing is
+        waits: True if checks of other requirements may find this one violated, so that nothing is
             said of it before the last of them.
-        result: That of the requirement, once its check has run.
+        result: The result of the requirement, once its check has run.
 
     """
 
@@ -126,7 +126,7 @@ class ClauseItem(pytest.Item):
         try:
             results = self.target.judge.run(self.requirement)
         except KitUsageError as error:
-            # What the user set does not work: the run ends after this item.
+            # The user's settings do not work: the run ends after this item.
             said = untrusted_text.told(error, self.target.judge.hide)
             self.user_properties.append((USAGE, said))
             self.session.shouldstop = "the settings do not work"
@@ -139,7 +139,7 @@ class ClauseItem(pytest.Item):
         return self.target.judge.hide(str(super().repr_failure(excinfo, style)))
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Where the item stands, for pytest's own lines."""
+        """Place of the item, for pytest's own lines."""
         return self.path, None, f"{self.target.label} {self.requirement.id}"
 
 

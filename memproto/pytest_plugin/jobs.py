@@ -2,8 +2,8 @@
 A run that is a job of GitHub Actions: its annotations and its summary.
 
 The outer run has told the runner to read no commands, before this process was started, and lets it
-read them again after its end; so nothing that is printed here is one, however the run ends. What
-the runner is to read goes to the outer run, by a descriptor.
+read them again after its end; so nothing that is printed here is one, however the run ends. The
+commands for the runner go to the outer run, by a descriptor.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ class Job:
 
 
 def _descriptor() -> int | None:
-    """That of the outer run, which no process that is started from here is to have."""
+    """Descriptor of the outer run, which no process that is started from here is to have."""
     named = os.environ.pop(pytest_plugin.COMMANDS, "")
     if not named.isdecimal():
         return None

@@ -12,7 +12,7 @@ _PREFIX = "memproto."
 
 
 def properties(requirement_id: str, outcome: Outcome) -> list[tuple[str, str]]:
-    """Those of the test case of one requirement, with the outcome that the report has."""
+    """Properties of the test case of one requirement, with the outcome that the report has."""
     requirement = spec.requirement(requirement_id)
     values = (requirement.id, requirement.level, str(outcome), requirement.clause)
     return [(_PREFIX + name, value) for name, value in zip(NAMES, values, strict=True)]

@@ -1,4 +1,4 @@
-"""What to do next, in one or two commands."""
+"""The next step for the user, in one or two commands."""
 
 from collections import Counter
 from typing import Any

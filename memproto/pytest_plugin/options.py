@@ -1,4 +1,4 @@
-"""What was asked for at the command line and in the environment, refused where it means nothing."""
+"""Options of the command line and the environment, refused if they mean nothing."""
 
 import os
 import random
@@ -13,7 +13,7 @@ from memproto.pytest_plugin import files
 
 
 def narrowed(option: Any) -> bool:
-    """Whether an option may have left requirements out."""
+    """True if an option may have left requirements out."""
     names = ("memproto_clause", "keyword", "markexpr", "maxfail", "lf", "deselect", "stepwise")
     return any(getattr(option, name, None) for name in names)
 

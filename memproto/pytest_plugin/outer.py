@@ -121,7 +121,7 @@ def _print_lines(lines: list[str]) -> None:
 
 
 def _commands(said: IO[bytes]) -> list[str]:
-    """What the inner run has left for the runner: commands of the kit's own, one a line."""
+    """Lines that the inner run has left for the runner: commands of the kit's own, one a line."""
     said.seek(0)
     lines = said.read().decode("utf-8", "replace").split("\n")
     return [line for line in lines if line.startswith(("::error ", "::warning ", "::notice "))]

@@ -1,4 +1,4 @@
-"""What the user sees at the end: of each target its chapters, what is open, and the verdict."""
+"""The summary at the end of a run: of each target its chapters, what is open, and the verdict."""
 
 import re
 from collections import Counter
@@ -32,13 +32,13 @@ _NEED = frozenset({Outcome.UNTESTABLE, Outcome.INCONCLUSIVE})
 #: A chapter with nothing else says nothing about the target.
 _SILENT = frozenset({Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED, Outcome.NOT_RUN})
 
-#: How many lines with reasons a summary shows before it refers to the report.
+#: Lines with reasons that a summary shows before it refers to the report.
 _MOST_REASONS = 12
 
 #: More columns than any line has.
 _UNBROKEN = 100_000
 
-#: How many hooks the lines on time name.
+#: Number of hooks that the lines on time name.
 _MOST_HOOKS = 3
 
 
@@ -70,12 +70,12 @@ def _settle_colour(reporter: Any, document: dict[str, Any]) -> None:
 
 
 class Block:
-    """What is printed about one target."""
+    """The lines that are printed about one target."""
 
     def __init__(self, reporter: Any, report: dict[str, Any]) -> None:
         self._reporter = reporter
         self._report = report
-        # What is written to a file is searched by its lines.
+        # Text in a file is searched by its lines.
         self._columns = terminal.width() if reporter.isatty else _UNBROKEN
         self._is_verbose = reporter.verbosity > 0
 
@@ -163,7 +163,7 @@ class Block:
             self._prose(f"slowest: {slowest}")
 
     def _cost(self) -> str:
-        """How much of the time was the target's own, and what it was asked most of all."""
+        """The target's own share of the time, and the hooks that took most of it."""
         cost = self._report["cost"]
         longest = sorted(cost["hooks"].items(), key=lambda item: -item[1][2])[:_MOST_HOOKS]
         shown = ", ".join(
@@ -190,7 +190,7 @@ class Block:
         return str(row["hook"]) if row else binding.hook(operation)
 
     def _outward(self) -> None:
-        """Where the target tried to send beyond loopback, which no run lets it."""
+        """Addresses beyond loopback to which the target tried to send, which no run lets it."""
         tried = self._report["network"]["outward"]
         shown = [f"{one['address']} ({one['where'] or 'unknown'})" for one in tried[:_MOST_HOOKS]]
         more = [f"{len(tried) - len(shown)} more"] if len(tried) > len(shown) else []

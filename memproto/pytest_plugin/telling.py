@@ -1,4 +1,4 @@
-"""How one result is told by pytest: the phase's outcome, the message, the word and the letter."""
+"""One result as pytest tells it: the phase's outcome, the message, the word and the letter."""
 
 import dataclasses
 import json
@@ -25,8 +25,8 @@ class Telling:
     One result on its way to pytest.
 
     Guarantees:
-        What pytest shows and counts of a requirement follows from the result and the order alone,
-        as its row in the report does.
+        The result and the order alone decide what pytest shows and counts of a requirement,
+        as they decide its row in the report.
     """
 
     result: Result
@@ -35,7 +35,7 @@ class Telling:
 
     @property
     def is_waived(self) -> bool:
-        """Whether a waiver has it not be red."""
+        """True if a waiver has it not be red."""
         return self.order.waivers.covers(self.result)
 
     @property
@@ -45,7 +45,7 @@ class Telling:
 
     @property
     def is_red(self) -> bool:
-        """Whether the run is red for it; no warning of a defensive rule makes it so."""
+        """True if the run is red for it; no warning of a defensive rule makes it so."""
         if self.outcome is Outcome.WARN:
             return self.strict and not spec.requirement(self.result.id).defensive
         return self.outcome in (Outcome.FAIL, Outcome.KIT_ERROR)

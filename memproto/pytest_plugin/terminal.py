@@ -1,4 +1,4 @@
-"""What the user sees at the terminal while a run goes on: header, letters, failures that fit."""
+"""The terminal's view of a run that goes on: header, letters, failures that fit."""
 
 import os
 import re
@@ -30,7 +30,7 @@ _LETTERS = {
     Outcome.KIT_ERROR: ("E", "KIT ERROR", "red"),
 }
 
-#: What pytest calls what it shows in the colour of a red run, and of a green one.
+#: Categories that pytest shows in the colour of a red run, and of a green one.
 _CATEGORIES = {Outcome.PASS: "passed", Outcome.FAIL: "failed", Outcome.KIT_ERROR: "failed"}
 
 #: The lines of a message that are prose. The others are copied, and so are never broken.
@@ -71,7 +71,7 @@ def _from_above(sources: tuple[str, ...]) -> str:
 def status(outcome: Outcome, *, is_red: bool, is_quiet: bool) -> Status:
     """The category, letter and word of an outcome; a quiet run shows red ones only."""
     letter, word, colour = _LETTERS[outcome]
-    # What a strict run is red for must not end in a line of another colour.
+    # An outcome that makes a strict run red must not end in a line of another colour.
     category = "failed" if is_red else _CATEGORIES.get(outcome, _word(outcome))
     if is_quiet and not is_red:
         return category, "", ""
@@ -98,7 +98,7 @@ def filled(text: str, columns: int, first: str, other: str) -> str:
     """
     `text` in lines of at most so many columns, as far as its words allow.
 
-    What a target says begins no line of its own in it: there a verdict line is looked for.
+    A target's words begin no line of their own in it: there a verdict line is looked for.
     """
     return textwrap.fill(
         text.replace("\n", " "),

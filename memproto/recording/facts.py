@@ -1,7 +1,7 @@
 """
-What of a call or an answer is written as it is: words of the specification, numbers and digests.
+The part of a call or an answer that is written as it is: specified words, numbers and digests.
 
-Nothing here is a text of a user's: where a value is none of the words that the specification has
+Nothing here is a text of a user's: if a value is none of the words that the specification has
 for it, `other` stands in its place.
 """
 
@@ -22,13 +22,13 @@ _MOST_JSON = 1 << 20
 
 
 def of_call(operation: str, args: Mapping[str, Any], salt: Salt) -> dict[str, Any]:
-    """What is said of a call beside the digests of its arguments."""
+    """Facts of a call beside the digests of its arguments."""
     told = _OF_CALL.get(operation)
     return told(args, salt) if told else {}
 
 
 def of_answer(operation: str, answer: object, salt: Salt) -> dict[str, Any]:
-    """What is said of an answer beside its type, size and digest."""
+    """Facts of an answer beside its type, size and digest."""
     told = _OF_ANSWER.get(operation)
     return told(answer, salt) if told else {}
 

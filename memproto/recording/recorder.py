@@ -58,7 +58,7 @@ class Recording:
 
     @property
     def dropped(self) -> int:
-        """How many lines could not be written."""
+        """Number of lines that could not be written."""
         return self._writer.dropped
 
     def around(self, provider: _Provider) -> _Provider:
@@ -152,7 +152,7 @@ def record(provider: _Provider, target: str | os.PathLike[str] | Stream | Record
 
 
 class _Instance:
-    """What a recording knows of one provider: its number, and the session that it is in."""
+    """A recording's knowledge of one provider: its number, and the session that it is in."""
 
     __slots__ = ("is_held", "number", "recording", "session")
 
@@ -190,7 +190,7 @@ class _Call:
 
 
 class _Recorded:
-    """What all recorded providers have: all that is no hook is the provider's own."""
+    """Base of all recorded providers: every member that is no hook is the provider's own."""
 
     def __init__(self, provider: Any, instance: _Instance) -> None:
         object.__setattr__(self, "_recorded", (provider, instance))
@@ -277,7 +277,7 @@ def _coroutine(hook: str, operation: str) -> Callable[..., Any]:
 
 
 def _quietly(ask: Callable[[], Any]) -> Any:
-    """What is asked of a provider while it is wrapped; None where it raises."""
+    """Asks a provider something while it is wrapped; None if it raises."""
     try:
         return ask()
     except Exception:

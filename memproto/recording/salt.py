@@ -1,4 +1,4 @@
-"""What may be known of a value that nobody may read: its type, its size, and a salted digest."""
+"""Properties of a value that nobody may read: its type, its size, and a salted digest."""
 
 import hashlib
 import hmac

@@ -20,12 +20,12 @@ FORMAT = 1
 
 logger = logging.getLogger("memproto.recording")
 
-#: What is to be ended when the interpreter exits.
+#: Writers that are to be ended when the interpreter exits.
 _open_ones: "weakref.WeakSet[Writer]" = weakref.WeakSet()
 
 
 class Stream(Protocol):
-    """What can be written to: a text stream, or one of bytes; it is flushed if it can be."""
+    """Target of writes: a text stream, or one of bytes; it is flushed if it can be."""
 
     def write(self, line: Any, /) -> object:
         """Take one line."""
@@ -74,7 +74,7 @@ class Writer:
     Numbers lines and writes each at once; any thread.
 
     Attributes:
-        id: What tells the lines of this trace from those of others in the same file.
+        id: Mark that tells the lines of this trace from those of others in the same file.
 
     Raises:
         OSError: The file cannot be opened; at construction only.
@@ -94,7 +94,7 @@ class Writer:
 
     @property
     def dropped(self) -> int:
-        """How many lines could not be written."""
+        """Number of lines that could not be written."""
         return self._dropped
 
     def write(self, kind: str, /, **fields: Any) -> None:
@@ -112,7 +112,7 @@ class Writer:
                 self.lose(error)
 
     def _is_copied(self) -> bool:
-        """Whether this is a forked child, where the lock may be held for ever."""
+        """True if this is a forked child, where the lock may be held for ever."""
         return self._process != os.getpid()
 
     def _put(self, line: bytes) -> None:

@@ -45,7 +45,7 @@ def opened(
     lane: Lane, session_key: str, config: dict[str, Any], clock: Clock, deadlines: Deadlines
 ) -> bool:
     """
-    Whether `lane` is active now: available, initialized, its capabilities frozen.
+    True if `lane` is active now: available, initialized, its capabilities frozen.
 
     Runs on the calling thread, `initialize` on another where `Deadlines.initialize_s` bounds it.
     After an `initialize` that failed, `shutdown` is called and waited for within its budget.

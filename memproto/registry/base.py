@@ -21,7 +21,7 @@ class Session:
 
     Attributes:
         key: The session key.
-        is_left: Whether the next stretch has begun.
+        is_left: True if the next stretch has begun.
         ends: Gives True once: to whoever ends the session first.
 
     """
@@ -35,7 +35,7 @@ class Session:
         self.ends: Iterator[bool] = before.ends if before and goes_on else iter((True,))
 
     def claim_end(self) -> bool:
-        """Whether the session is ended by this call; True once, whoever asks."""
+        """True if the session is ended by this call; True once, whoever asks."""
         # An iterator of one item instead of a flag and a lock: `next` of a tuple's iterator is one
         # step, so of two threads, or of a thread and its signal handler, one gets the item.
         return next(self.ends, False)
@@ -61,7 +61,7 @@ class Shared:
     _writes_are_called: bool
 
     def _is_elsewhere(self) -> bool:
-        """Whether this is a copy in a forked process, which has none of the threads."""
+        """True if this is a copy in a forked process, which has none of the threads."""
         return self._process != os.getpid()
 
     def _serving(self, extension: str) -> tuple[Lane, ...]:

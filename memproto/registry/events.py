@@ -1,4 +1,4 @@
-"""How the registry tells what happened: a callback and the log. Neither ever holds user text."""
+"""The registry's events: a callback and the log. Neither ever holds user text."""
 
 import collections
 import logging
@@ -18,7 +18,7 @@ _LONGEST_REASON = 200
 
 
 def is_users_interrupt(error: BaseException) -> bool:
-    """Whether `error` is the user's Ctrl-C, which no isolation may swallow."""
+    """True if `error` is the user's Ctrl-C, which no isolation may swallow."""
     on_main = threading.current_thread() is threading.main_thread()
     return on_main and issubclass(type(error), KeyboardInterrupt)
 
@@ -62,8 +62,8 @@ class EventSink:
     """
     Sends events to the log and to the host's callback, on the thread on which they happen.
 
-    An outcome other than `ok` and `cancelled` is a warning. Whatever the callback or a log handler
-    raises is dropped, the user's interrupt excepted.
+    An outcome other than `ok` and `cancelled` is a warning. An exception that the callback or a log
+    handler raises is dropped, the user's interrupt excepted.
     """
 
     def __init__(self, on_event: Callable[[Event], None] | None) -> None:
@@ -110,7 +110,7 @@ class EventSink:
         return found
 
     def lost(self, provider: str) -> int:
-        """How many accepted calls of `provider` were given up."""
+        """Number of accepted calls of `provider` that were given up."""
         return self._lost[provider]
 
     def _send(self, level: int, event: Event) -> None:

@@ -29,7 +29,7 @@ class Policy:
         allows_tool: Asked with the provider's and the tool's name, at each offer and at each
             call; unless it answers True, the tool is neither offered nor callable, and an
             exception is no True. None allows all.
-        single_external: Whether one provider beside the builtin one is the most.
+        single_external: True if one provider beside the builtin one is the most.
         builtin: The name of the provider that stands first, wherever it was registered.
         contexts: The values of `agent_context` in which write hooks are called.
         drives: The extensions whose methods of the registry the host calls; published to
@@ -75,7 +75,7 @@ class Policy:
         return tuple(sorted(lanes, key=lambda lane: lane.label != self.builtin))
 
     def calls_writes(self, config: Mapping[str, Any]) -> bool:
-        """Whether write hooks are called in the context of this session."""
+        """True if write hooks are called in the context of this session."""
         protocol = config.get("protocol")
         given = protocol.get("contexts") if isinstance(protocol, Mapping) else None
         contexts = given if isinstance(given, list | tuple) else self.contexts

@@ -26,7 +26,7 @@ class RegistryPool(Generic[_Key]):
 
     Args:
         opened: Gives a new registry for a key, with its session open.
-        most: How many may be open while none of them is in use.
+        most: Number of registries that may be open while none of them is in use.
 
     """
 

@@ -48,7 +48,7 @@ class MemoryProviderRegistry(TurnHooks, SessionHooks, Gathering, Telling):
 
     Args:
         deadlines: The budgets in seconds; the specification's by default.
-        limits: How much it takes: writes that wait, text for the prompt and for a summary.
+        limits: Its bounds: writes that wait, text for the prompt and for a summary.
         clock: All waiting goes through it; the system's monotonic clock by default.
         policy: The operator's rules, and the host's words about itself.
         on_event: Called with every `Event`, on the thread on which it happens, one that belongs to

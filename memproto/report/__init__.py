@@ -1,1 +1,1 @@
-"""What a run leaves for its readers: messages and documents."""
+"""Messages and documents that a run leaves for its readers."""

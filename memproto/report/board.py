@@ -30,7 +30,7 @@ class Entry:
             where it is there twice.
         page: Its page, relative to the site.
         report: As in the file, with printable texts.
-        reply: What its author says, or "".
+        reply: The reply of its author, or "".
 
     """
 

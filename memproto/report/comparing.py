@@ -1,4 +1,4 @@
-"""What changed from one report to a later one, requirement by requirement."""
+"""Changes from one report to a later one, requirement by requirement."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from memproto.testing.outcomes import Outcome
 
 Kind = Literal["red", "disappeared", "green", "appeared", "changed"]
 
-#: What each kind is called, the one that matters most first.
+#: Title of each kind, the one that matters most first.
 TITLES: dict[Kind, str] = {
     "red": "turned red",
     "disappeared": "disappeared",
@@ -29,7 +29,7 @@ class Change:
         before: Its outcome in the old report, or "" where it was not there.
         after: Its outcome in the new one, or "".
         row: The result that tells of it: the new one, where there is one.
-        is_red: Whether the new one alone makes the verdict red, or takes it away.
+        is_red: True if the new one alone makes the verdict red, or takes it away.
 
     """
 
@@ -58,7 +58,7 @@ class Comparison:
 
     @property
     def is_worse(self) -> bool:
-        """Whether something turned red, appeared red or disappeared."""
+        """True if something turned red, appeared red or disappeared."""
         return any(
             change.kind == "disappeared" or (change.is_red and change.kind in ("red", "appeared"))
             for change in self.changes
@@ -70,7 +70,7 @@ class Comparison:
 
 
 def compare(old: dict[str, Any], new: dict[str, Any]) -> Comparison:
-    """What changed; targets are the same by side and name, and by their order where it repeats."""
+    """The changes; targets are the same by side and name, and by their order if it repeats."""
     before, after = _named(old), _named(new)
     names = list(dict.fromkeys([*after, *before]))
     changes = [
@@ -130,7 +130,7 @@ def _kind(
 
 
 def _is_red(report: dict[str, Any] | None, row: dict[str, Any] | None) -> bool:
-    """Whether the result alone makes the verdict red, or takes it away."""
+    """True if the result alone makes the verdict red, or takes it away."""
     if report is None or row is None:
         return False
     strict = bool(report.get("strict"))

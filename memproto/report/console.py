@@ -1,4 +1,4 @@
-"""What the commands that take reports say at the terminal, and the files that they write."""
+"""Terminal output of the commands that take reports, and the files that they write."""
 
 import sys
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def _write(stream: TextIO | None, text: str) -> None:
 
 def written(output: Path, write: Callable[[], _Made], option: str = "-o") -> _Made:
     """
-    What `write` gives, which writes to the place that is typed with an option.
+    The result of `write`, which writes to the place that is typed with an option.
 
     Raises:
         KitUsageError: It cannot be written.

@@ -21,7 +21,7 @@ from memproto.testing.settings.order import Contact, Order
 @dataclasses.dataclass(frozen=True)
 class RunFacts:
     """
-    What holds for all targets of a run.
+    Facts that hold for all targets of a run.
 
     Attributes:
         strict: A SHOULD that does not hold is red.
@@ -105,7 +105,7 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
 
 
 def _waivers(book: waivers.Book, results: list[Result]) -> dict[str, Any]:
-    """What is wrong with waivers, or to be known of them; `results` are not yet waived."""
+    """Faults of waivers, and notes on them; `results` are not yet waived."""
     faults = [*book.faults, *book.stale(results)]
     return {
         "date": str(book.today),
@@ -168,7 +168,7 @@ def _row(result: Result, order: Order, found: Result) -> dict[str, Any]:
 
 
 def _cost(results: Iterable[Result]) -> dict[str, Any]:
-    """What the checks took, and how much of it was the provider's; hooks may run side by side."""
+    """Time that the checks took, and the provider's share of it; hooks may run side by side."""
     hooks: dict[str, list[float]] = {}
     took_s = 0.0
     for result in results:
@@ -188,7 +188,7 @@ def _rounded(hooks: dict[str, list[float]]) -> dict[str, list[float]]:
 
 
 def _network(contact: Contact) -> dict[str, Any]:
-    """Whether the target was confined to loopback, and where else it tried to send."""
+    """Confinement of the target to loopback, and the other addresses to which it tried to send."""
     return {
         "confined": not contact.unconfined,
         "reason": contact.unconfined or None,

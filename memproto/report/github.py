@@ -1,5 +1,5 @@
 """
-What GitHub Actions reads from the output of a run: annotations at the lines of failures.
+Annotations at the lines of failures, as GitHub Actions reads them from the output of a run.
 
 A line of a job's output that begins with two colons is a command to the runner, also behind spaces.
 A provider's texts are in that output; while they may be, the outer run switches commands off.
@@ -16,7 +16,7 @@ from memproto.report.waiver_lines import waiver_lines
 from memproto.testing.outcomes import Outcome
 from memproto.testing.untrusted_text import printable
 
-#: So many errors, and so many warnings, are shown of a step; the rest is in the summary.
+#: Number of errors, and of warnings, that are shown of a step; the rest is in the summary.
 MOST = 10
 
 _LEVELS = {

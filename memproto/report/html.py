@@ -6,7 +6,7 @@ from typing import Any
 from memproto.report import pages, view
 from memproto.report.verdict_line import verdict_line
 
-#: What stands in a title of several targets before it is cut.
+#: Names that stand in a title of several targets before it is cut.
 _MOST_NAMES = 3
 
 
@@ -18,7 +18,7 @@ def render(
 
     Args:
         document: The report; it is not changed. Without `exit_code` none is shown.
-        reply: What the target's author says to it, shown as plain text.
+        reply: The reply of the target's author, shown as plain text.
         home: Address of the page that links here, or "".
         is_own: The run that makes the page has made the report. Of one that is read from a file
             nobody knows who wrote it, and the page says so.

@@ -10,10 +10,10 @@ from memproto.report.comparing import Comparison
 from memproto.report.waiver_lines import waiver_lines
 from memproto.testing.outcomes import OPEN, Outcome
 
-#: How many rows a table has before it refers to the report.
+#: Rows of a table before it refers to the report.
 MOST_ROWS = 50
 
-#: What the summary of a step may hold: a file that is larger is not shown at all.
+#: Bytes that the summary of a step may hold: a file that is larger is not shown at all.
 MOST_BYTES = 1 << 20
 
 _MOST_CHARS = 300
@@ -32,7 +32,7 @@ def _character(character: str) -> str:
     if character.isalnum() or character in " ,;-()'":
         return character
     if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn"):
-        # What is not seen, or turns the order of what is seen.
+        # This character is not seen, or turns the order of those that are seen.
         return f"&#92;u{ord(character):04x}"
     return f"&#{ord(character)};" if character.isascii() else character
 
@@ -74,7 +74,7 @@ def _size(markdown: str) -> int:
 
 
 def comparison(found: Comparison) -> str:
-    """What changed, as a section."""
+    """The changes, as a section."""
     lines = ["### Changes"]
     if not found.changes:
         return "\n\n".join([*lines, "Nothing changed."])
@@ -126,7 +126,7 @@ def _failures(report: dict[str, Any]) -> str:
 
 
 def _open(report: dict[str, Any]) -> str:
-    """What was not decided, equal reasons together, behind a fold."""
+    """Undecided requirements, equal reasons together, behind a fold."""
     reasons: dict[str, list[str]] = {}
     for row in report["results"]:
         if row["outcome"] in OPEN and row["outcome"] != Outcome.NOT_RUN:

@@ -26,7 +26,7 @@ _SETTLED = (Outcome.PASS, Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED)
 
 
 class Shown(Protocol):
-    """What the tables need of an entry of the board."""
+    """Members that the tables need of an entry of the board."""
 
     @property
     def label(self) -> str:
@@ -35,7 +35,7 @@ class Shown(Protocol):
 
     @property
     def page(self) -> str:
-        """Where the evidence is."""
+        """Address of the page with the evidence."""
         ...
 
     @property

@@ -17,7 +17,7 @@ from memproto.report.verdict_line import DECLARED
 from memproto.testing import outcomes
 from memproto.testing.outcomes import Outcome, Result
 
-#: What shards of one run have in common.
+#: Fields that shards of one run have in common.
 _SAME = ("side", "target", "spec", "kit", "profile", "seed", "strict", "allow_incomplete")
 _SAME_ENVIRONMENT = ("implementation", "hermes_agent", "time_scale")
 
@@ -100,7 +100,7 @@ def _together(shards: list[dict[str, Any]]) -> dict[str, Any]:
         **_declared(shards),
         "extensions": _extensions(shards, rows),
         "results": rows,
-        # What no shard ran is missing now: it was not left out on purpose.
+        # A requirement that no shard ran is missing now: it was not left out on purpose.
         "selected": False,
         "environment": _environment(shards),
         **_network(shards),
@@ -124,7 +124,7 @@ def _network(shards: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _declared(shards: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the target declared of itself, from the first shard that it told."""
+    """The target's own declarations, from the first shard that has them."""
     told = [{key: item[key] for key in DECLARED if key in item} for item in shards]
     return next(filter(None, told), {})
 
@@ -183,7 +183,7 @@ def _waivers(shards: list[dict[str, Any]], rows: list[dict[str, Any]]) -> dict[s
 
 
 def _still_holds(item: dict[str, Any], outcome: str) -> bool:
-    """Whether what a shard told of a waiver is true of the outcome that counts for all of them."""
+    """True if what a shard told of a waiver is true of the outcome that counts for all of them."""
     if item["kind"] == "stale":
         return outcome == Outcome.PASS
     if item["kind"] == "not_needed":

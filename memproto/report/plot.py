@@ -39,7 +39,7 @@ def _powers(right_s: float) -> range:
 
 
 def _at(value_s: float, right_s: float) -> float:
-    """How far right on the axis a time lies, in per cent."""
+    """Distance of a time from the left of the axis, in per cent."""
     span = math.log10(right_s / _LEAST_S)
     return round(100 * math.log10(max(value_s, _LEAST_S) / _LEAST_S) / span, 2)
 

@@ -1,4 +1,4 @@
-"""On which line of a JSON text a value stands, so that a message can name it."""
+"""The line of a JSON text on which a value stands, so that a message can name it."""
 
 import json
 import re
@@ -12,7 +12,7 @@ def line_of(text: str, path: Sequence[str | int]) -> int:
     """
     The number of the line on which the value at `path` begins.
 
-    Where the path leads nowhere, it is the line of the last value on the way.
+    If the path leads nowhere, it is the line of the last value on the way.
     """
     at = _skip(text, 0)
     for step in path:
@@ -29,7 +29,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _member(text: str, at: int, key: str) -> int | None:
-    """Where the value of the last such key begins: the one that a reader takes."""
+    """Position at which the value of the last such key begins: the one that a reader takes."""
     found = None
     at = _skip(text, at + 1)
     while text[at : at + 1] == '"':
@@ -50,7 +50,7 @@ def _element(text: str, at: int, index: int) -> int | None:
 
 
 def _after(text: str, at: int) -> int:
-    """Where the next key or element begins, behind the value at `at` and its comma."""
+    """Position at which the next key or element begins, behind the value at `at` and its comma."""
     _, end = _decode(text, at)
     end = _skip(text, end)
     return _skip(text, end + 1) if text[end : end + 1] == "," else end

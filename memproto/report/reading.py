@@ -1,7 +1,7 @@
 """
 The reader of reports: every command that takes a report reads it here.
 
-What cannot be read is refused with one message: the file and line, the fault, and what to do.
+A report that cannot be read is refused with one message: the file and line, the fault, the remedy.
 """
 
 import json
@@ -120,7 +120,7 @@ def _check_schema(path: Path, text: str, document: Any) -> None:
 
 
 def _repair(document: dict[str, Any]) -> str:
-    """What to do about a report that the schema refuses: it may come from a later release."""
+    """Remedy for a report that the schema refuses: it may come from a later release."""
     from memproto import __version__
 
     reports = document["reports"] if isinstance(document["reports"], list) else []

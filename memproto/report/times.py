@@ -1,4 +1,4 @@
-"""How long each operation took beside its deadline; of several runs, taken together."""
+"""Duration of each operation beside its deadline; of several runs, taken together."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -7,7 +7,7 @@ from memproto.report import verdicts
 from memproto.report.view import one_line
 from memproto.testing.outcomes import OPEN, Outcome, Verdict
 
-#: What a provider declared that says how its verdict is to be read.
+#: Declarations of a provider that say how its verdict is to be read.
 DECLARED = ("isolates", "retention")
 
 

@@ -1,4 +1,4 @@
-"""What the rows of a report mean together: its verdict, and the exit code of its document."""
+"""The joint meaning of a report's rows: its verdict, and the exit code of its document."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -27,7 +27,7 @@ def former(rows: Iterable[dict[str, Any]], *, strict: bool) -> str | None:
 
 
 def keeps_open(row: dict[str, Any], *, strict: bool) -> bool:
-    """Whether this row leaves the verdict open; see `outcomes.keeps_open`."""
+    """True if this row leaves the verdict open; see `outcomes.keeps_open`."""
     return outcomes.keeps_open(Result(row["id"], Outcome(row["outcome"])), strict=strict)
 
 
@@ -40,7 +40,7 @@ def _scored(row: dict[str, Any]) -> Result:
 
 
 def is_red(row: dict[str, Any], *, strict: bool) -> bool:
-    """Whether this row alone says that the target violates its rule."""
+    """True if this row alone says that the target violates its rule."""
     if row["outcome"] == Outcome.WARN:
         return strict and not _is_defensive(row)
     return bool(row["outcome"] == Outcome.FAIL)
@@ -52,7 +52,7 @@ def _is_defensive(row: dict[str, Any]) -> bool:
 
 
 def counts(rows: Iterable[dict[str, Any]]) -> dict[str, int]:
-    """How many rows ended in each outcome; every outcome has a key."""
+    """Number of rows that ended in each outcome; every outcome has a key."""
     return outcomes.counts(Result(row["id"], Outcome(row["outcome"])) for row in rows)
 
 

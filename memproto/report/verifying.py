@@ -1,8 +1,8 @@
 """
-Whether a report agrees with itself and with the catalogue, offline.
+Agreement of a report with itself and with the catalogue, offline.
 
-It finds accidental change. It is no proof against forgery: who changes a report on purpose can
-make its fingerprint anew.
+It finds accidental change. It is no proof against forgery: anybody who changes a report on purpose
+can make its fingerprint anew.
 """
 
 import re
@@ -25,7 +25,7 @@ _OPTIONS = re.compile(
 _SCRIPT = re.compile(r"MP-[A-Z0-9-]+\.py")
 _NO_SCRIPT = "no script: calls alone do not show it"
 
-#: How many ids one line names.
+#: Ids that one line names.
 _MOST_IDS = 6
 
 #: The exit codes of a document without any report: nothing was judged.
@@ -33,7 +33,7 @@ _WITHOUT_TARGETS = (3, 4)
 
 
 def faults(document: dict[str, Any]) -> list[str]:
-    """What does not agree, one line each; `document` agrees with the schema already."""
+    """Disagreements, one line each; `document` agrees with the schema already."""
     found = []
     for number, report in enumerate(document["reports"]):
         name = f"reports[{number}] ({report['side']} {report['target']})"
@@ -89,7 +89,7 @@ def _of_levels(report: dict[str, Any], mine: dict[str, spec.Requirement]) -> Ite
 
 
 def _is_a_command(row: dict[str, Any], report: dict[str, Any]) -> bool:
-    """Whether `reproduce` runs the kit on the target, or a script of it, and nothing else."""
+    """True if `reproduce` runs the kit on the target, or a script of it, and nothing else."""
     command, _, note = row["reproduce"].partition("  # ")
     if note.startswith("or: "):
         script, command = command, note.removeprefix("or: ")

@@ -1,4 +1,4 @@
-"""What a page shows of a report: every text made printable, and figures in words."""
+"""The page's view of a report: every text made printable, and figures in words."""
 
 import dataclasses
 import json
@@ -25,7 +25,7 @@ ORDER: tuple[Outcome, ...] = (
     Outcome.NOT_SCORED,
 )
 
-#: What is shown in full, above everything else.
+#: Outcomes that are shown in full, above everything else.
 _TOLD = (Outcome.KIT_ERROR, Outcome.FAIL, Outcome.WARN)
 
 #: The colour of an outcome or verdict; the word stands beside it everywhere.
@@ -56,7 +56,7 @@ class Row:
         anchor: Unique on the page; the first target's is the id in lower case.
         data: The row as the report holds it.
         lines: Label and text of what is known, beside the rule.
-        is_told: Whether it stands among the findings, in full.
+        is_told: True if it stands among the findings, in full.
 
     """
 
@@ -91,7 +91,7 @@ def tone(name: str) -> str:
 
 
 def target(report: dict[str, Any], place: int = 1) -> dict[str, Any]:
-    """What the page shows of one target; `report` is clean already."""
+    """The page's view of one target; `report` is clean already."""
     rows = [_row(item, place) for item in report["results"]]
     verdict = report["verdict"] or "KIT ERROR"
     return {
@@ -122,7 +122,7 @@ def _lines(data: dict[str, Any]) -> list[tuple[str, str]]:
     waived = [(key, str(value)) for key, value in (data.get("waiver") or {}).items()]
     found = [("reason", data.get("reason")), *((name, data[name]) for name in _LINES)]
     if data["outcome"] in (Outcome.PASS, Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED):
-        # What to do about a fault would read as if there were one.
+        # Advice on a fault would read as if there were one.
         found = [(name, text) for name, text in found if name != "fix"]
     told = [(name, str(text)) for name, text in found if text]
     return [*told, *((f"waiver: {name}", text) for name, text in waived)]
@@ -193,12 +193,12 @@ def _counted(rows: list[Row]) -> str:
 
 
 def _waivers(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """What was found out about waivers; those with a fix are faults."""
+    """Findings about waivers; those with a fix are faults."""
     return [*found.get("faults", []), *found.get("notes", [])]
 
 
 def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
-    """What the verdict was reached in."""
+    """Conditions under which the verdict was reached."""
     own = {
         "profile": report["profile"],
         "seed": report["seed"],

@@ -1,4 +1,4 @@
-"""What is to be said of a target's waivers: faults with the corrected line, and notes."""
+"""Lines about a target's waivers: faults with the corrected line, and notes."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -13,13 +13,13 @@ from memproto.report.reading import read_text
 from memproto.testing.settings import files, settings, waiver_entries
 from memproto.testing.settings.waiver_entries import Entry
 
-#: Where waivers go if nothing else is said.
+#: File of waivers if no other is named.
 FILE = "waivers.toml"
 
-#: So much of what was observed makes the reason of a baseline's entry.
+#: Characters of an observation that make the reason of a baseline's entry.
 _MOST_CHARS = 200
 
-#: What stands before an id in the file, and the keys that lead to the entries.
+#: Text that stands before an id in the file, and the keys that lead to the entries.
 _HEADS = {
     "pyproject.toml": ("tool", "memproto", "waivers"),
     "memproto.toml": ("waivers",),
@@ -124,7 +124,7 @@ def _written(value: Any) -> str:
 
 
 def _joined(text: str, entries: list[str]) -> str:
-    """What is added: entries apart by an empty line, with the line ends of the file."""
+    """The added text: entries apart by an empty line, with the line ends of the file."""
     added = "\n".join(entries)
     if text and added:
         added = ("\n" if text.endswith("\n") else "\n\n") + added
@@ -132,7 +132,7 @@ def _joined(text: str, entries: list[str]) -> str:
 
 
 def _refuse_broken(path: Path, text: str, new: dict[str, Any]) -> None:
-    """Whatever the file holds: it is TOML afterwards, and has the new entries."""
+    """Checks, whatever the file holds, that it is TOML afterwards and has the new entries."""
     try:
         known = _known(path, text)
     except InvalidSettings as fault:

@@ -1,4 +1,4 @@
-"""What a new provider may be called, and the spellings of its name."""
+"""Names that a new provider may have, and the spellings of its name."""
 
 import dataclasses
 import importlib.util
@@ -11,7 +11,7 @@ from memproto.errors import KitUsageError
 from memproto.export import TAKEN
 from memproto.loading import packages
 
-#: What the kit's label allows, without what no module can be called; see MP-NAME-002.
+#: Labels that the kit allows, without those that no module can have; see MP-NAME-002.
 _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 _MOST_CHARS = 64
 
@@ -68,7 +68,7 @@ def _mended(text: str) -> str:
 
 
 def _taken(label: str, module: str, *, hermes: bool) -> str:
-    """Who has the name; "" for nobody."""
+    """The holder of the name; "" for nobody."""
     if keyword.iskeyword(module) or keyword.issoftkeyword(module):
         return "is a word of Python, which no package can be imported by"
     if module in sys.stdlib_module_names:

@@ -39,9 +39,9 @@ class Prompt:
 
     Attributes:
         question: The field of the schema.
-        default: What an empty answer means, as text; "" where it means nothing.
-        is_set: Whether its variable has a value already, which an empty answer keeps.
-        fault: What was wrong with the answer before, or "".
+        default: The meaning of an empty answer, as text; "" if it means nothing.
+        is_set: True if its variable has a value already, which an empty answer keeps.
+        fault: The fault of the answer before, or "".
 
     """
 
@@ -58,7 +58,7 @@ Tell = Callable[[str], None]
 @dataclasses.dataclass(frozen=True)
 class Answers:
     """
-    What was answered, sorted by where it goes.
+    The answers, sorted by their destination.
 
     Attributes:
         values: Key to value, for `save_config`; no secret.
@@ -87,7 +87,7 @@ def schema_of(provider: Any) -> list[Question]:
     if not questions:
         raise NoSchema("the provider has no config schema: there is nothing to set up")
     for question in questions:
-        # Whoever writes the name into a file of variables would write what is in it as well.
+        # Writing such a name into a file of variables would write what the name holds as well.
         if question.env_var and (fault := variables.unfit(question.env_var)):
             raise UnusableSchema(f"the field {question.key!r} of the schema: {fault}")
     return questions

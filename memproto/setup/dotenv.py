@@ -25,7 +25,7 @@ _ASSIGNMENT = re.compile(
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+:,./=-]+")
 
-#: What double quotes escape, beside themselves: what would end a line, or not be seen in it.
+#: Characters that double quotes escape, beside themselves: those that end a line or are not seen.
 _ESCAPES = {"\\": "\\", '"': '"', "\n": "n", "\r": "r", "\t": "t", "\v": "v", "\f": "f"}
 _ESCAPES |= {"\a": "a", "\b": "b"}
 _MEANT = {letter: char for char, letter in _ESCAPES.items()}

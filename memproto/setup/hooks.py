@@ -41,6 +41,6 @@ def attempt(what: str, run: Callable[[], T]) -> T:
 
 
 def is_own(provider: Any, name: str) -> bool:
-    """Whether a hook is more than the one that a Hermes provider inherits from its base class."""
+    """True if a hook is more than the one that a Hermes provider inherits from its base class."""
     raw = author_object(provider)
     return hasattr(raw, name) and owns(raw, name)

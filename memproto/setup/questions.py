@@ -10,13 +10,13 @@ from typing import Any
 
 from memproto.errors import MemprotoError
 
-#: What a person types for yes and for no.
+#: Words that a person types for yes and for no.
 _BOOLEANS = {"true": True, "yes": True, "y": True, "1": True, "on": True}
 _BOOLEANS |= {"false": False, "no": False, "n": False, "0": False, "off": False}
 
 
 class UnusableSchema(MemprotoError):
-    """What `get_config_schema` returned is no list of fields, so that nothing can be asked."""
+    """The answer of `get_config_schema` is no list of fields, so that nothing can be asked."""
 
 
 class NotAnAnswer(ValueError):
@@ -30,12 +30,12 @@ class Question:
 
     Attributes:
         key: The name under which the answer is saved.
-        description: What is asked.
-        secret: Whether the answer goes to the environment only.
-        required: Whether there has to be an answer.
+        description: The question, as text.
+        secret: True if the answer goes to the environment only.
+        required: True if there has to be an answer.
         default: The answer where none is given, or None.
         choices: The answers that are allowed; empty for any.
-        url: Where the operator gets the answer, or "".
+        url: The page where the operator gets the answer, or "".
         env_var: The variable that holds the answer, or "".
         when: Keys to the answers with which the question is asked.
         default_from: The key on whose answer the default depends, and answer to default.
@@ -54,7 +54,7 @@ class Question:
     default_from: tuple[str, Mapping[Any, Any]] = ("", {})
 
     def is_asked(self, answers: Mapping[str, Any]) -> bool:
-        """Whether the answers so far are those with which the question is asked."""
+        """True if the answers so far are those with which the question is asked."""
         return all(key in answers and answers[key] == value for key, value in self.when.items())
 
     def default_for(self, answers: Mapping[str, Any]) -> Any:
@@ -66,7 +66,7 @@ class Question:
 
     def parse(self, text: str) -> Any:
         """
-        What a typed text means: a choice, or a value of the default's type.
+        The value that a typed text means: a choice, or a value of the default's type.
 
         Raises:
             NotAnAnswer: It is none of the choices, or not of that type.

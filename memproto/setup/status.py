@@ -1,4 +1,4 @@
-"""What is known of a provider without a session: whether it can start, and what it lacks."""
+"""Facts about a provider without a session: whether it can start, and what it lacks."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -14,16 +14,16 @@ from memproto.setup.questions import Question, UnusableSchema, shown
 @dataclasses.dataclass(frozen=True)
 class Status:
     """
-    What `examine` found.
+    The findings of `examine`.
 
     Attributes:
         name: The provider's name.
-        is_available: Whether it says that it can start.
+        is_available: True if it says that it can start.
         reason: Why not, in its own words, or "".
         missing: Questions whose variable is not set, required ones first.
         extensions: Extensions of which it has all hooks.
         tools: The names of its tools, as far as they are known without a session.
-        faults: What hooks raised that were asked.
+        faults: Exceptions of hooks that were asked.
 
     """
 

@@ -14,12 +14,12 @@ _INTERPRETERS = re.compile(
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can be the name of a variable in every shell and in a file of them."""
+    """True if a text can be the name of a variable in every shell and in a file of them."""
     return _NAME.fullmatch(text) is not None
 
 
 def is_interpreters(name: str) -> bool:
-    """Whether a variable is one by which whoever sets it has other code run."""
+    """True if a variable is one by which whoever sets it has other code run."""
     return _INTERPRETERS.fullmatch(name) is not None
 
 

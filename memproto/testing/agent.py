@@ -41,7 +41,7 @@ _REFUSED = "I cannot answer that."
 
 
 class Rules:
-    """What the operator allows: tools by name; changed when a session starts."""
+    """The operator's rules: tools by name; changed when a session starts."""
 
     def __init__(self) -> None:
         self.denied: frozenset[str] = frozenset()
@@ -63,7 +63,7 @@ class RegistryDriver(HostDriver):
 
     Attributes:
         registry: The registry.
-        loop: Where its coroutines run; None for a registry without.
+        loop: The loop of its coroutines; None for a registry without.
 
     """
 
@@ -141,7 +141,7 @@ class RegistryDriver(HostDriver):
         return Turn(_REFUSED)
 
     def _answered(self, user_message: str) -> Iterator[str]:
-        """What the model says to a request with what is recalled for it."""
+        """The model's answer to a request with the recalled texts."""
         if self._has("on_turn_start"):
             self._do("on_turn_start", next(self._numbers), user_message)
         recalled = self.recall(user_message, self._history)
@@ -149,7 +149,7 @@ class RegistryDriver(HostDriver):
         return self._model([*self._history, {"role": "user", "content": content}])
 
     def _shown(self, pieces: Iterator[str]) -> Iterator[str]:
-        """What the user sees of an answer: no block that the model repeats."""
+        """The user's view of an answer: no block that the model repeats."""
         scrubber = StreamingContextScrubber()
         for piece in pieces:
             yield scrubber.feed(piece)
@@ -198,7 +198,7 @@ class RegistryDriver(HostDriver):
     def refuse_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
-        """What was not written is not mirrored."""
+        """Mirrors nothing, since nothing was written."""
 
     def tools(self) -> list[dict[str, Any]]:
         """The tools of the providers."""
@@ -212,7 +212,7 @@ class RegistryDriver(HostDriver):
         return self._do("handle_tool_call", name, args)
 
     def prompt(self) -> str:
-        """What providers add to the system prompt."""
+        """Text that providers add to the system prompt."""
         return str(self._do("system_prompt_block"))
 
     # -- boundaries -------------------------------------------------------------------------------

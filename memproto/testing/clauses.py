@@ -24,8 +24,8 @@ class Violation(Exception):
     The requirement under check does not hold.
 
     Attributes:
-        expected: What should be there, in one line.
-        observed: What is there, in one line.
+        expected: The fact that should be there, in one line.
+        observed: The fact that is there, in one line.
         operation: The operation whose hook shows it, or "" for the requirement's own.
         requirement: Another requirement that is violated instead, or "".
 
@@ -75,13 +75,13 @@ class Check:
     Attributes:
         requirement: The id that it decides.
         function: Takes the run; returns for a pass, else raises one of the four above.
-        budget_s: How long the whole check may take before its process is ended.
-        linger_s: How long its process is watched after the check, for what comes late.
+        budget_s: Seconds that the whole check may take before its process is ended.
+        linger_s: Seconds that its process is watched after the check, for late events.
         environment: Variables that its process is started with; one that has some is its own.
-        apart: Which process of its chapter it runs in, for one that looks at what a process does
-            only once; "" for the one that the others share.
-        session: Whether it opens one, of every provider or of those whose binding has the trait;
-            without, it is decided also if no session begins.
+        apart: Name of its process in the chapter, for a check of an event that a process has only
+            once; "" for the process that the others share.
+        session: True if it opens one with every provider, or the trait of the bindings for which it
+            does; without one, it is decided also if no session begins.
 
     """
 
@@ -94,7 +94,7 @@ class Check:
     apart: str = ""
 
     def needs_session(self, binding: Binding | None) -> bool:
-        """Whether it opens a session with a provider of the binding."""
+        """True if it opens a session with a provider of the binding."""
         if isinstance(self.session, bool):
             return self.session
         return binding is not None and bool(getattr(binding, self.session))

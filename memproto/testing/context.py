@@ -1,17 +1,17 @@
-"""What the parent tells a child about the run, and how many examples each profile draws."""
+"""Facts about the run that the parent tells a child, and the number of examples of each profile."""
 
 import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-#: How many generated examples a check draws in each profile.
+#: Number of generated examples that a check draws in each profile.
 EXAMPLES = {"quick": 10, "ci": 50, "deep": 500}
 
 
 @dataclasses.dataclass(frozen=True)
 class Context:
     """
-    What the parent tells a child about the run; plain JSON values.
+    Facts about the run that the parent tells a child; plain JSON values.
 
     Attributes:
         seed: Of facts and of generated texts.
@@ -20,21 +20,21 @@ class Context:
         slowdown: Further factor on the waits for what is to happen; the machine's, at the start.
         config: The settings' `config`, merged into what initialize gets.
         secrets: Variables and keys of the config that are credentials, whatever their names.
-        capabilities: What the provider declared at first contact.
+        capabilities: The provider's declarations at first contact.
         routes: Route to "declared", "observed", "absent" or "unknown".
         asking: In which of the ways of `facts.WAYS` recall is asked; "" while that is not known.
-        manner: How a selective provider is told facts, as `selecting.Manner`; {} if not known.
+        manner: Manner in which a selective provider is told facts, as `selecting.Manner`, or {}.
         logged: To be said where nothing came back: what was logged last by then, or "".
         deaths: Operation to the number of hangs and deaths so far.
         stuck: Operations whose hook hung in this run while the kit made the backend fail.
-        patient: Whether a hook that hung before gets its whole time again.
-        declares: What the settings declare for a provider that cannot.
+        patient: True if a hook that hung before gets its whole time again.
+        declares: Declarations of the settings for a provider that cannot.
         caches: Directories that all checks share, by the settings.
-        backend: Where the address of the backend stands: ["env", variable] or ["config", path of
+        backend: Place of the backend's address: ["env", variable] or ["config", path of
             keys]; None where the settings do not say.
-        configured: Whether the settings give the provider anything that it may need.
+        configured: True if the settings give the provider anything that it may need.
         no_session: Why none can be opened, where checks run that need none; else "".
-        calls_left: How many hook calls the settings still allow, or None for any number.
+        calls_left: Number of hook calls that the settings still allow, or None for any number.
 
     """
 

@@ -25,7 +25,7 @@ SHORTEST = 5
 #: A value that is shorter may stand for something else; a run warns of it.
 SHORT = 8
 
-#: So many characters of a credential, at any place of it, are hidden as it is itself. Seven of a
+#: Number of characters of a credential, at any place of it, that are hidden as it is. Seven of a
 #: key of usual size (20 and more) do not open anything; fewer occur in prose by chance.
 PART = 8
 
@@ -35,7 +35,7 @@ _LEAST_WITH_PARTS = 12
 #: A word of letters that a passphrase holds is hidden with it, and not where it stands alone.
 _WORD = re.compile(r"[a-z]{,11}|[A-Z]{,11}|[A-Z][a-z]{,10}")
 
-#: What a coded text goes on with, on both sides of a part that is known.
+#: Characters with which a coded text goes on, on both sides of a part that is known.
 _CODED = re.compile(r"[A-Za-z0-9+/=_%-]")
 
 #: Credentials of which no setting tells: a URL's, a header's, and those with a known beginning.
@@ -54,7 +54,7 @@ class Hiding:
     Takes credentials out of texts.
 
     Guarantees:
-        What comes out holds neither a value nor `PART` characters of a long one, plain, quoted for
+        The result holds neither a value nor `PART` characters of a long one, plain, quoted for
         a URL, for JSON, for Python or for HTML, in base64 of any alignment and alphabet, or in hex.
     """
 
@@ -82,7 +82,7 @@ class Hiding:
         return text
 
     def finds(self, text: str) -> bool:
-        """Whether the text holds one of the credentials; shapes do not count."""
+        """True if the text holds one of the credentials; shapes do not count."""
         whole = self._whole is not None and self._whole.search(text) is not None
         return whole or (bool(self._parts) and self._without_parts(text) != text)
 
@@ -120,7 +120,7 @@ class Hiding:
 
 
 def is_hideable(value: str) -> bool:
-    """Whether a value is long enough to stand for nothing else."""
+    """True if a value is long enough to stand for nothing else."""
     return len(value.strip()) >= SHORTEST
 
 
@@ -215,7 +215,7 @@ def _coded_forms(value: str) -> set[str]:
 
 
 def _lines(value: str) -> Iterable[str]:
-    """What of a value is long enough to be known by a part: no address, and no short line."""
+    """Lines of a value that are long enough to be known by a part: no address, no short line."""
     for line in re.split(r"[\r\n]+", value):
         secret = line
         if "://" in line:
@@ -237,7 +237,7 @@ def _alone(form: str) -> str:
 
 
 def _same_around(text: str, at: int, least: int, form: str) -> tuple[int, int]:
-    """Where the text is equal to the form around a part that stands at `at`."""
+    """Stretch of the text that is equal to the form around a part that stands at `at`."""
     best = (at, at + PART)
     part = text[at : at + PART]
     place = form.find(part)
@@ -264,7 +264,7 @@ def _coded_around(text: str, at: int, least: int, form: str) -> tuple[int, int]:
 
 
 def _is_word_of(form: str, part: str) -> bool:
-    """Whether a part is a plain word of a passphrase, which may stand in any text."""
+    """True if a part is a plain word of a passphrase, which may stand in any text."""
     word = part.strip("-_. ")
     if not _WORD.fullmatch(word):
         return False

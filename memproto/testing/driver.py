@@ -2,8 +2,8 @@
 The driver: how the kit plays the user, the model and the memory of any agent.
 
 A framework is judged through an object with the steps of `HostDriver`. Inherit from it and write
-those that the framework has; `docs/hosts.md` shows one in full. What a step raises that it is not
-said to raise, or that it does not return, is held against the host.
+those that the framework has; `docs/hosts.md` shows one in full. If a step raises an error that it
+is not said to raise, or does not return, that is held against the host.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from memproto.deadlines import Deadlines
 
-#: What the agent sends to the model, `{"role": ..., "content": ...}` at least, and what comes back.
+#: The agent's request to the model, `{"role": ..., "content": ...}` at least, and its answer.
 Model = Callable[[list[dict[str, Any]]], Iterator[str]]
 
 SwitchKind = Literal[
@@ -25,21 +25,21 @@ SwitchKind = Literal[
 
 
 class ModelFailed(Exception):
-    """What the kit's model raises for a turn whose answer never comes."""
+    """The kit's model raises it for a turn whose answer never comes."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Start:
     """
-    What a session starts with.
+    The values with which a session starts.
 
     Attributes:
         session_id: The session key.
         home: A directory for the memory, fresh for each check.
-        config: What providers are to find in their config: `home`, `platform`, `agent_context`,
+        config: Values for the config of providers: `home`, `platform`, `agent_context`,
             `agent_identity`, `user_id` and others; the host adds what it promises beside.
         model: The model of this session. It may raise `ModelFailed`.
-        denied_tools: Names of tools that the operator forbids. Where there are some, a `start` that
+        denied_tools: Names of tools that the operator forbids. If there are some, a `start` that
             cannot heed them raises `NotImplementedError`.
 
     """
@@ -54,9 +54,9 @@ class Start:
 @dataclasses.dataclass(frozen=True, slots=True)
 class Turn:
     """
-    What the user saw of one turn.
+    The user's view of one turn.
 
-    What the model was sent, the kit knows from `Start.model`.
+    The kit knows from `Start.model` what the model was sent.
 
     Attributes:
         shown: The text of the answer as it stands in front of the user, in one piece.
@@ -69,11 +69,11 @@ class Turn:
 @dataclasses.dataclass(frozen=True, slots=True)
 class Compressed:
     """
-    How a compression ended.
+    The ending of a compression.
 
     Attributes:
-        kept: Whether the host kept the messages, since a memory did not have them.
-        asked: What the summarizing model was given to read beside the messages; "" if nothing.
+        kept: True if the host kept the messages, since a memory did not have them.
+        asked: Text that the summarizing model was given beside the messages; "" if none.
 
     """
 
@@ -98,9 +98,9 @@ class HostDriver:
             like stand for one kind of switch, `denied_tools` for tools that an operator forbids.
         deadlines: The host's own budgets. An instance that takes `deadlines` and keeps only some of
             them says here which ones it has.
-        most_providers: How many providers the host takes at a time; None for any number.
+        most_providers: Number of providers that the host takes at a time; None for any number.
         own_tool: Name of a tool that is the host's own, or "".
-        fence: Where the functions of the host's fence are; its module or package if None.
+        fence: Module with the functions of the host's fence; its own module or package if None.
 
     """
 
@@ -134,7 +134,7 @@ class HostDriver:
         """
         One turn of the user: recall, the model, the answer, everything that the host does then.
 
-        Where the model raises `ModelFailed`, end the turn as the host does; whatever this step
+        If the model raises `ModelFailed`, end the turn as the host does; an error that this step
         raises then is ignored.
         """
         raise NotImplementedError
@@ -157,7 +157,7 @@ class HostDriver:
         self, user_message: str, messages: Sequence[dict[str, Any]]
     ) -> "list[tuple[str, str]] | str":
         """
-        What the host gathers for a turn, without the turn.
+        The texts that the host gathers for a turn, without the turn.
 
         (provider's name, text) of each provider that answered, in order; or one text, where the
         host keeps no names.
@@ -191,7 +191,7 @@ class HostDriver:
         raise NotImplementedError
 
     def call_tool(self, name: str, args: Any) -> Any:
-        """What the model gets for a call of a tool, by whatever name it calls."""
+        """The model's result of a call of a tool, by whatever name it calls."""
         raise NotImplementedError
 
     def prompt(self) -> str:
@@ -227,7 +227,7 @@ class HostDriver:
         raise NotImplementedError
 
 
-#: What every driver has.
+#: Steps that every driver has.
 NEEDED = ("register", "start", "exit")
 
 #: All steps, in the order of the class.
@@ -239,6 +239,6 @@ STEPS = tuple(
 
 
 def has_step(driver: object, step: str) -> bool:
-    """Whether a driver has a step of its own: a member that is not the one of `HostDriver`."""
+    """True if a driver has a step of its own: a member that is not the one of `HostDriver`."""
     member = getattr(type(driver), step, None) or getattr(driver, step, None)
     return callable(member) and member is not getattr(HostDriver, step)

@@ -33,7 +33,7 @@ _TEMPLATES = (
     ("My {role} is {name}.", "Who is my {role}?"),
 )
 
-#: So many of the sentences are for everybody; the others, for who keeps none of these.
+#: Number of the sentences for everybody; the others are for a provider that keeps none of these.
 USUAL = 5
 
 _ROLES = (
@@ -42,7 +42,7 @@ _ROLES = (
     *("banker", "cook", "gardener", "doctor", "nephew", "carpenter", "aunt", "painter"),
 )
 
-#: So many facts are tried at a time, of who keeps some and not others.
+#: Number of facts that are tried at a time, of a provider that keeps some and not others.
 _SIFTED = 16
 
 #: If so many words one after the other are used already, longer ones are drawn.
@@ -61,7 +61,7 @@ BY_NAME = "name"
 
 
 def _key_words(fact: "Fact") -> str:
-    """What the question and the text have in common, in the order of the text."""
+    """Words that the question and the text have in common, in the order of the text."""
     asked = set(re.findall(r"\w{3,}", fact.query))
     told = re.findall(r"\w{3,}", _before_the_name(fact))
     return " ".join(word for word in told if word in asked and word.lower() not in _COMMON)
@@ -81,7 +81,7 @@ def _noun(fact: "Fact") -> str:
     return " ".join(_CAPITALISED.findall(_before_the_name(fact), 1))
 
 
-#: How recall may be asked for a fact. A recall that compares words, or parts of a text, finds
+#: Ways to ask recall for a fact. A recall that compares words, or parts of a text, finds
 #: nothing for a whole question, and the fact for one of the others. But for the last of them, none
 #: holds the name that is looked for.
 WAYS: dict[str, Callable[["Fact"], str]] = {
@@ -96,7 +96,7 @@ WAYS: dict[str, Callable[["Fact"], str]] = {
 }
 
 
-#: Who is told in which text a fact was looked for, and whether it is there.
+#: Functions that are told in which text a fact was looked for, and whether it is there.
 listeners: list[Callable[..., None]] = []
 
 _ACCENTS = str.maketrans("aeiou", "áéíóú")
@@ -117,7 +117,7 @@ class Fact:
 
     Attributes:
         text: The sentence that is stored.
-        query: What recall is asked for it: a question that it answers, or another of `WAYS`.
+        query: Text that recall is asked for it: a question that it answers, or another of `WAYS`.
         name: The proper noun that occurs in no other fact of the run, nor in the question.
         whole: The text that was handed over, if the fact is only a part of it.
         question: The question, if recall is asked in another way.
@@ -132,7 +132,7 @@ class Fact:
 
     def is_in(self, recalled: object) -> bool:
         """
-        Whether a recalled text brings this fact back.
+        True if a recalled text brings this fact back.
 
         Case and accents make no difference, nor what a deriving memory puts between two words.
         """

@@ -1,5 +1,5 @@
 """
-Which requirement is violated when a hook raises, hangs, freezes or ends the process.
+The requirement that is violated if a hook raises, hangs, freezes or ends the process.
 
 Such a thing may happen in the check of any requirement. It is booked under the rule that forbids
 it, so that the check it happened in stays untestable and the rule turns red wherever it is met.
@@ -116,35 +116,35 @@ def found_elsewhere(side: spec.Side) -> frozenset[str]:
 
 
 def cost(operation: str, fate: str) -> int:
-    """What the loss of a process counts for its operation; "" stands for between two hooks."""
+    """Count of the loss of a process for its operation; "" stands for between two hooks."""
     return 1 if operation or fate == "died" else STUCK
 
 
 def makes_fail(requirement_id: str) -> bool:
-    """Whether the check of a requirement makes the backend fail."""
+    """True if the check of a requirement makes the backend fail."""
     return requirement_id.startswith("MP-FAULT-")
 
 
 def is_cut(operation: str, waited_s: float, scale: float) -> bool:
-    """Whether a hook was waited for less than its whole time."""
+    """True if a hook was waited for less than its whole time."""
     return waited_s < budget_s(operation, scale=scale, deaths=0)
 
 
 def books_late(requirement_id: str, operation: str) -> bool:
-    """Whether that a hook of `operation` was late in a check is a violation of some rule."""
+    """True if a hook of `operation` that was late in a check violates some rule."""
     if makes_fail(requirement_id):
         return operation in FAULTS.get(requirement_id, ())
     return requirement_id != COUNTS
 
 
 def why_not_late(requirement_id: str) -> str:
-    """What to say of a hook that was late where that is not booked."""
+    """Reason for which a hook that was late is not booked."""
     if makes_fail(requirement_id):
         return "while its backend failed; see the chapter's rules on time"
     return "while its memory was counted, which slows it"
 
 
 def budget_s(operation: str, *, scale: float, deaths: int) -> float:
-    """How long a hook of `operation` is waited for, given how often it hung before."""
+    """Seconds that a hook of `operation` is waited for, given the number of its earlier hangs."""
     full = BUDGETS_S.get(operation, OTHER_BUDGET_S)
     return (min(full, AGAIN_S) if deaths else full) * scale

@@ -1,5 +1,5 @@
 """
-Whether the kit in a child is still the one that was loaded before the target.
+Integrity of the kit in a child: it is still the one that was loaded before the target.
 
 A target shares its process with the code that reports on it. So what each name of the kit stands
 for, and the code object behind each function, are noted before the target is loaded, and compared
@@ -27,7 +27,7 @@ _Space = tuple[dict[str, Any], Callable[[Any], tuple[Any, ...]], tuple[object, .
 
 
 def sealer(key: bytes) -> Callable[[bytes], bytes]:
-    """What gives the seal of a message: the first characters of a keyed digest."""
+    """Gives the seal of a message: the first characters of a keyed digest."""
     start = hashlib.blake2s(key=key, digest_size=SEAL_CHARS // 2)
 
     def seal(message: bytes) -> bytes:
@@ -42,7 +42,7 @@ def watcher() -> Callable[[], list[str]]:
     """
     Note the kit as it is loaded now; gives what lists the names that stand for other code since.
 
-    What it needs it holds in its closure, so that to replace a name changes nothing for it. It runs
+    Its closure holds all that it needs, so that replacing a name changes nothing for it. It runs
     after each command over thousands of names: by functions of C, which stop at the first that
     differs. All of them compare by identity, so that no code of the target's runs in here.
     """

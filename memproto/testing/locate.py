@@ -1,4 +1,4 @@
-"""Where a hook stands in the author's code, and which frames of a stack are the author's."""
+"""The place of a hook in the author's code, and the frames of a stack that are the author's."""
 
 import contextlib
 import functools
@@ -33,16 +33,16 @@ _KITS_OWN = re.compile(
     r"[/\\](site|dist)-packages[/\\]"
     r"(_pytest|hypothesis|jsonschema|pluggy|psutil|pytest|referencing|xdist)[/\\]"
 )
-#: How faulthandler marks the thread that handles the signal; it writes "Stack" for it alone.
+#: Mark of faulthandler for the thread that handles the signal; it writes "Stack" for it alone.
 _ASKED = re.compile(r"^(Current thread |Stack \(most recent)", re.MULTILINE)
 _FRAME = re.compile(r'  File "(?P<file>.+)", line (?P<line>\d+) in (?P<name>.+)')
 
-#: How `faulthandler` writes a character that is not ASCII; a backslash it writes as it is.
+#: Form in which `faulthandler` writes a character beyond ASCII; a backslash it writes as it is.
 _ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 #: It cuts a longer text off, and says so.
 _CUT, _LONGEST = "...", 500
 
-#: So many layers of wrappers and proxies are looked through.
+#: Number of layers of wrappers and proxies that are looked through.
 _MOST_LAYERS = 10
 
 
@@ -190,7 +190,7 @@ def frames(dump: str) -> list[str]:
     """
     The author's frames of the last stack in a faulthandler dump, innermost first.
 
-    Those of the thread that was asked, or that crashed; where none of them is the author's, of the
+    The thread that was asked, or that crashed, counts; if none of its frames is the author's, the
     thread that has most.
     """
     stacks = re.split(r"^(?=Timeout \(|Fatal Python error)", dump, flags=re.MULTILINE)
@@ -216,7 +216,7 @@ def _unescaped(text: str) -> str:
 
 @functools.lru_cache(maxsize=4_096)
 def is_authors(path: str) -> bool:
-    """Whether a file of code is neither the kit's nor the standard library's."""
+    """True if a file of code is neither the kit's nor the standard library's."""
     if path.startswith("<") or path == "???" or _KITS_OWN.search(path):
         return False
     if _is_cut(path) and any(kit.startswith(path.removesuffix(_CUT)) for kit in _KITS):

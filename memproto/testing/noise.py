@@ -1,5 +1,5 @@
 """
-What the machine does to times: measured at the start, and again whenever something was late.
+The machine's effect on times: measured at the start, and again whenever something was late.
 
 A check asserts only a bound that the specification sets, and a bound was passed only where the
 provider passed it. On a machine that is busy with other work a good provider is late as well; the
@@ -33,12 +33,12 @@ MOST = 8.0
 @dataclasses.dataclass(frozen=True, slots=True)
 class Noise:
     """
-    How far this machine is from a quiet one.
+    The distance of this machine from a quiet one.
 
     Attributes:
         slowdown: Wall time over processor time of a thread that only computes; 1 is a quiet one.
         late_ms: By how much a thread that sleeps wakes up late, as the median of a few.
-        cores: How many processors the run may use.
+        cores: Number of processors that the run may use.
 
     """
 
@@ -94,7 +94,7 @@ def _cores() -> int:
 
 def starved_s(thread: int = 0, process: int = 0) -> float:
     """
-    How long a thread, the calling one unless it is named, stood ready and got no processor.
+    Seconds that a thread, the calling one unless it is named, stood ready and got no processor.
 
     Linux counts it since the thread began; elsewhere it is 0, and the slowdown has to do.
     """

@@ -23,7 +23,7 @@ def told(name: Any) -> Any:
 
 
 def heard(name: Any) -> Any:
-    """What `told` has written in another process, as this one decodes it."""
+    """The value that `told` has written in another process, as this one decodes it."""
     if isinstance(name, str):
         return native(name)
     if isinstance(name, dict):

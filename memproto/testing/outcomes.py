@@ -1,4 +1,4 @@
-"""What a check can end in, and what a run of many means: outcomes, verdicts, exit codes."""
+"""Ends of a check, and their joint meaning for a run: outcomes, verdicts, exit codes."""
 
 import dataclasses
 import enum
@@ -10,7 +10,7 @@ from memproto import spec
 
 
 class Outcome(enum.StrEnum):
-    """How one requirement fared in one run."""
+    """Outcome of one requirement in one run."""
 
     PASS = "pass"  # noqa: S105 - not a password
     FAIL = "fail"
@@ -25,7 +25,7 @@ class Outcome(enum.StrEnum):
 
 
 class Verdict(enum.StrEnum):
-    """What the outcomes of one target mean together."""
+    """The joint meaning of the outcomes of one target."""
 
     CONFORMANT = "CONFORMANT"
     NON_CONFORMANT = "NON-CONFORMANT"
@@ -71,13 +71,13 @@ class Result:
     Attributes:
         id: The requirement.
         outcome: See `Outcome`.
-        expected: What the check asked for, in the author's terms.
-        observed: What was there instead.
+        expected: The demand of the check, in the author's terms.
+        observed: The fact that was there instead.
         where: File and line of the hook, and the hook's name in the author's binding.
         reason: Why the requirement was not decided, for the open outcomes.
         seen_in: The requirement whose check met this, where it is another one.
         after: The requirements whose checks have to run before that one for it to be met again.
-        duration_s: How long the check took.
+        duration_s: Seconds that the check took.
         stack: The provider's frames when a hook was late.
         replay: The script that shows it again; NO_SCRIPT where calls alone do not; "" if not asked.
         hooks: For each operation [calls, longest in seconds, all together in seconds].
@@ -139,17 +139,17 @@ def merge(results: Iterable[Result], ids: Iterable[str]) -> dict[str, Result]:
 
 
 def counts(results: Iterable[Result]) -> dict[str, int]:
-    """How many requirements ended in each outcome; every outcome has a key."""
+    """Number of requirements that ended in each outcome; every outcome has a key."""
     found = Counter(str(result.outcome) for result in results)
     return {str(outcome): found[outcome] for outcome in Outcome}
 
 
 def keeps_open(result: Result, *, strict: bool = False) -> bool:
     """
-    Whether the result leaves the verdict open.
+    True if the result leaves the verdict open.
 
     An open result counts if the worst answer would change the verdict. A SHOULD that does not hold
-    changes that of a strict run only, and one that is defensive changes none. What did not run
+    changes that of a strict run only, and one that is defensive changes none. A check not run
     always counts, since the denominator is closed, and so does what failed and is waived.
     """
     if result.outcome not in OPEN:

@@ -1,8 +1,8 @@
 """
 Two kinds of waiting, with budgets of their own; and the memory that a process may hold.
 
-What is to happen ends the wait at once, so a generous budget costs a good target nothing. What is
-not to happen is waited out in full, so its budget is short: too short a one misses a fault, and
+An event that is to happen ends the wait at once, so a generous budget costs a good target nothing.
+An absence is waited out in full, so its budget is short: too short a one misses a fault, and
 never raises a false alarm.
 """
 
@@ -77,5 +77,5 @@ def happens_by(condition: Callable[[], bool], deadline: Deadline) -> bool:
 
 
 def stays_silent(condition: Callable[[], bool], for_s: float) -> bool:
-    """Whether `condition` holds at no moment of the time."""
+    """True if `condition` holds at no moment of the time."""
     return not happens(condition, for_s)

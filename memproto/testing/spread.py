@@ -1,4 +1,4 @@
-"""How long calls took, counted in steps: bounded however many calls there are, and additive."""
+"""Durations of calls, counted in steps: bounded however many calls there are, and additive."""
 
 import bisect
 from collections.abc import Mapping

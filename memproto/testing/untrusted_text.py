@@ -2,8 +2,8 @@
 Texts of strangers: what a provider, a package, a report or a user's function says, made harmless.
 
 A stranger's text is one for a terminal that obeys escape sequences, for a runner that takes lines
-for commands, and for everybody who looks for the verdict at the beginning of a line. What is
-printed passes here; Markdown, XML and HTML have escapes of their own beyond it.
+for commands, and for everybody who looks for the verdict at the beginning of a line. Printed
+text passes here; Markdown, XML and HTML have escapes of their own beyond it.
 """
 
 import re
@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 from memproto.errors import KitUsageError
 
-#: What GitHub Actions takes for a command at the beginning of a line, spaces aside. A text that is
+#: Form of a command to GitHub Actions at the beginning of a line, spaces aside. A text that is
 #: broken into lines later may have any of its words there.
 _COMMAND = re.compile(r"(?<!\S)::(?=[A-Za-z])")
 
-#: What GitHub, Azure Pipelines and TeamCity take for a command wherever it stands in a line.
+#: Form of a command to GitHub, Azure Pipelines and TeamCity wherever it stands in a line.
 _ANYWHERE = re.compile(r"##(?=\[|vso\[|teamcity\[)")
 
 #: A verdict line, as scripts look for it: only the kit begins a line so.

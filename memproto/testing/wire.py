@@ -110,7 +110,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     """
     `value` as JSON of bounded size: sets as sorted lists, long texts cut, other objects shown.
 
-    What would disturb a terminal or a document (control characters, half surrogates) is escaped.
+    Characters that would disturb a terminal or a document (controls, half surrogates) are escaped.
     """
     try:
         return _plain(value, depth)
@@ -171,7 +171,7 @@ class Wire:
     Guarantees:
         A forked copy of the process writes nothing and ends where it would: if each went on with
         the check, each recall of a provider that forks there would double their number.
-        Where the descriptor is closed, or has become another file, the process ends with CUT_OFF:
+        If the descriptor is closed, or has become another file, the process ends with CUT_OFF:
         nobody would hear it any more, and nothing of the kit's gets into a file of the provider.
     """
 
@@ -194,7 +194,7 @@ class Wire:
 
     def reporter(self, seal: Callable[[bytes], bytes]) -> Callable[[dict[str, Any]], None]:
         """
-        What answers a command, under a seal of its own that no attribute holds.
+        Answers a command, under a seal of its own that no attribute holds.
 
         Make it before the target is loaded: what it calls it keeps.
         """
@@ -256,7 +256,7 @@ def lines(
     if not data:
         raise EOFError
     if b"\n" not in data:
-        # What has no line end for that long is no message; its rest will be no message either.
+        # Bytes without a line end for that long are no message; their rest will be none either.
         pending += data if len(pending) < _LONGEST_LINE else b""
         return
     whole, _, rest = data.rpartition(b"\n")

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, tell: Callable[[str], object]) -> int:
     """
     Judge each file; gives 0 where nothing that a rule demands is missing, and 1.
 
-    What a rule only recommends is told, and counts as a warning.
+    A violation of a mere recommendation is told, and counts as a warning.
 
     Raises:
         OSError: A file cannot be read.

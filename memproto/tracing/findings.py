@@ -1,4 +1,4 @@
-"""What a trace shows that a rule forbids: where, which rule, and what to do about it."""
+"""Facts of a trace that a rule forbids: the place, the rule, and the remedy."""
 
 import dataclasses
 
@@ -11,10 +11,10 @@ class Finding:
     One thing that is not as it should be.
 
     Attributes:
-        line: Where in the file.
-        provider: Whose call it was.
+        line: The line of the file.
+        provider: The provider that was called.
         rule: The requirement that it violates.
-        seen: What happened, as a sentence.
+        seen: The event, as a sentence.
 
     """
 

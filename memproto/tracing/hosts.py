@@ -1,4 +1,4 @@
-"""What the calls of one instance show against its host, beside their order."""
+"""Faults of its host that the calls of one instance show, beside their order."""
 
 from collections.abc import Iterator
 from math import inf
@@ -14,7 +14,7 @@ _ANYWAY = ("name", "backup", "unavailable_reason", "switch")
 
 
 def seen(told: Told) -> Iterator[Seen]:
-    """What the host did wrong, rule by rule."""
+    """The host's faults, rule by rule."""
     for look in (
         _shutdowns,
         _declarations,
@@ -54,7 +54,7 @@ def _declarations(told: Told) -> Iterator[Seen]:
 
 
 def _is_given_up(told: Told, opened: Call) -> bool:
-    """Whether a start came too late for the host, which goes on without the provider."""
+    """True if a start came too late for the host, which goes on without the provider."""
     is_late = opened.took_s >= told.deadline_s("open", inf)
     return is_late or any(close.began < opened.ended for close in told.of("close"))
 

@@ -10,9 +10,9 @@ _RULES = (order, hosts, sessions, turns, providers)
 
 def judge(trace: Trace, *, still_running: bool = False) -> list[Finding]:
     """
-    What the calls of a trace violate, in the order of the file.
+    The requirements that the calls of a trace violate, in the order of the file.
 
-    What a trace does not show is not held against anybody: where a line is missing, or with
+    Nobody is blamed for an event that a trace does not show: if a line is missing, or with
     `still_running`, nothing is concluded from what did not happen.
     """
     found = []

@@ -22,7 +22,7 @@ _ID = re.compile("[0-9a-f]{16}")
 
 class NoLine(Exception):
     """
-    What was read is no line of a trace; the text says why.
+    A line that was read is none of a trace; the text says why.
 
     Attributes:
         number: Its number in the trace, where that could be read, else -1.
@@ -73,7 +73,7 @@ def _no_number(constant: str) -> None:
 
 
 def _fault(row: Mapping[str, Any]) -> str:
-    """What is wrong with the fields of a line, or ""."""
+    """The fault in the fields of a line, or ""."""
     kind = row["kind"]
     if kind not in _FIELDS:
         return f"a line of kind {kind!r} is none of format {FORMAT}"
@@ -98,7 +98,7 @@ def _is_count(value: object) -> bool:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether `value` is a number that can be reckoned with; JSON has greater ones."""
+    """True if `value` is a number that can be reckoned with; JSON has greater ones."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return abs(value) <= _GREATEST

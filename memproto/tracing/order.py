@@ -35,13 +35,13 @@ _MOST_OF_THE_BUDGET = 0.5
 @dataclasses.dataclass(frozen=True)
 class Told:
     """
-    What a trace tells of one instance.
+    The history of one instance, as a trace tells it.
 
     Attributes:
-        provider: Which instance.
+        provider: The instance.
         calls: Its calls, in the order in which they began.
         ended_s: When the last line of the trace was written.
-        is_over: Whether what did not happen will not happen any more.
+        is_over: True if what did not happen will not happen any more.
 
     """
 
@@ -71,7 +71,7 @@ class Told:
         return tuple(words(declared.found.get("extensions"))) if declared else ()
 
     def opening(self, name: str) -> Any:
-        """What the host told the provider when it opened it."""
+        """The value that the host told the provider when it opened it."""
         opened = self.first("open")
         return opened.facts.get(name) if opened else None
 
@@ -186,7 +186,7 @@ class _Walk:
 
     def _is_early(self, close: Call) -> bool:
         """
-        Whether the host cannot have let its exit budget pass before it closes beside a write.
+        True if the host cannot have let its exit budget pass before it closes beside a write.
 
         It was still serving turns when it began the last one.
         """

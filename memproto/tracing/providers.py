@@ -1,4 +1,4 @@
-"""What the calls of one instance show against its provider."""
+"""Faults of its provider that the calls of one instance show."""
 
 from collections.abc import Iterator
 from math import inf
@@ -54,7 +54,7 @@ RESULTS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def seen(told: Told) -> Iterator[Seen]:
-    """What the provider did wrong, rule by rule."""
+    """The provider's faults, rule by rule."""
     for call in told.calls:
         yield from _late(told, call)
         yield from _raised(call)

@@ -17,8 +17,8 @@ class Damage:
     Something wrong with the file, or with how a trace was written.
 
     Attributes:
-        line: Where, counted from 1; 0 for the file as a whole.
-        reason: What, as a sentence.
+        line: The line, counted from 1; 0 for the file as a whole.
+        reason: The damage, as a sentence.
 
     """
 
@@ -43,21 +43,21 @@ class Call:
     Attributes:
         number: Its number in the trace.
         instance: The number of the provider's instance.
-        operation: What was called.
+        operation: The operation that was called.
         hook: By which hook.
         session: A digest of the session key, "" before there is one.
         line: The line of the file on which it begins.
         began: The number of that line in the trace: the order of all lines is the order of time.
         began_s: On the trace's monotonic clock.
         args: Name of an argument to its type, size and digest.
-        facts: What else was written when it began.
+        facts: Other facts that were written when it began.
         end_line: The line on which it ends, or 0.
         ended: The number of that line in the trace; infinity where the call has not returned.
-        took_s: How long the hook took; infinity where it has not returned.
+        took_s: Seconds that the hook took; infinity if it has not returned.
         outcome: returned, raised or unfinished.
         error: The type of what was raised.
         result: Type, size and digest of what was returned.
-        found: What else was written when it ended.
+        found: Other facts that were written when it ended.
 
     """
 
@@ -86,14 +86,14 @@ class Trace:
     One recording, as far as it is whole.
 
     Attributes:
-        id: What its lines have in common.
+        id: The name that its lines have in common.
         line: The line of the file on which it begins.
         providers: Number of an instance to the instance.
         calls: In the order in which they began.
         began_s: When its first line was written.
         ended_s: When the last line that counts was written.
-        is_ended: Whether its last line is there.
-        is_whole: Whether no line is missing; what comes after a gap is left out.
+        is_ended: True if its last line is there.
+        is_whole: True if no line is missing; what comes after a gap is left out.
 
     """
 

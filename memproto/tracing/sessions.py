@@ -1,4 +1,4 @@
-"""What the calls of one instance show of how its host ends and switches sessions."""
+"""The host's way of ending and switching sessions, as the calls of one instance show it."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ _WRITES = ("record", "record_turn", "mirror", "delegation", "end", "switch")
 
 
 def seen(told: Told) -> Iterator[Seen]:
-    """What the host did wrong, rule by rule."""
+    """The host's faults, rule by rule."""
     for look in (_ended_twice, _not_ended, _kinds, _recalls):
         yield from look(told)
 
@@ -51,7 +51,7 @@ def _not_ended(told: Told) -> Iterator[Seen]:
 
 
 def _writes_beside(told: Told, close: Call) -> bool:
-    """Whether a write hung at the exit, behind which the end waited in vain."""
+    """True if a write hung at the exit, behind which the end waited in vain."""
     return any(call.began < close.began < call.ended for call in told.of(*_WRITES))
 
 

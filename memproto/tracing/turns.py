@@ -1,4 +1,4 @@
-"""What the calls of one instance show of how its host hands over turns."""
+"""The host's way of handing over turns, as the calls of one instance show it."""
 
 import collections
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _LEAST_BUDGET_S = 1.0
 
 
 def seen(told: Told) -> Iterator[Seen]:
-    """What the host did wrong, rule by rule."""
+    """The host's faults, rule by rule."""
     for look in (_twice, _ids, _starts, _preparations):
         yield from look(told)
 

@@ -1,4 +1,4 @@
-"""What the actions do to a list of entries. Pure: nothing here knows a file."""
+"""The effects of the actions on a list of entries. Pure: nothing here knows a file."""
 
 import dataclasses
 
@@ -29,7 +29,7 @@ class Ambiguous(WriteRefused):
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
     """
-    What an edit made of the entries.
+    The result of an edit of the entries.
 
     Attributes:
         entries: The entries afterwards.
@@ -42,7 +42,7 @@ class Outcome:
 
 
 def usage(used: int, limit: int) -> str:
-    """How full a file is, e.g. `68% — 1,496/2,200 chars`. The share is rounded down."""
+    """Fill level of a file, e.g. `68% — 1,496/2,200 chars`. The share is rounded down."""
     return f"{used * 100 // limit}% — {used:,}/{limit:,} chars"
 
 

@@ -1,8 +1,8 @@
 r"""
 Entries and their text on disk.
 
-A file is a list of entries with a line that holds only a section sign between them. Whatever a
-person writes by hand in that form is valid. Whatever an agent stores comes back equal: the few
+A file is a list of entries with a line that holds only a section sign between them. Any text that
+a person writes by hand in that form is valid. Any text of an agent comes back equal: the few
 characters that an editor, a line ending or the form itself would change are written as `\u{hex}`.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 #: The line between two entries.
 DELIMITER = "§"
 
-#: What stands between two entries where they are shown; its characters count against the limit.
+#: Text between two entries where they are shown; its characters count against the limit.
 SEPARATOR = f"\n{DELIMITER}\n"
 
 _BOM = b"\xef\xbb\xbf"
@@ -62,7 +62,7 @@ def joined(entries: Iterable[Entry]) -> str:
 
 
 def is_date(text: str) -> bool:
-    """Whether `text` can stand as the date of an entry."""
+    """True if `text` can stand as the date of an entry."""
     return _DATE_LINE.fullmatch(f"<!-- {text} -->") is not None
 
 

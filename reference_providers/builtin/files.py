@@ -25,7 +25,7 @@ try:
 except ImportError:  # Windows: writers of different processes do not see each other there.
     fcntl = None
 
-#: How often a taken lock is asked for, and how long between. Counted, not timed: a clock that
+#: Tries to get a taken lock, and the pause between them. Counted, not timed: a clock that
 #: stands still must not keep a writer here for ever.
 LOCK_TRIES = 500
 LOCK_PAUSE_S = 0.01
@@ -110,7 +110,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _opener(mode: int, more: int = 0) -> Callable[[str, int], int]:
-    """What opens a file with these rights where it is new; `more` are further flags."""
+    """Opener of a file with these rights if it is new; `more` are further flags."""
     return lambda name, flags: os.open(name, flags | more | os.O_CLOEXEC, mode)
 
 

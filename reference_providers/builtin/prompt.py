@@ -13,17 +13,17 @@ from .store import Store
 _RULE = "═" * 46
 _BETWEEN = "\n\n"
 
-#: What each target is called in the prompt.
+#: Title of each target in the prompt.
 TITLES = {"memory": "MEMORY (your own notes)", "user": "USER PROFILE (the person you work with)"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Section:
     """
-    What one file held when the session began.
+    The content of one file when the session began.
 
     Attributes:
-        title: What the target is called in the prompt.
+        title: Title of the target in the prompt.
         limit: The characters that the file is to hold at most.
         entries: Its entries.
         fault: Why it cannot be read, or "".
@@ -62,7 +62,7 @@ class Section:
 
 
 def sections(stores: Mapping[str, Store]) -> tuple[Section, ...]:
-    """What these files hold now. One that cannot be read is said to be so, and why."""
+    """Present content of these files. One that cannot be read is said to be so, and why."""
     return tuple(_section(TITLES[name], stores[name]) for name in stores)
 
 

@@ -14,7 +14,7 @@ from .store import Store
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Session:
-    """What `initialize` fixed. The files themselves are opened by each call, and closed by it."""
+    """Values that `initialize` fixed. The files are opened by each call, and closed by it."""
 
     stores: Mapping[str, Store]
     snapshot: str
@@ -72,7 +72,7 @@ class BuiltinMemoryProvider:
         self._session = None
 
     def capabilities(self) -> Capabilities:
-        """What this instance does, as in `schemas/capabilities.schema.json`."""
+        """Declarations of this instance, as in `schemas/capabilities.schema.json`."""
         targets = tool.TARGETS if self._session is None else tuple(self._session.stores)
         return {
             "spec_version": SPEC_VERSION,

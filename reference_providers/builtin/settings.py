@@ -1,4 +1,4 @@
-"""What the operator set, checked once; and where the files lie."""
+"""The operator's settings, checked once; and the places of the files."""
 
 import dataclasses
 import hashlib
@@ -29,13 +29,13 @@ class Settings:
 
     Attributes:
         home: The directory that holds every file, absolute.
-        user_id: Whose USER.md it is; None is the one user of a single-user host.
-        memory_enabled: Whether the target `memory` exists.
-        user_profile_enabled: Whether the target `user` exists.
+        user_id: The owner of this USER.md; None is the one user of a single-user host.
+        memory_enabled: True if the target `memory` exists.
+        user_profile_enabled: True if the target `user` exists.
         memory_char_limit: The most characters of MEMORY.md.
         user_char_limit: The most characters of a USER.md.
-        host_takes_prompt: Whether the host asks for `system_prompt_block`.
-        recall_chars: Where the host cuts a recall; infinity where it does not say.
+        host_takes_prompt: True if the host asks for `system_prompt_block`.
+        recall_chars: Characters after which the host cuts a recall; infinity if it does not say.
 
     """
 

@@ -11,7 +11,7 @@ from . import edits, files
 from .edits import Entries, Outcome
 from .entries import Entry, Unparsable, decode, encode, used_chars
 
-#: How often an edit starts again because someone else changed the file meanwhile.
+#: Times that an edit starts again because someone else changed the file meanwhile.
 _ATTEMPTS = 5
 
 
@@ -45,7 +45,7 @@ class Store:
             raise Unavailable(self._unparsable(fault)) from fault
 
     def usage(self, entries: Entries) -> str:
-        """How full the file is with these entries, as the header shows it."""
+        """Fill level of the file with these entries, as the header shows it."""
         return edits.usage(used_chars(entries), self.limit)
 
     def add(self, content: str) -> Outcome:

@@ -59,12 +59,12 @@ _SCHEMA: dict[str, Any] = {
             "action": {
                 "type": "string",
                 "enum": [*WRITE_ACTIONS, "read"],
-                "description": "What to do.",
+                "description": "The thing to do.",
             },
             "target": {
                 "type": "string",
                 "enum": list(TARGETS),
-                "description": "Which file: your notes, or what you know about the user.",
+                "description": "The file: your notes, or what you know about the user.",
             },
             "content": {
                 "type": "string",

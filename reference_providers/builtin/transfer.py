@@ -2,7 +2,7 @@
 The memory as one JSON document: for a backup, or a move to another host.
 
 `{"format": "memproto.builtin/1", "targets": {"memory": [{"content": ..., "added_at": ...}]}}`,
-with `added_at` null for an entry that was made by hand. What JSON cannot tell apart stays so: two
+with `added_at` null for an entry that was made by hand. JSON cannot tell some texts apart: two
 lone surrogates that spell a character side by side arrive as that character.
 """
 

@@ -195,7 +195,7 @@ class Conclusions(Lane):
         return [each for each in there if each not in (before or ())]
 
     def _may_repeat(self, item: Item) -> bool:
-        """Whether an earlier request is over, as far as time can tell; else when to look again."""
+        """True if an earlier request is over, as far as time can tell; else sets the next look."""
         open_until = float(item.body.setdefault("open_until", time.time() + LATE_S))
         if not open_until:
             return True

@@ -73,7 +73,7 @@ def level(settings: Settings, message: str, number: int) -> str:
 
 
 def says_enough(answer: str) -> bool:
-    """Whether another pass would add little."""
+    """True if another pass would add little."""
     is_structured = any(mark in answer for mark in ("\n- ", "\n* ", "\n1. ", "\n## ")) or (
         answer.startswith(("- ", "* ", "1. ", "## "))
     )

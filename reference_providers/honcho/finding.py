@@ -1,4 +1,4 @@
-"""Where honcho.json is, and what of it holds for a host; its format is that of the integration."""
+"""The place of honcho.json, and the part of it that holds for a host, as the integration has it."""
 
 import contextlib
 import json
@@ -50,7 +50,7 @@ def _is_there(path: Path) -> bool:
 
 def table(path: Path | None) -> dict[str, Any]:
     """
-    What a file holds; nothing where there is none.
+    The content of a file; nothing if there is none.
 
     Raises:
         Misconfigured: It cannot be read, or holds something else than an object.
@@ -134,6 +134,6 @@ def _checked(given: Any) -> str:
 
 
 def is_cloud(url: str) -> bool:
-    """Whether the server is the vendor's, which wants a key."""
+    """True if the server is the vendor's, which wants a key."""
     host = urlsplit(url).hostname or ""
     return host == "honcho.dev" or host.endswith(".honcho.dev")

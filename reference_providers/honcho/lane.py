@@ -17,7 +17,7 @@ GRACE_S = 1.0
 #: Between two attempts.
 FIRST_S, LONGEST_S = 0.5, 30.0
 
-#: So many items may fail one after the other before a pass ends: it is the server then, not they.
+#: Number of items that may fail one after the other before a pass ends: it is the server then.
 MOST_FAILURES = 3
 
 
@@ -27,7 +27,7 @@ class Lane(abc.ABC):
 
     Attributes:
         fault: Why the last attempt failed; None after one that did not.
-        sent: How many items the server took.
+        sent: Number of items that the server took.
 
     """
 
@@ -152,7 +152,7 @@ class Lane(abc.ABC):
 
     @abc.abstractmethod
     def _pause_s(self) -> float | None:
-        """How long until the next attempt; None if there is nothing to send."""
+        """Seconds until the next attempt; None if there is nothing to send."""
 
     @abc.abstractmethod
     def _attempt(self) -> Fault | None:
@@ -160,7 +160,7 @@ class Lane(abc.ABC):
 
 
 def backoff_s(failures: int, fault: Fault | None) -> float:
-    """How long is waited after so many failures in a row, of which this is the last."""
+    """Seconds to wait after so many failures in a row, of which this is the last."""
     if fault is None:
         return 0.0
     if fault.retry_after_s is not None:

@@ -22,8 +22,8 @@ from .sender import Sender
 from .settings import Settings
 from .values import Observation
 
-#: How long a hook waits for the server: to store, to end a session, and to end everything. What is
-#: not stored then stays in the outbox.
+#: Seconds that a hook waits for the server: to store, to end a session, to end everything. Items
+#: that are not stored then stay in the outbox.
 STORE_S, END_S, CLOSE_S = 6.0, 5.0, 6.0
 
 #: For the threads, after their connections were ended.
@@ -35,10 +35,10 @@ class Live:
     The session that `initialize` opened.
 
     Attributes:
-        place: Where texts go now.
+        place: The place to which texts go now.
         manager: The connection.
-        sender: What sends them.
-        recall: What is known.
+        sender: The sender of the items.
+        recall: The recalled texts.
         owner: The process whose threads they are.
 
     """
@@ -160,7 +160,7 @@ class Live:
 
     @property
     def is_of_one(self) -> bool:
-        """Whether every peer of the workspace may be asked about."""
+        """True if every peer of the workspace may be asked about."""
         return places.is_of_one(self.settings, self._config)
 
     def pair(self, about: str, seen: Observation) -> tuple[str, str]:
@@ -241,7 +241,7 @@ def _ends_threads_at_exit() -> None:
     Have the threads of sessions that nobody shuts down end before the interpreter does; once.
 
     A thread that comes back from the SDK's compiled parts after that aborts the whole process.
-    What was accepted is below the home and is sent by the next session.
+    Accepted texts are below the home and are sent by the next session.
     """
     atexit.register(_halt_all)
 

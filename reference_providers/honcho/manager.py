@@ -44,7 +44,7 @@ class Fault(Exception):
             the key is wrong; `missing`: there is no such thing, or route; `refused`: the content.
         retry_after_s: When the server wants to be asked again, or None.
         status: The status of the server's answer; 0 if there was none.
-        end: How the request ended: `answered`; `lost`: with its connection; `given up`: nobody
+        end: The ending of the request: `answered`; `lost`: with its connection; `given up`: nobody
             waited for the answer, so that the server may be at it still.
 
     """
@@ -74,7 +74,7 @@ class _Status(Exception):
 
 
 def is_installed() -> bool:
-    """Whether the SDK is there; imports nothing of it."""
+    """True if the SDK is there; imports nothing of it."""
     return all(importlib.util.find_spec(name) is not None for name in ("honcho", "httpx"))
 
 
@@ -196,7 +196,7 @@ class HonchoManager:
 
     @staticmethod
     def _answered(ask: Callable[[], T]) -> T | None:
-        """What the server answers; None where a newer one says more than the SDK can read."""
+        """The server's answer; None if a newer one says more than the SDK can read."""
         try:
             return ask()
         except ValueError as error:  # pydantic's errors are ValueErrors; the SDK's are not
@@ -217,7 +217,7 @@ class HonchoManager:
         self.call(WRITE_S, lambda: self._session(session).add_messages(made))
 
     def parts(self, session: str, turn_id: str) -> set[int]:
-        """Which parts of a turn the server has."""
+        """Parts of a turn that the server has."""
         asked = {"metadata": {"turn_id": turn_id}}
 
         def ask() -> set[int]:
@@ -227,11 +227,11 @@ class HonchoManager:
         return self.call(READ_S, ask)
 
     def is_empty(self, session: str) -> bool:
-        """Whether nothing was said in a session yet."""
+        """True if nothing was said in a session yet."""
         return not self.call(READ_S, lambda: self._session(session).messages(size=1).items)
 
     def search(self, peer: str, question: str, most: int) -> list[Any]:
-        """What a peer said that fits a question."""
+        """Messages of a peer that fit a question."""
         asked = texts.query(question)
         return self.call(READ_S, lambda: list(self._peer(peer).search(asked, limit=most)))
 
@@ -317,7 +317,7 @@ class HonchoManager:
         return self.call(READ_S, lambda: self._session(session).context(summary=True, **seen))
 
     def representation(self, observer: str, observed: str, question: str = "") -> str:
-        """What one peer knows about another."""
+        """One peer's knowledge about another."""
         asked: dict[str, Any] = {"target": observed} if observer != observed else {}
         if question:
             asked["search_query"] = texts.query(question)
@@ -338,7 +338,7 @@ class HonchoManager:
     def chat(
         self, observer: str, observed: str, question: str, level: str, timeout_s: float
     ) -> str:
-        """What the server's model answers; "" where it knows nothing."""
+        """The answer of the server's model; "" if it knows nothing."""
         target = {"target": observed} if observer != observed else {}
         peer = self._peer(observer)
         asked = texts.sent(question)[: texts.CHAT_CHARS]
@@ -367,7 +367,7 @@ def _fault(error: Exception) -> Fault:
 
 
 def _end(error: BaseException, status: int) -> str:
-    """How the request ended: `end` of a `Fault`."""
+    """The ending of the request: `end` of a `Fault`."""
     import httpx
 
     if status:
@@ -406,7 +406,7 @@ def _was_not_sent(error: BaseException) -> bool:
 
 
 def _wait_s(value: Any) -> float | None:
-    """What the server asks for, as far as it makes sense."""
+    """Pause that the server asks for, as far as it makes sense."""
     if not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
         return None
     return min(float(value), LONGEST_WAIT_S)

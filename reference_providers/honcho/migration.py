@@ -8,7 +8,7 @@ from typing import Any
 from .places import Place, is_of_one
 from .settings import Settings
 
-#: Who is behind each file: what the user said, what the agent noted, what the agent is.
+#: Speaker of each file: what the user said, what the agent noted, what the agent is.
 _FILES = {"MEMORY.md": "user", "USER.md": "user", "SOUL.md": "ai"}
 
 _HEAD = (

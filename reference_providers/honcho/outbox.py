@@ -1,5 +1,5 @@
 """
-What was accepted and is not known to be on the server: a file for each item below the home.
+Accepted items that are not known to be on the server: a file for each below the home.
 
 Every instance has a directory of its own, locked while it lives. One that is left is taken over by
 the next session of the same workspace, so that an item is sent by one process at a time.
@@ -31,7 +31,7 @@ DIRECTORY, REFUSED = "honcho-outbox", "honcho-refused"
 #: The end of the name of an item that was sent and is watched: it waits for nothing.
 _WATCHED = ".watch"
 
-#: How many items may wait: a server that is away for weeks is not to fill the disk.
+#: Items that may wait: a server that is away for weeks is not to fill the disk.
 MOST = 10_000
 
 
@@ -47,12 +47,12 @@ class Item:
         body: Of a turn `texts`: peer, text and time of each; of a conclusion `about` and `text`,
             and what is known of its attempts. `is_checked` of a turn: not sent yet, so that one
             look shows whether it is there.
-        is_doubtful: Whether it may be on the server already.
-        is_ready: Whether it may be sent now.
+        is_doubtful: True if it may be on the server already.
+        is_ready: True if it may be sent now.
         state: `waiting`, `sent` or `refused`.
         path: Its file; None where none could be written.
-        failures: How often the server failed at it since the session began.
-        is_passed_over: Whether the later ones are sent before it, since the server fails at it.
+        failures: Times that the server failed at it since the session began.
+        is_passed_over: True if the later ones are sent before it, since the server fails at it.
         due_at: The moment of the monotonic clock before which it is not tried again.
 
     """
@@ -71,7 +71,7 @@ class Item:
     due_at: float = 0.0
 
     def content(self) -> dict[str, Any]:
-        """What the file holds."""
+        """The content of the file."""
         kept = ("id", "kind", "session", "place", "body", "is_doubtful")
         return {name: getattr(self, name) for name in kept}
 
@@ -155,7 +155,7 @@ class Outbox:
             return item.path is not None
 
     def knows(self, name: str) -> bool:
-        """Whether an item with this id waits."""
+        """True if an item with this id waits."""
         with self._lock:
             return any(item.id == name for item in self._items)
 
@@ -165,7 +165,7 @@ class Outbox:
             return [item for item in self._items if item.is_ready and kind in (None, item.kind)]
 
     def count(self) -> int:
-        """How many wait."""
+        """Number of items that wait."""
         with self._lock:
             return len(self._items)
 
@@ -309,7 +309,7 @@ def sending(home: Path) -> Iterator[Path]:
 
 
 def _is_alive(directory: Path) -> bool:
-    """Whether the process lives that holds a directory, or is not known."""
+    """True if the process lives that holds a directory, or is not known."""
     try:
         os.kill(int((directory / "lock").read_text("ascii")), 0)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Who a session is about and where it is kept: the peers, the session and the workspace."""
+"""Subjects and place of a session: the peers, the session and the workspace."""
 
 import contextlib
 import dataclasses
@@ -24,7 +24,7 @@ WORKSPACE = "honcho-workspace"
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
     """
-    Where a session's texts go.
+    The place on the server to which a session's texts go.
 
     Attributes:
         workspace: The workspace on the server.
@@ -53,12 +53,12 @@ def of(settings: Settings, config: Mapping[str, Any], session_key: str, workspac
 
 
 def _is_hermes(config: Mapping[str, Any]) -> bool:
-    """Whether the host is the one whose integration this provider follows: its usual names hold."""
+    """True if the host is the one whose integration this provider follows: its usual names hold."""
     return bool(reading.table(config.get("protocol")).get("host") == "hermes")
 
 
 def is_of_one(settings: Settings, config: Mapping[str, Any]) -> bool:
-    """Whether the memory is that of one person, as far as the host and the operator say."""
+    """True if the memory is that of one person, as far as the host and the operator say."""
     return settings.pins_user or config.get("user_id") is None
 
 

@@ -22,7 +22,7 @@ class HonchoMemoryProvider:
     """
     Turns as messages on a Honcho server, which concludes from them what it knows about the user.
 
-    What a hook accepts is in a file below the home until the server has it. Recall is fetched in
+    A text that a hook accepts is in a file below the home until the server has it. Recall runs in
     the background; only the first turn of a session waits for it. Every hook may be called on any
     thread.
 
@@ -51,11 +51,11 @@ class HonchoMemoryProvider:
         return "" if self._live is None else self._live.manager.workspace
 
     def is_available(self) -> bool:
-        """Whether the SDK is installed and a server is named; asks no server."""
+        """True if the SDK is installed and a server is named; asks no server."""
         return self._borrowed is not None or not self._missing()
 
     def _missing(self) -> str:
-        """What is missing or wrong before a session; "" where nothing is."""
+        """The fault or lack that is known before a session; "" if there is none."""
         if not manager.is_installed():
             return "the SDK honcho-ai is not installed; fix: pip install 'memproto[honcho]'"
         try:
@@ -109,7 +109,7 @@ class HonchoMemoryProvider:
                 live.close(ends_manager=self._borrowed is None)
 
     def capabilities(self) -> Capabilities:
-        """What this provider does, as in `schemas/capabilities.schema.json`."""
+        """Declarations of this provider, as in `schemas/capabilities.schema.json`."""
         chosen = None if self._live is None else self._live.settings
         modes = {"user": "hybrid", "memory": "hybrid"} if chosen is None else chosen.memory_modes
         keeps_memory = modes["memory"] == "honcho"

@@ -1,4 +1,4 @@
-"""What is recalled: fetched in the background after each turn, and read without a wait."""
+"""Recalled texts: fetched in the background after each turn, and read without a wait."""
 
 import dataclasses
 import logging
@@ -19,10 +19,10 @@ log = logging.getLogger("memproto.honcho")
 
 T = TypeVar("T")
 
-#: How long the first turn waits for the base and for what fits its message; later ones never do.
+#: Seconds that the first turn waits for the base and for the fitting texts; later ones never wait.
 BASE_S, FITTING_S = 3.0, 1.5
 
-#: How long a fetch waits for what was accepted before it.
+#: Seconds that a fetch waits for texts that were accepted before it.
 _SENT_S = 3.0
 
 #: The most messages of one search that are recalled.
@@ -33,7 +33,7 @@ _TOKEN_CHARS = 4
 @dataclasses.dataclass(slots=True)
 class Cache:
     """
-    What the next recall gives.
+    The texts that the next recall gives.
 
     Attributes:
         asked_in: After how many turns the question was asked that `dialectic` answers.
@@ -54,7 +54,7 @@ class _Asked:
     nothing more.
 
     Attributes:
-        answers: How many questions were answered.
+        answers: Number of questions that were answered.
         fault: The worst fault; None also if the server lacks a thing or a route, or refuses a text.
 
     """
@@ -162,7 +162,7 @@ class Recall:
     # -- what a turn gets -------------------------------------------------------------------------
 
     def take(self, message: str) -> str | None:
-        """What is known now; the first turn of a session waits for it a little."""
+        """The texts known now; the first turn of a session waits for them a little."""
         if self._is_first:
             self._first(message)
         elif self._settings.first_turn_only:

@@ -8,7 +8,7 @@ from .outbox import Outbox
 from .turns import Turns
 from .values import Observation
 
-#: How long a fetch waits for conclusions, which the server embeds before it has them.
+#: Seconds that a fetch waits for conclusions, which the server embeds before it has them.
 _CONCLUDED_S = 1.0
 
 
@@ -28,7 +28,7 @@ class Sender:
 
     @property
     def sent(self) -> int:
-        """How many items the server took."""
+        """Number of items that the server took."""
         return sum(lane.sent for lane in self._lanes.values())
 
     def start(self) -> None:
@@ -51,7 +51,7 @@ class Sender:
         return all(flushed)
 
     def is_idle(self) -> bool:
-        """Whether everything that is ready was sent."""
+        """True if everything that is ready was sent."""
         return not self._outbox.ready()
 
     def wait_idle(self, budget_s: float) -> None:

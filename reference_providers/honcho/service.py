@@ -1,5 +1,5 @@
 """
-What the kit needs to judge the provider: a server, and how often a text is stored on it.
+Functions that the kit needs to judge the provider: a server, and the copies of a text on it.
 
 The settings of `memproto.toml` beside this file name these functions.
 """
@@ -19,7 +19,7 @@ from .standin import serving
 
 _TIMEOUT_S = 10.0
 
-#: How long what was accepted may take to be sent, and how often that is looked at. A conclusion is
+#: Seconds that sending accepted items may take, and the pause between looks. A conclusion is
 #: not sent a second time while an earlier request for it may still be done.
 _SETTLED_S, _LOOK_S = 45.0, 0.02
 
@@ -41,7 +41,7 @@ def settled(config: dict[str, Any]) -> None:
     """
     Wait until the server has all that was accepted.
 
-    What a process left that was killed is sent by the next session, which may wait for this one.
+    The items that a killed process left are sent by the next session, which may wait for this one.
     """
     until = time.monotonic() + _SETTLED_S
     home = Path(config["home"])
@@ -51,7 +51,7 @@ def settled(config: dict[str, Any]) -> None:
 
 def stored(provider: HonchoMemoryProvider, text: str) -> int:
     """
-    How often a text is on the server: as a message, or as a conclusion by one peer of another.
+    Copies of a text on the server: as a message, or as a conclusion by one peer of another.
 
     The server draws conclusions from messages, so that what is stored once may be found as both.
     Everything is read: a search of the server is one by meaning, and finds the nearest alone.
@@ -80,7 +80,7 @@ def _all(path: str) -> Iterator[Any]:
 
 
 def _post(path: str, body: Any) -> Any:
-    """What the server answers; proxies of the environment are for other addresses."""
+    """The server's answer; proxies of the environment are for other addresses."""
     headers = {"Content-Type": "application/json"}
     if os.environ.get("HONCHO_API_KEY"):
         headers["Authorization"] = f"Bearer {os.environ['HONCHO_API_KEY']}"

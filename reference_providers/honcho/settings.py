@@ -1,4 +1,4 @@
-"""What the operator set, checked once; keys and values are those of honcho.json."""
+"""The operator's settings, checked once; keys and values are those of honcho.json."""
 
 import dataclasses
 import re
@@ -46,13 +46,13 @@ FIELDS: list[dict[str, Any]] = [
     {"key": "aiPeer", "description": "The assistant's name on the server", "default": ""},
     {
         "key": "recallMode",
-        "description": "How memory reaches the model: with each message, by tools, or both",
+        "description": "Way in which memory reaches the model: with messages, by tools, or both",
         "choices": ["hybrid", "context", "tools"],
         "default": "hybrid",
     },
     {
         "key": "sessionStrategy",
-        "description": "What has a session of its own on the server",
+        "description": "The unit that has a session of its own on the server",
         "choices": ["per-directory", "per-repo", "per-session", "global"],
         "default": "per-directory",
     },
@@ -63,13 +63,13 @@ FIELDS: list[dict[str, Any]] = [
     },
     {
         "key": "observationMode",
-        "description": "Who learns about whom",
+        "description": "Directions in which user and assistant learn about each other",
         "choices": ["directional", "unified"],
         "default": "directional",
     },
     {
         "key": "memoryMode",
-        "description": "Whether the memory files are kept beside Honcho",
+        "description": "Keep the memory files beside Honcho or leave them out",
         "choices": ["hybrid", "honcho"],
         "default": "hybrid",
     },
@@ -85,7 +85,7 @@ _STRATEGIES = ("per-directory", "per-repo", "per-session", "global")
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
     """
-    What honcho.json, the environment and the host's config say together.
+    The joint settings of honcho.json, the environment and the host's config.
 
     Attributes:
         url: The server, without a slash or a version at its end.
@@ -131,12 +131,12 @@ class Settings:
 
     @property
     def has_tools(self) -> bool:
-        """Whether the model is offered the tools."""
+        """True if the model is offered the tools."""
         return self.recall_mode != "context"
 
     @property
     def injects(self) -> bool:
-        """Whether memory comes with the messages."""
+        """True if memory comes with the messages."""
         return self.recall_mode != "tools"
 
     @classmethod
@@ -238,7 +238,7 @@ def save(values: Mapping[str, Any], home: Path) -> None:
     mine = {key: value for key, value in values.items() if key in known}
     path = home / finding.FILE
     kept = finding.table(path if path.is_file() else None) | mine
-    # Whatever is lacking still, an address among it, is asked for where a session starts.
+    # A value that is lacking still, an address among them, is asked for where a session starts.
     Settings.of({"baseUrl": "http://localhost", **{k: v for k, v in kept.items() if v != ""}})
     reading.save(kept, path)
 

@@ -13,11 +13,11 @@ MESSAGE_CHARS = 25_000
 #: tokenizer makes more tokens of a text than it has bytes.
 CONCLUSION_BYTES = 8_192
 
-#: How much of a text is searched by, and asked of the server's model. Four bytes to a character at
+#: Characters of a text to search by, and to ask the server's model. With four bytes each at
 #: most, a query stays below the limit of what is embedded.
 QUERY_CHARS, CHAT_CHARS = 2_000, 10_000
 
-#: What stands before every part of a text but the first.
+#: Mark before every part of a text but the first.
 CONTINUED = "[continued] "
 
 #: Names of a tokenizer's own signs; the server refuses a batch for one of them.
@@ -27,7 +27,7 @@ _APART = "<\u200b|"
 #: As the server writes the time of a conclusion: in UTC, and without saying so.
 _TIME = re.compile(r"^\[(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\] ", re.MULTILINE)
 
-#: So far back a place to split is looked for.
+#: Characters to look back for a place to split.
 _BACK = 200
 
 
@@ -111,7 +111,7 @@ _TRIVIAL = re.compile(
 
 
 def is_trivial(message: str) -> bool:
-    """Whether there is nothing in a message to look for."""
+    """True if there is nothing in a message to look for."""
     text = message.strip()
     return not text or text.startswith("/") or _TRIVIAL.fullmatch(text) is not None
 

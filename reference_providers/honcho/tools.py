@@ -14,10 +14,10 @@ from .values import LEVELS, Observation
 
 _PEER = {
     "type": "string",
-    "description": "Whom it is about: user (the default), ai for the assistant itself, or the name"
+    "description": "The person it is about: user (the default), ai for the assistant, or the name"
     " of another peer where the memory is one person's",
 }
-_QUERY = {"type": "string", "description": "What to look for, in plain words"}
+_QUERY = {"type": "string", "description": "The thing to look for, in plain words"}
 
 #: For one call together; a question to the server's model takes longer.
 _BUDGET_S, _CHAT_S = 8.0, 45.0
@@ -46,7 +46,7 @@ SCHEMAS: list[dict[str, Any]] = [
                 "type": "integer",
                 "minimum": 1,
                 "maximum": _MOST_TOKENS,
-                "description": f"How much to give at most; {_TOKENS} unless it is said",
+                "description": f"The most tokens to give; {_TOKENS} unless it is said",
             },
             "peer": _PEER,
         },
@@ -60,7 +60,7 @@ SCHEMAS: list[dict[str, Any]] = [
             "reasoning_level": {
                 "type": "string",
                 "enum": list(LEVELS),
-                "description": "How much thought it is worth",
+                "description": "The amount of thought that it is worth",
             },
             "peer": _PEER,
         },
@@ -119,7 +119,7 @@ def _text(args: Mapping[str, Any], key: str) -> str:
 
 
 def _about(args: Mapping[str, Any], *, of_others: bool = False) -> str:
-    """Whom a call is about; a peer by its name where other people's memory may be read."""
+    """The peer that a call is about; one by name if other people's memory may be read."""
     value = args.get("peer") or "user"
     if value in ("user", "ai") or (of_others and isinstance(value, str)):
         return str(value)

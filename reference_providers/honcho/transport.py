@@ -22,10 +22,10 @@ import httpx
 
 _local = threading.local()
 
-#: What nothing else bounds is bounded by this.
+#: Bound of everything that nothing else bounds.
 _LONGEST_S = 60.0
 
-#: How often a read that somebody may give up looks whether they did.
+#: Seconds between two looks of a read that somebody may give up.
 _LOOK_S = 0.25
 
 
@@ -47,7 +47,7 @@ def within(budget_s: float, is_given_up: Callable[[], bool] | None = None) -> It
 
 
 def rest_s() -> float:
-    """What is left of the thread's deadline."""
+    """Seconds that are left of the thread's deadline."""
     until = getattr(_local, "until", None)
     return _LONGEST_S if until is None else float(until - time.monotonic())
 

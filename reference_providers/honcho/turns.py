@@ -62,7 +62,7 @@ class Turns(Lane):
     @staticmethod
     def _may_probe(batch: list[Item], suspects: list[Item]) -> bool:
         """
-        Whether a later turn is tried after the server failed at these: it may be they, or all.
+        True if a later turn is tried after the server failed at these: it may be they, or all.
 
         A server that fails at everything is to get the turns in order, so that none is passed over
         until a later one was stored.
@@ -128,7 +128,7 @@ class Turns(Lane):
         self._finished([item], "refused" if refused else "sent")
 
     def _posted(self, item: Item, messages: list[dict[str, Any]]) -> bool:
-        """Whether the server takes them; what it takes is stored beside what it refuses."""
+        """True if the server takes them; what it takes is stored beside what it refuses."""
         try:
             self._post([item], messages)
         except Fault as fault:

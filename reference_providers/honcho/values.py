@@ -1,4 +1,4 @@
-"""How a value of honcho.json is read; what cannot be read is named with its fault and its fix."""
+"""Values of honcho.json; one that cannot be read is named with its fault and its fix."""
 
 import dataclasses
 import reprlib
@@ -8,7 +8,7 @@ from typing import Any
 from memproto.errors import Misconfigured
 from memproto.reference_providers import reading
 
-#: How much thought an answer of the server may cost, the least first.
+#: Amounts of thought that an answer of the server may cost, the least first.
 LEVELS = ("minimal", "low", "medium", "high", "max")
 
 _MODES = ("hybrid", "honcho")
@@ -17,7 +17,7 @@ _ALIASES = {"shared": "unified", "separate": "directional", "cross": "directiona
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Observation:
-    """Which of the two learns about whom: flags of the user's peer and of the assistant's."""
+    """Directions of learning between the two: flags of the user's peer and of the assistant's."""
 
     user_me: bool = True
     user_others: bool = True
@@ -106,7 +106,7 @@ def _mode(value: Any) -> str:
 
 def flags_of(raw: Mapping[str, Any]) -> Observation:
     """
-    Who observes whom: single flags before a mode, a mode before the usual.
+    The observer and the observed: single flags before a mode, a mode before the usual.
 
     The usual is `unified` for a host that was set up before there were modes, as its own block or
     `enabled` show; else `directional`.

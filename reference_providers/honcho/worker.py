@@ -12,7 +12,7 @@ class Worker:
     """
     Runs jobs on a thread of its own; a job that has not begun is replaced by a later one.
 
-    What a job raises is its own affair: it is logged by its type.
+    An exception of a job is its own affair: it is logged by its type.
     """
 
     def __init__(self, name: str) -> None:
@@ -29,7 +29,7 @@ class Worker:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether no further job begins."""
+        """True if no further job begins."""
         return self._is_stopped
 
     def ask(self, job: Callable[[], None]) -> int:

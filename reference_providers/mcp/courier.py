@@ -14,13 +14,13 @@ from .journal import Journal, Write
 from .link import Link, NotSent, Refused, Unanswered
 from .settings import Settings
 
-#: How long a store may take, and how long a hook waits for it: longer ones are kept and go on.
+#: Seconds that a store may take, and that a hook waits for it: longer ones are kept and go on.
 _STORE_S, _HOOK_S = 8.0, 10.0
 
-#: How long an attempt may take in all: less than a claim holds, or another process would begin one.
+#: Seconds of an attempt in all: less than a claim holds, or another process would begin one.
 _ATTEMPT_S = 25.0
 
-#: How often a write is tried that the server says it failed at.
+#: Times that a write is tried at which the server says that it failed.
 _MOST = 8
 
 #: The pause before a write is tried again: the first after no answer, and the longest.
@@ -35,9 +35,9 @@ class Courier:
     The way of a session's writes to its server.
 
     Args:
-        chosen: What the session was given.
+        chosen: The settings of the session.
         link: The connection.
-        journal: Where writes wait.
+        journal: The file in which writes wait.
 
     """
 
@@ -147,7 +147,7 @@ class Courier:
         return filled
 
     async def _is_there(self, write: Write) -> bool:
-        """Whether an earlier attempt was carried out after all."""
+        """True if an earlier attempt was carried out after all."""
         text = str(write.places["text"])
         sought = templates.filled(self._chosen.look_up or "{text}", write.places)
         if not self._chosen.look_up:
@@ -207,5 +207,5 @@ async def search(chosen: Settings, link: Link, query: str, limit: int) -> dict[s
     return answer
 
 
-#: How long a search may take; recall has 5 s in all.
+#: Seconds that a search may take; recall has 5 s in all.
 SEARCH_S = 3.0

@@ -17,7 +17,7 @@ from typing import IO
 
 _PR_SET_PDEATHSIG = 1
 
-#: How much of a server's complaints is kept.
+#: Bytes of a server's complaints that are kept.
 _KEPT_BYTES = 65_536
 
 

@@ -20,13 +20,13 @@ from memproto.errors import Misconfigured, Unavailable, WriteRefused
 
 FILE = "mcp-journal.db"
 
-#: How long a claim holds, and how long a call waits for another process that holds the file.
+#: Seconds that a claim holds, and that a call waits for another process that holds the file.
 _CLAIM_S, _WAIT_S = 30.0, 5.0
 
-#: How many ids of delivered turns are remembered, so that a turn which comes again is known.
+#: Ids of delivered turns that are remembered, so that a turn which comes again is known.
 _REMEMBERED = 10_000
 
-#: How many writes of a user may wait: a server that is away for weeks is not to fill the disk.
+#: Writes of a user that may wait: a server that is away for weeks is not to fill the disk.
 MOST = 10_000
 
 _TABLE = """CREATE TABLE IF NOT EXISTS writes (
@@ -50,8 +50,8 @@ class Write:
     A write that is waiting.
 
     Attributes:
-        attempts: How often it was sent without an answer; it may have been stored then.
-        places: What fills the template of the store tool.
+        attempts: Times that it was sent without an answer; it may have been stored then.
+        places: Values that fill the template of the store tool.
 
     """
 
@@ -67,8 +67,8 @@ class Journal:
 
     Args:
         path: The file.
-        owner: Whose they are.
-        most: How many may wait.
+        owner: The owner of the writes.
+        most: Number of writes that may wait.
 
     """
 
@@ -176,7 +176,7 @@ class Journal:
             connection.execute("DELETE FROM writes WHERE number = ?", (write.number,))
 
     def counts(self) -> dict[str, int]:
-        """How many writes of this user are waiting, and how many were refused."""
+        """Number of writes of this user that are waiting, and of those that were refused."""
         query = "SELECT state, count(*) FROM writes WHERE owner = ? GROUP BY state"
         with self._connected() as connection:
             return dict(connection.execute(query, (self._owner,)).fetchall())
@@ -211,7 +211,7 @@ class Journal:
             raise Unavailable("the session was shut down")
         if self._connection is None:
             with contextlib.suppress(OSError):
-                # What waits is nobody else's to read; SQLite says what is wrong where this fails.
+                # Waiting texts are nobody else's to read; SQLite says what is wrong if this fails.
                 self._path.touch(0o600, exist_ok=False)
             made = sqlite3.connect(
                 self._path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False

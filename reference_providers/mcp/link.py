@@ -1,7 +1,7 @@
 """
 The connection to the server: one event loop on a thread of its own for each session.
 
-Hooks call from any thread and wait for a bounded time. What is held here is used on the loop's
+Hooks call from any thread and wait for a bounded time. The state here is used on the loop's
 thread alone, but for `ask`, `start`, `close` and the plain values that tell how it fares.
 """
 
@@ -28,7 +28,7 @@ _SIGN_S = {True: 2.0, False: 10.0}  # over HTTP; over its standard streams, wher
 #: Pauses between attempts to connect: the first, and the longest.
 _FIRST_S, _LONGEST_S = 0.5, 15.0
 
-#: How long a server may take to end: the SDK asks, waits 2 s, terminates, waits 2 s, kills.
+#: Seconds that a server may take to end: the SDK asks, waits 2 s, terminates, waits 2 s, kills.
 _LEAVE_S, _GIVE_UP_S = 7.0, 1.0
 
 #: Codes of JSON-RPC by which a server says that it will never do this.
@@ -93,7 +93,7 @@ class _Live:
 
 class Link:
     """
-    What a session has of its server.
+    A session's connection to its server.
 
     Attributes:
         fault: Why nothing can be sent now; "" where it can.
@@ -229,7 +229,7 @@ class Link:
             raise NotSent(lacks)
 
     def lacks(self) -> str:
-        """What is wrong with the server's tools; "" where nothing is, or it never listed any."""
+        """The fault of the server's tools; "" if there is none, or it never listed any."""
         if self.tools is None:
             return ""
         wanted = (self._chosen.search_tool, self._chosen.store_tool)
@@ -247,7 +247,7 @@ class Link:
 
     @property
     def pause_s(self) -> float:
-        """How long to wait before the next attempt makes sense."""
+        """Seconds to wait before the next attempt makes sense."""
         return max(self._not_before - asyncio.get_running_loop().time(), 0.1)
 
     async def call(self, tool: str, arguments: dict[str, Any], budget_s: float) -> dict[str, Any]:
@@ -321,7 +321,7 @@ def place_of(chosen: Settings) -> str:
 
 
 def told(error: BaseException, place: str, chosen: Settings) -> str:
-    """What went wrong, without a word of what was sent or received."""
+    """The fault, without a word of what was sent or received."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, sdk.EndlessListError):

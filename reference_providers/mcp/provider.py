@@ -19,7 +19,7 @@ from .settings import Settings
 
 _ACTIONS = ("add", "replace", "remove")
 
-_PROMPT = f"""What was said in earlier conversations is in a long-term memory, and what fits the
+_PROMPT = f"""A long-term memory holds what was said in earlier conversations, and what fits the
 message comes with it. For more, use {tool.SEARCH}; keep what is worth it with {tool.STORE}."""
 
 _NO_SDK = "the package mcp is not installed; install memproto[mcp]"
@@ -54,7 +54,7 @@ class McpMemoryProvider:
         return "mcp"
 
     def is_available(self) -> bool:
-        """Whether the SDK is installed; which server, and whether it is there, is asked later."""
+        """True if the SDK is installed; which server, and whether it is there, is asked later."""
         return sdk.is_installed()
 
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
@@ -94,7 +94,7 @@ class McpMemoryProvider:
             _of_others.append(opened)
 
     def capabilities(self) -> Capabilities:
-        """What this provider does, as in `schemas/capabilities.schema.json`."""
+        """Declarations of this provider, as in `schemas/capabilities.schema.json`."""
         chosen = self._opened().chosen
         late = {"eventual": {"freshness_s": chosen.freshness_s}}
         return {
@@ -139,7 +139,7 @@ class McpMemoryProvider:
         return {"items": items, "status": "ok" if is_whole else "unavailable"}
 
     def _recalled(self, question: str) -> tuple[list[str], bool]:
-        """What fits, and whether the server answered: what it lacks yet is found without it."""
+        """Fitting texts, and True if the server answered: those that wait here are found anyhow."""
         opened = self._opened()
         count, found, is_whole = opened.chosen.recall_count, [], False
         with contextlib.suppress(Unavailable, Rejected):

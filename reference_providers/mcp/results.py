@@ -1,4 +1,4 @@
-"""What stands in the answer of a server's tool, whatever its shape."""
+"""The texts in the answer of a server's tool, whatever its shape."""
 
 import contextlib
 import json
@@ -41,7 +41,7 @@ def _blocks(answer: Mapping[str, Any]) -> list[str]:
 
 
 def _documents(answer: Mapping[str, Any]) -> Iterator[Any]:
-    """What may be the answer's JSON: wrapped, or as text, in one block or in several."""
+    """Parts that may be the answer's JSON: wrapped, or as text, in one block or in several."""
     if answer.get("structuredContent") is not None:
         yield answer["structuredContent"]
     blocks = _blocks(answer)
@@ -76,6 +76,6 @@ def telling(message: str) -> list[str]:
 
 
 def fits(text: str, words: list[str]) -> int:
-    """How many of the words stand in a text."""
+    """Number of the words that stand in a text."""
     folded = text.casefold()
     return sum(word.casefold() in folded for word in words)

@@ -18,7 +18,7 @@ LOG = "mcp-server.log"
 
 
 def is_installed() -> bool:
-    """Whether the SDK can be imported; does not import it."""
+    """True if the SDK can be imported; does not import it."""
     return importlib.util.find_spec("mcp") is not None
 
 

@@ -16,10 +16,10 @@ from .journal import FILE, Journal
 from .link import Link, Lost
 from .settings import Settings
 
-#: How long a recall waits, and a call of a tool that the operator exposed.
+#: Seconds that a recall waits, and a call of a tool that the operator exposed.
 _RECALL_S, _CALL_S = 4.0, 45.0
 
-#: How long the end waits for what is not delivered, and for the connection to close.
+#: Seconds that the end waits for deliveries, and for the connection to close.
 _FLUSH_S, _CLOSE_S = 3.0, 9.0
 
 #: Of the time to open: a server that is started takes its own, and the SDK is imported first.
@@ -28,10 +28,10 @@ _IMPORT_S = 10.0
 
 class Session:
     """
-    What `initialize` opened. Every method may be called on any thread.
+    The objects that `initialize` opened. Every method may be called on any thread.
 
     Args:
-        chosen: What the session was given.
+        chosen: The settings of the session.
         key: The session to which what comes belongs.
 
     """
@@ -87,7 +87,7 @@ class Session:
 
     def call(self, name: str, args: Mapping[str, Any]) -> Any:
         """
-        What a tool of the server answers.
+        The answer of a tool of the server.
 
         Raises:
             Unavailable: It does not.
@@ -104,7 +104,7 @@ class Session:
 
     def recall(self, message: str, limit: int) -> list[str]:
         """
-        What the server finds for a message, the best first.
+        Texts that the server finds for a message, the best first.
 
         Raises:
             Unavailable: The server does not answer.
@@ -116,7 +116,7 @@ class Session:
         return found
 
     def waiting(self, message: str) -> list[str]:
-        """What was accepted, fits a message, and is not with the server yet."""
+        """Accepted texts that fit a message and are not with the server yet."""
         words = results.telling(message)
         with contextlib.suppress(ProviderError):
             return [text for text in self._journal.waiting() if results.fits(text, words)]

@@ -1,4 +1,4 @@
-"""What the operator may choose, where it is kept, and what a session was given."""
+"""The operator's choices, the place where they are kept, and the settings of a session."""
 
 import dataclasses
 import json
@@ -25,10 +25,10 @@ _SHOWN: tuple[tuple[str, str, Any], ...] = (
     ("store_tool", "Name of the server's tool that stores", "add_memory"),
     ("store_arguments", "Its arguments, as JSON with places such as {text}", ""),
     ("expose", "Further tools of the server that the model may call, with commas between", ""),
-    ("found", "Where texts stand in the search tool's answer, as results.content", ""),
-    ("search_by", "What is searched for: the message, or each of its telling words", "message"),
-    ("look_up", "What a write without an answer is searched by, as {id}; empty for its text", ""),
-    ("retention", "Whether the server keeps texts as they are", "verbatim"),
+    ("found", "Place of texts in the search tool's answer, as results.content", ""),
+    ("search_by", "Text to search for: the message, or each of its telling words", "message"),
+    ("look_up", "Text to look up a write without an answer by, as {id}; empty for its own", ""),
+    ("retention", "Form in which the server keeps texts; verbatim if as they are", "verbatim"),
     ("freshness_s", "Seconds after which the server finds what it took", 0),
     ("recall_count", "The most texts that are recalled for a turn", 8),
     ("start_s", "Seconds that the server may take to start", 10),
@@ -45,7 +45,7 @@ FIELDS: list[dict[str, Any]] = [
     for key, told, default in _SHOWN
 ]
 
-#: What is written into the file by hand: tables, which set-up does not ask for.
+#: Tables that are written into the file by hand; set-up does not ask for them.
 TABLES = ("env", "headers")
 
 _ARGUMENTS = {
@@ -57,17 +57,17 @@ _ARGUMENTS = {
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
     """
-    What `initialize` fixed.
+    Values that `initialize` fixed.
 
     Attributes:
         home: The provider's own directory.
-        url: Where the server listens; "" where it is started by `command`.
+        url: The address on which the server listens; "" if it is started by `command`.
         command: The words that start it, with their places filled.
-        env: What it finds in its environment beside a few harmless variables.
-        headers: What each request carries.
+        env: Variables in its environment beside a few harmless ones.
+        headers: Headers that each request carries.
         search: The arguments of the search tool, a template; so `store`.
         owner: Profile and user in a form that no two share, and that any server takes.
-        isolates: What the templates keep apart.
+        isolates: The boundaries that the templates keep.
         room: The most characters of a recall, or None.
         contexts: In which contexts of an agent turns are to be stored.
         context: In which this session is.
@@ -159,7 +159,7 @@ def _tools(chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _isolates(chosen: Mapping[str, Any], tables: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a server of one's own, or an argument of both tools, keeps apart."""
+    """Boundaries that a server of one's own, or an argument of both tools, keeps."""
     launch = json.dumps([chosen["command"], tables["env"]])
     both = [json.dumps(chosen[key]) for key in ("search_arguments", "store_arguments")]
 
@@ -173,7 +173,7 @@ def _isolates(chosen: Mapping[str, Any], tables: Mapping[str, Any]) -> tuple[str
 
 
 def profile(home: Path) -> str:
-    """Who this profile is, wherever its directory moves: a name that its first session drew."""
+    """Id of this profile, wherever its directory moves: a name that its first session drew."""
     path = home / PROFILE
     try:
         reading.own_folder(home)

@@ -83,7 +83,7 @@ class Memory:
         return {"results": hits}
 
     def count(self, given: dict[str, Any]) -> dict[str, Any]:
-        """How many texts there are."""
+        """Number of texts."""
         with self._lock:
             return {"count": len(self._texts)}
 
@@ -207,7 +207,7 @@ def over_http(memory: Memory) -> None:
         server.serve_forever()
 
 
-#: What a provider has to be told of this server, beside where it is.
+#: Settings that a provider needs for this server, beside its address.
 SETTINGS: dict[str, Any] = {
     "search_tool": "search_memory",
     "search_arguments": {"query": "{query}", "limit": "{limit}", "owner": "{owner}"},
@@ -241,7 +241,7 @@ def serving() -> Iterator[dict[str, Any]]:
 
 
 def times_stored(provider: Any, text: str) -> int:
-    """How often a text is stored. The kit's `read_back`."""
+    """Number of copies of a text. The kit's `read_back`."""
     found = json.loads(provider.handle_tool_call("mcp_search", {"query": text, "limit": 50}))
     if not found["success"]:
         raise RuntimeError(f"nothing could be counted: {found['error']}")

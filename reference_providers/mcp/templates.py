@@ -13,7 +13,7 @@ from typing import Any
 
 from memproto.errors import Misconfigured
 
-#: What may stand in the arguments of each of the two tools.
+#: Names that may stand in the arguments of each of the two tools.
 PLACES = {
     "search_arguments": ("query", "limit", "user", "owner"),
     "store_arguments": ("text", "id", "source", "session", "created_at", "user", "owner"),
@@ -72,7 +72,7 @@ def filled(template: Any, places: Mapping[str, Any]) -> Any:
 
 
 def texts(arguments: Any, held: str) -> Iterator[str]:
-    """What in filled arguments holds a text, without white space around it."""
+    """Strings in filled arguments that hold a text, without white space around them."""
     if isinstance(arguments, str):
         if held in arguments:
             yield arguments.strip()

@@ -10,7 +10,7 @@ from memproto.reference_providers import asked
 
 SEARCH, STORE = "mcp_search", "mcp_store"
 
-#: How many hits a search gives where the model does not say, and at most.
+#: Hits that a search gives if the model does not say, and at most.
 _LIMIT, _MOST = 10, 50
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
@@ -24,7 +24,7 @@ OWN: list[dict[str, Any]] = [
         "parameters": {
             "type": "object",
             "properties": {
-                "query": {"type": "string", "description": "What to look for."},
+                "query": {"type": "string", "description": "The thing to look for."},
                 "limit": {"type": "integer", "description": "The most hits; 10 if left out."},
             },
             "required": ["query"],
@@ -35,7 +35,7 @@ OWN: list[dict[str, Any]] = [
         "description": "Keep a fact, a decision or a lesson in the long-term memory.",
         "parameters": {
             "type": "object",
-            "properties": {"content": {"type": "string", "description": "What to keep."}},
+            "properties": {"content": {"type": "string", "description": "The text to keep."}},
             "required": ["content"],
         },
     },
@@ -104,7 +104,7 @@ _DEEPEST = 6
 
 
 def _chosen(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a reference leads to, and of several schemas the first that is not null."""
+    """The target of a reference, and of several schemas the first that is not null."""
     for _ in range(_DEEPEST):
         reference = schema.get("$ref")
         if isinstance(reference, str):
@@ -150,5 +150,5 @@ def text(args: Mapping[str, Any], tool: str, key: str) -> str:
 
 
 def limit(args: Mapping[str, Any]) -> int:
-    """How many hits are asked for. Raises `Rejected`."""
+    """Number of hits that are asked for. Raises `Rejected`."""
     return asked.limit(args.get("limit"), usual=_LIMIT, most=_MOST)

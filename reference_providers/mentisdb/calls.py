@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-#: So many requests of this process may be under way: one may be stuck in the look-up of a name,
+#: Number of requests of this process that may be under way: one may hang in the look-up of a name,
 #: which nothing can end.
 _MOST = 64
 
@@ -16,7 +16,7 @@ class Late(Exception):
     The budget is over.
 
     Attributes:
-        is_sent: Whether the server may have got the request, and may still carry it out.
+        is_sent: True if the server may have got the request, and may still carry it out.
 
     """
 
@@ -46,7 +46,7 @@ class Call:
         self._failure: BaseException | None = None
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """What httpx tells of a connection: the socket of it is what can be cut."""
+        """Hears from httpx of a connection: the socket of it is what can be cut."""
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             with self._lock:
                 self._socket = info["return_value"].get_extra_info("socket")
@@ -55,7 +55,7 @@ class Call:
 
     def within(self, budget_s: float, work: Callable[[], Any]) -> Any:
         """
-        What `work` returns, or raises.
+        The value that `work` returns; raises its exception.
 
         Raises:
             Late: It did not within the budget, or too many others are under way.

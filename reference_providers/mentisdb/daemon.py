@@ -27,7 +27,7 @@ MISSING = "httpx is not installed: pip install 'memproto[mentisdb]'"
 #: An answer of more bytes is none of a daemon's.
 _LONGEST_ANSWER = 8_000_000
 
-#: How long a daemon may ask to be left alone.
+#: Seconds for which a daemon may ask to be left alone.
 _LONGEST_WAIT_S = 30.0
 
 Thought = dict[str, Any]
@@ -89,7 +89,7 @@ class Daemon:
             raise Unanswered("the daemon's answer does not show the thought that it stored")
 
     def ranked(self, text: str, limit: int, budget_s: float) -> list[Thought]:
-        """What fits a text, the best first. Raises `Unavailable`; `NoRoute` of an older daemon."""
+        """Fitting thoughts, the best first. Raises `Unavailable`; `NoRoute` of an older daemon."""
         answer = self._post("/v1/ranked-search", {"text": text, "limit": limit}, budget_s)
         hits = answer.get("results")
         found = [hit.get("thought") for hit in _listed(hits) if isinstance(hit, dict)]
@@ -122,7 +122,7 @@ class Daemon:
         return [thought for thought in found if not set(wanted).isdisjoint(tags(thought))]
 
     def health(self, budget_s: float) -> Mapping[str, Any]:
-        """What the daemon says of itself. Raises `Unavailable`."""
+        """The daemon's words about itself. Raises `Unavailable`."""
         return self._ask("GET", "/health", None, budget_s)
 
     # -- requests ----------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ class Daemon:
             kind = Unanswered if late.is_sent else Unavailable
             raise kind(f"{self._url} did not answer within {budget_s:.1f} s") from None
         except (httpx.ConnectError, httpx.ConnectTimeout):
-            # What it says may show more of the request than belongs into a log.
+            # Its message may show more of the request than belongs into a log.
             raise Unavailable(f"{self._url} cannot be reached; is the daemon running?") from None
         except RuntimeError:
             raise Unavailable("the session has ended") from None

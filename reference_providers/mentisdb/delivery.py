@@ -1,4 +1,4 @@
-"""What was accepted, on its way to the daemon: sent, or kept in the home until it is."""
+"""Accepted thoughts on their way to the daemon: sent, or kept in the home until they are."""
 
 import contextlib
 import dataclasses
@@ -24,9 +24,9 @@ class Parcel:
     One thought to be stored once.
 
     Attributes:
-        thought: What the daemon gets.
+        thought: The thought that the daemon gets.
         unless: Tags by which it is known to be stored already.
-        is_new: Whether nobody can have sent it before.
+        is_new: True if nobody can have sent it before.
 
     """
 
@@ -45,10 +45,10 @@ class Delivery:
 
     Each is written into the outbox first, and removed when the daemon has confirmed it. One whose
     answer did not come is looked up before it is sent again, and not before the daemon has answered
-    for a while: one that stood still may carry it out first. What came later waits behind it.
+    for a while: one that stood still may carry it out first. Later thoughts wait behind it.
 
     Attributes:
-        lost: How many accepted thoughts the daemon has refused for good.
+        lost: Number of accepted thoughts that the daemon has refused for good.
 
     """
 
@@ -64,7 +64,7 @@ class Delivery:
         self._calm_at: float | None = None
 
     def waiting(self) -> int:
-        """How many accepted thoughts of this home are not confirmed."""
+        """Number of accepted thoughts of this home that are not confirmed."""
         return self._outbox.count()
 
     def keep(self, parcels: Sequence[Parcel], budget_s: float) -> bool:
@@ -172,7 +172,7 @@ class Delivery:
             raise _OutOfTime("the daemon may still carry out what it did not answer")
 
     def stored(self, tags: Iterable[str], budget_s: float) -> set[str]:
-        """Which of these tags a thought of this chain has. Raises `Unavailable`."""
+        """Tags of these that a thought of this chain has. Raises `Unavailable`."""
         wanted = set(tags)
         self._is_to_be_asked()
         try:
@@ -191,7 +191,7 @@ class Delivery:
             self._send_older(set(), ends)
 
     def _send_older(self, mine: set[str], ends: float) -> None:
-        """What waits of this chain, and then what waits of others of this home."""
+        """Sends the waiting thoughts of this chain, and then those of others of this home."""
         others = []
         for entry in self._outbox.entries():
             if entry.name in mine:

@@ -8,7 +8,7 @@ _PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 
 _UNSAFE = re.compile(r"[^a-z0-9]+")
 
-#: How many characters of a name show in a chain's key; the digest beside tells names apart.
+#: Characters of a name that show in a chain's key; the digest beside tells names apart.
 _SHOWN = 32
 
 
@@ -24,7 +24,7 @@ def chain_key(*, chain: str, profile: str, identity: str | None, user: str | Non
 
     Args:
         chain: The operator's own name for it; "" for one of this profile and identity.
-        profile: What tells this home from every other one.
+        profile: Mark that tells this home from every other one.
         identity: The name of the persona, or None.
         user: The user, or None; each one has a chain of his own.
 

@@ -18,7 +18,7 @@ from .standing import logger
 
 _ACTIONS = ("add", "replace", "remove")
 
-#: What the model is told once for each session.
+#: Text that the model is told once for each session.
 _PROMPT = (
     "Long-term memory is kept in MentisDB, and what fits the message comes with it."
     " Search earlier sessions with mentisdb_recall."
@@ -30,7 +30,7 @@ class MentisDbMemoryProvider:
     """
     Turns, writes and lessons as thoughts on a chain of a MentisDB daemon.
 
-    What a hook accepts the daemon has confirmed, or it waits in the home and is sent later, once.
+    A text that a hook accepts is confirmed by the daemon, or waits in the home to be sent once.
     Every hook may be called on any thread and keeps its time whatever the daemon does. Several
     processes may use one home.
     """
@@ -45,7 +45,7 @@ class MentisDbMemoryProvider:
         return "mentisdb"
 
     def is_available(self) -> bool:
-        """Whether httpx is installed and the environment's settings can be; asks nobody."""
+        """True if httpx is installed and the environment's settings can be; asks nobody."""
         return not _missing()
 
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
@@ -74,7 +74,7 @@ class MentisDbMemoryProvider:
             session.close()
 
     def capabilities(self) -> Capabilities:
-        """What this provider does, as in `schemas/capabilities.schema.json`."""
+        """Declarations of this provider, as in `schemas/capabilities.schema.json`."""
         return {
             "spec_version": SPEC_VERSION,
             "extensions": [
@@ -224,7 +224,7 @@ class MentisDbMemoryProvider:
         session.recall.drop()
 
     def times_stored(self, text: str) -> int:
-        """How often a text is on this user's chain, summaries not counted; raises `Unavailable`."""
+        """Copies of a text on this user's chain, summaries not counted; raises `Unavailable`."""
         return self._opened()[0].times_stored(text)
 
     # -- tools, prompt, set-up --------------------------------------------------------------------
@@ -269,7 +269,7 @@ class MentisDbMemoryProvider:
 
 
 def _missing() -> str:
-    """What keeps the provider from starting, as far as it is known before a session."""
+    """The fault that keeps the provider from starting, as far as it is known before a session."""
     if wire.httpx is None:
         return wire.MISSING
     try:

@@ -1,4 +1,4 @@
-"""What is brought back for a question: asked, prepared ahead, and cut to the room there is."""
+"""Thoughts for a question: asked for, prepared ahead, and cut to the room that there is."""
 
 import re
 import threading
@@ -13,16 +13,16 @@ from .daemon import Daemon, NoRoute, Thought
 from .retracting import current
 from .standing import Standing
 
-#: So much of a message is asked for: its beginning and its end.
+#: Characters of a message that are asked for: its beginning and its end.
 _ASKED = 2_000
 
 #: A longer thought is shown by its part that bears on the question.
 _SHOWN = 1_500
 
-#: What was prepared is given for so long.
+#: Seconds for which prepared thoughts are given.
 _FRESH_S = 30.0
 
-#: So many words are looked for in a long thought, and so many places of them are compared.
+#: Number of words that are looked for in a long thought, and of their places that are compared.
 _SOUGHT, _PLACES = 12, 5_000
 
 #: An older daemon finds one word at a time.
@@ -51,7 +51,7 @@ class Recall:
 
     def found(self, question: str, limit: int | None = None, *, budget_s: float) -> list[Thought]:
         """
-        What the daemon finds, the best first.
+        Thoughts that the daemon finds, the best first.
 
         Raises:
             Unavailable: It does not answer, or did not a moment ago.
@@ -95,7 +95,7 @@ class Recall:
     # -- preparing ---------------------------------------------------------------------------------
 
     def prepared(self, question: str, *, budget_s: float) -> list[Thought]:
-        """What was prepared for this very question, else what is found now. Raises as `found`."""
+        """Thoughts prepared for this very question, else those found now. Raises as `found`."""
         ends = time.monotonic() + budget_s
         with self._changed:
             self._changed.wait_for(lambda: self._running != question or not question, budget_s)
@@ -104,7 +104,7 @@ class Recall:
             return ready[2]
         left_s = ends - time.monotonic()
         if left_s <= 0:
-            raise Unavailable("what was being prepared did not come in time")
+            raise Unavailable("the answer that was being prepared did not come in time")
         return self.found(question, budget_s=left_s)
 
     def prepare(self, question: str, *, budget_s: float) -> None:
@@ -198,7 +198,7 @@ def excerpt(text: str, question: str, room: int) -> str:
 
 
 def _best(text: str, wanted: list[str], width: int) -> int:
-    """Where the stretch begins that holds the most of the wanted words, each counted once."""
+    """Beginning of the stretch with the most of the wanted words, each counted once."""
     if not wanted:
         return 0
     places = re.finditer("|".join(map(re.escape, wanted)), text, re.IGNORECASE)

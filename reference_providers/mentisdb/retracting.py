@@ -26,7 +26,7 @@ _MOST = 200
 
 
 def entry_id(thought: Thought) -> str:
-    """What a thought of this provider is called, whatever part of a text it holds; or ""."""
+    """Id of a thought of this provider, whatever part of a text it holds; or ""."""
     own = next((tag for tag in tags(thought) if tag.startswith(_ID)), "")
     return own.removeprefix(_ID).rpartition("-")[0]
 

@@ -19,10 +19,10 @@ from .thoughts import Maker
 #: Wall-clock seconds for everything that a hook does over the network.
 RECALL_S, WRITE_S, TOOL_S, COMPRESS_S = 3.0, 5.0, 10.0, 60.0
 
-#: What waits is sent for so long at the start of a session, and at its end.
+#: Seconds for which waiting thoughts are sent at the start of a session, and at its end.
 OPEN_S, CLOSE_S = 3.0, 6.0
 
-#: So many tags stand in one look-up.
+#: Number of tags in one look-up.
 _LOOKED_UP = 50
 
 #: More of one text are not counted.
@@ -34,10 +34,10 @@ class Session:
     One session on its chain. Safe on any thread; what asks the daemon blocks for a budget.
 
     Attributes:
-        recalled: How many thoughts the last recall brought.
-        standing: How the daemon fares.
-        delivery: What is on its way to it.
-        recall: What is found on the chain.
+        recalled: Number of thoughts that the last recall brought.
+        standing: The state of the daemon.
+        delivery: Thoughts on their way to it.
+        recall: Finds thoughts on the chain.
         maker: Makes thoughts of this session.
 
     """
@@ -59,7 +59,7 @@ class Session:
         is_stored = True
         if parcels:
             is_stored = self.delivery.keep(parcels, WRITE_S if budget_s is None else budget_s)
-        # What was prepared before does not hold it.
+        # Thoughts that were prepared before do not hold it.
         self.recall.drop()
         return is_stored
 
@@ -73,18 +73,18 @@ class Session:
         self.keep([p for p in parcels if known.isdisjoint(p.unless)], COMPRESS_S)
 
     def search(self, query: str, limit: int) -> list[Thought]:
-        """What is found for a question. Raises `Unavailable`."""
+        """Thoughts found for a question. Raises `Unavailable`."""
         return self.recall.found(self.question(query), limit, budget_s=TOOL_S)
 
     def times_stored(self, text: str) -> int:
-        """How often a text is on the chain, summaries aside. Raises `Unavailable`."""
+        """Copies of a text on the chain, summaries aside. Raises `Unavailable`."""
         found = self._daemon.containing(joined(text), _COUNTED, TOOL_S)
         shown = current(self._daemon, found, TOOL_S)
         return sum(one.get("thought_type") != "Summary" for one in shown)
 
     def retraction(self, target: str, old_text: str | None) -> list[Parcel]:
         """
-        That what a text quotes is over.
+        Thoughts that say that the entry which a text quotes is over.
 
         Raises:
             WriteRefused: It quotes no entry of the target, or several different ones.

@@ -1,4 +1,4 @@
-"""What the operator may choose, where it is kept, and what a session was given."""
+"""The operator's choices, the place where they are kept, and the settings of a session."""
 
 import contextlib
 import dataclasses
@@ -22,7 +22,7 @@ URL, CHAIN, TOKEN = "MENTISDB_URL", "MENTISDB_CHAIN_KEY", "MENTISDB_TOKEN"
 #: The REST port of a daemon on this machine.
 DEFAULT_URL = "http://127.0.0.1:9472"
 
-#: What a recall may bring if the host sets no limit.
+#: Characters that a recall may bring if the host sets no limit.
 _ROOM = 8_000
 
 #: A longer name would not be a file's name on the daemon's side.
@@ -63,7 +63,7 @@ _VARIABLES = {"url": URL, "chain": CHAIN, "token": TOKEN}
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
     """
-    What `initialize` fixed.
+    Values that `initialize` fixed.
 
     Attributes:
         chain: The key of the chain, of this user alone.
@@ -122,7 +122,7 @@ def _given(home: Path, table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def environment() -> dict[str, str]:
-    """What variables say; one that is empty says nothing."""
+    """Values of variables; one that is empty says nothing."""
     found = {key: os.environ.get(variable, "") for key, variable in _VARIABLES.items()}
     return {key: value for key, value in found.items() if value}
 
@@ -177,9 +177,9 @@ _CHECKS = {"url": _url, "chain": _chain, "token": _token, "ca_file": _ca_file}
 
 def profile(home: Path) -> str:
     """
-    What tells this home from every other one, on any machine: made once, and kept in it.
+    Mark that tells this home from every other one, on any machine: made once, and kept in it.
 
-    Where nothing can be kept it is the path, as long as nothing can be.
+    If nothing can be kept it is the path, as long as nothing can be.
     """
     with contextlib.suppress(OSError, UnicodeError):
         if found := reading.drawn(home / PROFILE, uuid.uuid4().hex):

@@ -1,5 +1,5 @@
 """
-What a daemon keeps, for tests: chains of thoughts in memory, with the routes of its REST port.
+A daemon's content, for tests: chains of thoughts in memory, with the routes of its REST port.
 
 It answers as a real one does where the provider can see it: types of thoughts, filters, errors,
 limits. It ranks by words, and keeps nothing when it ends.
@@ -52,7 +52,7 @@ Thought = dict[str, Any]
 
 
 class BadRequest(Exception):
-    """What a daemon answers with 400."""
+    """A request that a daemon answers with 400."""
 
 
 class Chains:
@@ -60,7 +60,7 @@ class Chains:
     Every chain of a daemon. Safe on any thread.
 
     Attributes:
-        has_ranks: Whether it is a release that has the route for ranked search.
+        has_ranks: True if it is a release that has the route for ranked search.
 
     """
 

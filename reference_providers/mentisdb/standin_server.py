@@ -19,7 +19,7 @@ class StandIn:
     A daemon on a free port of loopback, from the `with` on.
 
     Attributes:
-        chains: What it keeps.
+        chains: The chains that it keeps.
         url: Its address.
         requests: Method and path of each request that came.
 
@@ -82,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.standin.requests.append((self.command, self.path))
         if length > LONGEST:
             self.close_connection = True
-            # What nobody reads resets the connection, before the answer was read perhaps.
+            # A body that nobody reads resets the connection, before the answer was read perhaps.
             while length > 0:
                 self.rfile.read(min(length, LONGEST))
                 length -= LONGEST

@@ -1,4 +1,4 @@
-"""How the daemon fares: what is wrong, since when, and when it is worth asking again."""
+"""The state of the daemon: what is wrong, since when, and when it is worth asking again."""
 
 import logging
 import threading
@@ -15,10 +15,10 @@ logger = logging.getLogger("memproto.mentisdb")
 
 class Standing:
     """
-    What the last request showed. After one that failed the daemon is let alone for a while.
+    The result of the last request. After one that failed the daemon is let alone for a while.
 
     Attributes:
-        fault: What is wrong and what to do about it, or "".
+        fault: The fault and its remedy, or "".
         since: Since when, as ISO 8601, or "".
 
     """
@@ -52,5 +52,5 @@ class Standing:
             logger.info("the daemon answers again")
 
     def is_resting(self) -> bool:
-        """Whether the daemon failed a moment ago, and is not asked."""
+        """True if the daemon failed a moment ago, and is not asked."""
         return time.monotonic() < self._until

@@ -1,4 +1,4 @@
-"""What the hooks hand over, as thoughts: each with tags by which it is known again."""
+"""The hooks' texts as thoughts: each with tags by which it is known again."""
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ from .retracting import ENTRY, MARK, OVER
 #: A daemon takes requests of 2 MB; a character is up to four bytes, and a control character six.
 _LONGEST = 250_000
 
-#: How much of a task, of its result and of a topic is kept.
+#: Characters of a task, of its result and of a topic that are kept.
 _TASK, _RESULT, _TOPIC, _TOPICS = 4_000, 16_000, 80, 5
 
 
@@ -58,22 +58,22 @@ class Maker:
         return self._parcels(content, kind, [f"{ENTRY}{plain(target)}"])
 
     def retraction(self, entries: Iterable[str]) -> list[Parcel]:
-        """That entries are over; it does not say what was in them."""
+        """Thoughts that say that entries are over, and not what was in them."""
         over = [MARK, *(f"{OVER}{entry}" for entry in sorted(entries))]
         return self._parcels("An entry of the memory is over.", "Correction", over)
 
     def lesson(self, content: str, kind: str, tags: Sequence[str]) -> list[Parcel]:
-        """What the model keeps by the tool."""
+        """The thought that the model keeps by the tool."""
         return self._parcels(content, kind, ["tool", *map(joined, tags)])
 
     def delegated(self, task: str, result: str, child: str) -> list[Parcel]:
-        """What a subagent was asked and brought."""
+        """A subagent's task and its result."""
         text = f"Delegated task: {task[:_TASK]}\nResult: {result[:_RESULT]}"
         tags = ["delegation", *([f"child:{plain(child)}"] if child else [])]
         return self._parcels(text, "TaskComplete", tags)
 
     def extracted(self, messages: Sequence[Any]) -> list[Parcel]:
-        """What the user said in messages that are about to go, unless it is stored already."""
+        """The user's words in messages that are about to go, unless they are stored already."""
         found: list[Parcel] = []
         for text in _said(messages):
             uid = digest("extract", self.session, text)
@@ -82,7 +82,7 @@ class Maker:
         return found
 
     def summary(self, messages: Sequence[Any]) -> list[Parcel]:
-        """What a session was about, once for the same messages."""
+        """The topics of a session, once for the same messages."""
         said = _said(messages)
         if not said:
             return []
@@ -131,7 +131,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _said(messages: Sequence[Any]) -> list[str]:
-    """What the user said, without the host's context blocks; what is no text is passed over."""
+    """The user's words, without the host's context blocks; a part without text is passed over."""
     texts = [
         strip_memory_context(message["content"])
         for message in messages

@@ -27,7 +27,7 @@ _OTHERS = {"Fact": "FactLearned", "Observation": "Finding", "Reference": "Insigh
 
 _MOST, _USUAL = 25, 8
 
-#: What one answer may hold, and one hit of it.
+#: Characters that one answer may hold, and one hit of it.
 _ANSWER_CHARS, _HIT_CHARS = 24_000, 3_000
 
 _TAG_CHARS, _MOST_TAGS = 64, 16
@@ -40,7 +40,7 @@ SCHEMAS: list[dict[str, Any]] = [
         "parameters": {
             "type": "object",
             "properties": {
-                "query": {"type": "string", "description": "What to look for, in a few words."},
+                "query": {"type": "string", "description": "Things to look for, in a few words."},
                 "limit": {
                     "type": "integer",
                     "description": f"The most hits; {_USUAL} if left out, {_MOST} at most.",
@@ -55,10 +55,10 @@ SCHEMAS: list[dict[str, Any]] = [
         "parameters": {
             "type": "object",
             "properties": {
-                "content": {"type": "string", "description": "What to keep, in whole sentences."},
+                "content": {"type": "string", "description": "The text, in whole sentences."},
                 "thought_type": {
                     "type": "string",
-                    "description": "What it is; LessonLearned where it is left out.",
+                    "description": "The kind of thought; LessonLearned where it is left out.",
                     "enum": list(TYPES),
                 },
                 "tags": {

@@ -18,13 +18,13 @@ from memproto.reference_providers.reading import own_folder
 
 from . import schema
 
-#: How long a call waits for another process that holds the file: a turn waits for a recall.
+#: Seconds that a call waits for another process that holds the file: a turn waits for a recall.
 READING_S, WRITING_S = 1.0, 10.0
 
 #: Connections that are kept open between calls.
 _KEPT = 4
 
-#: What SQLite says of a file that a person has to look at.
+#: SQLite's errors for a file that a person has to look at.
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -42,7 +42,7 @@ class Database:
     One SQLite file.
 
     Attributes:
-        path: Where it is.
+        path: The path of the file.
         fault: Why it could not be used when it was used last; "" where it could.
 
     """
@@ -221,7 +221,7 @@ class Database:
 
 class Transaction:
     """
-    What `reading` and `writing` return: a `with` statement has a connection of it.
+    The result of `reading` and `writing`: a `with` statement has a connection of it.
 
     A class, since generators for the same took a short turn half of its time. The turn is a lock
     that knows its thread: Ctrl+C may come before it is known here whether the lock was taken.

@@ -1,8 +1,8 @@
 """
-How stored texts are found: by the full-text index FTS5, or by reading them all where it is missing.
+The search for stored texts: by the full-text index FTS5, or by reading them all if it is missing.
 
-What outputs of tools say is in a column of its own: a search finds it, a recall does not, since it
-is neither the user's word nor the agent's.
+Outputs of tools are in a column of its own: a search finds them, a recall does not, since they
+are neither the user's word nor the agent's.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from . import words
 from .database import as_bytes
 from .words import Node, Some, Term
 
-#: Whose texts are outputs of tools.
+#: Role of the texts that are outputs of tools.
 TOOL = "tool"
 
 _COLUMNS = """m.id, m.role, m.source, m.content, m.name, m.turn_id, m.author, m.created_at,
@@ -47,12 +47,12 @@ class Row:
 @dataclasses.dataclass(frozen=True, slots=True)
 class Filter:
     """
-    Which texts are meant: a condition in SQL with its values.
+    The texts that are meant: a condition in SQL with its values.
 
     Attributes:
-        owner: Whose they are, as in the table of sessions.
+        owner: The owner of the texts, as in the table of sessions.
         conditions: Each with one value, on `m`, the text, and `s`, its session.
-        with_tools: Whether outputs of tools are among them.
+        with_tools: True if outputs of tools are among them.
 
     """
 
@@ -104,7 +104,7 @@ def rows(connection: sqlite3.Connection, wanted: Filter, *, newest: bool = False
 
 
 def has_fts5(connection: sqlite3.Connection) -> bool:
-    """Whether this SQLite was built with FTS5."""
+    """True if this SQLite was built with FTS5."""
     query = "SELECT 1 FROM pragma_module_list WHERE name = 'fts5'"
     return connection.execute(query).fetchone() is not None
 
@@ -198,7 +198,7 @@ def _columns(role: str, text: str) -> tuple[bytes, bytes]:
 
 
 def _is_alone(connection: sqlite3.Connection, owner: str) -> bool:
-    """Whether the file holds nobody else's texts: then none need be told apart."""
+    """True if the file holds nobody else's texts: then none need be told apart."""
     query = """SELECT EXISTS (SELECT 1 FROM sessions WHERE owner < CAST(? AS TEXT))
         OR EXISTS (SELECT 1 FROM sessions WHERE owner > CAST(? AS TEXT))"""
     mine = as_bytes(owner)

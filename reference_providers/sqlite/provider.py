@@ -18,15 +18,15 @@ from .store import Store, Text, now
 
 _ACTIONS = ("add", "replace", "remove")
 
-#: What the model is told once for each session.
-_PROMPT = """What was said in earlier conversations is stored, and what fits the message comes with
+#: Text that the model is told once for each session.
+_PROMPT = """The words of earlier conversations are stored, and those that fit the message come with
 it. For more, use sqlite_search."""
 
-#: And where the file is written.
+#: The same if the file is written.
 _STORING = """Keep what went wrong and what helped with sqlite_store_lesson, and what a conversation
 came to with sqlite_store_summary."""
 
-#: What is served where the file is only read, and what beside it where it is written.
+#: Extensions that are served if the file is only read, and those beside it if it is written.
 _READING_EXTENSIONS = ("tools", "config", "backup", "prompt", "status", "items", "privacy")
 _STORING_EXTENSIONS = ("sessions", "delegation", "record")
 
@@ -35,7 +35,7 @@ class SqliteMemoryProvider:
     """
     Every turn, write, lesson and summary of a profile in one SQLite file, found by its words.
 
-    What is accepted is in the file when the hook returns, so that nothing is left for `shutdown` to
+    A text that is accepted is in the file when the hook returns; nothing is left for `shutdown` to
     do. Every hook may be called on any thread, and several processes may have the file open.
     """
 
@@ -85,7 +85,7 @@ class SqliteMemoryProvider:
 
     def capabilities(self) -> Capabilities:
         """
-        What this provider does, as in `schemas/capabilities.schema.json`.
+        Declarations of this provider, as in `schemas/capabilities.schema.json`.
 
         Of a file that is only read, what needs no write.
         """
@@ -133,7 +133,7 @@ class SqliteMemoryProvider:
         return {"items": items, "status": "unavailable" if fault else "ok"}
 
     def _recalled(self, question: str) -> list[Row]:
-        """What fits; nothing where the file cannot be read now, which `recall_status` tells."""
+        """Fitting texts; none if the file cannot be read now, which `recall_status` tells."""
         store, chosen = self._opened()
         with contextlib.suppress(Unavailable, Misconfigured):
             return store.recall(question, chosen.recall_count)

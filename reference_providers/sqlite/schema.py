@@ -52,13 +52,13 @@ STEPS: tuple[tuple[str, ...], ...] = (_FIRST,)
 
 
 def version(connection: sqlite3.Connection) -> int:
-    """How many steps the file has seen; 0 for a new one."""
+    """Number of steps that the file has seen; 0 for a new one."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def is_current(connection: sqlite3.Connection) -> bool:
     """
-    Whether no step is left to take.
+    True if no step is left to take.
 
     Raises:
         Misconfigured: A later release made the file.

@@ -1,4 +1,4 @@
-"""What the operator may choose, where it is kept, and what a session was given."""
+"""The operator's choices, the place where they are kept, and the settings of a session."""
 
 import dataclasses
 import json
@@ -19,7 +19,7 @@ FIELDS: list[dict[str, Any]] = [
     },
     {
         "key": "search",
-        "description": "How texts are found: by the full-text index, or by reading them all",
+        "description": "Way to find texts: by the full-text index, or by reading them all",
         "choices": ["index", "plain"],
         "default": "index",
     },
@@ -30,7 +30,7 @@ FIELDS: list[dict[str, Any]] = [
     },
     {
         "key": "read_only",
-        "description": "Whether the file is only read, and nothing stored",
+        "description": "Only read the file, and store nothing",
         "choices": ["no", "yes"],
         "default": "no",
     },
@@ -40,11 +40,11 @@ FIELDS: list[dict[str, Any]] = [
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
     """
-    What `initialize` fixed.
+    Values that `initialize` fixed.
 
     Attributes:
         path: The file, wherever the process goes.
-        is_elsewhere: Whether the operator put it on a path of his own.
+        is_elsewhere: True if the operator put it on a path of his own.
         owner: The user in a form that no two users share.
         room: The most characters of a recall, or None.
         contexts: In which contexts of an agent turns are to be stored.

@@ -1,4 +1,4 @@
-"""What one user's memory can do: keep, find, show, forget. Each method is one transaction."""
+"""Operations of one user's memory: keep, find, show, forget. Each method is one transaction."""
 
 import dataclasses
 import json
@@ -35,10 +35,10 @@ class Store:
 
     Attributes:
         database: The file.
-        owner: Whose texts are read and written.
+        owner: The owner of the texts that are read and written.
 
     Args:
-        settings: What the session was given.
+        settings: The settings of the session.
         first: The session whose parent the settings tell.
 
     """
@@ -188,7 +188,7 @@ class Store:
 
     def recall(self, question: str, limit: int) -> list[Row]:
         """
-        What fits a question best, the best first; outputs of tools are not among it.
+        Texts that fit a question best, the best first; outputs of tools are not among them.
 
         Raises:
             Unavailable: The file cannot be read now.
@@ -204,7 +204,7 @@ class Store:
     def search(
         self, query: str, conditions: tuple[tuple[str, str | int | bytes], ...], limit: int
     ) -> list[Row]:
-        """What fits a query of the search tool, within conditions; see `words.search`."""
+        """Texts that fit a query of the search tool, within conditions; see `words.search`."""
         node = words.search(query)
         if node is None:
             return []

@@ -28,7 +28,7 @@ _TOOLS: dict[str, tuple[str, dict[str, tuple[str, str]], list[str]]] = {
     "sqlite_search": (
         " ".join(_SEARCH.split()),
         {
-            "query": ("string", "What to look for."),
+            "query": ("string", "The thing to look for."),
             "role": ("string", "Only this: user, assistant, tool, note, learning or summary."),
             "platform": ("string", "Only sessions on this platform, such as telegram."),
             "since": ("string", "Only from this day or instant on, as 2026-01-31."),
@@ -40,8 +40,8 @@ _TOOLS: dict[str, tuple[str, dict[str, tuple[str, str]], list[str]]] = {
     "sqlite_store_lesson": (
         "Keep what went wrong and how it was mended, for the next time.",
         {
-            "content": ("string", "What went wrong, in words that one would search by."),
-            "fix": ("string", "What helped."),
+            "content": ("string", "The thing that went wrong, in words that one would search by."),
+            "fix": ("string", "The thing that helped."),
             "tags": ("string", "Words that it belongs to, with commas between."),
         },
         ["content"],
@@ -49,7 +49,7 @@ _TOOLS: dict[str, tuple[str, dict[str, tuple[str, str]], list[str]]] = {
     "sqlite_store_summary": (
         "Keep what this conversation was about and came to.",
         {
-            "content": ("string", "What it came to, in a few sentences."),
+            "content": ("string", "Its outcome, in a few sentences."),
             "keywords": ("string", "Words to find it by, with commas between."),
         },
         ["content"],
@@ -151,7 +151,7 @@ def _search(store: Store, session: str, given: _Arguments) -> dict[str, Any]:
 
 def found(store: Store, given: Mapping[str, Any]) -> list[Row]:
     """
-    What a search with these arguments finds.
+    Texts that a search with these arguments finds.
 
     Raises:
         Rejected: An argument is none that the tool takes.

@@ -30,7 +30,7 @@ _BATCH = 1_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Imported:
-    """How many texts of an import were stored, and how many were there already."""
+    """Number of texts of an import that were stored, and of those that were there already."""
 
     stored: int
     known: int

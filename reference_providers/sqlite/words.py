@@ -1,5 +1,5 @@
 """
-What is searched for: the words of a question, and the small language of the search tool.
+The terms of a search: the words of a question, and the small language of the search tool.
 
 Nothing that is typed can be a fault: what makes no sense as syntax is read as words.
 """
@@ -99,9 +99,9 @@ def _terms(word: str) -> list[Term]:
 
 def search(text: str) -> Node | None:
     """
-    What somebody typed: words that must all be there, `"a phrase"`, `pre*`, OR, NOT or -, ().
+    The typed query: words that must all be there, `"a phrase"`, `pre*`, OR, NOT or -, ().
 
-    None where it holds no word, or says only what is not wanted.
+    None if it holds no word, or says only what is not wanted.
     """
     return _Reader(_signs(text)).any_of(0)
 

@@ -1,5 +1,5 @@
 """
-What a built site has to hold: `python scripts/site/built.py [DIR]`.
+The contents that a built site must have: `python scripts/site/built.py [DIR]`.
 
 An anchor for each requirement in its chapter and in the kill matrix, and nothing that a browser
 would load from another host.
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from memproto import spec
 
-#: What a browser loads by itself; links that a reader follows are none of it.
+#: References that a browser loads by itself; links that a reader follows are none of it.
 _LOADED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*\bsrc=[\"']?(https?:)?//[^\"'>\s]+"
     r"|<link\b(?=[^>]*\brel=[\"']?(?:stylesheet|preload|preconnect|icon))[^>]*\bhref=[\"']?(https?:)?//[^\"'>\s]+"
@@ -22,7 +22,7 @@ _LOADED = re.compile(
 
 
 def faults(folder: Path) -> Iterator[str]:
-    """What is missing, or loaded from elsewhere; nothing for a good site."""
+    """Things that are missing, or loaded from elsewhere; nothing for a good site."""
     for item in spec.requirements().values():
         chapter = item.anchor.partition("#")[0].removesuffix(".md")
         for page in (f"spec/v1/{chapter}", "docs/kill-matrix"):

@@ -95,7 +95,7 @@ def _in_words(name: str) -> str:
 
 
 def _source(module: str, name: str) -> str:
-    """What was changed: the class or function, without the mark of the shelf."""
+    """The changed code: the class or function, without the mark of the shelf."""
     made = getattr(sys.modules[module], name)
     text = textwrap.dedent(inspect.getsource(made))
     start = re.search(r"^(async )?(class|def) ", text, re.MULTILINE)
@@ -111,7 +111,7 @@ def completed(text: str) -> str:
 
 
 def hermes_diff() -> str:
-    """What changes from the Hermes template of `memproto new` to the native one."""
+    """The changes from the Hermes template of `memproto new` to the native one."""
     templates = Path(making.__file__).with_name("templates")
     place = Path("src", making.EXAMPLE.module)
     hermes, native = (

@@ -1,4 +1,4 @@
-"""Where the text of a page is kept, and where its links lead on the site."""
+"""The place where the text of a page is kept, and the targets of its links on the site."""
 
 import os
 import re

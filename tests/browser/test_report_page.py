@@ -7,7 +7,7 @@ from tests import reports
 
 ROWS = 1000
 
-#: What a filter may take with 1,000 rows, on a machine that is busy; a reader waits for 100 ms.
+#: Milliseconds of a filter with 1,000 rows, on a machine that is busy; a reader waits for 100 ms.
 FILTER_MS = 3000
 
 

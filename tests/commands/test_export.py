@@ -37,7 +37,7 @@ def loaded(folder):
 
 
 def remembers(folder, home):
-    """Whether what one instance was told is recalled by the next one."""
+    """True if what one instance was told is recalled by the next one."""
     for told in (True, False):
         provider = loaded(folder)
         provider.initialize("s1", {"home": str(home), "platform": "cli"})

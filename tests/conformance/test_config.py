@@ -1,4 +1,4 @@
-"""What the checks of saved answers write into a home beside the provider."""
+"""Files that the checks of saved answers write into a home beside the provider."""
 
 import pytest
 

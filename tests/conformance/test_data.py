@@ -1,4 +1,4 @@
-"""What the checks of data and of recall's bounds take for a fault, and what they leave alone."""
+"""Faults that the checks of data and of recall's bounds find, and behaviour that they allow."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -101,7 +101,7 @@ def test_a_setting_that_does_not_reach_the_provider_is_no_pass(run_of, server, n
         CHECKS[name](run_of(Elsewhere, ("config", "remote_url"), config=told))
 
 
-#: What is accepted is told by what is sent, where nothing can come back.
+#: The requests show which texts are accepted, where nothing can come back.
 _BY_REQUESTS = "what_is_accepted_while_the_backend_fails_is_stored"
 
 

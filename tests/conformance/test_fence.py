@@ -1,4 +1,4 @@
-"""What a stored delimiter costs is told from what a ranking passes over."""
+"""Texts that a stored delimiter costs are told from those that a ranking passes over."""
 
 import pytest
 

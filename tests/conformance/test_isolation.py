@@ -1,4 +1,4 @@
-"""Which files outside of its home count against a provider, and which do not."""
+"""Files outside of its home that count against a provider, and those that do not."""
 
 from pathlib import Path
 

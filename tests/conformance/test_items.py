@@ -1,4 +1,4 @@
-"""What checks of items and exports go by: fitting answers, looking tools, parts of a text."""
+"""Grounds of the checks of items and exports: fitting answers, looking tools, parts of a text."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""What the checks of plugins take for a fault of a Hermes provider, and what they leave alone."""
+"""Faults that the checks of plugins find in a Hermes provider, and behaviour that they allow."""
 
 import os
 import threading
@@ -55,7 +55,7 @@ class Writes(Plugged):
 
 
 class HasTheHostSave(Writes):
-    """What it asks of the host's own configuration is saved where the host keeps that."""
+    """Its wishes of the host's own configuration are saved where the host keeps that."""
 
     file = "config.yaml"
 

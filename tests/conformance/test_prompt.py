@@ -1,4 +1,4 @@
-"""At which hour the kit asks for a prompt block once more."""
+"""The hour at which the kit asks for a prompt block once more."""
 
 import datetime as dt
 

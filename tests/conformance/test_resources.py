@@ -1,4 +1,4 @@
-"""What the checks of resources take for a cache, and what for a leak."""
+"""Objects that the checks of resources take for a cache, and those that they take for a leak."""
 
 import atexit
 import functools

@@ -1,4 +1,4 @@
-"""What the checks of stores leave alone, and what they take for a loss."""
+"""Behaviour that the checks of stores allow, and behaviour that they take for a loss."""
 
 import fcntl
 import json
@@ -206,7 +206,7 @@ def test_a_store_at_a_place_of_the_operators_is_left_alone_and_said_so(
 
 
 class EndsWithoutItsFile(Journal):
-    """Where it may not write it takes the whole process with it."""
+    """A provider that takes the whole process with it if it may not write."""
 
     def initialize(self, session_key, config):
         if not os.access(config["home"], os.W_OK, effective_ids=True):

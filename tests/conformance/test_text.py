@@ -1,4 +1,4 @@
-"""What the checks of text and of credentials look at, and what they take for a fault."""
+"""Texts and credentials that the checks look at, and behaviour that they take for a fault."""
 
 import logging
 import os

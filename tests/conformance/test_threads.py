@@ -1,4 +1,4 @@
-"""What the checks of threads take for a fault, and what they leave alone."""
+"""Faults that the checks of threads find, and behaviour that they allow."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""What the checks of time take for a fault, and what they leave alone."""
+"""Faults that the checks of time find, and behaviour that they allow."""
 
 import dataclasses
 import datetime as dt

@@ -1,4 +1,4 @@
-"""Which turns a provider that is told of turns hears of, before the kit records them."""
+"""Turns that a provider that is told of turns hears of, before the kit records them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is mirrored goes where the provider takes it: by declared actions, into declared targets."""
+"""Writes are mirrored where the provider takes them: by declared actions, into declared targets."""
 
 import itertools
 from collections.abc import Iterator

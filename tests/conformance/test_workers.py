@@ -1,4 +1,4 @@
-"""Which threads count as left behind when the last session was shut down."""
+"""Threads that count as left behind when the last session was shut down."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -34,12 +34,12 @@ def prose(page: Path) -> str:
 
 
 def links(page: Path) -> list[str]:
-    """Where its links lead."""
+    """Targets of its links."""
     return LINK.findall(prose(page))
 
 
 def anchors(page: Path) -> set[str]:
-    """What can stand behind a # in a link to the page."""
+    """Names that can stand behind a # in a link to the page."""
     text = BLOCK.sub("", page.read_text("utf-8"))
     slugs = {_slug(heading) for heading in _HEADING.findall(text)}
     return slugs | set(re.findall(r'<a id="([^"]+)"></a>', text))

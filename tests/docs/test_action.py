@@ -41,7 +41,7 @@ for word in words:
 sys.exit({code})
 """
 
-#: What would run, or end a quotation, if it became a part of the script.
+#: Text that would run, or end a quotation, if it became a part of the script.
 HOSTILE = "x; touch pwned $(touch pwned) `touch pwned` \"' && touch pwned #"
 
 

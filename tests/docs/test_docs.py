@@ -18,7 +18,7 @@ from tests.kit_runs import ROOT
 
 pytestmark = pytest.mark.once
 
-#: Who runs a command in CI, or why nobody does; the first pattern that fits counts.
+#: Test that runs a command in CI, or why none does; the first pattern that fits counts.
 RUN = (
     (r"^pytest --memproto=(mine|shared|model|counted|indexed)\b", "tests/docs/test_settings.py"),
     (r"^pytest --memproto=(remote|cached|plugin|outage|notes)\b", "tests/docs/test_settings.py"),

@@ -1,4 +1,4 @@
-"""What the README and the page on failures show is what a user sees."""
+"""The README and the page on failures show the output that a user sees."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""What the page of the sqlite provider shows of its benchmark is what the benchmark measured."""
+"""The page of the sqlite provider shows the figures that the benchmark measured."""
 
 import importlib.util
 import json

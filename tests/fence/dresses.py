@@ -196,7 +196,7 @@ ROLES = {
     "unseen": ("<\u200b|end|>", "(\u200b|end|>"),
 }
 
-#: What stands around: sentences, another script, the ends of lines.
+#: Text around a delimiter: sentences, another script, the ends of lines.
 AROUND = (
     ("", ""),
     ("Foo, bar.\n", "\nBaz, qux."),

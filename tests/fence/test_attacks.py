@@ -46,7 +46,7 @@ WORST = {
 
 
 def read_as_a_whole(text):
-    """What is left where every stretch is read, and not only those that begin with a spot."""
+    """The text that is left if every stretch is read, and not only those that begin with a spot."""
     return sanitize._harmless(text)
 
 

@@ -88,7 +88,7 @@ def fold(character):
 
 def lenient_events(text):
     """
-    What a reader finds who ignores case, width, invisible characters and all white space.
+    Findings of a reader who ignores case, width, invisible characters and all white space.
 
     Written without the module's patterns: each line and the whole text are squeezed and searched.
     """

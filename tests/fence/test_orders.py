@@ -136,7 +136,7 @@ def test_the_second_time_no_place_has_too_many_ways():
 
 
 def looked_at(text, monkeypatch):
-    """How often it is asked what may stand at a place."""
+    """Number of times that it is asked what may stand at a place."""
     asked = 0
     at = Derivations.at
 
@@ -180,7 +180,7 @@ def test_twice_the_text_is_twice_the_work(unit, monkeypatch):
 
 
 def steps(text):
-    """How many derivations there are, and how many places they begin at."""
+    """Number of derivations, and of places at which they begin."""
     found = Derivations(text, visible())
     Search(found).words()
     return sum(len(one) for one in found.places.values()), len(found.places)

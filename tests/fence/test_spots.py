@@ -1,4 +1,4 @@
-"""What is no spot is no delimiter in any reading; and the readings' way back to the original."""
+"""Only a spot is a delimiter in any reading; and the readings' way back to the original."""
 
 import ast
 import html

@@ -20,7 +20,7 @@ CONVERSATION = [
 
 
 class Complaints(logging.Handler):
-    """What the host had to say against the provider."""
+    """The host's complaints about the provider."""
 
     def __init__(self):
         super().__init__(logging.WARNING)
@@ -76,7 +76,7 @@ def write_memory(manager):
 
 
 def second_session(name):
-    """What a new process would know: each question, and what is recalled for it."""
+    """Knowledge of a new process: each question, and the text that is recalled for it."""
     _, manager = started(name, "s3")
     questions = ("the ferry", "the cook", "the tide clerk", "the pilot", "the chandler")
     recalled = {about: manager.prefetch_all(f"Who or what is {about}?") for about in questions}

@@ -21,7 +21,7 @@ RELEASES = ("0.13.0", "0.19.0")
 #: Target to the name of the directory that it is exported to.
 EXPORTED = {"complete": "harbour-notes", "builtin": "bounded", "sqlite": "turn-log"}
 
-#: What the host's loader and manager import.
+#: Package that the host's loader and manager import.
 NEEDS = "PyYAML"
 
 
@@ -42,7 +42,7 @@ def host(request, tmp_path_factory, kit_wheel):
 
 
 def driven(host, name):
-    """What the two sessions of one provider saw."""
+    """Observations of the two sessions of one provider."""
     python, home = host
     script = Path(__file__).with_name("hermes_session.py")
     done = subprocess.run(
@@ -111,7 +111,7 @@ def test_the_names_that_the_host_keeps_for_its_own_are_refused(host):
     assert set(json.loads(done.stdout)) | {"builtin"} == TAKEN
 
 
-#: What exporting may spoil: what is called when, with what, and what comes of it. The other
+#: Chapters that exporting may spoil: which call comes when, with what, and to which end. The other
 #: chapters judge the same code as without it; whole verdicts of all that is exported are in
 #: tests/wild.
 CHAPTERS = ("LOAD", "PLUG", "INIT", "RECALL", "TURN", "WRITE", "COMP", "SESS", "TOOL", "SHUT")
@@ -136,7 +136,7 @@ def judged(host, folder, names, *words):
     return json.loads(report.read_text("utf-8"))["reports"]
 
 
-# What a session does under each release is seen above; verdicts take minutes.
+# The test above shows a session under each release; verdicts take minutes.
 @pytest.mark.parametrize("host", RELEASES[-1:], indirect=True)
 def test_the_exported_example_is_a_conforming_provider_of_hermes(host, tmp_path):
     words = (f"--memproto-clause=MP-{name}" for name in CHAPTERS)

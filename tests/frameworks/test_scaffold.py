@@ -24,7 +24,7 @@ for turn in ("The ferry is called Ondine.", ""):
 """
 
 
-#: What a user installs. The host itself brings a hundred packages, of which its loader and manager
+#: Packages that a user installs. The host brings a hundred more, of which its loader and manager
 #: import one; `pip install -e .[dev]` of the plugin takes minutes for the others.
 INSTALLS = {
     "tide-log": ("-e .[dev]",),
@@ -39,7 +39,7 @@ def python(tmp_path_factory, kit_wheel):
 
 
 def ran(folder, *words, **variables):
-    """What a command printed; its exit code is checked."""
+    """Output of a command; its exit code is checked."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
         list(map(str, words)),

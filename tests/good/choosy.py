@@ -44,7 +44,7 @@ class Choosy(Tenants):
                 self._save()
 
     def _chosen(self, text: str) -> list[str]:
-        """What of a text is worth keeping."""
+        """Sentences of a text that are worth keeping."""
         sentences = re.split(r"(?<=[.?!])\s+", text)
         return [said for said in sentences if not said.endswith("?") and self._is_kept_text(said)]
 

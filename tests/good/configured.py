@@ -79,7 +79,7 @@ class Configured(Journal):
 
     @staticmethod
     def answers(home: Path) -> dict[str, Any]:
-        """What was saved."""
+        """The saved answers."""
         file = home / "configured.json"
         return json.loads(file.read_text("utf-8")) if file.exists() else {}
 

@@ -86,7 +86,7 @@ class Journal:
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[None]:
-        """What is stored, read again: other sessions and processes may have written meanwhile."""
+        """Stored entries, read again: other sessions and processes may have written meanwhile."""
         assert self._path is not None
         with self._lock, self._path.with_suffix(".lock").open("ab") as gate:
             fcntl.flock(gate, fcntl.LOCK_EX)

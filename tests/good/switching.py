@@ -11,7 +11,7 @@ from typing import Any
 from tests.good.journal import Journal
 from tests.good.tenants import Tenants
 
-#: So many turns are written together.
+#: Number of turns that are written together.
 _BATCH = 3
 
 

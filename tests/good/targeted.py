@@ -1,7 +1,7 @@
 """
 Small good providers that take some of the writes of a host only: one target, or some actions.
 
-What they do not take, they ignore or refuse; both is theirs to choose, since they declare it, or
+They ignore or refuse the other writes; both is theirs to choose, since they declare it, or
 since an error says it. The Hermes ones cannot declare.
 """
 
@@ -30,7 +30,7 @@ class Targeted(Journal):
         super().on_memory_write(action, target, content, old_text)
 
     def _is_not_taken(self, target: str) -> None:
-        """What is not declared may be ignored."""
+        """Ignores what is not declared, as it may."""
 
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         """It stores no turns."""
@@ -93,7 +93,7 @@ class HermesUser(HermesBase):
     def on_delegation(
         self, task: str, result: str, *, child_session_id: str = "", **kwargs: Any
     ) -> None:
-        """What subagents say is not about the user."""
+        """Drops the words of subagents, which are not about the user."""
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         return []

@@ -16,7 +16,7 @@ _NOTE_CHARS = 200
 #: More than this in one compression is refused.
 _COMPRESSED_CHARS = 1_000_000
 
-_HEADING = "You keep a journal. What it held when this session began, the newest first:"
+_HEADING = "You keep a journal. It held this when this session began, the newest first:"
 
 
 class Telling(Journal):
@@ -86,10 +86,10 @@ class Telling(Journal):
 
 
 def user_texts(messages: list[dict[str, Any]]) -> list[str]:
-    """What the user said in these messages."""
+    """The user's words in these messages."""
     return [message["content"] for message in messages if message["role"] == "user"]
 
 
 def begins(text: str, stored: list[str]) -> bool:
-    """Whether an entry begins with the text: a turn begins with the user's words."""
+    """True if an entry begins with the text: a turn begins with the user's words."""
     return any(entry.startswith(text) for entry in stored)

@@ -13,9 +13,9 @@ from typing import Any
 
 from tests.good.journal import Journal, words
 
-_TEXT = {"type": "string", "description": "What to keep, as one sentence."}
+_TEXT = {"type": "string", "description": "The text to keep, as one sentence."}
 _TAGS = {"type": "array", "items": {"type": "string"}, "description": "Words to find it by."}
-_QUERY = {"type": "string", "description": "What to look for."}
+_QUERY = {"type": "string", "description": "The thing to look for."}
 _LIMIT = {"type": "integer", "minimum": 1, "maximum": 50, "description": "How many notes."}
 _ID = {"type": "string", "description": "The id that adding or searching gave."}
 
@@ -159,7 +159,7 @@ class HermesTooled:
         """One memory serves all sessions of a profile."""
 
     def on_delegation(self, task: str, result: str, **kwargs: Any) -> None:
-        """What a subagent did is no memory of the user."""
+        """Ignores the work of a subagent, which is no memory of the user."""
 
     def backup_paths(self) -> list[str]:
         return []

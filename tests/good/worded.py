@@ -47,7 +47,7 @@ class Prefixed(Worded):
 
 
 class Lettered(Worded):
-    """What is stored is looked for in small letters, and the message is not changed for it."""
+    """Stored text is looked for in small letters, and the message is not changed for it."""
 
     @staticmethod
     def _fits(message: str, text: str) -> bool:
@@ -72,7 +72,7 @@ class Named(Worded):
 
 
 class Lengthy(Phrased):
-    """What is shorter than twelve characters is not looked for."""
+    """A text that is shorter than twelve characters is not looked for."""
 
     @staticmethod
     def _fits(message: str, text: str) -> bool:
@@ -108,7 +108,7 @@ class Trigrams(Worded):
 class Ranked(Worded):
     """Of the entries that have enough in common with the message, the best one is shown."""
 
-    #: How many of the entries are shown, the best first.
+    #: Number of entries that are shown, the best first.
     shown = 1
 
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:

@@ -1,7 +1,7 @@
 """
 A provider on a server: the stand-in, or the one that HONCHO_URL names.
 
-What is on the server is read by plain HTTP, so that the same tests run against both.
+The tests read the server by plain HTTP, so that the same ones run against both.
 """
 
 import os
@@ -35,7 +35,7 @@ def standin():
 
 @pytest.fixture
 def view(request):
-    """What a workspace of its own holds, on the live server or on the stand-in."""
+    """The content of a workspace of its own, on the live server or on the stand-in."""
     is_needed = "standin" in request.fixturenames or not LIVE
     url = request.getfixturevalue("standin").url if is_needed else LIVE
     return View(url, f"test-{uuid.uuid4().hex[:16]}", "" if is_needed else KEY)

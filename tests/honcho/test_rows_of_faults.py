@@ -21,7 +21,7 @@ STORED = ["lose", "truncate", "late"]
 
 
 def took(step, *args):
-    """How many seconds a hook took, whether it returned or raised."""
+    """Seconds that a hook took, whether it returned or raised."""
     began = time.monotonic()
     with contextlib.suppress(Unavailable, Rejected):
         step(*args)
@@ -29,7 +29,7 @@ def took(step, *args):
 
 
 def reopened(opened, view, server):
-    """What a session holds after the server works again and a provider came back to its home."""
+    """Content of a session after the server works again and a provider came back to its home."""
     server.heal()
     server.thaw()
     assert server.wait_idle()

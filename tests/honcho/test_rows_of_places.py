@@ -13,7 +13,7 @@ BASE = {"baseUrl": "http://127.0.0.1:9", "peerName": "ada", "aiPeer": "hermes"}
 
 
 def place(config=None, session_key="run-1", workspace="w", **chosen):
-    """Where a session goes with these settings."""
+    """Place of a session with these settings."""
     held = settings.Settings.of({**BASE, **chosen})
     given = {"cwd": "/srv/my.boats", **(config or {})}
     return places.of(held, given, session_key, workspace)

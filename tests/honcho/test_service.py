@@ -1,4 +1,4 @@
-"""What the kit is told of the provider: where a server is, what it holds, and when it has all."""
+"""The kit's view of the provider: where a server is, what it holds, and when it has all."""
 
 import os
 import threading

@@ -71,7 +71,7 @@ def together(tmp_path_factory):
 
 
 def _shared_by() -> float:
-    """How many times the machine's processors were asked for lately; this run keeps two busy."""
+    """Load on each of the machine's processors lately; this run keeps two busy."""
     return max(1.0, max(os.getloadavg()) / (os.cpu_count() or 1))
 
 

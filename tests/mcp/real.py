@@ -1,4 +1,4 @@
-"""What both tests with a real MCP memory server of a registry share."""
+"""Parts that both tests with a real MCP memory server of a registry share."""
 
 import os
 import subprocess

@@ -53,6 +53,6 @@ def the_server():
 
 
 def stored(home):
-    """How many texts the server has on its disk."""
+    """Number of texts that the server has on its disk."""
     file = Path(home, "texts.jsonl")
     return len(file.read_text("utf-8").splitlines()) if file.exists() else 0

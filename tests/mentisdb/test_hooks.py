@@ -1,4 +1,4 @@
-"""What each hook of the mentisdb provider leaves on the chain, on the stand-in or a live daemon."""
+"""Thoughts that each hook of the mentisdb provider leaves on the chain, stand-in or live daemon."""
 
 import json
 import time

@@ -18,7 +18,7 @@ from tests.kit_runs import ROOT, kit, outcomes, reported, write
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are a part of Linux")
 
-#: What the checkout of a stranger may hold, and a run must not import.
+#: Modules that the checkout of a stranger may hold, and a run must not import.
 TRAPS = ("pytest", "conftest", "evil", "hypothesis", "psutil", "memproto", "json", "pip")
 
 

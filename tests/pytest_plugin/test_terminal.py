@@ -1,4 +1,4 @@
-"""What a run shows at its end: chapters, what is open, what to do, one line of a fixed form."""
+"""The end of a run shows chapters, open results, the next step, and one line of a fixed form."""
 
 import dataclasses
 import io

@@ -1,4 +1,4 @@
-"""What cannot run says what, where and how to mend it: exit code 4, and no traceback."""
+"""A run that cannot start says what, where and how to mend it: exit code 4, and no traceback."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How many hits a model wants, and which texts have room, as the reference providers share it."""
+"""Hits that a model wants, and texts that have room, as the reference providers share it."""
 
 import pytest
 

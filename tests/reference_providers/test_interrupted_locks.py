@@ -27,7 +27,7 @@ _MOST = 400
 #: Below it lies the code whose lines are interrupted.
 _OURS = str(Path(files.__file__).parents[1])
 
-#: What nobody holds any more closes itself, and says so.
+#: A lock that nobody holds any more closes itself, and says so.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -60,7 +60,7 @@ class _Presses:
 
     def _leaves(self, frame):
         """
-        Whether the line is a `with` that is left: Python itself gives back what it holds.
+        True if the line is a `with` that is left: Python itself gives back what it holds.
 
         No signal comes between the end of its block and that.
         """

@@ -1,4 +1,4 @@
-"""How settings are read and kept, as the reference providers share it."""
+"""Reading and keeping of settings, as the reference providers share it."""
 
 import threading
 

@@ -101,6 +101,15 @@ def test_the_latest_names_are_kept_and_no_more():
     assert list(once._names.values()) == ["a"]
 
 
+def test_a_name_too_many_that_a_race_left_goes_with_the_next_claim():
+    once = Once(3)
+    for number, name in enumerate("abc"):
+        once.claim(name, number)
+    once._numbers["d"] = 3  # as if two threads had deleted one name together
+    assert once.claim("e", 4)
+    assert list(once._numbers) == ["c", "d", "e"]
+
+
 def test_a_host_that_was_cancelled_beside_a_write_repeats_it_and_it_is_stored_once():
     texts, whole = FakeProvider("texts"), Extended("whole", "record")
 

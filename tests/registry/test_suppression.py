@@ -1,4 +1,4 @@
-"""Whose own writes a host leaves out, and when it must make them itself."""
+"""A host leaves out its own writes for some providers, and must make them itself for others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which providers are told of a switch: those that serve it, and adapters that keep the key."""
+"""Providers that are told of a switch: those that serve it, and adapters that keep the key."""
 
 import pytest
 

@@ -47,7 +47,7 @@ def opened(*providers, events=None, **deadlines_s):
 
 
 def took(call):
-    """What the call gave, and how long it took."""
+    """The result of the call, and the seconds that it took."""
     began = perf_counter()
     return call(), perf_counter() - began
 

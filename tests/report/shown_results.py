@@ -1,4 +1,4 @@
-"""What each output of one run says of each requirement, and where two of them differ."""
+"""The words of each output of one run about each requirement, and differences between them."""
 
 import re
 import subprocess

@@ -192,7 +192,7 @@ def test_every_colour_of_a_word_is_readable_on_the_page(scheme):
     tones = ("ink", "soft", "link", "red", "amber", "green", "violet", "grey")
     for paper in ("paper", "raised"):
         contrasts = {name: contrast(colours[name], colours[paper]) for name in tones}
-        # What the guidelines on accessibility (WCAG 2.2, AA) ask of text.
+        # The guidelines on accessibility (WCAG 2.2, AA) ask this of text.
         assert {name: value for name, value in contrasts.items() if value < 4.5} == {}
 
 

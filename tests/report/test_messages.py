@@ -1,4 +1,4 @@
-"""What travels and what is shown: plain values, texts that disturb nothing, seven lines."""
+"""Values that travel and texts that are shown: plain, disturbing nothing, in seven lines."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes.answer import Answer
 from memproto.testing.settings.order import Order
 
-#: Of what `plain` gives: no value of a provider can make an answer longer than a line may be.
+#: Bound of the result of `plain`: no value of a provider can make a line too long.
 BOUND = 5_000
 
 

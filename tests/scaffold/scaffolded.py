@@ -1,4 +1,4 @@
-"""What a new provider needs beside it in the tests of `memproto new`."""
+"""Files that a new provider needs beside it in the tests of `memproto new`."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.kit_runs import ROOT
 
-#: What a plugin of Hermes inherits from stands first in this file.
+#: The base class of a plugin of Hermes stands first in this file.
 _HOST = ROOT / "tests" / "good" / "plugged" / "__init__.py"
 
 

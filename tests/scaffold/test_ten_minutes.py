@@ -17,7 +17,7 @@ PAGE = ROOT / "docs" / "ten-minutes.md"
 BUG, FIX, SECOND_FIX = documents.blocks(PAGE, "python")
 CONSOLE = documents.blocks(PAGE, "console")
 
-#: What the bug takes the place of, and what the fix does.
+#: The code that the bug replaces, and the fix.
 RIGHT = """\
             with _reported():
                 self._store.add(self._user, "turn", f"{said}\\n{assistant_response}")
@@ -45,7 +45,7 @@ def harbour(tmp_path, monkeypatch):
 
 
 def shown(command: str) -> list[list[str]]:
-    """What the page shows for a command, each time that it is given, without what is left out."""
+    """Output that the page shows for a command, each time that it is given, without omissions."""
     sessions = "\n".join(CONSOLE).split("$ ")
     found = [text.splitlines() for text in sessions if text.splitlines()[:1] == [command]]
     assert found, command
@@ -54,7 +54,7 @@ def shown(command: str) -> list[list[str]]:
 
 def missing(lines: list[str], printed: str) -> list[str]:
     """The lines that were not printed in this order."""
-    # Where the package is installed, an entry point leads to it; here its folder does.
+    # If the package is installed, an entry point leads to it; here its folder does.
     rest = iter([re.sub(r"\(native, .*?\)", "(native)", line) for line in printed.splitlines()])
     wanted = [re.sub(r"\(native, .*?\)", "(native)", line) for line in lines]
     return [line for line in wanted if line not in rest]

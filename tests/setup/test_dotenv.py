@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memproto.setup import dotenv
 
-#: What an environment variable can hold: any text without a NUL and without halves of characters.
+#: Values of an environment variable: any text without a NUL and without halves of characters.
 VALUES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
 

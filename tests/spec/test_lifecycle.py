@@ -145,7 +145,7 @@ def test_whatever_the_machine_does_is_in_order_and_loses_nothing_of_a_good_provi
     recording.close()
     (trace,), damages = read(file)
     assert not damages
-    # Where the machine asks what came back it is a kit, which need not ask for availability.
+    # A machine that asks what came back is a kit, which need not ask for availability.
     asked = [call.instance for call in trace.calls if call.operation == "available"]
     for number in asked:
         calls = [call for call in trace.calls if call.instance == number]

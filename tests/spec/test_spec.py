@@ -22,13 +22,13 @@ CHAPTERS = {path.name: path.read_text(encoding="utf-8") for path in sorted(SPEC.
 CATALOGUE = tomllib.loads((SPEC / "requirements.toml").read_text(encoding="utf-8"))
 ROWS = {row["id"]: row for row in CATALOGUE["requirement"]}
 
-#: How many classes of field reports each letter has.
+#: Number of classes of field reports that each letter has.
 CLASSES = {"A": 13, "B": 10, "C": 7, "D": 7, "E": 8, "F": 9, "G": 8, "H": 4, "I": 3, "J": 8}
 CLASSES |= {"K": 6, "L": 2}
 
 
 def who(row: dict) -> str:
-    """Who has to hold a requirement, in the words of the chapters."""
+    """The party that has to hold a requirement, in the words of the chapters."""
     if row["side"] == "host":
         return "hosts"
     kinds = {"native": "native providers", "hermes": "Hermes providers"}

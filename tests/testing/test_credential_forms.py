@@ -38,7 +38,7 @@ FORMS = {
 
 
 def shares(text, form):
-    """Whether a text holds as much of a form as is hidden."""
+    """True if a text holds as much of a form as is hidden."""
     return any(
         form[at : at + credential_forms.PART] in text
         for at in range(len(form) - credential_forms.PART + 1)

@@ -287,7 +287,7 @@ def test_a_signal_to_the_process_or_its_parent_is_named_and_no_other():
     for number in (os.getpid(), os.getppid(), 0, -1):
         assert "signalled the host" in watchers._describe("os.kill", (number, signal.SIGTERM))
     assert watchers._describe("os.kill", (started, signal.SIGTERM)) == ""
-    # Whether it runs: no signal is sent.
+    # Asks if it runs: no signal is sent.
     assert watchers._describe("os.kill", (os.getppid(), 0)) == ""
 
 

@@ -1,4 +1,4 @@
-"""What the machine does to times is measured, and is not booked on a provider."""
+"""The machine's effect on times is measured, and is not booked on a provider."""
 
 import contextlib
 import os

@@ -34,7 +34,7 @@ def trace_in(path: Path) -> Trace:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where the trace of a test is to be."""
+    """Place of the trace of a test."""
     return tmp_path / "trace.jsonl"
 
 

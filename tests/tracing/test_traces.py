@@ -1,4 +1,4 @@
-"""What the checker of traces says of calls in order and out of it, rule by rule."""
+"""Findings of the checker of traces for calls in order and out of it, rule by rule."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whatever is asked of the reference registry, the trace of its calls is in order."""
+"""The trace of the reference registry's calls is in order, whatever is asked of it."""
 
 import importlib.util
 import random

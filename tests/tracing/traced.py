@@ -10,7 +10,7 @@ from memproto.tracing import Finding, judge, read
 
 ID = "9b1f6c2e7d504a83"
 
-#: What a host of these tests tells a provider that it opens.
+#: Values that a host of these tests tells a provider that it opens.
 OPENED = {
     "context": "primary",
     "contexts": ["primary"],
@@ -21,7 +21,7 @@ OPENED = {
 
 
 def digest(text: str) -> str:
-    """What stands for a text; equal for equal ones."""
+    """Stand-in for a text; equal for equal ones."""
     return text.encode().hex()[:32].ljust(32, "0")
 
 
@@ -105,7 +105,7 @@ class Script:
 
 
 def findings(path: Path, script: Script, **options: Any) -> list[Finding]:
-    """What is found in a trace that is whole; fails where it is not."""
+    """Findings in a trace that is whole; fails if it is not."""
     path.write_text("".join(script.lines()))
     (trace,), damages = read(path)
     assert not damages

@@ -17,7 +17,7 @@ from memproto.testing.wire import show
 
 
 def _listed(run: Run, subject: Subject | None = None) -> Any:
-    """What the hook gives, of an instance that was not opened where none is given."""
+    """The answer of the hook, of an instance that was not opened if none is given."""
     needs_extension(run, "backup")
     subject = subject or run.provider()
     if not subject.has("backup"):
@@ -37,7 +37,7 @@ def _is_path(item: Any) -> bool:
 @check("MP-BACKUP-001", session=False)
 def the_paths_are_listed_without_a_session(run: Run) -> None:
     assert run.audit is not None
-    # Whoever builds an instance, a `factory` of the settings too, may write a file.
+    # The builder of an instance, a `factory` of the settings too, may write a file.
     subject = run.provider()
     before = tree(run.root)
     with run.audit.recording() as events:
@@ -124,7 +124,7 @@ def _special_files(folder: str, names: list[str]) -> list[str]:
 
 
 def _at_the_old_place(run: Run, home: Path, fact: Fact) -> str:
-    """Whether the copy works where the original was, and so holds the old path."""
+    """Says if the copy works where the original was, and so holds the old path."""
     if home == run.home:
         return ""
     shutil.copytree(home, run.home, symlinks=True, dirs_exist_ok=True)

@@ -37,7 +37,7 @@ def _must_be_stored(run: Run, subject: Subject, facts: list[Fact], count: int) -
 
 
 def _stored(subject: Subject, messages: Messages, count: int) -> bool:
-    """Whether the compression returned; False for a report that it is refused."""
+    """True if the compression returned; False for a report that it is refused."""
     try:
         subject.compress(messages, count)
     except HookRaised as failure:
@@ -52,10 +52,10 @@ def _all_come_back(run: Run, facts: list[Fact], which: str) -> None:
         named = run.context.declares.get("extensions", [])
         if not run.binding.can_declare and "checkpoint" not in named:
             # It says that all is stored, and not by what it is found again.
-            reason = f"what {run.hook('compress')} stores does not come back by recall"
+            reason = f"text that {run.hook('compress')} stores does not come back by recall"
             raise NotApplicable(f"{reason}; it is judged where `declares.extensions` names it")
         run.violated(
-            f"what the user said in the messages {which}, recalled after a new start",
+            f"the user's words in the messages {which}, recalled after a new start",
             f"{run.hook('compress')} returned, and {len(lost)} of {len(facts)} texts did not come "
             f"back: {lost[0].text!r}",
         )
@@ -93,5 +93,5 @@ def a_refusal_is_not_for_ever(run: Run) -> None:
                 f"{run.hook('compress')} refused it too",
             )
     if losses.lost(run, before):
-        raise Untestable("what was compressed before the refusal did not come back either")
+        raise Untestable("text compressed before the refusal did not come back either")
     _all_come_back(run, after, "after a compression that was refused")

@@ -20,7 +20,7 @@ _MESSAGES, _MESSAGE_CHARS = 200, 1_000
 
 
 def _lists(run: Run) -> dict[str, Messages]:
-    """What is special in a list, to the list."""
+    """The peculiarity of a list, to the list."""
     lists = {"an ordinary conversation": conversations.talk(run.facts.new()), "an empty list": []}
     # If it is the hook of compression, what it makes of any list is for MP-COMP-001.
     return lists if _is_of_compression(run) else {**lists, **conversations.of(run)}

@@ -73,7 +73,7 @@ def every_question_can_be_asked_and_its_answer_kept(run: Run) -> None:
 
 
 def _fault(question: Question, earlier: list[Question]) -> str:
-    """What keeps a question from being asked, or its answer from being kept; "" for nothing."""
+    """The fault that keeps a question from being asked, or its answer from being kept; or ""."""
     if question.choices and question.default not in (None, *question.choices):
         known = ", ".join(map(repr, question.choices))
         return f"the default {question.default!r} is none of the choices {known}"
@@ -180,7 +180,7 @@ def _kept_when_changed(run: Run, subject: Subject, questions: list[Question]) ->
 def _makes_no_difference(
     run: Run, subject: Subject, questions: list[Question], question: Question
 ) -> bool:
-    """Whether two choices leave the same files behind, so that one at least is lost."""
+    """True if two choices leave the same files behind, so that one at least is lost."""
     if question.secret or question.env_var or question.choices[1:] == ():
         return False
     left = []
@@ -299,7 +299,7 @@ def _stored_is_kept(run: Run) -> None:
         raise Untestable(f"see MP-CONF-007: {show(failure.error)}") from None
     if not came_back:
         run.violated(
-            "what was stored, recalled as before once the defaults were saved",
+            "text stored, recalled as before once the defaults were saved",
             f"after {run.hook('save_config')} {fact.text!r} did not come back",
         )
 
@@ -317,7 +317,7 @@ def _others_are_kept(run: Run) -> None:
         kept = run.home / name
         if not kept.exists() or word not in kept.read_text("utf-8", "replace"):
             run.violated(
-                f"what others wrote into {name} of the home",
+                f"the text of others in {name} of the home",
                 f"after {run.hook('save_config')} {text!r} is gone",
             )
 

@@ -33,7 +33,7 @@ def a_delegation_takes_any_text(run: Run) -> None:
             f"{run.hook('delegation')} takes every str, or raises an error of memproto.errors",
             f"it raised {show(failure.error)} for {name}; {len(found)} of {len(odd)} texts raised",
         )
-    # What was stored must not stand in the way of the next session.
+    # Stored texts must not stand in the way of the next session.
     with run.session() as again:
         again.recall("Which berths are free?")
 
@@ -59,7 +59,7 @@ def a_delegation_leaves_the_session(run: Run) -> None:
         if not losses.is_stored(run, fact):
             _is_kept_without(run, route)
             run.violated(
-                f"what was stored {when} {run.hook('delegation')}, recalled after a new start",
+                f"text stored {when} {run.hook('delegation')}, recalled after a new start",
                 f"{fact.text!r} did not come back",
             )
 
@@ -90,7 +90,7 @@ def a_result_stays_with_its_owner(run: Run) -> None:
 
 
 def _stays(run: Run, boundary: Boundary) -> bool:
-    """Whether the first of two recalls its result; the other one is not to."""
+    """True if the first of two recalls its result; the other one is not to."""
     owner, guest = tenants.pair(run, boundary)
     mine, other = run.facts.several(2)
     try:

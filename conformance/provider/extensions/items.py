@@ -131,7 +131,7 @@ def _within(run: Run, subject: Subject, fact: Fact, whole: list[str], budget: in
 
 
 def _is_part(text: str, whole: list[str]) -> bool:
-    """Whether a text is the beginning of an item, with dots behind it or not, and none itself."""
+    """True if a text is the beginning of an item, with dots behind it or not, and none itself."""
     begin = text.rstrip(" .\u2026")
     return text not in whole and bool(begin) and any(known.startswith(begin) for known in whole)
 
@@ -167,7 +167,7 @@ def an_id_names_one_item(run: Run) -> None:
         facts = [*_plant_each(run, subject), *_plant_each(run, subject)]
     before = _ids(run, facts)
     if run.declared("retention", "verbatim") == "verbatim":
-        # A place in a list is no id. What is derived from more may be another item.
+        # A place in a list is no id. An item that is derived from more may be another one.
         with run.session() as subject:
             _plant_each(run, subject)
     after = _ids(run, facts)

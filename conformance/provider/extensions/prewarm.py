@@ -16,16 +16,16 @@ _EXTENSION = "prewarm"
 
 _QUESTION = "What did we agree on for the next week?"
 
-#: Who begins a day so has said nothing that a memory could know something about.
+#: A user who begins a day so has said nothing that a memory could know something about.
 _GREETING = "Good morning!"
 
 #: Another question, which has no word in common with what is stored.
 _UNRELATED = "Please multiply 17 x 23."
 
-#: How long what was prepared may take to get into the next session.
+#: Seconds that a prepared answer may take to get into the next session.
 _LATE_S = 0.3
 
-#: So long a preparation may take to be ready.
+#: Seconds that a preparation may take to be ready.
 _READY_S = 1.0
 
 
@@ -108,7 +108,7 @@ def _is_judged(run: Run, boundary: Boundary, route: str) -> bool:
 
 
 def _stays_apart(run: Run, boundary: Boundary, route: str) -> bool:
-    """Whether the boundary is one that is kept, and so was judged."""
+    """True if the boundary is one that is kept, and so was judged."""
     plain = tenants.pair(run, boundary, "-unprepared")
     if not tenants.keeps(run, boundary, plain, route):
         return False
@@ -187,7 +187,7 @@ def what_was_prepared_stays_in_its_conversation(run: Run) -> None:
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not run.reopened_brings_back(fact):
-        raise NotApplicable("what one session stored is not recalled in another")
+        raise NotApplicable("text that one session stored is not recalled in another")
     for called, strays in _WAYS.items():
         # Seen with the question itself prepared, and waited for, it is an answer to the question.
         if strays(run, fact, fact.query, _LATE_S) and not strays(
@@ -228,12 +228,12 @@ def _prepare(run: Run, subject: Subject, query: str) -> None:
 
 
 def _is_given(run: Run, subject: Subject, fact: Fact, within_s: float) -> bool:
-    """Whether recall brings the fact for a question that has nothing to do with it."""
+    """True if recall brings the fact for a question that has nothing to do with it."""
     asked = lambda: fact.is_in(routes.recalled(subject, _UNRELATED))  # noqa: E731 - a condition
     return not run.stays_silent(asked, within_s)
 
 
-#: How another conversation comes to ask in the same process, as a message begins.
+#: Ways in which another conversation comes to ask in the same process, as a message begins.
 _WAYS = {
     "after a switch to a new conversation": _strays_over_a_switch,
     "in another session that is open": _strays_beside,

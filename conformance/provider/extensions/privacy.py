@@ -21,7 +21,7 @@ _UNKNOWN = {"said_before": "2001-01-01T00:00:00Z"}
 
 @dataclasses.dataclass(frozen=True)
 class _Planted:
-    """What was stored in one session, and what a message calls the way it came."""
+    """Facts that were stored in one session, by the words of a message for the way they came."""
 
     session: str
     facts: dict[str, Fact]
@@ -46,7 +46,7 @@ def _plant(run: Run, session: str = "", **config: Any) -> _Planted:
 
 
 def _there(run: Run, planted: _Planted, **config: Any) -> dict[str, Fact]:
-    """Those of the facts that recall brings."""
+    """Facts that recall brings."""
     reader, found = Reader(run), {}
     for name, fact in planted.facts.items():
         with run.session(session=_reading(run, planted), **config) as subject:
@@ -161,7 +161,7 @@ class _Owner:
     tenant: Tenant
 
 
-#: What lies outside, the one who asks, and the scopes that he asks for.
+#: The owner of what lies outside, the one who asks, and the scopes that he asks for.
 _Side = tuple[_Owner, Tenant, dict[str, dict[str, Any]]]
 
 
@@ -274,7 +274,7 @@ def what_lies_outside_stays(run: Run) -> None:
             lost = Reader(run).lacks(owner.tenant, list(owner.facts.values()))
             if lost:
                 run.violated(
-                    f"what was stored {owner.called}, recalled after forget() {name}",
+                    f"text stored {owner.called}, recalled after forget() {name}",
                     f"{lost[0].text!r} does not come back any more",
                 )
 
@@ -293,7 +293,7 @@ def forgetting_counts(run: Run) -> None:
             _counts(run, subject, "a session that never was", nobody, some=False)
             _counts(run, subject, f"the scope {name}", scope, some=True)
         with run.session(session=_reading(run, planted)) as again:
-            # What was pending is gone by now, where the provider has to be given time.
+            # Pending entries are gone by now, if the provider has to be given time.
             run.wait_until(functools.partial(_is_empty, again, scope), run.freshness_s)
             _counts(run, again, f"the scope {name}, forgotten before,", scope, some=False)
 

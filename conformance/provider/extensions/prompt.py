@@ -15,16 +15,16 @@ from memproto.testing.provider.subject import Subject
 from memproto.testing.scenarios import texts
 from memproto.testing.wire import show
 
-#: What the specification allows.
+#: Characters that the specification allows.
 _MOST_CHARS = 32_000
 
 #: More than that, in texts that no store has to refuse for their length.
 _TEXTS, _TEXT_CHARS = 40, 1_000
 
-#: How much of two blocks is shown from where they differ.
+#: Characters of two blocks that are shown from the place where they differ.
 _SHOWN_CHARS = 80
 
-#: By so much the clock is moved: to another hour and minute, of the same day if possible.
+#: Step by which the clock is moved: to another hour and minute, of the same day if possible.
 _ANOTHER_HOUR = (dt.timedelta(minutes=61), dt.timedelta(minutes=-61))
 
 
@@ -172,7 +172,7 @@ def the_same_store_gives_the_same_block(run: Run) -> None:
     run.settle()
     one, other = _two_blocks(run, session)
     if one != other and run.freshness_s:
-        # What is fresh later may have come in between.
+        # Texts that are fresh later may have come in between.
         run.stays_silent(lambda: False, run.freshness_s)
         one, other = _two_blocks(run, session)
     if one != other:

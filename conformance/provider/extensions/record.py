@@ -17,7 +17,7 @@ from memproto.testing.wire import show
 
 _GOODBYE = ("Thanks, that is all for today.", "Until next time.")
 
-#: How many turns a session has, each time; the last one stands right before shutdown.
+#: Number of turns of a session, each time; the last one stands right before shutdown.
 _SESSIONS = (1, 4)
 
 #: As ids only the shorter ones are handed over.
@@ -62,12 +62,12 @@ def every_turn_of_the_schema_is_accepted(run: Run) -> None:
             "record() stores every turn of its schema, or raises an error of memproto.errors",
             f"it raised {show(failure.error)} for {name}; {len(found)} turns raised",
         )
-    # What was stored must not stand in the way of the next session.
+    # Stored texts must not stand in the way of the next session.
     with run.session() as again:
         again.recall("Which berth is free today?")
 
 
-#: What is unusual about a turn, as it completes "it raised for ...", to its further keys.
+#: The oddity of a turn, as it completes "it raised for ...", to its further keys.
 _SHAPES: dict[str, dict[str, Any]] = {
     "a turn with no optional key": {},
     "a turn with an author and no name": {"author": {"id": "telegram:4711"}},
@@ -144,12 +144,12 @@ def _times_shown(run: Run, fact: Fact) -> dict[str, int]:
 def equal_turns_are_stored_each(run: Run) -> None:
     entries.needs_keeping(run, "record")
     if run.declared("retention", "verbatim") != "verbatim":
-        raise NotApplicable("what is derived from two equal turns may be one")
+        raise NotApplicable("one text may be derived from two equal turns")
     key, (once, twice) = run.session_key(), _alike(run, 2)
     with run.session(session=key) as subject:
         for fact in (once, twice, twice):
             entries.record(subject, entries.turn(key, fact.text))
-        # That the last turn is stored is for MP-REC-001.
+        # MP-REC-001 asks that the last turn be stored.
         entries.record(subject, entries.turn(key, *_GOODBYE))
     usual, times = _times_shown(run, once), _times_shown(run, twice)
     counted = [reader for reader in ("read_back", "export") if reader in times]

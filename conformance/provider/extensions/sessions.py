@@ -20,7 +20,7 @@ from memproto.testing.wire import show
 #: Fewer than most batches hold, and more than one.
 _TURNS = 2
 
-#: How often a second copy is to be seen before it is told.
+#: Times that a second copy is to be seen before it is told.
 _TIMES = 2
 
 #: Ids as hosts make them of chats and paths; those of a Hermes host are plain.
@@ -107,7 +107,7 @@ def _comes_back_without(run: Run, route: str) -> None:
 def a_second_end_stores_nothing(run: Run) -> None:
     switches.needs_hook(run, "end")
     route = run.needs_route(*routes.ROUTES)
-    # What a memory derives varies by itself; what it stores again it does each time.
+    # A memory's derived texts vary by themselves; a text that it stores again it stores each time.
     for _ in range(_TIMES):
         once, twice = (_shown_after(run, route, ends) for ends in (1, 2))
         if not once:
@@ -123,7 +123,7 @@ def a_second_end_stores_nothing(run: Run) -> None:
 
 
 def _shown_after(run: Run, route: str, ends: int) -> int:
-    """How often a text is found whose session was ended so many times."""
+    """Number of copies that are found of a text whose session was ended so many times."""
     fact, home = run.facts.new(), run.own_home(f"ended-{ends}")
     with run.session(home) as subject:
         run.plant(subject, fact, route)
@@ -157,7 +157,7 @@ def an_end_writes_what_was_accepted(run: Run) -> None:
         raise Untestable(f"{lost[0].text!r} did not come back after shutdown either")
     if lost:
         run.violated(
-            "what was accepted before the end of a session, recalled by an instance opened after",
+            "text accepted before the end of a session, recalled by an instance opened after",
             f"{len(lost)} of {len(facts)} came back only after {run.hook('close')}: "
             f"{lost[0].text!r}",
         )
@@ -231,7 +231,7 @@ def a_switch_costs_nothing(run: Run) -> None:
 
 
 def _lost_in(run: Run, fact: Fact, *sessions: Tenant) -> bool:
-    """Whether the fact comes back in none of the sessions."""
+    """True if the fact comes back in none of the sessions."""
     return all(Reader(run).lacks(tenant, [fact]) for tenant in sessions)
 
 
@@ -248,7 +248,7 @@ def _a_rewind_leaves_other_sessions(run: Run, route: str) -> None:
 
 def _is_lost(run: Run, fact: Fact, kind: Switch) -> None:
     run.violated(
-        f"what was accepted before {kind.called}, recalled after a new start",
+        f"text accepted before {kind.called}, recalled after a new start",
         f"{fact.text!r} did not come back",
     )
 
@@ -262,7 +262,7 @@ _UNSEEN = "sessions are not kept apart: in which one a text is, cannot be seen"
 
 
 class _Sight:
-    """How it is seen in which session a text is: by recall."""
+    """The sight of the session in which a text is: by recall."""
 
     shown = "recalled"
 
@@ -270,17 +270,17 @@ class _Sight:
         self._run = run
 
     def tells_apart(self, mark: str, route: str) -> bool:
-        """Whether two sessions, each with an instance of its own, are told apart."""
+        """True if two sessions, each with an instance of its own, are told apart."""
         pair = tenants.pair(self._run, "session", f"-{mark}-plain")
         return tenants.keeps(self._run, "session", pair, route)
 
     def is_apart(self, mark: str, route: str) -> bool:
-        """Whether they are by one more route, which may store for all sessions."""
+        """True if they are by one more route, which may store for all sessions."""
         pair = tenants.pair(self._run, "session", f"-{mark}-{route}")
         return tenants.are_apart(self._run, pair, route)
 
     def has(self, tenant: Tenant, fact: Fact) -> bool:
-        """Whether the fact is in the session."""
+        """True if the fact is in the session."""
         return not Reader(self._run).lacks(tenant, [fact])
 
 
@@ -311,7 +311,7 @@ class _Exported(_Sight):
 
 def _sight(run: Run, mark: str) -> _Sight:
     """
-    How it is seen where a text is, as two plain sessions show.
+    The sight of the place of a text, as two plain sessions show.
 
     Raises:
         NotApplicable: Nobody switches the instance, or it cannot be seen.

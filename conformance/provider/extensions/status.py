@@ -117,4 +117,4 @@ def the_reason_is_there_where_the_provider_is_not_available(run: Run) -> None:
         raise NotApplicable("the provider is available")
     reason = subject.unavailable_reason()
     if not (isinstance(reason, str) and reason.strip()):
-        run.violated("what is missing, in words, where is_available() is False", show(reason))
+        run.violated("the missing things, in words, if is_available() is False", show(reason))

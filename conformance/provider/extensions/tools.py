@@ -24,13 +24,13 @@ from memproto.testing.wire import show
 #: For tools that ask a service each time, and one that hangs.
 _CALLS_S = 300.0
 
-#: So many calls of all tools together: some providers have forty of them.
+#: Number of calls of all tools together: some providers have forty of them.
 _MOST_CALLS = 600
 
 #: Half of them are odd texts: all of the fixed list, and some more.
 _MOST_OF_ONE = 100
 
-#: What is left of the draws after this long is let be; every tool has had its first by then.
+#: The draws left after so many seconds are let be; every tool has had its first by then.
 _PATIENCE_S = 12.0
 
 #: More choices than this of one tool are not gone through one by one.
@@ -127,7 +127,7 @@ def _some(draws: Iterator[Draw], count: int) -> Iterator[Draw]:
 
 @check("MP-TOOL-013", budget_s=_CALLS_S)
 def a_call_returns_in_time(run: Run) -> None:
-    # That one did not is seen by whoever watches the hooks.
+    # The watch of the hooks sees one that did not.
     _needs_tools(run)
     with run.session() as subject:
         tools = _tools(run, subject)
@@ -170,7 +170,7 @@ def what_every_call_needs_is_required(run: Run) -> None:
 
 
 def _is_always_needed(subject: Subject, tool: Tool, name: str) -> str:
-    """What a tool answers to every call without the argument, where it takes one with it; or ""."""
+    """A tool's answer to every call without the argument, if it takes one with it; or ""."""
     without = [_left_out(arguments, name) for arguments in _variants(tool)]
     said = [_complaint(subject, tool, arguments) for arguments in without]
     named = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
@@ -200,7 +200,7 @@ def _variants(tool: Tool) -> list[dict[str, Any]]:
 
 
 def _complaint(subject: Subject, tool: Tool, arguments: dict[str, Any]) -> str | None:
-    """What a refusing answer says; "" where the call was served, None where it was not answered."""
+    """The words of a refusing answer; "" if the call was served, None if it was not answered."""
     try:
         answer = subject.call_tool(tool.name, copy.deepcopy(arguments))
     except HookRaised as failure:
@@ -242,7 +242,7 @@ def _is_gone(run: Run, who: _Who, where: str) -> None:
         raise NotApplicable("no tool was recognised that forgets what another one stored")
     shown = _shown(run, fact, finding, who)
     if not shown:
-        raise Untestable("what a tool stored came back neither by recall nor by a tool")
+        raise Untestable("text that a tool stored came back neither by recall nor by a tool")
     _forget(run, call, who)
     finding = [one for one in finding if one[0] in shown]
     if by := _still_shown(run, fact, finding, shown, who):
@@ -265,7 +265,7 @@ def _stored(subject: Subject, fact: Fact) -> tuple[str, Any]:
 
 
 def _shown(run: Run, fact: Fact, finding: list[Any], who: _Who) -> set[str]:
-    """By what a new instance shows the fact: tools by their names, recall as ""."""
+    """Ways in which a new instance shows the fact: tools by their names, recall as ""."""
     with run.session(**who) as again:
         shown = _in_answers(again, fact, finding)
         return shown | ({""} if run.brings_back(again, fact) else set())
@@ -307,7 +307,7 @@ def _still_shown(run: Run, fact: Fact, finding: list[Any], shown: set[str], who:
 # Chapter 61: what the model is told about tools.
 
 
-#: What each model API takes as a name.
+#: Names that each model API takes.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _STRICT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
 _ARGUMENT = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
@@ -323,12 +323,12 @@ _KEYS = {"name", "description", "parameters", "strict"}
 _WHOSE = {"userid", "tenantid", "tenant", "agentid", "accountid", "ownerid", "principalid"}
 _WHOSE |= {"orgid", "organizationid", "organisationid", "customerid"}
 
-#: What moves memories from or to another service names an account there.
+#: Words of tools that move memories from or to another service, and name an account there.
 _MOVES = frozenset({"import", "export", "migrate", "sync"})
 
 
 def _schemas(run: Run) -> list[Any]:
-    """What `get_tool_schemas` gives, each item without a wrapping."""
+    """The answer of `get_tool_schemas`, each item without a wrapping."""
     schemas = bare_schemas(_read(run, Subject.tools))
     if not isinstance(schemas, list | tuple):
         _wrong(run, f"{run.hook('tools')}() gave {show(schemas, 120)}")
@@ -338,7 +338,7 @@ def _schemas(run: Run) -> list[Any]:
 
 
 def _read(run: Run, read: Callable[[Subject], Any]) -> Any:
-    """What `read` gives in a session; before one where none can be opened."""
+    """The result of `read` in a session, or before one if none can be opened."""
     if run.binding.can_declare:
         needs_extension(run, "tools")
     run.needs_hook("tools")
@@ -350,7 +350,7 @@ def _read(run: Run, read: Callable[[Subject], Any]) -> Any:
 
 def _before_a_session(run: Run, read: Callable[[Subject], Any]) -> list[Any]:
     """
-    What a Hermes provider lists already, as its host reads it before the start.
+    The tools that a Hermes provider lists already, as its host reads it before the start.
 
     Raises:
         Untestable: It lists nothing, or not without its configuration.
@@ -573,7 +573,7 @@ def _whose(item: dict[str, Any]) -> Iterator[str]:
         return
     properties = item["parameters"].get("properties")
     for name, argument in (properties if isinstance(properties, dict) else {}).items():
-        # Where the provider itself fixes the choices, the model cannot name a stranger.
+        # If the provider itself fixes the choices, the model cannot name a stranger.
         is_fixed = isinstance(argument, dict) and {"enum", "const"} & set(argument)
         if str(name).replace("_", "").replace("-", "").lower() in _WHOSE and not is_fixed:
             yield name

@@ -20,14 +20,14 @@ _MESSAGE = "Which berth is free today?"
 #: As hosts count: from 0 or 1, on in a resumed session, and back after a rewind.
 _NUMBERS = (0, 1, 2, 3, 5, 10, 20, 57, 58, 3, 1, 1_000_000)
 
-#: What a host may tell beside the number and the message.
+#: Values that a host may tell beside the number and the message.
 _TOLD: tuple[dict[str, Any], ...] = (
     {},
     {"remaining_tokens": 12_000, "model": "m", "platform": "cli", "tool_count": 3},
     {"x_memproto_future": {"spare": None}},
 )
 
-#: In how many turns recall is asked for a fact.
+#: Number of turns in which recall is asked for a fact.
 _RECALLED_IN = (1, 2, 3, 250, 2)
 
 

@@ -206,7 +206,7 @@ class AsyncMemoryProviderRegistry:
         self._registry.on_delegation(task, result, child_session_id=child_session_id, **kwargs)
 
     async def flush(self, timeout_s: float | None = None) -> bool:
-        """Whether all that was queued before this call was delivered, or told as lost."""
+        """True if all that was queued before this call was delivered, or told as lost."""
         answer: bool = await self._crew.run(self._registry.flush, timeout_s)
         return answer
 
@@ -292,9 +292,9 @@ class AsyncMemoryProviderRegistry:
         return answer
 
     async def suppresses_local_writes(self, target: str) -> bool:
-        """Whether the host leaves out its own write to `target`."""
+        """True if the host leaves out its own write to `target`."""
         return self._registry.suppresses_local_writes(target)
 
     async def suppresses_memory_review(self) -> bool:
-        """Whether the host leaves out its review of the memory."""
+        """True if the host leaves out its review of the memory."""
         return self._registry.suppresses_memory_review()

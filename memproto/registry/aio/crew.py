@@ -103,7 +103,7 @@ class Crew:
             await asyncio.sleep(_STEP_S)
 
     def _is_elsewhere(self) -> bool:
-        """Whether this is a copy in a forked process: a lock may have been held at that moment."""
+        """True if this is a copy in a forked process: a lock may have been held at that moment."""
         return self._process != os.getpid()
 
     def _ready(self) -> Worker | None:

@@ -32,7 +32,7 @@ class Alarm:
 
     @property
     def is_set(self) -> bool:
-        """Whether it is still to ring."""
+        """True if it is still to ring."""
         return self._act is not None
 
     def cancel(self) -> None:

@@ -4,7 +4,7 @@ import contextlib
 
 
 # Guarantees: of several claims to one name one succeeds, from any thread, until the write of that
-#   one failed; no lock is taken; no more than `most` names are kept, the latest ones.
+#   one failed; no lock is taken; `claim` leaves no more than `most` names, the latest ones.
 # Assumes: a single step of a dict is atomic. No two claims have one number.
 #
 # Threads: hosts claim, any number of them at once; the thread of the writes settles.
@@ -25,14 +25,14 @@ class Once:
         self._names: dict[int, str] = {}
 
     def claim(self, name: str, number: int) -> bool:
-        """Whether the write `number` is the only one of this name."""
+        """True if the write `number` is the only one of this name."""
         if self._numbers.setdefault(name, number) != number:
             return False
         self._names[number] = name
-        if len(self._numbers) > self._most:
+        while len(self._numbers) > self._most:
             # The oldest name stands first. Another thread may delete it between the two steps
-            # (KeyError), or enter a name while the iterator starts (RuntimeError): then it has
-            # come to this place as well, or will with the next claim, and the bound is kept.
+            # (KeyError), or enter a name while the iterator starts (RuntimeError): so the length is
+            # looked at again. One look would leave a name too many after each such race, for good.
             with contextlib.suppress(KeyError, RuntimeError):
                 del self._numbers[next(iter(self._numbers))]
         return True

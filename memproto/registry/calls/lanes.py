@@ -43,11 +43,12 @@ class Flight(Protocol):
 # Guarantees: writes reach the provider one at a time, in the order in which they were accepted;
 #   `shutdown` is called once, after the last accepted write or at the drain limit; no write and no
 #   recall starts after it; the fate of each write is told once, by the thread that takes it out of
-#   `_accepted`. The methods that hosts call take no lock: a signal handler may end the registry
-#   in the middle of any of them, on the same thread.
-# Assumes: `run_close` runs on the worker `exit` and on no other thread. Nothing is called with the
-#   lock held but the clock's `wait`. A single step of a dict or a set is atomic, and all threads
-#   see stores in one order, which the interpreter promises.
+#   `_accepted`. `accept` and `takes_off` take no lock: a signal handler may end the registry in
+#   the middle of them, on the same thread. `await_writes` takes it: if the handler comes while it
+#   looks, and not while it sleeps, `_drain` cannot begin, and the end lasts for its whole budget.
+# Assumes: `run_close` runs on the worker `exit` and on no other thread. With the lock held only the
+#   clock is called, and no code of a host or a provider. A single step of a dict or a set is
+#   atomic, and all threads see stores in one order, which the interpreter promises.
 #
 # Threads:
 #   a host's      `accept`, `takes_off`, `await_writes`; any number of them at once
@@ -61,7 +62,9 @@ class Flight(Protocol):
 # says that it waits (`_closing`, or `_waiting`), and then looks. A worker first changes the state,
 # and then looks whether somebody waits. In any order of these four steps, the waiter sees the
 # change or the worker sees the waiter. The worker then takes the lock to notify, and so it comes
-# either before the waiter's look or after the waiter has let go of the lock in `wait`.
+# either before the waiter's look or after the waiter has let go of the lock in `wait`. One change
+# wakes nobody: the write that `_queue` takes back after the end. `await_writes` may sleep through
+# it until its `until`, if it began beside that `accept`.
 class Lane:
     """
     The registry's state of one provider between `initialize` and `shutdown`.
@@ -155,12 +158,13 @@ class Lane:
         (flight.worker or self._recalls).put(flight)
         # `_drain` sets `_cut` before it stops the threads. If this job came behind the stop, and
         # will never run, then `_cut` was set before the look here. If the job came before it and
-        # `_cut` is set, the job runs, sees `may_start` and makes no call. In both cases the
-        # caller takes the call back, which counts once only.
+        # `_cut` is set, the job runs: it asks `may_start` and makes no call, or it had asked before
+        # the cut, and its call is one of the flights that `_drain` knows. In each case the caller
+        # takes the call back, which counts once only, and nobody looks at an answer.
         return not self._cut
 
     def may_start(self) -> bool:
-        """Whether a call that took off may still be made; none may beside `shutdown`."""
+        """True if a call that took off may still be made; none may beside `shutdown`."""
         return not self._cut
 
     def landed(self, flight: Flight) -> None:
@@ -219,8 +223,9 @@ class Lane:
         job = functools.partial(self._serve, number)
         self._accepted[number] = hook, args
         self._writes.put(job)
-        # As in `takes_off`: if the job came behind the stop of the thread, `_cut` is set here. Who
-        # gets the write out of `_accepted`, here or in `give_up_writes`, tells its fate.
+        # As in `takes_off`: if the job came behind the stop of the thread, `_cut` is set here. The
+        # write leaves `_accepted` once, here, in `give_up_writes` or in `_deliver`, and that place
+        # tells its fate.
         if self._cut and self._accepted.pop(number, None) is not None:
             self.tell(hook, "dropped", detail="closed", lost=1)
 
@@ -272,7 +277,7 @@ class Lane:
 
     @property
     def queued(self) -> int:
-        """How many accepted writes were not delivered yet, the one in hand included."""
+        """Number of accepted writes that were not delivered yet, the one in hand included."""
         return len(self._accepted)
 
     def await_switches(self) -> None:
@@ -286,7 +291,7 @@ class Lane:
                 self._waiting -= 1
 
     def await_writes(self, until: float) -> bool:
-        """Whether what was accepted before this call has met its fate; waits until `until`."""
+        """True if what was accepted before this call has met its fate; waits until `until`."""
         # A write whose `accept` has returned has a smaller number and stands in `_accepted`, or
         # has met its fate. A number that another thread drew and has not entered yet belongs to a
         # call beside this one, of which nothing is promised here.
@@ -349,7 +354,7 @@ class Lane:
         return min(limit, max((flight.until for flight in flights), default=-math.inf))
 
     def runs_this_thread(self) -> bool:
-        """Whether the caller is one of this provider's threads."""
+        """True if the caller is one of this provider's threads."""
         flying = (flight.worker for flight in tuple(self._flights))
         workers = (self.exit, self._writes, self._recalls, *flying)
         return any(worker is not None and worker.is_current() for worker in workers)

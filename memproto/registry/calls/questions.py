@@ -27,9 +27,9 @@ class Asked(Call):
     Attributes:
         fits: Returns the answer as the host gets it; raises if the contract does not allow it.
         keywords: Arguments by name, beside `args`.
-        after_writes: Whether writes that were accepted before are delivered first.
+        after_writes: True if writes that were accepted before are delivered first.
         found: The value that `fits` returned; holds only if `outcome` is `ok`.
-        is_refused: Whether the hook raised a `ProviderError`, which reports a refusal.
+        is_refused: True if the hook raised a `ProviderError`, which reports a refusal.
         report: The words of that error, which are written to be told; never for the log.
 
     """
@@ -80,7 +80,7 @@ class Asked(Call):
 
     @property
     def outcome(self) -> EventOutcome:
-        """How the call ended, once `fly` has returned."""
+        """The ending of the call, once `fly` has returned."""
         if not self.done:
             return "late" if self.started else "stuck"
         if self.error:
@@ -180,5 +180,5 @@ def as_document(answer: Any) -> dict[str, Any]:
     try:
         json.dumps(document, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        raise UnfitAnswer("what is no JSON") from None
+        raise UnfitAnswer("no JSON") from None
     return document

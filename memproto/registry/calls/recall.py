@@ -78,8 +78,8 @@ class Call:
     One call of one hook, run on a worker, answered to a `Gather`.
 
     Attributes:
-        expected: Whether the gather waits for it, or would if its deadline had not passed.
-        done: Whether the answer came in time; the following hold only then.
+        expected: True if the gather waits for it, or would if its deadline had not passed.
+        done: True if the answer came in time; the following hold only then.
         answer: A str, or None.
         error: The name of the type that was raised, or "".
         wrong: The name of the type that was returned and is none of str and None, or "".
@@ -87,10 +87,11 @@ class Call:
 
     """
 
-    # `started`, `answer`, `error`, `wrong` and `took_s` are written by the worker alone, before its
-    # `_hand_in`. The host reads them after `close`. Both hold the condition, so all that the worker
-    # wrote is there if `done` is True. If `done` is False the worker may still write to them, and
-    # the host reads `started` only: it tells whether the hook was entered by then.
+    # `started`, `answer`, `error`, `wrong` and `took_s` are written by the worker alone, by the end
+    # of its `_hand_in`. The host reads them after `close`, or once `pending` is 0. `_hand_in` sets
+    # `done` and counts down with the condition held, so all that the worker wrote is there if
+    # `done` is True. If `done` is False the worker may still write to them, and the host reads
+    # `started` only: it tells whether the hook was entered by then.
     __slots__ = (
         "answer",
         "args",
@@ -262,7 +263,7 @@ def _not_stored(call: Call | None) -> str:
 
 
 def initialize(lane: Lane, session_key: str, config: dict[str, Any], gather: Gather) -> bool:
-    """Whether `initialize`, on a thread of its own, returned in time."""
+    """True if `initialize`, on a thread of its own, returned in time."""
     worker = started_worker(lane, _INITIALIZE)
     if worker is None:
         return False
@@ -272,7 +273,7 @@ def initialize(lane: Lane, session_key: str, config: dict[str, Any], gather: Gat
 
 
 def not_stuck(lanes: Sequence[Lane], hook: str) -> list[Lane]:
-    """Those of `lanes` that have returned from this hook; the others are told by an event."""
+    """Lanes of `lanes` that have returned from this hook; the others are told by an event."""
     # A call may return, or another thread's get late, between the two looks. The event and the
     # choice then differ by that moment; either is true of its own.
     for lane in lanes:

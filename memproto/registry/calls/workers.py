@@ -56,11 +56,11 @@ class Worker:
         self.put(None)
 
     def is_current(self) -> bool:
-        """Whether the caller runs on this thread."""
+        """True if the caller runs on this thread."""
         return self._thread is threading.current_thread()
 
     def is_alive(self) -> bool:
-        """Whether the thread was started and has not ended."""
+        """True if the thread was started and has not ended."""
         return self._thread.is_alive()
 
     def join_idle(self) -> None:

@@ -54,7 +54,7 @@ class Gathering(ToolRouter):
             return self._prompt[1] if self._prompt[0] == key else block
 
     def _is_toolless(self, lane: Lane) -> bool:
-        """Whether the provider has tools, and the model is offered none of them."""
+        """True if the provider has tools, and the model is offered none of them."""
         named = lane.capabilities.get("tool_names") if "tools" in lane.extensions else ()
         return bool(named) and not any(tool.lane is lane for tool in self._offered())
 

@@ -96,7 +96,7 @@ class SessionHooks(Shared):
 
     def flush(self, timeout_s: float | None = None) -> bool:
         """
-        Whether all that was queued before this call was delivered, or told as lost.
+        True if all that was queued before this call was delivered, or told as lost.
 
         Waits for it, for `Deadlines.shutdown_s` by default. A provider's own thread waits for the
         others only.
@@ -110,7 +110,7 @@ class SessionHooks(Shared):
 
 
 def _keeps_the_key(lane: Lane) -> bool:
-    """Whether it hands the session's key to hooks of its own, and must hear of a switch for it."""
+    """True if it hands the session's key to hooks of its own, and must hear of a switch for it."""
     if attempt(getattr, lane.provider, "keeps_session_key")[0] is not True:
         return False
     return callable(attempt(getattr, lane.provider, _SWITCH)[0])

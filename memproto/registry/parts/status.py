@@ -1,4 +1,4 @@
-"""How the providers of a registry fare: their status, reasons, counters, and what to back up."""
+"""The state of a registry's providers: their status, reasons, counters, and what to back up."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence

@@ -12,7 +12,7 @@ _DEEPEST = 32
 
 
 def is_tool_name(name: object) -> bool:
-    """Whether every model API takes `name` as that of a tool."""
+    """True if every model API takes `name` as that of a tool."""
     return type(name) is str and _NAME.fullmatch(name) is not None
 
 
@@ -39,7 +39,7 @@ def _unsendable(schema: dict[str, Any]) -> str:
     try:
         json.dumps(schema, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError):
-        return "what is no JSON"
+        return "no JSON"
     return ""
 
 

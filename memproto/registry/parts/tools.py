@@ -178,14 +178,14 @@ class ToolRouter(Shared):
 
     def suppresses_local_writes(self, target: str) -> bool:
         """
-        Whether the host leaves out its own write to `target`, and only mirrors it.
+        True if the host leaves out its own write to `target`, and only mirrors it.
 
         Not where writes are not mirrored: one that nobody takes would be lost.
         """
         return any(_suppresses(lane, target) for lane in self._mirrored())
 
     def suppresses_memory_review(self) -> bool:
-        """Whether the host leaves out its review of the memory: some target is suppressed."""
+        """True if the host leaves out its review of the memory: some target is suppressed."""
         declared = (lane.capabilities.get("suppresses_local_writes") for lane in self._mirrored())
         return any(
             any(value.values()) if isinstance(value, Mapping) else value is True
@@ -203,7 +203,7 @@ class ToolRouter(Shared):
                     yield tool
 
     def _allows(self, name: str, tool: Tool) -> bool:
-        """Whether the operator lets the tool be called; a policy that raises does not."""
+        """True if the operator lets the tool be called; a policy that raises does not."""
         allows = self._policy.allows_tool
         return allows is None or attempt(allows, tool.lane.label, name)[0] is True
 

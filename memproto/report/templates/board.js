@@ -1,5 +1,5 @@
 "use strict";
-// Which targets and requirements are shown. Without it everything is shown.
+// Shows the chosen targets and requirements. Without it everything is shown.
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const form = document.querySelector(".filters");

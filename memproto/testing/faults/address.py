@@ -1,4 +1,4 @@
-"""Where a provider reads the address of its backend, and what it reads there instead."""
+"""The place from which a provider reads its backend's address, and the value put there instead."""
 
 import contextlib
 import copy
@@ -19,7 +19,7 @@ class Place:
     """
     The place that the setting `backend` names.
 
-    What stands there today is the address of the real backend, and the pattern for another one:
+    Its present value is the address of the real backend, and the pattern for another one:
     a whole URL keeps its path, and `host:port` stays that.
     """
 
@@ -29,7 +29,7 @@ class Place:
 
     @property
     def today(self) -> str:
-        """What stands there, or ""."""
+        """The present value, or ""."""
         if self._kind == "env":
             return os.environ.get(self._name, "")
         value: Any = self._config

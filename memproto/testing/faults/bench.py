@@ -21,7 +21,7 @@ from memproto.testing.provider.subject import HookLate, HookRaised, HookWithdraw
 
 _NEEDS = "needs: the setting `backend`"
 
-#: How long a worker is waited for that may connect in the background.
+#: Seconds that a worker is waited for that may connect in the background.
 _WORKER_S = 2.0
 
 _CONNECTS = f"connects to a backend; {_NEEDS}"
@@ -30,7 +30,7 @@ _CONNECTS = f"connects to a backend; {_NEEDS}"
 #: unseen in the first.
 _MORE_ROUNDS = 15
 
-#: Under which name those are kept whom a session was seen to talk to.
+#: Name under which the peers that a session was seen to talk to are kept.
 _PEERS = "peers"
 
 #: So that a provider which does not look at the setting is told from one that waits to connect.
@@ -78,10 +78,10 @@ def _place(run: Run, *, stands_in: bool) -> Place | StandIn:
 
 def _connects(run: Run) -> bool:
     """
-    Whether an ordinary session looks a host up or connects to one, as its backend.
+    True if an ordinary session looks a host up or connects to one, as its backend.
 
-    What the provider runs itself, in a thread of its process or in a process that it started, is
-    none; what that connects to is one.
+    A server that the provider runs itself, in a thread of its process or in a process that it
+    started, is none; one that such a server connects to is.
     """
     audit = run.audit
     if audit is None:
@@ -93,7 +93,7 @@ def _connects(run: Run) -> bool:
 
 
 def _watched(run: Run, audit: AuditLog) -> Peers:
-    """Whom an ordinary session talks to."""
+    """Peers that an ordinary session talks to."""
     look = Look(run, audit)
     with look.watching(), contextlib.suppress(HookRaised, HookLate):
         before, threads = audit.connections, set(enumerate_threads())
@@ -109,7 +109,7 @@ def _watched(run: Run, audit: AuditLog) -> Peers:
 
 
 def _peers(run: Run) -> Peers:
-    """What another check of this process saw, where one did."""
+    """Peers that another check of this process saw, if one did."""
     found: Peers = run.shared.get(_PEERS, Peers())
     return found
 
@@ -127,7 +127,7 @@ class Bench:
     Attributes:
         run: The run.
         server: The server.
-        is_set: Whether it stands where the setting `backend` says; else it stands in wherever
+        is_set: True if it stands where the setting `backend` says; else it stands in wherever
             nobody answers, and whether HTTP or TLS is spoken there is up to the provider.
 
     """
@@ -201,7 +201,7 @@ def relaying(run: Run) -> Iterator[Bench]:
 
 @contextlib.contextmanager
 def _serving(run: Run, place: Place | StandIn, mode: Mode, scheme: str = "") -> Iterator[Bench]:
-    # What was stored before is settled with the backend as it is.
+    # Texts that were stored before are settled with the backend as it is.
     run.settle()
     server, before = FaultServer(mode, place.upstream), run.context
     try:
@@ -235,7 +235,7 @@ def timely(run: Run, during: str, step: Callable[[], Any]) -> None:
 
 
 def accepts(subject: Subject, fact: Fact, route: str) -> bool:
-    """Whether storing `fact` by `route` is accepted, or else refused by whatever it raises."""
+    """True if storing `fact` by `route` is accepted, or else refused by whatever it raises."""
     try:
         routes.plant(subject, fact, route)
     except HookRaised as failure:
@@ -251,7 +251,7 @@ def accepts(subject: Subject, fact: Fact, route: str) -> bool:
 
 
 def elapsed(step: Callable[[], Any]) -> tuple[float, Any]:
-    """How many seconds a step took, and what it gave."""
+    """Seconds that a step took, and its result."""
     began = monotonic()
     given = step()
     return monotonic() - began, given

@@ -1,8 +1,8 @@
 """
-Whom a provider talks to over a connection: a part of itself, or a backend.
+Peers that a provider talks to over a connection: a part of itself, or a backend.
 
 A thread of the provider's process and a process that it started are parts of it, and so is a
-server in one of them. What such a part connects to on its own account is no part of it again.
+server in one of them. A server that such a part connects to on its own account is no part of it.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ _WILD = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared, not bound
 @dataclasses.dataclass(frozen=True)
 class Peers:
     """
-    Whom a provider was seen to talk to.
+    Peers that a provider was seen to talk to.
 
     Attributes:
         backends: Those that it does not run itself, each in words.
@@ -64,7 +64,7 @@ class Look:
         self._audit = audit
         self._own = psutil.Process(getpid())
         self._sockets = Sockets()
-        #: Where the directories of all processes are that hold this target.
+        #: Root of the directories of all processes that hold this target.
         self._root = run.root.parent
         self._reached: dict[Address, int] = {}
         self._listening: dict[Address, str] = {}
@@ -100,11 +100,11 @@ class Look:
 
     @property
     def has_helpers(self) -> bool:
-        """Whether a process was seen that the provider had started."""
+        """True if a process was seen that the provider had started."""
         return bool(self._helpers)
 
     def found(self) -> Peers:
-        """What was seen."""
+        """The peers that were seen."""
         backends = [_said(address) for address in self._reached if not self._is_own(address)]
         for (here, there), process in list(self._linked.items()):
             # A request by the proxy that the kit set is refused in no time: it would be seen in
@@ -138,15 +138,15 @@ class Look:
     # -- what is its own ---------------------------------------------------------------------------
 
     def _is_own(self, address: Address) -> bool:
-        """Whether a part of the provider listens, or listened, at an address."""
+        """True if a part of the provider listens, or listened, at an address."""
         return any(_is_at(own, address) for own in self._listening if own not in self._lent)
 
     def _is_known(self, address: Address) -> bool:
-        """Whether it was seen who listens at an address, if it is in this process."""
+        """True if it was seen who listens at an address, if it is in this process."""
         return any(_is_at(known, address) for known in (*self._listening, *self._lent))
 
     def _is_at_own_end(self, here: Address, there: Address) -> bool:
-        """Whether a connection came to a part of the provider, or its other end is one."""
+        """True if a connection came to a part of the provider, or its other end is one."""
         is_incoming = any(here[1] == port for _, port in self._listening)
         return is_incoming or (there, here) in self._linked
 
@@ -188,7 +188,7 @@ class Look:
         seen = self._reached.get((host, port), 0)
         self._reached[(host, port)] = seen + 1
         if seen < _MOST_LOOKS and is_loopback(host) and not self._is_known((host, port)):
-            # Who listens at this moment may be gone a moment later.
+            # A process that listens at this moment may be gone a moment later.
             self._look(searches=True)
 
     def _keep_looking(self) -> None:
@@ -253,7 +253,7 @@ def _offspring(pid: int) -> Iterator[psutil.Process]:
 
 
 def _is_at(own: Address, reached: Address) -> bool:
-    """Whether who listens at `own` is who answers at `reached`, which may be a name."""
+    """True if who listens at `own` is who answers at `reached`, which may be a name."""
     host, port = reached
     if own[1] != port or not is_loopback(host):
         return False

@@ -16,8 +16,8 @@ class Request:
 
     Attributes:
         line: Method, path and version.
-        body: What it carried.
-        is_last: Whether the client expects the connection to end with the answer.
+        body: The body that it carried.
+        is_last: True if the client expects the connection to end with the answer.
 
     """
 

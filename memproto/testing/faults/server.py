@@ -16,12 +16,12 @@ from time import monotonic
 from memproto.testing.faults import wires
 from memproto.testing.faults.requests import Request, Requests
 
-#: How long the threads of a server are waited for at its end; each is told to end before.
+#: Seconds that the threads of a server are waited for at its end; each is told to end before.
 _END_S = 5.0
 
 _DIAL_S = 5.0
 
-#: What the first record of a TLS connection begins with.
+#: Beginning of the first record of a TLS connection.
 _HANDSHAKE = b"\x16"
 
 
@@ -41,7 +41,7 @@ class Link:
         self._server = server
 
     def is_tls(self) -> bool:
-        """Whether the client begins with a TLS handshake; blocks until it begins or ends."""
+        """True if the client begins with a TLS handshake; blocks until it begins or ends."""
         return wires.first(self.socket) == _HANDSHAKE
 
     def requests(self) -> Iterator[Request]:
@@ -62,7 +62,7 @@ class Link:
         return bool(data)
 
     def send(self, data: bytes) -> bool:
-        """Whether all of `data` could be sent."""
+        """True if all of `data` could be sent."""
         return wires.sent(self.socket, data)
 
     def trickle(self, data: Iterator[bytes], pause_s: float) -> None:
@@ -102,7 +102,7 @@ class Link:
         wires.cut(self.socket)
 
 
-#: What a server does with a connection; returns when it is done with it.
+#: Treats a connection; returns when it is done with it.
 Mode = Callable[[Link], None]
 
 
@@ -122,9 +122,9 @@ class FaultServer:
         `turn`, `freeze`, `thaw` and `close` come from one thread.
 
     Attributes:
-        port: Where it listens, on 127.0.0.1.
-        connections: How many were accepted.
-        pieces: How often bytes of a client came in.
+        port: The port on which it listens, on 127.0.0.1.
+        connections: Number of accepted connections.
+        pieces: Number of times that bytes of a client came in.
         requests: The HTTP requests that were read.
         gate: Closed while a server that forwards is frozen.
 

@@ -1,7 +1,7 @@
 """
 A server that takes whatever it is sent, for where no real backend stands behind the kit's.
 
-What it took was received and answered with success; what it never took is stored nowhere.
+A request that it took was received and answered with success; any other is stored nowhere.
 """
 
 from memproto.testing.facts import Fact
@@ -32,6 +32,6 @@ class Taking:
                 return
 
     def times(self, fact: Fact) -> int:
-        """How many requests held the fact, by its name."""
+        """Number of requests that held the fact, by its name."""
         name = fact.name.lower().encode()
         return sum(name in request for request in self.taken)

@@ -34,7 +34,7 @@ class StandIn:
 
     @staticmethod
     def address(port: int, scheme: str = "") -> str:
-        """Where the server listens; what is spoken is up to the provider, and so is `scheme`."""
+        """Address of the server; the provider chooses what it speaks there, and so `scheme`."""
         del scheme
         return f"{wires.LOOPBACK}:{port}"
 
@@ -77,7 +77,7 @@ def _reaching(connect: Callable[..., Any], server: tuple[str, int]) -> Callable[
 
 
 def _is_nobody(address: Any) -> bool:
-    """Whether an address is not on this machine, or nobody listens there."""
+    """True if an address is not on this machine, or nobody listens there."""
     if not is_loopback(address):
         return True
     probe = socket(AF_INET, SOCK_STREAM)
@@ -87,7 +87,7 @@ def _is_nobody(address: Any) -> bool:
 
 
 def _looked_up(host: Any, port: Any, *args: Any, **options: Any) -> Any:
-    """What a lookup gives; a name that is not of this machine is known, and leads nowhere else."""
+    """The result of a lookup; a name of another machine is known, and leads nowhere else."""
     here = host if host is None or is_loopback(host) else wires.LOOPBACK
     if here is not host:
         # A service's name would be looked up as well; families other than IPv4 have no server.

@@ -63,7 +63,7 @@ def started(function: Callable[[], None]) -> Thread:
 
 
 def received(connection: socket) -> bytes:
-    """What comes next; empty once the other side is done, or the connection is gone."""
+    """The next bytes; empty once the other side is done, or the connection is gone."""
     try:
         return connection.recv(65_536)
     except OSError:
@@ -79,7 +79,7 @@ def first(connection: socket) -> bytes:
 
 
 def sent(connection: socket, data: bytes) -> bool:
-    """Whether all of `data` could be sent."""
+    """True if all of `data` could be sent."""
     try:
         connection.sendall(data)
     except OSError:

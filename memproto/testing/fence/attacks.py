@@ -37,8 +37,8 @@ class Attack:
     One text that somebody stores to break out.
 
     Attributes:
-        text: What is stored.
-        target: Which delimiter it hides.
+        text: The text that is stored.
+        target: The delimiter that it hides.
         families: The disguises, in the order in which they were put on.
         core: The disguised delimiter without the text around it.
 

@@ -125,7 +125,7 @@ def _hyphens(rng: random.Random, text: str) -> str:
     return text.replace("y-c", f"y{rng.choice(kinds)}c", 1)
 
 
-#: Where characters that look like ours are found.
+#: Ranges in which characters that look like ours are found.
 _RANGES = (
     *((0xA0, 0x2FF), (0x370, 0x58F), (0x13A0, 0x13FF), (0x1D00, 0x1EFF), (0x2000, 0x2BFF)),
     *((0x2C60, 0x2CFF), (0x3000, 0x30FF), (0xA4D0, 0xA7FF), (0xFE10, 0xFFEF)),

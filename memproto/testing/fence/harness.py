@@ -1,4 +1,4 @@
-"""What the checks of a fence share: its functions under a budget, examples, and time measured."""
+"""Common parts of the checks of a fence: its functions under a budget, examples, and times."""
 
 import random
 import re
@@ -25,7 +25,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def sanitized(run: HostRun, text: str) -> str:
-    """What the host makes of a text."""
+    """The host's result for a text."""
     clean = run.fenced(SANITIZE, text)
     if not isinstance(clean, str):
         run.violated("a str", f"{show(clean)} for {show(text)}", operation=SANITIZE)
@@ -80,12 +80,12 @@ def examples(run: HostRun, strategy: Any, holds: Callable[[Any], None], *, each:
 
 
 def scrubbed(run: HostRun, pieces: Sequence[str]) -> str:
-    """What the host's scrubber gives for a stream of pieces, in all."""
+    """The result of the host's scrubber for a stream of pieces, in all."""
     return "".join(stream(run, pieces))
 
 
 def stream(run: HostRun, pieces: Sequence[str]) -> list[str]:
-    """What the host's scrubber gives for each piece, and at the end."""
+    """The result of the host's scrubber for each piece, and at the end."""
     scrubber = new_scrubber(run)
     with run.watched("recall", 5.0):
         try:

@@ -25,7 +25,7 @@ from memproto.testing.fence.oracle_views import (
     without_turns,
 )
 
-#: How literally a delimiter has to be read: as it is written, by its looks, out of characters that
+#: Readings of a delimiter: as it is written, by its looks, out of characters that
 #: nobody sees, out of an encoding, from right to left.
 BYTES, LOOKS, SMUGGLED, DECODED, TURNED = range(1, 6)
 
@@ -33,7 +33,7 @@ BYTES, LOOKS, SMUGGLED, DECODED, TURNED = range(1, 6)
 _KEPT = 4096
 
 _SPELLED = frozenset("&%\\")
-#: What is not seen may be spelled out with these.
+#: Characters with which unseen ones may be spelled out.
 _CODE = frozenset("0123456789abcdefABCDEFxXuU%&#;\\{}")
 _UNSEEN = ("", SPACE, TURN, RETURN)
 _EXACT: dict[Kind, str] = {
@@ -49,10 +49,10 @@ class Finding:
     One delimiter in a text.
 
     Attributes:
-        kind: Which one; a role is a token such as `<|im_start|>`.
+        kind: Its kind; a role is a token such as `<|im_start|>`.
         tier: The most literal reading that shows it, 1 to 5.
-        start: Where it begins in the text.
-        end: Where it ends.
+        start: Its beginning in the text.
+        end: Its end in the text.
 
     """
 
@@ -203,7 +203,7 @@ def _chain(
 
 
 def _loose_chain(plain: View) -> Iterator[tuple[int, View]]:
-    """What is left when an escape that was escaped any number of times is taken for one."""
+    """The text that is left if an escape that was escaped any number of times is taken for one."""
     view = plain
     for _ in range(WIDE_ROUNDS):
         shorter = collapsed(view)

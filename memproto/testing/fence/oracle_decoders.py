@@ -1,5 +1,5 @@
 """
-What the standard library's own decoders make of a text, in any order, up to three rounds.
+The standard library's own decodings of a text, in any order, up to three rounds.
 
 Here nothing is decoded by hand: `html.unescape`, `urllib.parse.unquote` and `unquote_plus`, the
 JSON of `json.loads` and the codec `unicode_escape` answer themselves. A round applies each of them
@@ -142,7 +142,7 @@ def decodings(text: str, *, rounds: int = ROUNDS, most: int = 2_000) -> Iterator
 
 def loose_decodings(text: str, *, most: int = 1_000) -> Iterator[str]:
     """
-    What a reader makes of the text who never stops, and sees through disguises in between.
+    The text as a reader sees it who never stops, and sees through disguises in between.
 
     He knows more escapes, and may leave a reference for later that has no end.
     """

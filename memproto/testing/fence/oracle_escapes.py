@@ -10,7 +10,7 @@ import html.entities
 from memproto.testing.fence.oracle_tables import BREAK, RETURN, SPACE, TURN
 from memproto.testing.fence.oracle_views import Builder, View, seen
 
-#: So often the reader decodes what he has decoded; and a wide one.
+#: Times that the reader decodes what he has decoded; and those of a wide one.
 ROUNDS, WIDE_ROUNDS = 3, 9
 
 _HEX = frozenset("0123456789abcdef")
@@ -80,7 +80,7 @@ def _again(symbols: str, at: int) -> int:
 
 
 def _decode(symbols: str, at: int, *, is_wide: bool) -> list[tuple[str, int, int]]:
-    """What is written at a mark: characters, each with its stretch of symbols."""
+    """The characters written at a mark, each with its stretch of symbols."""
     if symbols[at] == "%":
         return _percent(symbols, at, is_wide=is_wide)
     if symbols[at] == "&":

@@ -10,7 +10,7 @@ from typing import Literal
 
 from memproto.testing.fence.oracle_tables import BREAK, SPACE, is_skipped, wide
 
-#: Which delimiter; a role is a token such as `<|im_start|>`.
+#: The kind of a delimiter; a role is a token such as `<|im_start|>`.
 Kind = Literal["open", "close", "note", "heading", "role"]
 
 #: Kind, place of the first symbol, place of the last one.
@@ -22,7 +22,7 @@ _GAP = SPACE + BREAK
 
 
 def sure_spans(symbols: str) -> Spans:
-    """What the specification calls a delimiter, and role tokens."""
+    """Delimiters by the specification, and role tokens."""
     if {"m", "e", "o"} <= set(symbols):
         for start in _places(symbols, "<"):
             yield from _sure_tag(symbols, start)
@@ -137,7 +137,7 @@ _BRACKETS_OF_ANY_SIDE = _BRACKETS | frozenset(">])}")
 
 
 def wide_spans(symbols: str) -> Spans:
-    """What somebody might take for one."""
+    """Spans that somebody might take for one."""
     alphabet = set(symbols)
     openers = {one for one in alphabet if wide(one) & _BRACKETS}
     for opener in openers:
@@ -162,7 +162,7 @@ def _wide_word(symbols: str, at: int, word: str) -> int:
 
 
 def _is_junk(symbol: str) -> bool:
-    """What a wide reader reads over inside a name: no letter, and no bracket."""
+    """True if a wide reader reads over it inside a name: no letter, and no bracket."""
     if is_skipped(symbol) or not wide(symbol).isdisjoint("-/"):
         return True
     return not (symbol.isalnum() or wide(symbol) & _BRACKETS_OF_ANY_SIDE)
@@ -185,7 +185,7 @@ def _wide_tag(symbols: str, start: int, openers: set[str]) -> Spans:
 
 
 def _goes_on(symbols: str, at: int) -> bool:
-    """Whether the word, or a name with a hyphen, goes on."""
+    """True if the word, or a name with a hyphen, goes on."""
     while symbols[at : at + 1] == "-":
         at += 1
     return symbols[at : at + 1].isascii() and symbols[at : at + 1].isalnum()
@@ -222,7 +222,7 @@ def _is_marked(line: str) -> bool:
 
 
 def _ends_with_memory(line: str) -> bool:
-    """Whether the last word of a line is `memory`, with something before it."""
+    """True if the last word of a line is `memory`, with something before it."""
     at = len(line)
     for letter in reversed("memory"):
         while at > 0 and letter not in wide(line[at - 1]) and _is_junk(line[at - 1]):

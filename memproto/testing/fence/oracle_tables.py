@@ -1,5 +1,5 @@
 """
-How the liberal reader sees one character. Its tables are its own: no sanitizer shares them.
+The liberal reader's view of one character. Its tables are its own: no sanitizer shares them.
 
 They are the confusables of Unicode's security standard (out of the package confusable-homoglyphs),
 compatibility forms, the letters that character names give away, and a short list of look-alikes
@@ -17,7 +17,7 @@ from confusable_homoglyphs import confusables
 #: Line ends of any kind are read as this one, other white space as a space.
 BREAK, SPACE = "\n", " "
 
-#: What turns the direction of the text that follows, and what ends that. They are read as these.
+#: Characters that turn the direction of the text behind them, or end that. They are read as these.
 TURN, RETURN = "\u202e", "\u202c"
 _TURNS = frozenset("\u202b\u202e\u2067")
 _RETURNS = frozenset("\u202c\u2069")
@@ -45,7 +45,7 @@ _BEYOND = {
 }
 _LOOKS = {look: plain for plain, looks in _BEYOND.items() for look in looks}
 
-#: What only a wide reader takes for a letter: digits, currency, letters of equal sound.
+#: Characters that only a wide reader takes for a letter: digits, currency, letters of equal sound.
 _SWAPS = {
     "o": "0\u03c3\u03c9\u0398\u03b8\u00f8\u0473",
     "e": "3\u20ac\u044d\u0435\u0451\u0454\u03b5\u03b7\u0259\u0257\u025b",
@@ -143,7 +143,7 @@ _OUTLINED = "".join(map(chr, range(0x1CCD6, 0x1CCD6 + 26)))
 
 @functools.lru_cache(maxsize=65536)
 def sure(character: str) -> str:
-    """What the reader sees: no, one or several symbols; a character without a reading is itself."""
+    """The reader's view: no, one or several symbols; a character without a reading is itself."""
     if character in _TURNS or character in _RETURNS:
         return TURN if character in _TURNS else RETURN
     if character in _BREAKS:
@@ -230,7 +230,7 @@ def _confused(symbol: str) -> set[str]:
 
 
 def _by_words(symbol: str) -> set[str]:
-    """What single letters and nouns in the character's name say."""
+    """Symbols that single letters and nouns in the character's name say."""
     words = unicodedata.name(symbol, "").replace("-POINTING", " POINTING").split()
     if symbol.isascii():
         return set()
@@ -244,5 +244,5 @@ def _by_words(symbol: str) -> set[str]:
 
 
 def is_skipped(symbol: str) -> bool:
-    """Whether a wide reader may overlook the symbol inside a word."""
+    """True if a wide reader may overlook the symbol inside a word."""
     return symbol == "\ufffd" or unicodedata.category(symbol) in ("Cn", "Co", "Cs", "Mc", "Sk")

@@ -21,7 +21,7 @@ class View:
     A text as somebody sees it.
 
     Attributes:
-        symbols: What is seen, one character each.
+        symbols: The seen symbols, one character each.
         starts: For each symbol where its origin begins in the original.
         ends: For each symbol where its origin ends.
 
@@ -41,7 +41,7 @@ class Builder:
         self._ends: list[int] = []
 
     def add(self, symbols: str, start: int, end: int) -> None:
-        """What one place of the original is seen as: no, one or several symbols."""
+        """Adds the symbols of one place of the original: none, one or several."""
         for symbol in symbols:
             self._symbols.append(symbol)
             self._starts.append(start)
@@ -54,7 +54,7 @@ class Builder:
         self._ends.extend(view.ends[start:stop])
 
     def view(self) -> View:
-        """What was collected."""
+        """The view that was collected."""
         return View("".join(self._symbols), self._starts, self._ends)
 
 
@@ -73,13 +73,13 @@ def folded(text: str, *, smuggling: bool = False) -> View:
 
 
 def seen(character: str, *, smuggling: bool) -> str:
-    """What one character is seen as; `smuggling` shows what a hidden one carries."""
+    """The symbols of one character; `smuggling` shows those that a hidden one carries."""
     hidden = smuggled(character) if smuggling else ""
     return sure(hidden or character)
 
 
 def is_smuggling(text: str) -> bool:
-    """Whether hidden characters of the text stand for ASCII."""
+    """True if hidden characters of the text stand for ASCII."""
     return not text.isascii() and any(smuggled(character) for character in set(text))
 
 

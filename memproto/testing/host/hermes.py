@@ -1,10 +1,10 @@
 """
 The driver of Hermes Agent: its `MemoryManager`, used as its agent loop uses it.
 
-For hermes-agent 0.13 to 0.19. What the loop does around the manager stands here in a few lines
+For hermes-agent 0.13 to 0.19. The loop's work around the manager stands here in a few lines
 each, with the place that it was read from; the manager and the fence are the installed ones. A
-native provider meets the manager through hooks that add nothing: what `to_hermes` makes up for is
-to be seen here.
+native provider meets the manager through hooks that add nothing: the gaps that `to_hermes` fills
+are to be seen here.
 """
 
 import contextlib
@@ -124,7 +124,7 @@ class Driver(HostDriver):
             _log.warning("Memory provider plugin init failed: %s", type(error).__name__)
 
     def _keywords(self, session: Start) -> dict[str, Any]:
-        """What the manager is handed; beside it what a native provider is promised."""
+        """Keywords of the manager; beside them those that a native provider is promised."""
         known = {key: value for key, value in session.config.items() if key != "home"}
         promised = {
             "home": session.home,
@@ -282,7 +282,7 @@ class Driver(HostDriver):
         return json.dumps({"error": f"Unknown tool: {name}"})
 
     def prompt(self) -> str:
-        """What providers add to the system prompt, which is built once and kept."""
+        """Text that providers add to the system prompt, which is built once and kept."""
         if self._prompt is None:
             self._prompt = str(self._manager.build_system_prompt())
         return self._prompt

@@ -23,7 +23,7 @@ from memproto.testing.wire import show
 
 # -- hostplaces ------------------------------------------------------------------------------------
 
-# Where a thread of a host is.
+# The place of a thread of a host.
 
 
 _STDLIB = str(Path(sysconfig.get_paths()["stdlib"]).resolve())
@@ -58,7 +58,7 @@ SLACK_S = 3.0
 
 
 class Session(Protocol):
-    """What a host needs of the run that it belongs to."""
+    """Members that a host needs of the run that it belongs to."""
 
     scale: float
 
@@ -71,7 +71,7 @@ class Session(Protocol):
         ...
 
     def config(self) -> dict[str, Any]:
-        """What an agent hands to its registry."""
+        """The configuration that an agent hands to its registry."""
         ...
 
 
@@ -83,13 +83,13 @@ class Host:
     """
     One host, whose driver's steps are taken one after the other, on one thread of its own.
 
-    What a step raises, or that it does not return, is a violation; one that the driver lacks makes
+    If a step raises or does not return, that is a violation; a step that the driver lacks makes
     the requirement untestable.
 
     Attributes:
         driver: The driver.
         deadlines: Those that the host has, as far as the kit knows.
-        reports: What it said so far.
+        reports: Its reports so far.
         model: The model that it speaks with.
 
     """
@@ -135,11 +135,11 @@ class Host:
         self._as_caller = inside_a_loop
 
     def is_without(self, step: str) -> bool:
-        """Whether the driver says that its framework has no such thing."""
+        """True if the driver says that its framework has no such thing."""
         return step in getattr(self.driver, "without", {})
 
     def has(self, step: str) -> bool:
-        """Whether the driver has a step."""
+        """True if the driver has a step."""
         return not self.is_without(step) and has_step(self.driver, step)
 
     def register(self, *providers: Any) -> None:
@@ -149,7 +149,7 @@ class Host:
             self._providers.append(provider)
 
     def refusal(self, provider: Any) -> BaseException | None:
-        """What `register` raises for a provider, or None."""
+        """The exception of `register` for a provider, or None."""
         return self._future("register", "name", 0.0, provider).exception()
 
     def open(
@@ -191,7 +191,7 @@ class Host:
             raise Untestable(f"needs an end of a turn without answer: {late.observed}") from None
 
     def _begin_s(self) -> float:
-        """What the beginning of a turn may take before its recall, prompt block included."""
+        """Seconds for the beginning of a turn before its recall, prompt block included."""
         return self.deadlines.turn_start_s + self.deadlines.ask_s
 
     def recall(self, query: str, messages: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
@@ -264,11 +264,11 @@ class Host:
         return [item.get("function", item) for item in schemas]
 
     def call_tool(self, name: str, args: Any) -> Any:
-        """What the model gets for a call."""
+        """The model's result of a call."""
         return self._call("call_tool", self.deadlines.tool_s, name, args)
 
     def prompt(self) -> str:
-        """What providers add to the prompt."""
+        """Text that providers add to the prompt."""
         return str(self._call("prompt", self.deadlines.ask_s))
 
     # -- boundaries -------------------------------------------------------------------------------

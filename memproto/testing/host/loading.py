@@ -19,7 +19,7 @@ from memproto.bindings import BUILT_IN, NATIVE, Binding
 from memproto.errors import MissingPackage, NoSuchTarget, TargetDoesNotImport
 from memproto.testing.driver import NEEDED, HostDriver, has_step
 
-#: What a registry has, in the order of a session's life.
+#: Methods of a registry, in the order of a session's life.
 METHODS = (
     "register",
     "initialize_all",
@@ -54,12 +54,12 @@ class LoadedHost:
         target: As it was typed.
         build: Gives a new registry or driver; takes those of `accepts` as keyword arguments.
         binding: Always native: the binding of the providers that a host is judged with.
-        origin: Where it came from, for a reader.
+        origin: The place that it came from, for a reader.
         fence: Name to function, for those of `FENCE` that were found.
-        accepts: Which of `deadlines` and `on_event` the factory takes, and `policy` where it
+        accepts: Those of `deadlines` and `on_event` that the factory takes, and `policy` if it
             builds a registry of ours.
-        is_driver: Whether it gives drivers.
-        most: How many providers it takes at a time; None for any number.
+        is_driver: True if it gives drivers.
+        most: Number of providers that it takes at a time; None for any number.
 
     """
 
@@ -100,7 +100,7 @@ def load(target: str, factory: str = "") -> LoadedHost:
 
 
 def _is_driver(target: str, first: Any) -> bool:
-    """Whether it is a driver; a registry has the methods of one, and maybe more."""
+    """True if it is a driver; a registry has the methods of one, and maybe more."""
     missing = [method for method in METHODS if not callable(getattr(first, method, None))]
     if not missing:
         return False
@@ -176,7 +176,7 @@ def _nothing(target: str, fault: str) -> NoSuchTarget:
 
 
 def _accepted(build: Callable[..., Any]) -> frozenset[str]:
-    """Which of the kit's keyword arguments the factory names."""
+    """Keyword arguments of the kit that the factory names."""
     try:
         parameters = inspect.signature(build).parameters.values()
     except (TypeError, ValueError):

@@ -32,7 +32,7 @@ class ScriptedModel:
         return plain(self.requests[-1][-1]["content"]) if self.requests else ""
 
     def was_sent(self, text: str) -> bool:
-        """Whether a text stood in any message of any request; a host may ask beside its turns."""
+        """True if a text stood in any message of any request; a host may ask beside its turns."""
         sent = (message for request in self.requests for message in request)
         return any(text in plain(message.get("content")) for message in sent)
 
@@ -45,7 +45,7 @@ def plain(content: Any) -> str:
 
 
 def repeated(request: list[dict[str, Any]]) -> str:
-    """What a model repeats that repeats its context: the block, or the last message without one."""
+    """The answer of a model that repeats its context: the block, or else the last message."""
     for message in reversed(request):
         _, tag, rest = plain(message.get("content")).partition(OPEN_TAG)
         if tag:

@@ -1,4 +1,4 @@
-"""What hosts are judged with: providers that note calls, places to hang at, ears for reports."""
+"""Probes of hosts: providers that note calls, places to hang at, ears for reports."""
 
 import copy
 import dataclasses
@@ -67,11 +67,11 @@ class Probe:
         return [call for call in list(self.calls) if call.hook in hooks]
 
     def count(self, *hooks: str) -> int:
-        """How many calls of some hooks there were."""
+        """Number of calls of some hooks."""
         return len(self.named(*hooks))
 
     def protocol(self) -> dict[str, Any]:
-        """What the host said of itself by `protocol` in the config; empty where it said nothing."""
+        """The host's words on itself by `protocol` in the config; empty if it said nothing."""
         configs = [call.args[1] for call in self.named("initialize")]
         said = configs[0].get("protocol") if configs and isinstance(configs[0], dict) else None
         return said if isinstance(said, dict) else {}
@@ -276,10 +276,10 @@ class Gate:
 
 class Reports(logging.Handler):
     """
-    What a host said: its events where it takes a callback for them, else its log's warnings.
+    Reports of a host: its events if it takes a callback for them, else its log's warnings.
 
     Attributes:
-        takes_events: Whether the host calls `hear`.
+        takes_events: True if the host calls `hear`.
 
     """
 

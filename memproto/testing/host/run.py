@@ -1,4 +1,4 @@
-"""What a host-side check works with: hosts under budgets, providers to hold, the fence."""
+"""Tools of a host-side check: hosts under budgets, providers to hold, the fence."""
 
 import contextlib
 import inspect
@@ -36,7 +36,7 @@ class HostRun:
     Attributes:
         binding: Native: that of the providers the host is judged with.
         context: See `run.Context`.
-        watch: Where the parent is told what runs.
+        watch: Tells the parent what runs.
         facts: A source of facts that no other check of this run plants.
 
     """
@@ -102,7 +102,7 @@ class HostRun:
         host.needs(*(step for step in steps if not host.is_without(step)))
 
     def beside(self, *others: Probe) -> tuple[Probe, ...]:
-        """Those of `others` that the host takes beside one more provider."""
+        """Providers of `others` that the host takes beside one more provider."""
         most = self.loaded.most
         return others if most is None else others[: most - 1]
 
@@ -123,7 +123,7 @@ class HostRun:
             raise NotApplicable("an agent decides this, and no registry: judge its driver")
 
     def takes(self, keyword: str) -> bool:
-        """Whether the host takes `deadlines` or `on_event` from its caller."""
+        """True if the host takes `deadlines` or `on_event` from its caller."""
         return keyword in self.loaded.accepts
 
     def probe(self, **hooks: Callable[..., Any]) -> Probe:
@@ -161,8 +161,8 @@ class HostRun:
         """
         Run a check in which deadlines pass, and again with longer ones where it finds a fault.
 
-        A good answer that a loaded machine brings too late is no fault of the host. What did not
-        return at all is not tried again.
+        A good answer that a loaded machine brings too late is no fault of the host. A step that did
+        not return at all is not tried again.
         """
         paces = _PACES_S if self.takes("deadlines") else (5.0,)
         for pace_s in paces[:-1]:
@@ -213,7 +213,7 @@ class HostRun:
         return function
 
     def refusal(self, name: str, *args: Any) -> Exception | None:
-        """What a function of the fence raises, or None."""
+        """The exception of a function of the fence, or None."""
         function = self.needs_fence(name)
         with self.watched("recall", 5.0):
             try:
@@ -246,7 +246,7 @@ class HostRun:
 
     @property
     def examples(self) -> int:
-        """How many generated examples the profile asks for."""
+        """Number of generated examples that the profile asks for."""
         return EXAMPLES[self.context.profile]
 
     def label(self) -> str:
@@ -258,7 +258,7 @@ class HostRun:
         return f"session-{self._tag}-{next(self._numbers)}"
 
     def config(self) -> dict[str, Any]:
-        """What an agent hands to its registry."""
+        """The configuration that an agent hands to its registry."""
         return {
             "home": str(Path.cwd() / f"memory-{self._tag}"),
             "platform": "cli",
@@ -280,7 +280,7 @@ class HostRun:
         return patience.happens(condition, within_s * self.scale * self.context.slowdown)
 
     def stays_silent(self, condition: Callable[[], bool], for_s: float = patience.SILENT_S) -> bool:
-        """Whether `condition` holds at no moment of the scaled time, which is waited out."""
+        """True if `condition` holds at no moment of the scaled time, which is waited out."""
         return patience.stays_silent(condition, for_s * self.scale)
 
     def hook(self, operation: str) -> str:

@@ -1,4 +1,4 @@
-"""What serves an operation: a step of a driver, or a method of a registry."""
+"""The server of each operation: a step of a driver, or a method of a registry."""
 
 #: Operation to the step of a driver that has it carried out.
 STEPS = {

@@ -1,5 +1,5 @@
 """
-What the import of a package leaves behind, told apart from what the code around it does.
+Traces of the import of a package, told apart from those of the code around it.
 
 A user's factory prints, sets up the process and starts servers; the package that it imports in
 between must not. The state before a module of the package is run is compared with the state
@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator, Sequence
 @dataclasses.dataclass
 class Traces:
     """
-    What a load left behind.
+    The traces that a load left behind.
 
     Attributes:
         files: Files and folders that were created, changed or removed, as a reader knows them.
-        printed: What went to the standard output.
-        changed: What belongs to the host and is no more as it was, a line for each.
+        printed: Text that went to the standard output.
+        changed: Parts of the host that are no more as they were, a line for each.
         threads: The ids of the threads that were started.
 
     """

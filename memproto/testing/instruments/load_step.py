@@ -2,8 +2,8 @@
 The load step under guard: no connection, no new program, and a record of what else it did.
 
 While a provider is imported and built, connections (loopback included) and programs are refused
-with the errors that a machine without network and without that program gives, and are noted. What
-stays behind (files, output, threads, changed globals) is noted afterwards.
+with the errors that a machine without network and without that program gives, and are noted. The
+traces that stay behind (files, output, threads, changed globals) are noted afterwards.
 """
 
 import contextlib
@@ -38,17 +38,17 @@ _CONNECTING = frozenset(
 )
 _STARTING = frozenset({"subprocess.Popen", "os.posix_spawn", "os.exec", "os.system", "os.spawn"})
 
-#: What the standard library asks other programs about the machine for, at no cost to anybody.
+#: Code of the standard library that asks other programs about the machine, at no cost to anybody.
 _STDLIB = sysconfig.get_paths()["stdlib"]
 _HARMLESS = tuple(f"{_STDLIB}/{name}" for name in ("ctypes/util.py", "platform.py", "uuid.py"))
 
-#: What belongs to the host, of all that the watchers see.
+#: Parts of the host, of all that the watchers see.
 _NAMED = (
     *("working directory", "signal handlers", "locale", "root logger", "socket timeout"),
     *("sys.excepthook", "threading.excepthook", "event-loop policy"),
 )
 
-#: What a provider asks for that is built on the host's base class.
+#: Modules that a provider asks for which is built on the host's base class.
 _HOST_MODULES = frozenset({"agent", "agent.memory_provider"})
 
 CONNECTS, STARTS = "MP-LOAD-002", "MP-LOAD-003"
@@ -57,22 +57,22 @@ CONNECTS, STARTS = "MP-LOAD-002", "MP-LOAD-003"
 @dataclasses.dataclass
 class LoadStep:
     """
-    What importing and building a target did beside giving a provider.
+    Effects of importing and building a target, beside giving a provider.
 
     Attributes:
         connections: Each refused connection or look-up, with the author's line.
         programs: Each refused program, with the author's line.
         files: Files and folders that were created, changed or removed, as a reader knows them.
-        printed: What went to the standard output.
-        changed: What belongs to the host and is no more as it was, a line for each.
+        printed: Text that went to the standard output.
+        changed: Parts of the host that are no more as they were, a line for each.
         threads: The ids of the threads that were started and still ran.
-        home: What HERMES_HOME named meanwhile.
+        home: The directory that HERMES_HOME named meanwhile.
         loaded: The target, once it is loaded.
-        sought_host: Whether the target tried to import from hermes-agent.
-        warned: What was logged as a warning or worse.
+        sought_host: True if the target tried to import from hermes-agent.
+        warned: Records that were logged as a warning or worse.
         factory: The function of the settings that builds the instances, "module:function", or "".
         package: The top package that TARGET names, as far as its text tells; else "".
-        imported: What the import of that package alone left behind, where there is a factory.
+        imported: Traces of the import of that package alone, if there is a factory.
 
     """
 
@@ -93,7 +93,7 @@ class LoadStep:
 
     @property
     def by_factory(self) -> bool:
-        """Whether a function of the settings builds the instances."""
+        """True if a function of the settings builds the instances."""
         return bool(self.factory)
 
     def take(self, load: Callable[[], T], root: Path) -> T:
@@ -188,7 +188,7 @@ class LoadStep:
 
     def _is_the_users(self) -> bool:
         """
-        Whether this thread runs the user's factory, and no code of the provider's inside of it.
+        True if this thread runs the user's factory, and no code of the provider's inside of it.
 
         The provider's are its package, a method of an object that has the hooks of one, and what
         is imported.
@@ -234,7 +234,7 @@ class LoadStep:
 
 
 def _is_other_fault(error: BaseException) -> bool:
-    """Whether an error tells of something that a refusal did not bring about."""
+    """True if an error tells of something that a refusal did not bring about."""
     usage = isinstance(error, KitUsageError)
     return usage and not isinstance(error, TargetDoesNotImport | NoProvider)
 

@@ -1,4 +1,4 @@
-"""What is logged as a warning or worse while a provider is driven."""
+"""Log records of level warning or worse while a provider is driven."""
 
 import contextlib
 import logging
@@ -12,7 +12,7 @@ class Records(logging.Handler):
 
     Attributes:
         found: The name of the logger of each record.
-        said: What each record says.
+        said: The text of each record.
 
     """
 
@@ -53,5 +53,5 @@ class Records(logging.Handler):
 
 
 def _is_end(logger: logging.Logger) -> bool:
-    """Whether records go no further than to this logger."""
+    """True if records go no further than to this logger."""
     return logger.parent is None or not logger.propagate

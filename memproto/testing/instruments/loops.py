@@ -8,7 +8,7 @@ from typing import Any
 
 
 def is_async(host: Any) -> bool:
-    """Whether a host has a coroutine function among its public methods."""
+    """True if a host has a coroutine function among its public methods."""
     members = (getattr(type(host), name, None) for name in dir(type(host)) if name[:1] != "_")
     return any(inspect.iscoroutinefunction(member) for member in members)
 
@@ -39,7 +39,7 @@ class Loop:
         self._loop.close()
 
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What `function` returns, awaited where it can be; raises what that raises."""
+        """The result of `function`, awaited if it can be; raises its exception."""
 
         async def call() -> Any:
             answer = function(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""What the threads of this process run, and which of them run a provider's own code."""
+"""Code that the threads of this process run, and the threads that run a provider's own code."""
 
 import atexit
 import contextlib
@@ -14,7 +14,7 @@ from memproto.testing import locate
 
 
 def stack(frame: FrameType) -> list[CodeType]:
-    """What a thread runs, the outermost function first."""
+    """The functions that a thread runs, the outermost first."""
     found = [frame]
     while found[-1].f_back is not None:
         found.append(found[-1].f_back)
@@ -36,7 +36,7 @@ def stacks() -> dict[int, list[CodeType]]:
 
 def workers(provider: Any, known: frozenset[int]) -> list[str]:
     """
-    Where the threads run that are in code of the provider's own package, but for known ones.
+    Places of the threads that are in code of the provider's own package, but for known ones.
 
     A thread that waits in the code of a library alone, as that of an executor, is none of them.
     """
@@ -54,7 +54,7 @@ def _is_below(place: Path | None, code: CodeType) -> bool:
 
 # -- exitcalls -------------------------------------------------------------------------------------
 
-# How many functions wait for the end of the interpreter.
+# Number of functions that wait for the end of the interpreter.
 
 
 class ExitCalls:
@@ -80,7 +80,7 @@ class ExitCalls:
             yield
 
     def count(self) -> int:
-        """How many functions would be called if the interpreter ended now."""
+        """Number of functions that would be called if the interpreter ended now."""
         return _places() - self._emptied
 
     def _heard(self, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Callable[..., Any]:

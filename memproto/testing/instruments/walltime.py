@@ -1,7 +1,7 @@
 """
 The wall clock and the time zone under a check's hand; every monotonic clock runs on.
 
-freezegun holds the clock. What it does beyond that is undone, since a good provider would fail by
+freezegun holds the clock. Its further effects are undone, since a good provider would fail by
 it: it freezes the monotonic clocks, by which threads, queues and event loops wait; it gives the
 real time to calls that come through `threading` or the kit, which is every hook; it gives out
 datetimes of a class of its own, which serializers refuse; and it touches every attribute of every
@@ -23,7 +23,7 @@ from memproto.testing.clauses import Untestable
 _MONOTONIC = ("monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")
 _WALL = ("time", "time_ns", "localtime", "gmtime", "strftime")
 
-#: What freezegun is to leave alone: the prefix of every module's name.
+#: Modules that freezegun is to leave alone: the prefix of every module's name.
 _EVERY_MODULE = ""
 
 #: They hold the real classes and functions, and go on doing so.
@@ -129,8 +129,8 @@ def wall_clock(at: dt.datetime | None = None) -> Iterator[WallClock]:
     Hold the wall clock of this process in the body, at `at` (which has an offset) or at now.
 
     All that Python code reads from `time` and `datetime` shows it, on every thread and through
-    names that were imported before; so do version 1 UUIDs. What other programs and libraries ask
-    the system for goes on. Everything is as before afterwards.
+    names that were imported before; so do version 1 UUIDs. The system's time, as other programs
+    and libraries ask for it, goes on. Everything is as before afterwards.
     """
     import freezegun.api  # it takes longer to import than most checks take to run
 
@@ -183,7 +183,7 @@ def _standing_in() -> Iterator[None]:
 
 
 def _reducer(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
-    """What makes a pickle of a real value, while the real class is not to be found by its name."""
+    """Pickles a real value, while the real class is not to be found by its name."""
     return lambda value: (kind, value.__reduce_ex__(2)[1])
 
 

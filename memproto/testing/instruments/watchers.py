@@ -1,4 +1,4 @@
-"""What the kit watches inside a child: audit events, process globals, leftover threads."""
+"""Things that the kit watches inside a child: audit events, process globals, leftover threads."""
 
 import builtins
 import contextlib
@@ -31,9 +31,9 @@ _SOCKETS = (
     "socket.getaddrinfo",
     "socket.__new__",
 )
-#: What leaves the machine, where its address is not on it.
+#: Events that leave the machine, if the address is not on it.
 _REACHING = ("socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo")
-#: So many addresses, and programs, are named.
+#: Number of addresses, and of programs, that are named.
 _MOST_NAMED = 8
 
 _WRITING = (
@@ -55,9 +55,9 @@ class AuditLog:
     leave the machine are refused here: the kit sends traffic to loopback only.
 
     Attributes:
-        forks: How often the process was forked.
-        connections: How often it looked a host up or began to connect to one.
-        connects: Whether a session of the target connects to what it does not run itself; None
+        forks: Number of times that the process was forked.
+        connections: Number of times that it looked a host up or began to connect to one.
+        connects: True if a session of the target connects to what it does not run itself; None
             before one was watched for it.
         reaching: Hears host and port of each such connection and look-up before it begins; None
             for nobody.
@@ -139,13 +139,13 @@ def _program(name: object) -> str:
 
 
 def _is_network(event: str, args: tuple[Any, ...]) -> bool:
-    """Whether a socket event is about a host: not a socket file, nor a port of this process."""
+    """True if a socket event is about a host: not a socket file, nor a port of this process."""
     host = args[0] if event == "socket.getaddrinfo" else args[-1]
     return isinstance(host, tuple) or (isinstance(host, str | bytes) and not _is_path(host))
 
 
 def _host_and_port(event: str, args: tuple[Any, ...]) -> tuple[str, int]:
-    """Whom a socket event is about; 0 stands for a port that is not said as a number."""
+    """Host and port of a socket event; 0 stands for a port that is not said as a number."""
     address = args[:2] if event == "socket.getaddrinfo" else args[-1]
     host, port = (*address, 0, 0)[:2] if isinstance(address, tuple) else (address, 0)
     name = host.decode("latin-1") if isinstance(host, bytes) else str(host)
@@ -157,7 +157,7 @@ def _is_path(address: str | bytes) -> bool:
 
 
 def is_loopback(address: object) -> bool:
-    """Whether a socket address, or a host name, stays on this machine."""
+    """True if a socket address, or a host name, stays on this machine."""
     host = address[0] if isinstance(address, tuple) and address else address
     if isinstance(host, bytes):
         host = host.decode("latin-1")
@@ -170,7 +170,7 @@ def is_loopback(address: object) -> bool:
 
 def _changes_nothing(event: str, args: tuple[Any, ...]) -> bool:
     """
-    Whether what an event announces cannot change a file, whatever comes of it.
+    True if what an event announces cannot change a file, whatever comes of it.
 
     An event is heard before its call, and `mkdir(exist_ok=True)` makes one for a directory that is
     there, as `unlink(missing_ok=True)` does for a file that is not.
@@ -183,7 +183,7 @@ def _changes_nothing(event: str, args: tuple[Any, ...]) -> bool:
 
 
 def _is_read_only(database: object) -> bool:
-    """Whether a database is named by an address that lets nothing be written."""
+    """True if a database is named by an address that lets nothing be written."""
     return isinstance(database, str) and database.startswith("file:") and "mode=ro" in database
 
 
@@ -208,7 +208,7 @@ def _describe(event: str, args: tuple[Any, ...]) -> str:
 
 
 def _is_of_the_host(event: str, number: int) -> bool:
-    """Whether a process or group is this one, the one that started it, or both and others."""
+    """True if a process or group is this one, the one that started it, or both and others."""
     if event == "os.killpg":
         return number in (0, os.getpgrp())
     return number <= 0 or number in (os.getpid(), os.getppid())
@@ -240,7 +240,7 @@ def process_globals() -> dict[str, Any]:
 
 
 def _file(descriptor: int) -> str:
-    """Which file is open under a number."""
+    """The file that is open under a number."""
     try:
         found = os.fstat(descriptor)
     except OSError:
@@ -261,7 +261,7 @@ def _functions(module: types.ModuleType) -> dict[str, Any]:
     return {name: value for name, value in vars(module).items() if callable(value)}
 
 
-#: What the kit's own code calls in a child, as it was before any target was loaded.
+#: Functions that the kit's own code calls in a child, as they were before any target was loaded.
 _ORIGINALS = {
     module: _functions(module)
     for module in (builtins, io, json, os, signal, socket, threading, time)
@@ -273,7 +273,7 @@ _SEARCHED = frozenset(sys.path)
 
 
 def replaced() -> list[str]:
-    """What the kit works with in a child, and what is no more as it was before the target."""
+    """Functions of the kit in a child that are no more as they were before the target."""
     found = [
         f"{module.__name__}.{name}"
         for module, functions in _ORIGINALS.items()
@@ -315,7 +315,7 @@ def _shown(value: object) -> str:
 
 
 def has_timer() -> bool:
-    """Whether an alarm is set, which will signal the process."""
+    """True if an alarm is set, which will signal the process."""
     return signal.getitimer(signal.ITIMER_REAL)[0] > 0
 
 

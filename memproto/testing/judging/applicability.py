@@ -1,5 +1,5 @@
 """
-What a check says by the declarations alone, before a process and its places are made for it.
+Skips checks that the declarations rule out, before a process and its places are made for them.
 
 A check that does not concern a provider says so with its first lines, from what was declared at
 first contact. Here they run on a stand-in that knows no more than that; where they ask for more,
@@ -38,11 +38,11 @@ class _Declared(_Known):
     capabilities: dict[str, Any]
 
     def declared(self, key: str, default: Any) -> Any:
-        """What the provider declared under `key`, or the specification's default."""
+        """The provider's declaration under `key`, or the specification's default."""
         return self.capabilities.get(key, default)
 
     def lacks(self, operation: str) -> bool:
-        """Whether the provider has no hook of that name; one that declares has them all."""
+        """True if the provider has no hook of that name; one that declares has them all."""
         binding = self.binding
         if binding is None or binding.may_lack_hooks or not binding.can_declare:
             raise _AskedForMore(operation)
@@ -58,6 +58,6 @@ def not_applicable(check: Check, order: Order, contact: Contact) -> Result | Non
     except NotApplicable as found:
         return Result(check.requirement, Outcome.NOT_APPLICABLE, reason=str(found))
     except (Exception, _AskedForMore):
-        # What it says of this process, its locale for one, is nothing about the provider.
+        # Its words on this process, its locale for one, are nothing about the provider.
         return None
     return None

@@ -1,4 +1,4 @@
-"""From what a check raised to results: of its own rule, or of the one that was broken instead."""
+"""Maps an exception of a check to the requirement that it violates: its own, or another one."""
 
 import dataclasses
 import traceback
@@ -13,7 +13,7 @@ from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.provider.subject import HookLate, HookRaised
 from memproto.testing.wire import describe, hidden, show
 
-#: How checks say that a fact which they need was not recalled.
+#: Words by which checks say that a fact which they need was not recalled.
 _LOST = ("come back", "came back", "did not bring")
 
 
@@ -136,7 +136,7 @@ def _met(requirement: spec.Requirement, failure: HookRaised | HookLate, run: Any
 
 
 def _is_refusal(failure: HookRaised, run: Any) -> bool:
-    """Whether a checkpoint, which has no errors to report by in its binding, keeps the messages."""
+    """True if a checkpoint, which has no errors to report by in its binding, keeps the messages."""
     return (
         run.binding.checkpoint_raises
         and failure.operation in ("compress", "compress_notes")
@@ -146,7 +146,7 @@ def _is_refusal(failure: HookRaised, run: Any) -> bool:
 
 
 def _is_for_another(failure: HookRaised | HookLate) -> bool:
-    """Whether a rule of its own judges what happened while the backend failed."""
+    """True if a rule of its own judges what happened while the backend failed."""
     return isinstance(failure, HookLate) or failure.operation == "open"
 
 
@@ -178,7 +178,7 @@ def _incident(failure: HookRaised | HookLate, run: Any, fallback: str) -> Result
 
 
 def _has_checkpoint(run: Any) -> bool:
-    """Whether the rule of a checkpoint's own is about the provider."""
+    """True if the rule of a checkpoint's own is about the provider."""
     is_about = spec.requirement(incidents.CHECKPOINT).applies_to(run.binding)
     return is_about and "checkpoint" in run.declared("extensions", [])
 

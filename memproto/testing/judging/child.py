@@ -40,7 +40,7 @@ from memproto.testing.provider.subject import UNPAID, Watch
 from memproto.testing.settings.functions import Functions
 from memproto.testing.wire import Wire, hidden, hide_by, plain
 
-#: How often the parent is told that this interpreter still runs Python code.
+#: Seconds between two messages to the parent that this interpreter still runs Python code.
 _BEAT_S = 0.2
 
 #: An address that only the kernel has seen.
@@ -49,7 +49,7 @@ UNNAMED = "an address outside of the machine"
 _LOADERS = {"provider": "memproto.loading", "host": "memproto.testing.host.loading"}
 
 
-#: What tells the facts of a second attempt at a check from those of the first.
+#: Mark that tells the facts of a second attempt at a check from those of the first.
 _ANEW = 0x5A5A
 
 #: Of a check's time so much may pass before it is made once more.
@@ -109,7 +109,7 @@ class Child:
         return dict(plain(answer))
 
     def _outward(self) -> list[list[str]]:
-        """What tried to leave the machine since the last command: addresses, and who asked."""
+        """Addresses outside the machine that were tried since the last command, and who asked."""
         named, self._audit.refused = self._audit.refused, {}
         found = [list(pair) for pair in named.items()]
         if self._unconfined or (unrouted := confinement.unrouted()) == self._unrouted:
@@ -182,7 +182,7 @@ class Child:
 
     def _clean(self, command: dict[str, Any]) -> dict[str, Any]:
         self._functions.clean(command["configs"])
-        # What the user's function left running is not the provider's.
+        # Threads that the user's function left running are not the provider's.
         self._threads |= watchers.thread_ids()
         return {}
 
@@ -241,14 +241,14 @@ class Child:
         selection.judged(check.function, run)
 
     def _attempts(self, run: Any) -> int:
-        """How often a check is made in which a selective provider kept too little."""
+        """Number of times that a check is made in which a selective provider kept too little."""
         if self._side != "provider" or not run.is_selective or "manner" not in self._shared:
             return 1
         return selection.ATTEMPTS if run.manner.is_sure else selection.UNSURE_ATTEMPTS
 
     def _asks_otherwise(self, done: Run, command: dict[str, Any]) -> bool:
         """
-        Whether recall has to be asked in another way than by questions; found out once.
+        True if recall has to be asked in another way than by questions; found out once.
 
         It is asked for behind a check in which something did not come back, not within it: there
         the backend may be made to fail, or the clock be held.
@@ -261,7 +261,7 @@ class Child:
         try:
             way = run.find_way()
         except Exception:
-            # What a hook does there that it must not do is found by a check that calls it.
+            # A fault of a hook there is found by a check that calls it.
             way = self._shared["asking"] = facts.QUESTION
         run.finish()
         return way != facts.QUESTION
@@ -269,7 +269,7 @@ class Child:
     def _anew(self, command: dict[str, Any], done: Run, mark: int) -> Run:
         """A run for the same command with other facts, of which hook calls go on to be counted."""
         for name in [key for key in self._shared if key.startswith("_")]:
-            # What was observed once for several checks was observed with the former facts.
+            # Facts that were observed once for several checks belong to the former attempt.
             del self._shared[name]
         run: Run = self._run({**command, "salt": int(command["salt"]) ^ mark})
         run.watch.calls_left = done.watch.calls_left
@@ -337,7 +337,7 @@ class Child:
         return Watch(self._wire, scale=scale, deaths=deaths)
 
     def _leftover(self, grace_s: float) -> int:
-        """How many threads and timers the check left; they get a moment to end by themselves."""
+        """Number of threads and timers that the check left; they get a moment to end."""
         end = monotonic() + grace_s
         while (left := self._running()) and monotonic() < end:
             sleep(0.005)

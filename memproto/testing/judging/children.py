@@ -22,10 +22,10 @@ from memproto.testing.settings import functions
 from memproto.testing.settings.caches import Caches
 from memproto.testing.settings.order import Contact, Order
 
-#: How long a child may take for anything but a check.
+#: Seconds that a child may take for anything but a check.
 OTHER_COMMANDS_S = 90.0
 
-#: How often it is looked whether what a process disowned still runs: a look is not free.
+#: Seconds between two looks if a disowned process still runs: a look is not free.
 _LOOK_S = 0.1
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -44,16 +44,16 @@ class Children:
     Starts, asks and ends the processes that hold one target.
 
     Guarantees:
-        What the user's own functions do wrong comes out as a usage error, and as nothing else.
-        What a check opened is cleaned up after it, in the next process where its own was lost.
-        What a process started and disowned ends before the next one starts, unless it was taken.
+        A fault of the user's own functions comes out as a usage error, and as nothing else.
+        A check's sessions are cleaned up after it, in the next process if its own was lost.
+        Processes that one has disowned end before the next one starts, unless they were taken.
 
     Attributes:
         process: The one that runs, or None.
         served: The checks that it has run.
-        shares: Whether checks of one chapter share a process.
-        started: How many processes were started.
-        spent: How many hook calls were made, where the settings set a limit.
+        shares: True if checks of one chapter share a process.
+        started: Number of processes that were started.
+        spent: Number of hook calls that were made, if the settings set a limit.
 
     """
 
@@ -70,7 +70,7 @@ class Children:
         self._spent_before = contact.spent
         self._caches = Caches(order.settings.caches, root.parent / "caches")
         self._numbers = itertools.count(1)
-        #: Where the process that runs, or ran last, has started others.
+        #: Places of the processes that the one which runs, or ran last, has started.
         self._places: list[Path] = []
         self._chapter = ""
         self._environment: Mapping[str, str] = {}
@@ -184,7 +184,7 @@ class Children:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What the environment of a child holds beside what each has: the user's word is last."""
+        """Variables of a child's environment beside those of all: the user's word is last."""
         service = self._contact.service.get("env", {})
         return {**self._caches.env, **service, **self._order.settings.env, **self._environment}
 
@@ -271,7 +271,7 @@ class Children:
     def place(
         self, name: str, *, patient: bool = False, stuck: Collection[str] = ()
     ) -> dict[str, Any]:
-        """What a command about the target goes with: a fresh root, and the context of the run."""
+        """Common part of a command about the target: a fresh root, and the context of the run."""
         root = self._new_place(name.lower())
         self._caches.enter(root / "user")
         order, contact = self._order, self._contact

@@ -90,7 +90,7 @@ def rule(answer: Answer, fallback: str) -> str:
 
 
 def finding(answer: Answer, binding: Binding | None, broken: str, seen_in: str) -> Result:
-    """What happened to a child, as the violation of the rule `broken`."""
+    """A child's fate, as the violation of the rule `broken`."""
     hook = hook_of(answer.operation, binding)
     stack = "; ".join(answer.stack[:4])
     return Result(
@@ -149,7 +149,7 @@ def _expected(answer: Answer, hook: str) -> str:
 
 
 def described(answer: Answer, binding: Binding | None) -> str:
-    """What happened to a child, in one line."""
+    """A child's fate, in one line."""
     hook = hook_of(answer.operation, binding)
     if answer.fate == "died":
         during = f"during {hook}" if hook else "between two hooks"

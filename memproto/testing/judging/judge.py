@@ -20,10 +20,10 @@ from memproto.testing.processes import roots, service, vitals
 from memproto.testing.processes.answer import Answer
 from memproto.testing.settings.order import Contact, Order
 
-#: How long threads of a check may take to end by themselves; less, once some did not.
+#: Seconds that threads of a check may take to end by themselves; less, once some did not.
 _GRACE_S, _GRACE_AGAIN_S = 0.2, 0.05
 
-#: How often a check is run again of which the machine let nothing be decided.
+#: Times that a check is run again if the machine let nothing be decided.
 _TIMES_AGAIN = 2
 
 #: The outcomes by which a check says that it did not decide.
@@ -32,16 +32,16 @@ _UNDECIDED = (Outcome.INCONCLUSIVE, Outcome.UNTESTABLE)
 #: A check that took longer is not run again to see what it takes.
 _LONG_S = 5.0
 
-#: What a gate is for a provider that says that it is not available.
+#: Gate outcome if the provider reports itself unavailable.
 _LACKING = Outcome.UNTESTABLE
 
-#: Where these fail instances can be built, and no session begins.
+#: If these fail, instances still build but no session starts.
 _STARTS = ("MP-INIT-001", "MP-CAP-001")
 
 #: First contact has a process of its own, as each chapter has.
 _FIRST = "first contact"
 
-#: What was met at first contact counts as well, whatever is selected afterwards.
+#: Faults that were met at first contact count as well, whatever is selected afterwards.
 SCORED_AT_CONTACT = (Outcome.FAIL, Outcome.WARN, Outcome.KIT_ERROR)
 
 
@@ -140,7 +140,7 @@ class Judge:
                 said = result.reason or result.observed
                 name = result.outcome.replace("_", " ")
                 self.contact.blocked = f"needs {result.id} ({name}): {said}"
-                # Where a fault is what stands in the way, the fault is among the results.
+                # If a fault stands in the way, it is among the results.
                 is_lacking = results == [result] and result.outcome is _LACKING
                 self.contact.sessionless = is_lacking or gate in _STARTS
                 return
@@ -194,7 +194,7 @@ class Judge:
         """
         The results, if those of other rules are of rules that wait for them; an error of ours else.
 
-        What is told of a rule at the end of its own check must not be contradicted later.
+        A result that is told at the end of a rule's own check must not be contradicted later.
         """
         waiting = incidents.found_elsewhere(self.order.side)
         for result in results:
@@ -223,7 +223,7 @@ class Judge:
         return self.deaths.get("", 0) >= incidents.MOST_LOST
 
     def _needs_session(self, requirement: spec.Requirement) -> bool:
-        """Whether it cannot be decided where no session of the provider begins, or ends well."""
+        """True if the requirement needs a session of the provider that begins, and ends well."""
         check = clauses.checks(requirement.side).get(requirement.id)
         return check is None or check.needs_session(self.contact.binding)
 
@@ -284,7 +284,7 @@ class Judge:
         ]
 
     def _may_repeat(self, answer: Answer) -> bool:
-        """Whether to run a check again costs little, and can show the same."""
+        """True if running a check again costs little, and can show the same."""
         is_free = self.order.settings.max_hook_calls is None
         return (
             is_free
@@ -294,7 +294,7 @@ class Judge:
         )
 
     def _repeated(self, check: clauses.Check) -> list[Result]:
-        """What a check finds in a process of its own; of no account to the verdict."""
+        """The findings of a check in a process of its own; of no account to the verdict."""
         known = dict(self.deaths)
         try:
             self._children.start_again()
@@ -307,7 +307,7 @@ class Judge:
 
     def _is_for_the_machine(self, check: clauses.Check, answer: Answer, again: int) -> bool:
         """
-        Whether what a check met is undecided because the machine was busy, so that it is run again.
+        True if a check met something undecided on a busy machine, so that it is run again.
 
         A hook that the machine made late, or that was not waited for its whole time, proves nothing
         about the provider, and neither does a check that did not come to its end. Each is tried
@@ -318,7 +318,7 @@ class Judge:
             # Each call costs money, whatever it shows.
             return False
         if answer.fate == "answered":
-            # What was found beside it stands, and would be lost.
+            # A finding beside it stands, and would be lost.
             found = [item.outcome for item in findings.results(answer, check.requirement)]
             is_open = len(found) == 1 and found[0] in _UNDECIDED
             return is_open and bool(answer.data.get("excused"))
@@ -391,7 +391,7 @@ class Judge:
             self._stuck.add(operation)
 
     def _find_owner(self, check: clauses.Check, answer: Answer) -> list[Result]:
-        """Whose doing a death is: this check's, or something that an earlier one left behind."""
+        """Finds the check that a death is due to: this one, or what an earlier one left behind."""
         earlier = [item for item in self._children.served if item != check.requirement]
         if not earlier:
             return self._met(answer, check.requirement)
@@ -415,7 +415,7 @@ class Judge:
         return dataclasses.replace(finding, observed=finding.observed + note, after=after)
 
     def _look_back(self) -> list[Result]:
-        """Whether the process ended by itself after its last check, and by whose doing."""
+        """Judges a process that ended by itself after its last check, and finds the reason."""
         process, served = self._children.process, list(self._children.served)
         if process is None or process.alive or not served:
             return []
@@ -440,7 +440,7 @@ class Judge:
         return watchdog.watch(process, time.monotonic() + linger_s)
 
     def _collect_late(self, *, wait: bool = False) -> list[Result]:
-        """What became of the processes in which checks had left threads."""
+        """The fate of the processes in which checks had left threads."""
         return [self._late(check, answer) for check, answer in self._aftermath.collect(wait=wait)]
 
     def _late(self, check: str, answer: Answer) -> Result:

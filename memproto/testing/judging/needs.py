@@ -1,4 +1,4 @@
-"""What an open result waits for, out of its reason: a setting, another rule, something else."""
+"""The thing that an open result waits for, by its reason: a setting, another rule, or other."""
 
 import re
 
@@ -19,7 +19,7 @@ def settings(reason: str) -> list[str]:
 
 
 def wanted(outcome: str, reason: str) -> str:
-    """What a requirement with this reason does: `need: backend`, `behind MP-SHUT-001`, ..."""
+    """Key of a requirement with this reason: `need: backend`, `behind MP-SHUT-001`, ..."""
     behind = _BEHIND.match(reason)
     if behind:
         return f"behind {behind.group(1)}"

@@ -1,5 +1,5 @@
 """
-What results do not tell: credentials, and where things lie on the machine of the run.
+Secrets that results do not tell: credentials, and where things lie on the machine of the run.
 
 A provider's errors may hold both. They leave a judge through here, so that no output of a run has
 to look for them again.
@@ -55,7 +55,7 @@ class Outlet:
         return self.hiding()(text)
 
     def hiding(self) -> Hiding:
-        """What takes credentials out: a service, and a schema, tell of some only in the run."""
+        """Takes credentials out: a service, and a schema, tell of some only in the run."""
         known = (*self._contact.secrets, id(self._contact.service))
         if self._hide is None or self._hide[0] != known:
             self._hide = known, Hiding(secrets(self._order.settings, self._contact))

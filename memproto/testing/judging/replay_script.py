@@ -66,7 +66,7 @@ def script(
         title=f"{result.id} ({requirement.level})",
         rule=textwrap.fill(requirement.text, _WIDTH).replace("\\", "/"),
         version=__version__,
-        # What a target is called by is not to end the text.
+        # The name of a target is not to end the text.
         target=ascii(order.target).replace("\\", "/").replace('"', "'"),
         imports=_imports(calls, seen),
         keywords=_keywords(result, order, _used(secrets, body)),
@@ -83,7 +83,7 @@ def _imports(calls: list[Call], seen: Sight) -> str:
 
 
 def folder(order: Order) -> Path:
-    """Where the scripts of a target stand."""
+    """Folder of the scripts of a target."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", order.target).strip("-.") or "target"
     return (order.directory / order.replay).resolve() / name
 
@@ -113,7 +113,7 @@ def _keywords(result: Result, order: Order, secrets: list[str]) -> str:
 
 
 def _project(order: Order) -> str:
-    """Where the target is imported from: relative to the script, where that is inside of it."""
+    """Folder from which the target is imported: relative to the script if it is inside of it."""
     project, here = order.directory.resolve(), folder(order)
     if here.is_relative_to(project):
         return f"Path(__file__).resolve().parents[{len(here.relative_to(project).parts)}]"
@@ -163,7 +163,7 @@ class Lines:
         return f"({', '.join(arguments)})"
 
     def _configured(self, config: Any) -> str:
-        """What initialize gets: written once, and afterwards by what differs."""
+        """The config of initialize: written once, and afterwards by its differences."""
         if not isinstance(config, dict):
             return literal(config, self._root)
         config = self._without_secrets(config)

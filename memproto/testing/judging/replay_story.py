@@ -47,7 +47,7 @@ class Call:
         hook: The native hook, or "" where the check called something else.
         arguments: As told, or None where they cannot be written down.
         keywords: The same.
-        shown: What it returned, as it is shown; None where it did not return.
+        shown: The value that it returned, as it is shown; None if it did not return.
         error: The class of what it raised, or "".
         looks: The facts that were looked for in its answer.
 
@@ -65,11 +65,11 @@ class Call:
 
     @property
     def is_writable(self) -> bool:
-        """Whether the call can be written down."""
+        """True if the call can be written down."""
         return bool(self.hook) and self.arguments is not None
 
     def mentions(self, name: str) -> bool:
-        """Whether an argument holds a name."""
+        """True if an argument holds a name."""
         text = f"{self.arguments} {self.keywords}"
         return all(word in text for word in name.split())
 
@@ -154,7 +154,7 @@ def sight(
 
 class Looks:
     """
-    Whether a fact that was looked for is missing, or is there, against what a provider promises.
+    Facts that were looked for: missing, or there, against the promises of a provider.
 
     A fact is missed only where the same user stored it on the same home, in the same session where
     sessions are kept apart. It leaked only where somebody else stored it, where it was taken back,
@@ -166,7 +166,7 @@ class Looks:
         self._keeps_sessions = "session" in isolates
 
     def sight(self, call: Call) -> Sight | None:
-        """What the looks into the answer of one call show."""
+        """The sight in the answer of one call."""
         for look in reversed(call.looks):
             if look.name not in self._result.observed and look.text not in self._result.observed:
                 continue
@@ -188,7 +188,7 @@ class Looks:
         return is_foreign or is_taken_back or (is_other and call is self._calls[-1])
 
     def _scope(self, call: Call) -> tuple[str, ...]:
-        """Whose memory a call is about: home, user and profile, and the session where it counts."""
+        """Owner of the memory of a call: home, user, profile, and the session where it counts."""
         session, config = opened(self._calls, call.who)
         keys = [str(config.get(key, "")) for key in ("home", "user_id", "agent_identity")]
         return (*keys, session if self._keeps_sessions else "")
@@ -251,7 +251,7 @@ def begins_with(story: Story, seen: Sight) -> list[Call]:
 
 
 def is_needed(call: Call, seen: Sight) -> bool:
-    """Whether the violation would be none without this call: what stores what is looked for."""
+    """True if the violation would be none without this call, which stores what is looked for."""
     return call.number == seen.number or (
         seen.kind in ("lacks", "holds") and call.mentions(seen.value)
     )
@@ -271,7 +271,7 @@ def slices(calls: list[Call], seen: Sight) -> list[list[Call]]:
 
 
 def parts(calls: list[Call], seen: Sight) -> list[list[Call]]:
-    """What may be left out, the largest first: whole instances, then single calls."""
+    """Calls that may be left out, the largest part first: whole instances, then single calls."""
     needed = {call.who for call in calls if is_needed(call, seen)}
     others = [who for who in dict.fromkeys(c.who for c in calls) if who not in needed]
     whole = [[call for call in calls if call.who == who] for who in others]

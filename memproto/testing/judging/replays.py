@@ -21,16 +21,16 @@ from memproto.testing.settings.order import Contact, Order
 #: Runs a script as `python -P` does, on a loopback of its own.
 _CONFINED = "memproto.testing.processes.confined"
 
-#: How long a script is made shorter.
+#: Seconds for which a script is made shorter.
 _SHORTEN_S = 10.0
 
-#: How long one run of a script may take, beyond the budget of a hook that it waits for.
+#: Seconds that one run of a script may take, beyond the budget of a hook that it waits for.
 _RUN_S = 20.0
 
 _RED = (Outcome.FAIL, Outcome.WARN)
 
 #: Areas whose checks do more between two calls than to wait: they make backends, stores, clocks
-#: and processes fail, copy homes and change the environment. What is recalled then proves nothing
+#: and processes fail, copy homes and change the environment. A recall then proves nothing
 #: to a script, which does none of it.
 _BESIDE = (
     *("FAULT", "STORE", "PROC", "RES", "THR", "TIME", "AVAIL", "BACKUP", "CONF"),
@@ -135,13 +135,13 @@ class Scripts:
         return found
 
     def _tells_credentials(self, text: str) -> bool:
-        """Whether a script holds a value of the environment, or a credential of the config."""
+        """True if a script holds a value of the environment, or a credential of the config."""
         settings = self._order.settings
         given = {value: name for name, value in settings.env.items()}
         return Hiding(given | redaction.secrets(settings, self._contact)).finds(text)
 
     def shows(self, path: Path, seen: Sight) -> bool:
-        """Whether a script shows the violation, in a process of its own."""
+        """True if a script shows the violation, in a process of its own."""
         self._tries += 1
         places = self._root / f"replay-{self._tries}"
         secrets = {name: value for value, name in self._secrets().items()}
@@ -187,7 +187,7 @@ class _Shortening:
         return None
 
     def _shorter(self, calls: list[Call]) -> list[Call]:
-        # Where each try waits for a hook that hangs, the first that shows it is short enough.
+        # If each try waits for a hook that hangs, the first that shows it is short enough.
         if self._seen.kind == "late":
             return calls
         for part in replay_story.parts(calls, self._seen):

@@ -1,4 +1,4 @@
-"""What checks leave behind: processes with threads of a provider in them, watched for a while."""
+"""Remnants of checks: processes with threads of a provider in them, watched for a while."""
 
 import dataclasses
 import time
@@ -77,7 +77,7 @@ class Aftermath:
 
 
 def watch(process: ChildProcess, end: float) -> bool:
-    """Whether a process has ended by itself by `end`, a time of the monotonic clock."""
+    """True if a process has ended by itself by `end`, a time of the monotonic clock."""
     while process.alive and time.monotonic() < end:
         time.sleep(0.02)
     return not process.alive

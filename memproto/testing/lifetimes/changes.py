@@ -34,8 +34,8 @@ class Change:
     Attributes:
         what: The call, in words.
         operation: The operation that it is.
-        arguments: What the hook is given, in plain JSON values.
-        keywords: What it is given by name. `SESSION` stands in both for the id of the session in
+        arguments: Arguments of the hook, in plain JSON values.
+        keywords: Arguments given by name. `SESSION` stands in both for the id of the session in
             which the call is made.
         new: The text that is stored when it returned; None where none is certain to be.
         gone: The text that is not stored any more then; None where none is certain not to be.
@@ -60,7 +60,7 @@ class Change:
         return dataclasses.replace(self.adds, arguments=filled, new=fact)
 
     def told(self) -> dict[str, Any]:
-        """What a host of another process is told."""
+        """The call, as a host of another process is told it."""
         hook = OPERATIONS[self.operation].native
         return {"hook": hook, "arguments": self.arguments, "keywords": self.keywords}
 
@@ -82,7 +82,7 @@ class Prepared:
     last: list[Change]
 
     def told(self) -> dict[str, Any]:
-        """What a host of another process is told."""
+        """The calls, as a host of another process is told them."""
         return {
             "rounds": [[change.told() for change in made] for made in self.rounds],
             "last": [change.told() for change in self.last],
@@ -110,7 +110,7 @@ def prepared(run: Run, rounds: int = 1) -> Prepared:
 
 
 def _living(run: Run, made: list[Change]) -> list[Change]:
-    """Those of the calls whose hook did not hang or die in this run."""
+    """Calls whose hook did not hang or die in this run."""
     return [change for change in made if not run.watch.deaths.get(change.operation)]
 
 
@@ -285,6 +285,6 @@ def _last(run: Run, subject: Subject) -> Iterator[Change]:
 
 
 def brought(run: Run, facts: list[Fact]) -> list[Fact]:
-    """Those of the facts that one new session brings back; what it does not needs a closer look."""
+    """Facts that one new session brings back; the others need a closer look."""
     with run.session() as again:
         return [fact for fact in facts if run.brings_back(again, fact)]

@@ -21,13 +21,13 @@ from memproto.testing.wire import hidden
 #: From the call of shutdown to the end of the process, by the specification.
 EXIT_S = 15.0
 
-#: What a host may need before that: loading, opening, storing.
+#: Seconds that a host may need before that: loading, opening, storing.
 _LIFE_S = 60.0
 
 #: The same, where a hook that it calls hung or died before in this run, and will again.
 _LIFE_AGAIN_S = 8.0
 
-#: What the end of a process is booked under where it came too late, and how long it may take then.
+#: Operation under which a late end of a process is booked, and the seconds that it may take then.
 EXIT, _EXIT_AGAIN_S = "exit", 5.0
 
 #: Signals by which a process ends that has crashed.
@@ -46,14 +46,14 @@ _CALLED = (
     "close",
 )
 
-#: What scripts call beside the hook that stores.
+#: Hooks that scripts call beside the one that stores.
 _TURN = ("recall", "record", "mirror", "compress")
 _CALLS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("interrupted", "signalled"), _TURN),
     **dict.fromkeys(("busy", "forked", "locked", "full", "read_only", "damaged"), ("recall",)),
 }
 
-#: What the interpreter writes of a failure that nobody caught; a stack alone may stand in a log.
+#: Words of the interpreter on a failure that nobody caught; a stack alone may stand in a log.
 TROUBLE = (
     "Exception in thread",
     "Exception ignored in",
@@ -70,12 +70,12 @@ _STACK = "Traceback (most recent call last)"
 @dataclasses.dataclass(frozen=True)
 class Ended:
     """
-    What became of a host.
+    The end of a host.
 
     Attributes:
         code: Its exit code, negative for a signal; None where it was killed at its time.
-        marks: How far it came, in its own words.
-        errors: What it wrote to its standard error.
+        marks: The marks that it reached, in its own words.
+        errors: Text that it wrote to its standard error.
         stack: The author's frames when its time was over, innermost first.
 
     """
@@ -87,7 +87,7 @@ class Ended:
 
     @property
     def ending(self) -> str:
-        """How it ended, in words."""
+        """The ending, in words."""
         if self.code is None:
             place = f", stopped at {self.stack[0]}" if self.stack else ""
             return f"it still ran after {_after(self.marks)}{place}"
@@ -104,7 +104,7 @@ class Ended:
 
 
 def crashed(ended: Ended) -> bool:
-    """Whether a signal ended a host by which the kit ends none: its own code has crashed."""
+    """True if a signal ended a host by which the kit ends none: its own code has crashed."""
     return ended.code is not None and -ended.code in _CRASHES
 
 
@@ -153,7 +153,7 @@ class HostProcess:
         One caller at a time.
     """
 
-    #: Where the scripts are, of which each host runs one.
+    #: Module of the scripts, of which each host runs one.
     module = "memproto.testing.lifetimes.ends_process"
 
     def __init__(self, run: Run, script: str, texts: list[str], **told: Any) -> None:
@@ -197,7 +197,7 @@ class HostProcess:
         self._process, self._stdin = host.process, host.stdin
 
     def comes_to(self, mark: str, times: int = 1) -> bool:
-        """Whether it says `mark` so often in its time; False where it ends before."""
+        """True if it says `mark` so often in its time; False where it ends before."""
         end = self.deadline()
         while self.marks.count(mark) < times:
             if not self._listen(end.left_s()):
@@ -206,7 +206,7 @@ class HostProcess:
 
     def comes_to_one_of(self, *signs: str, within_s: float = 0.0) -> bool:
         """
-        Whether it says what begins with one of them, in its time or in so many seconds.
+        True if it says what begins with one of them, in its time or in so many seconds.
 
         `within_s` is scaled by the run and by what the machine takes.
         """
@@ -284,7 +284,7 @@ class HostProcess:
         dump = "" if code is not None else stacks.of(self._process.pid, self._stacks)
         self._process.kill()
         self._process.wait()
-        # What it stored is waited for like what this process stores.
+        # Texts that it stored are waited for like those that this process stores.
         self._run.watch.stored_at = monotonic()
         while self._listen(0.0):
             pass

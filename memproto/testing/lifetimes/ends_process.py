@@ -37,19 +37,19 @@ _PAUSE_S = 0.001
 #: A thread is inside of a hook when its first call has returned, or after so long.
 _INSIDE_S = 2.0
 
-#: What gives a lock back: an interrupt at its first line is one that nobody can guard against.
+#: Functions that give a lock back: nobody can guard against an interrupt at their first line.
 _GIVING_BACK = ("__exit__", "__aexit__", "release")
 
 #: No hook makes so many calls.
 _NEVER = 1 << 40
 
-#: So much of a tool's answer is told.
+#: Characters of a tool's answer that are told.
 _ANSWER_CHARS = 3_000
 
 #: Stands in a call for the id of the session in which it is made; the same as in `changes`.
 SESSION = "<the session>"
 
-#: What the host raises, and its exit code where it names one.
+#: The host's exception, and its exit code if it names one.
 FAILURE, EXIT_CODE = "the host has failed", 7
 #: The exit code of a host that was told to end.
 TERMINATED = 143
@@ -60,7 +60,7 @@ _BATCH = 12
 
 
 class _HostFailed(Exception):
-    """What a host has not caught."""
+    """An exception that a host has not caught."""
 
 
 class Host:
@@ -68,7 +68,7 @@ class Host:
     One session of the target, on the main thread.
 
     Attributes:
-        told: What the parent wants: target, session, config, texts, script.
+        told: Orders of the parent: target, session, config, texts, script.
         provider: The instance, opened.
 
     """
@@ -242,7 +242,7 @@ def killed(host: Host) -> None:
 
 
 def _counted(store: Callable[[], None]) -> int:
-    """How many calls that touch the store came back while a text was stored."""
+    """Number of calls that touch the store which came back while a text was stored."""
     count = 0
 
     def see(frame: FrameType, event: str, function: Any) -> None:
@@ -278,7 +278,7 @@ def _is_writing(_: FrameType, event: str, function: Any) -> bool:
 
 
 def _is_call(frame: FrameType, event: str, _: Any) -> bool:
-    """Whether a function outside of Python's own library begins, which gives no lock back."""
+    """True if a function outside of Python's own library begins, which gives no lock back."""
     code = frame.f_code
     ours = event == "call" and code.co_name not in _GIVING_BACK
     return ours and locate.is_authors(code.co_filename)
@@ -344,7 +344,7 @@ def _races(host: Host) -> None:
     """
     Make each call twice: once by itself, and once with a pause before it changes the store.
 
-    What the other process stores in the pause is what this one has not read.
+    The other process stores a text in the pause that this one has not read.
     """
     for number, (first, second) in enumerate(host.told.get("races", ())):
         # The race before is over for both.
@@ -483,7 +483,7 @@ def forked(host: Host) -> None:
     host.open()
     host.store(host.told["texts"][0])
     with warnings.catch_warnings():
-        # That there are threads is the provider's affair, and what this is about.
+        # Threads are the provider's affair, and the subject of this script.
         warnings.simplefilter("ignore", DeprecationWarning)
         copy = os.fork()
     if not copy:
@@ -496,7 +496,7 @@ def forked(host: Host) -> None:
 
 
 def _end_of(copy: int, within_s: float) -> str:
-    """How a copy of this process ended; it is killed when its time is over."""
+    """The ending of a copy of this process; it is killed when its time is over."""
     end = monotonic() + within_s
     while monotonic() < end:
         ended, status = os.waitpid(copy, os.WNOHANG)
@@ -552,7 +552,7 @@ def main(scripts: dict[str, Callable[[Host], None]] = SCRIPTS) -> None:
     """Be the host that the argument describes, or each that is asked for on its descriptor."""
     given = sys.argv[1]
     told = _read(int(given[1:])) if given[0] == "@" else host_template.serve(int(given))
-    # What the provider looks up there is not for it.
+    # These words are not for the provider, which may look there.
     del sys.argv[1:]
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # A host keeps a log; without one, Python writes what is logged to standard error.

@@ -1,7 +1,7 @@
 """
 A host in a process that has nothing of the kit: no module, no name, no word of it.
 
-What a provider does while it is judged proves nothing if it looks for the judge. So one small life
+The behaviour of a provider that looks for its judge proves nothing. So one small life
 is led where there is none: a program that imports the public runtime as an embedding host does,
 asks for one text that the kit stored, and stores others that the kit asks for afterwards. The same
 life, led by a host of the kit, tells a provider that looks for the judge from one that would not
@@ -30,7 +30,7 @@ from memproto.testing.wire import hidden
 #: For loading, opening, a few hooks and shutdown, each within its own budget.
 _LIFE_S = 60.0
 
-#: So many turns fill a batch, as those of other hosts of the kit.
+#: Number of turns that fill a batch, as those of other hosts of the kit.
 _BATCH = 12
 
 #: The calls come from the check, so that the program knows no route and no manner.
@@ -86,7 +86,7 @@ class Life:
 
     @property
     def questions(self) -> list[str]:
-        """With what it asks: what the first recall of a session lacks has a rule of its own."""
+        """Its questions: another rule judges what the first recall of a session lacks."""
         return [self.asked.query, self.asked.text, self.asked.query]
 
 

@@ -17,7 +17,7 @@ from memproto.testing.lifetimes.ends_process import SESSION
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 
-#: So long the other process may take before it is taken for one that waits for a lock.
+#: Seconds that the other process may take before it is taken for one that waits for a lock.
 _AWAITED_S = 0.15
 
 
@@ -30,7 +30,7 @@ class Race:
         route: The route by which a plain text is stored in this run.
         change: The call.
         beside: The call that the other process made.
-        fault: What is lost, or still there; "" for nothing.
+        fault: The text that is lost, or still there; "" for none.
 
     """
 
@@ -41,7 +41,7 @@ class Race:
     fault: str = ""
 
     def fails_in_turn(self) -> bool:
-        """Whether such calls fail one after the other too, so that no race is to blame."""
+        """True if such calls fail one after the other too, so that no race is to blame."""
         return any(
             self.alone().faults_in_turn(beside_first=beside_first, sessions=sessions)
             for beside_first in (True, False)
@@ -122,7 +122,7 @@ class Races:
         return ""
 
     def faults_in_turn(self, *, beside_first: bool, sessions: int) -> list[str]:
-        """What is lost if the calls are made one after the other, in one session or in two."""
+        """Texts that are lost if the calls come one after the other, in one session or in two."""
         for race in self._races:
             pair = [race.beside, race.change] if beside_first else [race.change, race.beside]
             for calls in [pair] if sessions == 1 else [[change] for change in pair]:

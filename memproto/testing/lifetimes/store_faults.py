@@ -33,11 +33,11 @@ from memproto.testing.wire import hidden
 
 T = TypeVar("T")
 
-#: What recall may take, and so much more before the kit speaks of it: what SQLite waits for a lock
-#: unless it is told otherwise is 5 s, and the host's limit is another one.
+#: Seconds that recall may take, and so many more before the kit speaks of it: SQLite waits 5 s for
+#: a lock unless it is told otherwise, and the host's limit is another one.
 RECALL_S, MARGIN_S = 5.0, 1.0
 
-#: What initialize may take.
+#: Seconds that initialize may take.
 OPEN_S = 30.0
 
 #: A lock is held a little longer than that, and during a write for so long.
@@ -52,7 +52,7 @@ _WAITING_S = 0.05
 #: A provider that waits before it tries again does so within this time.
 AGAIN_S = 15.0
 
-#: So many writes are made while a store takes none: a batch that is written together is shorter.
+#: Number of writes while a store takes none: a batch that is written together is shorter.
 _BATCH = 12
 
 #: Why there is nothing to be observed, which is so for each rule on it.
@@ -78,7 +78,7 @@ class StoreHost(HostProcess):
 
     def comes(self, mark: str, within_s: float = 0.0) -> bool:
         """
-        Whether it says `mark` in so many seconds; those that any host gets without a number.
+        True if it says `mark` in so many seconds; those that any host gets without a number.
 
         `within_s` is scaled by the run and by what the machine takes.
         """
@@ -93,13 +93,13 @@ class StoreHost(HostProcess):
 @dataclasses.dataclass(frozen=True)
 class Seen:
     """
-    What a host saw while its store failed.
+    The observations of a host while its store failed.
 
     Attributes:
-        ended: How it ended, and how far it came.
-        facts: What it was to store, in order.
+        ended: Its ending, and the marks that it reached.
+        facts: The facts that it was to store, in order.
         ready: The other calls that it was to make, and what they left alone.
-        others: What hosts saw that made one of these calls each, at the same time.
+        others: Observations of hosts that made one of these calls each, at the same time.
 
     """
 
@@ -114,7 +114,7 @@ class Seen:
         return float(told[0].split()[0]) if told else None
 
     def said(self, what: str) -> str:
-        """What became of the last call of that kind: "done", or what it raised."""
+        """The fate of the last call of that kind: "done", or its exception."""
         told = self._told(what)
         return hidden(told[-1].split(maxsplit=1)[1])[:240] if told else "it was not called"
 
@@ -123,7 +123,7 @@ class Seen:
         return [text for text in told if text[:1].isdigit() and " " in text]
 
     def accepted(self, *numbers: int) -> list[Fact]:
-        """Those of the facts of which a write hook returned."""
+        """Facts of which a write hook returned."""
         return [self.facts[number] for number in numbers if self.said(f"store {number}") == "done"]
 
     def changes(self, number: int = 0) -> list[tuple[str, Change]]:
@@ -136,7 +136,7 @@ class Seen:
         return [(f"last {place}", change) for place, change in enumerate(self.ready.last)]
 
     def is_done(self, name: str) -> bool:
-        """Whether a call returned, and a tool did not answer that it refused."""
+        """True if a call returned, and a tool did not answer that it refused."""
         return self.said(name) == "done" and not routes.refused(self._answer(name))
 
     def _answer(self, name: str) -> str:
@@ -145,7 +145,7 @@ class Seen:
         return str(json.loads(found[-1])) if found else ""
 
     def changed(self) -> str:
-        """Which call changed a file of the store first, in words; "" where none did."""
+        """The call that changed a file of the store first, in words; "" if none did."""
         for name, change in (*self.changes(), *self.last_calls()):
             sign = f"{name} changed "
             for mark in self.ended.marks:
@@ -163,7 +163,7 @@ class Seen:
 
 
 def locked(run: Run) -> Seen:
-    """What a host saw whose store was locked; see `_locked`."""
+    """The observations of a host whose store was locked; see `_locked`."""
     return once(run, _locked)
 
 
@@ -184,7 +184,7 @@ def once(run: Run, observe: Callable[[Run], T]) -> T:
     if isinstance(seen, _REASONS):
         raise seen
     if first.root != run.root and has_elsewhere(first):
-        # What lies below ~ or where the process stands is found from there only.
+        # A store below ~ or in the working directory is found from there only.
         stood.take()
     run.home, run.root = first.home, first.root
     run.tag, run.numbers = first.tag, first.numbers
@@ -193,7 +193,7 @@ def once(run: Run, observe: Callable[[Run], T]) -> T:
 
 
 def _observed(run: Run, observe: Callable[[Run], T]) -> T | Exception:
-    """What was seen, or why there is nothing to be seen."""
+    """The observations, or the reason why there are none."""
     try:
         return observe(run)
     except _REASONS as reason:
@@ -284,7 +284,7 @@ def _changing(run: Run, ready: Prepared) -> StoreHost:
 
 
 def opened_locked(run: Run) -> Seen:
-    """What a host saw that opened its session while the store was locked."""
+    """The observations of a host that opened its session while the store was locked."""
     return once(run, _opened_locked)
 
 
@@ -322,7 +322,7 @@ def _held(run: Run, facts: list[Fact]) -> Iterator[None]:
 
 
 def full(run: Run) -> tuple[list[Fact], Seen]:
-    """What a host saw that had no room, and what was stored before."""
+    """The facts that were stored before, and the observations of a host that had no room."""
     return once(run, _full)
 
 
@@ -341,21 +341,21 @@ def watched(run: Run, facts: list[Fact]) -> list[str]:
 
 
 def loses_anyway(run: Run, seen: Seen) -> bool:
-    """Whether such calls cost texts in a store that is well: then no fault of it is to blame."""
+    """True if such calls cost texts in a store that is well: then no fault of it is to blame."""
     before, well = _in_order(run, seen)
     owed = [*before, *well.ready.kept, *well.accepted(*range(len(well.facts)))]
     return bool(losses.lost(run, owed))
 
 
 def fails_anyway(run: Run, seen: Seen, shows: Callable[[Seen], object]) -> bool:
-    """Whether such calls show the same in a store that is well: then no fault of it is to blame."""
+    """True if such calls show the same in a store that is well: then no fault of it is to blame."""
     _, well = _in_order(run, seen)
     return bool(shows(well))
 
 
 def _in_order(run: Run, seen: Seen) -> tuple[list[Fact], Seen]:
     """
-    What was stored before, and what a host saw that made the calls in a store that is well.
+    The facts that were stored before, and the observations of a host with a store that is well.
 
     It stores as many texts, and makes as many rounds of calls, as were accepted and made: a
     provider may gather a few before it writes.
@@ -370,7 +370,7 @@ def _in_order(run: Run, seen: Seen) -> tuple[list[Fact], Seen]:
 
 
 def read_only(run: Run) -> Seen:
-    """What a host saw whose home nobody may write to, until its hooks were called."""
+    """The observations of a host whose home nobody may write to, until its hooks were called."""
     return once(run, _read_only)
 
 
@@ -435,7 +435,7 @@ def lived(host: StoreHost, mark: str) -> None:
 # Stores whose files are damaged, one after the other, seen from a check.
 
 
-#: So many files of a store are damaged, the largest first.
+#: Number of files of a store that are damaged, the largest first.
 _MOST_FILES = 3
 
 #: The store as it was before any damage, among what checks share.
@@ -451,10 +451,10 @@ class Damage:
     One file of a store that was damaged, and what came of it.
 
     Attributes:
-        what: What was done to it.
+        what: The damage.
         survivors: The facts that it still held.
-        seen: What the host saw that opened the store then.
-        is_kept: Whether any of the survivors was left below the home afterwards.
+        seen: The observations of the host that opened the store then.
+        is_kept: True if any of the survivors was left below the home afterwards.
 
     """
 
@@ -478,7 +478,7 @@ def lives_undamaged(run: Run) -> None:
 
 
 def damaged(run: Run) -> list[Damage]:
-    """What hosts saw that opened the store with one file damaged, one after the other."""
+    """The observations of hosts that opened the store with one file damaged, each in turn."""
     return once(run, _damaged)
 
 

@@ -16,7 +16,7 @@ from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised
 from memproto.testing.wire import describe
 
-#: So many texts are in a store before it is damaged, so that a part of them is in each part of it.
+#: Number of texts in a store before it is damaged, so that a part of them is in each part of it.
 _STORED = 12
 
 #: Of a larger file only so many bytes are searched.
@@ -27,7 +27,7 @@ _MOST_FILES = 2_000
 
 _ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 
-#: What SQLite keeps beside a database.
+#: Endings of the files that SQLite keeps beside a database.
 BESIDE = ("-wal", "-shm", "-journal")
 
 
@@ -57,7 +57,7 @@ def stored(run: Run) -> list[Fact]:
     found = left(run, kept)
     if not found:
         _needs_no_file_of_the_operator(run, kept)
-        raise NotApplicable("what it stores is found in no file below its home")
+        raise NotApplicable("the text that it stores is found in no file below its home")
     return found
 
 
@@ -71,7 +71,7 @@ def _needs_no_file_of_the_operator(run: Run, facts: list[Fact]) -> None:
     """
     for path in _of_the_operator(run):
         if found_in(path, facts):
-            reason = f"what it stores is in {path}, a file that the kit does not lock or damage"
+            reason = f"its text is in {path}, a file that the kit does not lock or damage"
             needs = "the settings `config` or `env` with a place below the home or below ~"
             raise Untestable(f"{reason}; needs: {needs}")
 
@@ -179,7 +179,7 @@ def _topmost(run: Run, path: Path) -> Path:
 
 
 def has_elsewhere(run: Run) -> bool:
-    """Whether a file of this run's lies outside of the home, so that a store may."""
+    """True if a file of this run's lies outside of the home, so that a store may."""
     return any(not path.is_relative_to(run.home) for path in all_files(run))
 
 
@@ -192,7 +192,7 @@ def files(run: Run, facts: list[Fact]) -> list[Path]:
     """
     The files below the home in which some of the facts are found, the largest first.
 
-    What SQLite keeps beside a database belongs to it: it may be thrown away when it is damaged.
+    Files that SQLite keeps beside a database belong to it: damaged ones may be thrown away.
     """
     holding = [path for path in all_files(run) if found_in(path, facts)]
     found = {_database(path) if path.name.endswith(BESIDE) else path for path in holding}
@@ -220,13 +220,13 @@ def _is_plain(path: Path) -> bool:
 
 
 def found_in(path: Path, facts: list[Fact]) -> list[Fact]:
-    """Those of the facts whose name stands in a file."""
+    """Facts whose name stands in a file."""
     data = _searched(path)
     return [fact for fact in facts if _stands_in(data, fact.name)]
 
 
 def holds(path: Path, facts: list[Fact]) -> bool:
-    """Whether a word of a name of the facts stands in a file: a part of a text is enough."""
+    """True if a word of a name of the facts stands in a file: a part of a text is enough."""
     data = _searched(path)
     return any(_stands_in(data, word) for fact in facts for word in fact.name.split())
 
@@ -244,7 +244,7 @@ def _stands_in(data: bytes, word: str) -> bool:
 
 
 def left(run: Run, facts: list[Fact]) -> list[Fact]:
-    """Those of the facts that are found in any file of this run."""
+    """Facts that are found in any file of this run."""
     found = {fact.name for path in all_files(run) for fact in found_in(path, facts)}
     return [fact for fact in facts if fact.name in found]
 
@@ -266,5 +266,5 @@ def needs_return(run: Run, count: int = 0) -> None:
         for fact in facts:
             run.plant(subject, fact, route(run))
     if losses.lost(run, facts):
-        reason = "what is stored while the store is well does not come back either"
+        reason = "text stored while the store is well does not come back either"
         raise Untestable(f"{reason}; see MP-TURN-001 and MP-WRITE-001")

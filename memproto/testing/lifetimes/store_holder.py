@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-#: What a database of SQLite begins with.
+#: Beginning of a database of SQLite.
 _MAGIC = b"SQLite format 3\0"
 
 

@@ -2,7 +2,7 @@
 A small host in a process of its own whose store fails: it is locked, has no room, or is damaged.
 
 Started by `memproto.testing.lifetimes.store_faults` as the hosts of `ending_process` are, and
-speaks as they do. What a hook raises is told and goes no further, as with a host.
+speaks as they do. An exception of a hook is told and goes no further, as with a host.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ _WORKER_S = 0.3
 #: A batch that is written together is filled while the store fails, unless that takes so long.
 _FILLING_S = 5.0
 
-#: So much of a tool's answer is told.
+#: Characters of a tool's answer that are told.
 _ANSWER_CHARS = 3_000
 
 #: The rights to write of everybody.
@@ -54,7 +54,7 @@ class _Refused(Exception):
 
 
 def _attempt(host: Host, what: str, act: Callable[[], Any]) -> bool:
-    """Whether `act` returned; says so, or what it raised, and how long it took."""
+    """True if `act` returned; says so, or what it raised, and how long it took."""
     starved_s, began = noise.starved_s(), perf_counter()
     try:
         act()
@@ -97,7 +97,7 @@ def _changes(host: Host, name: str, calls: list[dict[str, Any]]) -> None:
 
 
 def _change(host: Host, what: str, call: dict[str, Any]) -> bool:
-    """Whether a call returned; says so, what a tool answered, and which file it has changed."""
+    """True if a call returned; says so, what a tool answered, and which file it has changed."""
     answers: list[Any] = []
     before = _watched(host)
     done = _attempt(host, what, lambda: answers.append(host.make(call)))
@@ -148,7 +148,7 @@ def _again(host: Host) -> patience.Deadline:
 
 
 def _after_all(act: Callable[[], bool]) -> bool:
-    """Whether `act` worked; where it did not, a moment later."""
+    """True if `act` worked; where it did not, a moment later."""
     worked = act()
     if not worked:
         sleep(_PAUSE_S)

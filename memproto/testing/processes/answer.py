@@ -1,4 +1,4 @@
-"""What came of one command to a kit child, as its parent saw it."""
+"""The result of one command to a kit child, as its parent saw it."""
 
 import dataclasses
 from typing import Any, Literal
@@ -9,7 +9,7 @@ Fate = Literal["answered", "died", "late", "froze", "grew", "overdue"]
 @dataclasses.dataclass(frozen=True)
 class Answer:
     """
-    What came of one command.
+    The result of one command.
 
     Attributes:
         fate: answered; died (the process is gone); late (a hook passed its budget); froze (the
@@ -17,16 +17,16 @@ class Answer:
             too long, and no hook did).
         data: The child's answer, for `answered`.
         operation: The hook that was running, else "".
-        budget_s: That hook's budget.
-        took_s: How long the command, or the hook, had been running.
+        budget_s: The budget of that hook.
+        took_s: Seconds that the command, or the hook, had been running.
         stack: The author's frames at that moment, innermost first.
         given: The longest text that the hook was given, in the words of a message; "" for none.
         still: Those of the thread that computed while the interpreter last stood still for a while,
             where that was looked for.
-        ending: How the process ended: "exit code 3", "signal SIGSEGV"; what it held, for `grew`.
-        excuse: What the machine had to do with a hook that was late, or with a command; else "".
+        ending: The ending of the process: "exit code 3", "signal SIGSEGV"; for `grew` its memory.
+        excuse: The machine's share in a hook that was late, or in a command; else "".
         opened: The configs of the instances that were opened, where they are to be cleaned up.
-        spent: How many hook calls were made, where there is a limit to them.
+        spent: Number of hook calls that were made, if there is a limit to them.
         told: The calls that were made, where they are told; see
         `memproto.testing.judging.replay_story`.
 

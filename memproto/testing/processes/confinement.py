@@ -36,8 +36,8 @@ def confine() -> str:
     Move this process into namespaces of its own; gives "" or why the kernel did not allow it.
 
     Call it before a second thread starts: the kernel gives a user namespace to a process of one
-    thread only. What the process starts afterwards is confined with it. Each way is tried in a copy
-    of this process first, since one that fails halfway leaves a process without loopback or name.
+    thread only. Processes that it starts afterwards are confined with it. Each way is tried in a
+    copy of this process first, since one that fails halfway leaves it without loopback or name.
     """
     if sys.platform != "linux":
         return _NO_LINUX
@@ -56,7 +56,7 @@ def conceal() -> None:
     """
     Have other processes of this user read neither memory nor environment of this process.
 
-    That is what the kernel does for a process that is not dumpable. It does not bind root, which a
+    The kernel does so for a process that is not dumpable. It does not bind root, which a
     user namespace does; see `confine`.
     """
     if sys.platform == "linux":
@@ -65,7 +65,7 @@ def conceal() -> None:
 
 
 def unrouted() -> int:
-    """How often something in this network namespace tried to send where no route leads."""
+    """Times that something in this network namespace tried to send where no route leads."""
     counted = 0
     with contextlib.suppress(OSError, ValueError, IndexError):
         names, values = [
@@ -80,7 +80,7 @@ def unrouted() -> int:
 
 
 def _tried(flags: int) -> str:
-    """What happens to a copy of this process that enters new namespaces: "" or its fault."""
+    """Enters new namespaces in a copy of this process: "" or its fault."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -20,7 +20,7 @@ from memproto.testing.processes import vitals
 #: The exit code of a process whose end nobody saw: its template had been killed.
 UNSEEN = 512
 
-#: How long a template may take until its first copy runs; it imports the kit before.
+#: Seconds that a template may take until its first copy runs; it imports the kit before.
 START_S = 60.0
 
 #: A copy that is dead, and of which the template has told nothing for so long: it was stopped.
@@ -30,10 +30,10 @@ _TICK_S = 0.1
 
 
 class Template(Protocol):
-    """What started a copy, as far as the copy has to know it."""
+    """The process that started a copy, as far as the copy has to know it."""
 
     def is_stopped(self) -> bool:
-        """Whether it will tell nothing because a signal stopped it."""
+        """True if it will tell nothing because a signal stopped it."""
 
     def end(self) -> None:
         """End it; its copies run on."""
@@ -103,7 +103,7 @@ class Copy:
 
     @property
     def was_seen(self) -> bool:
-        """Whether the process was still there when this one looked for it."""
+        """True if the process was still there when this one looked for it."""
         return self._seen is not None
 
     @property
@@ -125,7 +125,7 @@ class Copy:
             self.seen.kill()
 
     def is_over(self) -> bool:
-        """Whether the process is gone, or only its entry is left."""
+        """True if the process is gone, or only its entry is left."""
         with contextlib.suppress(psutil.Error):
             return not self.seen.is_running() or self.seen.status() == psutil.STATUS_ZOMBIE
         return True
@@ -167,7 +167,7 @@ def close(*descriptors: int) -> None:
 
 
 def ending(code: int) -> str:
-    """How a kit child ended: by `Copy.poll`, or `wire.CUT_OFF` for one that still runs."""
+    """The ending of a kit child: by `Copy.poll`, or `wire.CUT_OFF` for one that still runs."""
     if code == wire.CUT_OFF:
         return "it closed file descriptors that it had not opened"
     if code == UNSEEN:

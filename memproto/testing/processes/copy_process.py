@@ -1,5 +1,5 @@
 """
-How a process copies itself for each that is asked for: a template of kit children, or of hosts.
+A process that copies itself for each that is asked for: a template of kit children, or of hosts.
 
 It has one thread for ever and runs nothing of a target's. A copy returns from `Copier.serve` into
 the `main` of a process that was started by itself.
@@ -76,7 +76,7 @@ class Copier:
                     os.close(descriptor)
 
     def _copy(self, wanted: dict[str, Any], status: int) -> bool:
-        """Whether this is the copy."""
+        """True if this is the copy."""
         self._prepare(wanted)
         try:
             pid = os.fork()
@@ -115,7 +115,7 @@ def from_descriptor(
     prepare: Callable[[dict[str, Any]], None],
     answer: Callable[[socket.socket, dict[str, Any]], None] | None = None,
 ) -> Copier:
-    """What copies this process, asked on a socket with so many descriptors in each message."""
+    """Copier of this process, asked on a socket with so many descriptors in each message."""
     os.set_inheritable(descriptor, False)
     return Copier(socket.socket(fileno=descriptor), count, prepare, answer)
 

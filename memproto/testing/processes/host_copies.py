@@ -43,7 +43,7 @@ class Host:
 
     Attributes:
         process: Tells its end, and kills it.
-        stdin: What is written there it reads.
+        stdin: The stream that it reads.
 
     """
 

@@ -28,13 +28,13 @@ _STUCK_S = 20.0
 
 _KEY_BYTES = 16
 
-#: Where freezes are looked for, a silence of an interpreter that computes is looked into by then.
+#: If freezes are looked for, a silence of an interpreter that computes is looked into by then.
 _LOOK_S = 0.7
 
-#: How long the loop sleeps while nothing arrives. What arrives wakes it.
+#: Seconds that the loop sleeps while nothing arrives. A message wakes it.
 _TICK_S = 0.05
 
-#: So much of what a child prints is kept.
+#: Bytes of a child's output that are kept.
 _KEPT_OUTPUT = 4_000
 
 
@@ -50,7 +50,7 @@ class _OpenHook:
 
     @property
     def is_setting(self) -> bool:
-        """Whether it is a function of the user's."""
+        """True if it is a function of the user's."""
         return self.operation.startswith(functions.OPERATION)
 
 
@@ -62,7 +62,7 @@ class ChildProcess:
         `ask` returns, whatever the child does: soon after the budget of the hook that runs, or of
         the command. Only for `answered` does the process live on.
         After `kill` neither the child nor a process of its group runs.
-        What the child prints is taken in, and all but its end is dropped.
+        The child's output is taken in, and all but its end is dropped.
     Assumes:
         One caller at a time.
     Raises:
@@ -138,12 +138,12 @@ class ChildProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether the process still runs."""
+        """True if the process still runs."""
         return self._process.poll() is None
 
     @property
     def ending(self) -> str:
-        """How the process ended, or ""."""
+        """The ending of the process, or ""."""
         code = self._process.poll()
         return "" if code is None else copy.ending(code)
 
@@ -260,7 +260,7 @@ class ChildProcess:
 
     def _leave(self, hook: _OpenHook | None) -> None:
         if hook is not None and hook.is_setting:
-            # What the user's own functions take is no time of the check's.
+            # The time of the user's own functions is no time of the check's.
             self._excused_s += self._active - hook.since
 
     # -- what can go wrong ------------------------------------------------------------------------
@@ -284,7 +284,7 @@ class ChildProcess:
 
     def _overgrown(self, now: float) -> Answer | None:
         held_mb = self._pulse.holds_mb(now)
-        # What loading a model takes in a function of the user's is the provider's as well.
+        # Memory that a user's function takes to load a model is the provider's as well.
         if held_mb <= self._memory_mb:
             return None
         running = min(self._hooks.values(), key=lambda item: item.since, default=None)

@@ -17,7 +17,7 @@ from pathlib import Path
 from memproto.errors import InvalidSettings
 from memproto.testing.processes import vitals
 
-#: What the name of a run's directory begins with.
+#: Beginning of the name of a run's directory.
 _PREFIX = "memproto-"
 
 #: The file that a run holds a lock on as long as it lives; it gets its name once it is locked.

@@ -95,7 +95,7 @@ def environment(root: Path, extra: dict[str, str]) -> dict[str, str]:
 @dataclasses.dataclass(frozen=True)
 class Standing:
     """
-    Where a process stands.
+    The place where a process stands.
 
     Attributes:
         variables: Its whole environment.
@@ -174,7 +174,7 @@ HOST_HOME = HostHome()
 
 
 def search_path(directory: Path) -> list[str]:
-    """What a target in `directory` may be imported from: the directory and its ./src."""
+    """Places from which a target in `directory` may be imported: the directory and its ./src."""
     return [str(path) for path in (directory, directory / "src") if path.is_dir()]
 
 

@@ -1,5 +1,5 @@
 """
-What a provider needs beside itself, started by the user's own function in a process of its own.
+The service that a provider needs, started by the user's own function in a process of its own.
 
 The process that holds the verdict runs none of the user's code: it waits for a line that says what
 the service yielded, and at the end lets go of the service's standard input.
@@ -23,10 +23,10 @@ from memproto.testing.settings.settings import Settings
 
 _MODULE = "memproto.testing.processes.service_process"
 
-#: How long it may take to start, and to end by itself.
+#: Seconds that it may take to start, and to end by itself.
 START_S, END_S = 60.0, 10.0
 
-#: So much of what it printed is shown when it does not start.
+#: Characters of its output that are shown when it does not start.
 _SHOWN_OUTPUT = 600
 
 _FIX = 'have it yield {"env": {...}, "config": {...}} from a context manager'
@@ -95,7 +95,7 @@ class Service:
         return self._root / "output.txt"
 
     def _said(self, read: int) -> dict[str, Any]:
-        """What it yielded, or the fault of a line that does not come, or not whole."""
+        """The value that it yielded, or the fault of a line that does not come, or not whole."""
         budget_s = START_S * self._scale
         end = time.monotonic() + budget_s
         data = b""

@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def _checked(name: str, given: Any) -> dict[str, Any]:
-    """What was yielded, where it is of the form that was asked for; else the fault."""
+    """The yielded value, if it is of the form that was asked for; else the fault."""
     fault = {"fault": f"{name} yielded {show(given)}"}
     if not isinstance(given, dict) or set(given) - {"env", "config"}:
         return fault

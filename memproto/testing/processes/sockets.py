@@ -59,7 +59,7 @@ class Held(NamedTuple):
 
     Attributes:
         here: Its own address.
-        there: Whom it is connected to; None for one that listens.
+        there: The address that it is connected to; None for one that listens.
 
     """
 
@@ -68,7 +68,7 @@ class Held(NamedTuple):
 
 
 class Sockets:
-    """What processes hold. It is remembered: no socket becomes another one."""
+    """The sockets of processes. They are remembered: no socket becomes another one."""
 
     def __init__(self) -> None:
         self._known: dict[int, Held | None] = {}
@@ -89,7 +89,7 @@ class Sockets:
             self._learn()
             others = inodes - self._known.keys()
             if others:
-                # What is no socket of a network, or is not used yet: only the first is for good.
+                # The others are no socket of a network, or not used yet: only the first is final.
                 self._known |= dict.fromkeys(others & _local(), None)
         return [held for inode in inodes if (held := self._known.get(inode)) is not None]
 

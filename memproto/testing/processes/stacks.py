@@ -1,5 +1,5 @@
 """
-Where a process stands, written by itself when it is asked from outside.
+The stacks of a process, written by itself when it is asked from outside.
 
 A thread that writes the stacks of others while they run reads what they change, and has ended
 processes. A signal is handled on a thread that stands still for it, and needs no interpreter lock.
@@ -49,7 +49,7 @@ def of(pid: int, path: Path, *, kind: int = SIGNAL) -> str:
 
 
 def written(path: Path) -> str:
-    """What a process that has ended left there."""
+    """The text that a process that has ended left there."""
     with contextlib.suppress(OSError):
         return path.read_bytes()[-60_000:].decode("utf-8", "replace")
     return ""

@@ -37,16 +37,16 @@ _SPACE = {"MEMPROTO_SPACE": " " * 8_000}
 @dataclasses.dataclass(frozen=True)
 class Start:
     """
-    What a child is started with.
+    The values with which a child is started.
 
     Attributes:
         words: The command line of its interpreter, without the descriptors.
         environment: Its whole environment.
         cwd: Its working directory.
-        side: Which checks it is to have at hand.
+        side: The side whose checks it is to have at hand.
         output: The descriptor that becomes its standard output and error.
         given: The descriptors whose numbers come last on its command line.
-        owner: Whose credentials it gets, or "" for nobody's. Those of one owner have a template,
+        owner: The owner of its credentials, or "" for nobody. Those of one owner have a template,
             and with it namespaces and a memory, of their own.
 
     """
@@ -99,16 +99,16 @@ class Template:
 
     @property
     def is_mine(self) -> bool:
-        """Whether this process started it, and not the one that it is a copy of."""
+        """True if this process started it, and not the one that it is a copy of."""
         return self._owner == os.getpid()
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """True if it still runs."""
         return self._process.poll() is None
 
     def is_stopped(self) -> bool:
-        """Whether a signal stopped it."""
+        """True if a signal stopped it."""
         with contextlib.suppress(psutil.Error):
             return bool(psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED)
         return False
@@ -138,7 +138,7 @@ class Template:
         return copy if copy is not None and copy.was_seen else None
 
     def suits(self, environment: dict[str, str]) -> bool:
-        """Whether an environment is this template's, but for what is a copy's own."""
+        """True if an environment is this template's, but for what is a copy's own."""
         return _lasting(environment) == self.environment
 
     def copy(self, told: dict[str, Any], descriptors: tuple[int, ...]) -> Copy | None:
@@ -154,7 +154,7 @@ class Template:
 
     @property
     def is_idle(self) -> bool:
-        """Whether none of its copies runs; without it the end of one would not be told."""
+        """True if none of its copies runs; without it the end of one would not be told."""
         return all(copy.poll() is not None for copy in list(self._copies))
 
     def _ask(self, told: dict[str, Any], descriptors: tuple[int, ...]) -> int:
@@ -187,7 +187,7 @@ class Template:
 
 
 def _lasting(environment: dict[str, str]) -> dict[str, str]:
-    """What is the same for all copies: the environment without their places and their zone."""
+    """Variables that all copies share: the environment without their places and their zone."""
     return {name: value for name, value in environment.items() if name not in _OF_A_COPY}
 
 

@@ -23,7 +23,7 @@ from memproto import spec
 from memproto.testing import clauses, integrity
 from memproto.testing.processes import confinement, copy_process, relay
 
-#: What each side loads a target with, and what many of its checks import when they run.
+#: Modules with which each side loads a target, and those that many of its checks import.
 _MODULES = {
     "provider": ("memproto.loading", "jsonschema", "hypothesis.strategies"),
     "host": ("memproto.testing.host.loading", "memproto.testing.host.run", "hypothesis.strategies"),
@@ -56,7 +56,7 @@ def _replace(
     for descriptor in given:
         os.set_inheritable(descriptor, True)
     copy_process.tell(status)
-    # What an interpreter ignores, and `subprocess` gives back to a program.
+    # An interpreter ignores these, and `subprocess` gives them back to a program.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     os.execve(words[0], words, environment)  # noqa: S606 - the kit's own interpreter
@@ -75,10 +75,10 @@ def _show(environment: dict[str, str]) -> None:
     """
     Put the environment where other processes read it.
 
-    That is the text which the process was started with, and what tells the kit whose a process is
+    They read the text with which this process was started; by it the kit knows a process of its own
     that was forked off and disowned. This process has no more use for that text: what it set just
     now lies elsewhere. To write through the file rather than to the address is to get an error, and
-    no crash, where the address is wrong. Where it cannot be written, or has no room for all of it,
+    no crash, if the address is wrong. If it cannot be written, or has no room for all of it,
     a working directory has to do.
     """
     shown = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in environment.items())
@@ -96,12 +96,12 @@ def _show(environment: dict[str, str]) -> None:
 # -- in the template -------------------------------------------------------------------------------
 
 
-#: What sees that the kit was changed, of the side that was prepared last.
+#: Watchers that see that the kit was changed, of the side that was prepared last.
 _watchers: list[Callable[[], list[str]]] = []
 
 
 def watcher() -> Callable[[], list[str]]:
-    """What lists the names of the kit that stand for other code than before the target."""
+    """Lists the names of the kit that stand for other code than before the target."""
     return _watchers[-1] if _watchers else integrity.watcher()
 
 

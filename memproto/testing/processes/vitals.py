@@ -1,4 +1,4 @@
-"""What is seen of a process from outside: whether it stands still, what it started, its end."""
+"""A process seen from outside: whether it stands still, what it started, its end."""
 
 import contextlib
 import os
@@ -55,7 +55,7 @@ class Pulse:
         self._mark = None
 
     def stands_still(self, now: float, after_s: float) -> bool:
-        """Whether nothing came for `after_s`, in which the process computed, or for 20 s."""
+        """True if nothing came for `after_s`, in which the process computed, or for 20 s."""
         silent_s = now - self.last
         if silent_s < _SILENCE_S:
             return False
@@ -68,7 +68,7 @@ class Pulse:
 
     def computes(self, now: float, after_s: float) -> bool:
         """
-        Whether nothing came for `after_s`, and the process computed in it.
+        True if nothing came for `after_s`, and the process computed in it.
 
         The measure is the processor's time, whatever share of the silence that is: a thread that
         waits for the interpreter gets it after 5 ms of the time of the thread that has it.
@@ -81,7 +81,7 @@ class Pulse:
         return silent_s >= after_s and self._used_s() - self._mark >= _COMPUTED_S
 
     def is_stopped(self, now: float) -> bool:
-        """Whether a signal stopped the process, and nobody let it go on."""
+        """True if a signal stopped the process, and nobody let it go on."""
         if now - self.last < _SILENCE_S:
             return False
         with contextlib.suppress(psutil.Error):
@@ -89,7 +89,7 @@ class Pulse:
         return False
 
     def holds_mb(self, now: float) -> float:
-        """How much memory the process holds; 0 where it was looked at a moment ago."""
+        """Megabytes that the process holds; 0 if it was looked at a moment ago."""
         if now - self._weighed < _WEIGHING_S:
             return 0.0
         self._weighed = now
@@ -122,7 +122,7 @@ def _used(process: psutil.Process) -> dict[int, float]:
 
 
 def ending(code: int) -> str:
-    """How a process with this exit code, negative for a signal, ended: "signal SIGSEGV"."""
+    """The ending of a process with this exit code, negative for a signal: "signal SIGSEGV"."""
     if code >= 0:
         return f"exit code {code}"
     with contextlib.suppress(ValueError):
@@ -167,7 +167,7 @@ def _is_of_the_kit(process: psutil.Process) -> bool:
 
 
 def belongs(process: psutil.Process, *roots: Path) -> bool:
-    """Whether the home or the working directory of a process lies below one of them."""
+    """True if the home or the working directory of a process lies below one of them."""
     places: list[str] = []
     with contextlib.suppress(psutil.Error, OSError):
         places.append(process.environ().get("HOME", ""))

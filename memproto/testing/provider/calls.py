@@ -15,7 +15,7 @@ from memproto.testing.wire import Wire, show
 #: Texts longer than this are not told: a script is to be short.
 _LONGEST = 4_000
 
-#: How many answers are kept, to know which of them a fact was looked for in.
+#: Number of answers that are kept, to know in which of them a fact was looked for.
 _KEPT = 40
 
 
@@ -98,7 +98,7 @@ class Telling(Calls):
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value can be written as a literal, and comes back as it is from JSON."""
+    """True if a value can be written as a literal, and comes back as it is from JSON."""
     if type(value) is str:
         return len(value) <= _LONGEST
     if type(value) is list:

@@ -31,7 +31,7 @@ class TurnCount:
 
 
 class Turning:
-    """Where one session is between two turns."""
+    """The place of one session between two turns."""
 
     def __init__(self, count: TurnCount | None = None, session_key: str = "") -> None:
         self._count = count
@@ -60,7 +60,7 @@ class Turning:
 
 
 class _Used(Protocol):
-    """What `ExtensionHooks` needs of the class that it is mixed into."""
+    """Members that `ExtensionHooks` needs of the class that it is mixed into."""
 
     provider: Any
     turning: Turning
@@ -157,7 +157,7 @@ class ExtensionHooks:
 
 
 class _Declaring(Protocol):
-    """What the functions below need of a `Run`."""
+    """Members that the functions below need of a `Run`."""
 
     binding: Any
     context: Any
@@ -184,7 +184,7 @@ def needs_promise(run: _Declaring, name: str) -> None:
     """
     Go on only where the extension was declared by the provider, or for it by the settings.
 
-    What a check that something good happens needs: a Hermes provider has many a hook that it
+    A check that something good happens needs this: a Hermes provider has many a hook that it
     overrides to do nothing.
 
     Raises:

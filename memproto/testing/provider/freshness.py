@@ -13,7 +13,7 @@ class Freshness:
 
     Attributes:
         functions: The user's own, `settle` and `read_back` among them.
-        config: What the instance that was opened last got, with its session key.
+        config: The config of the instance that was opened last, with its session key.
 
     """
 
@@ -30,7 +30,7 @@ class Freshness:
             self._settled_at = self._watch.stored_at
 
     def wait_s(self, declared_s: float) -> float:
-        """For how long a recall that lacks something is repeated, of the declared seconds."""
+        """Seconds for which a recall that lacks something is repeated, of the declared ones."""
         if "settle" in self.functions or self._watch.stored_at is None:
             return 0.0
         return max(0.0, self._watch.stored_at + declared_s - monotonic())

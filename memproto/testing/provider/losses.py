@@ -1,5 +1,5 @@
 """
-Whether a text is lost: recall brings it in none of the ways in which the kit asks.
+Lost texts: recall brings such a text in none of the ways in which the kit asks.
 
 Recall compares by what it likes: questions, words, beginnings, or whole texts. The kit asks a run's
 facts in the one way that was seen to bring something; a text with other lines around it may need
@@ -20,19 +20,19 @@ from memproto.testing.provider.subject import Subject
 
 def lost(run: Run, facts: list[Fact], home: Path | None = None) -> list[Fact]:
     """
-    Those of the facts that a new instance on the home does not bring back.
+    Facts that a fresh instance on the home does not recall.
 
-    What was stored before is waited for once, and not for each of the facts.
+    Texts that were stored before are waited for once, and not for each of the facts.
     Each has an instance of its own: that an answer belongs to its question is another rule.
     """
     return [fact for fact in facts if not is_stored(run, fact, home)]
 
 
 def is_stored(run: Run, fact: Fact, home: Path | None = None) -> bool:
-    """Whether a new instance on the same home brings the fact back; see `is_shown`."""
+    """True if a new instance on the same home brings the fact back; see `is_shown`."""
     if not _comes_back(run, fact, home):
         return False
-    # What came back once is asked for again, where not everything has to be kept.
+    # A fact that came back once is asked for again, if not everything has to be kept.
     return not run.is_selective or _comes_back(run, fact, home)
 
 
@@ -50,12 +50,12 @@ def found(run: Run, fact: Fact, home: Path | None = None) -> Fact | None:
 
 
 def is_shown(run: Run, subject: Subject, fact: Fact) -> bool:
-    """Whether recall brings the fact, in whatever way it is asked for."""
+    """True if recall brings the fact, in whatever way it is asked for."""
     return run.brings_back(subject, fact) or _other_ways(run, subject, fact).best(run) is not None
 
 
 def is_known(run: Run, subject: Subject, fact: Fact) -> bool:
-    """Whether recall brings the fact for words that hold it."""
+    """True if recall brings the fact for words that hold it."""
     own = routes.bringing(subject, fact.by_its_words())
     return _Ways([], _without_echoes(run, subject, own)).best(run) is not None
 
@@ -95,7 +95,7 @@ def _other_ways(run: Run, subject: Subject, fact: Fact) -> _Ways:
 
 
 def _without_echoes(run: Run, subject: Subject, telling: list[Fact]) -> list[Fact]:
-    """Those of the queries that hold a name which bring none that was never stored."""
+    """Queries that hold a name and bring no fact that was never stored."""
     if not telling:
         return []
     with selection.unheard():
@@ -112,23 +112,23 @@ def _without_echoes(run: Run, subject: Subject, telling: list[Fact]) -> list[Fac
 
 # -- repeating -------------------------------------------------------------------------------------
 
-# What is lost is looked at again: a recall that brings few of many loses some by chance.
+# A loss is looked at again: a recall that brings few of many loses some by chance.
 
 
 _Found = TypeVar("_Found")
 
-#: What helps where a plain entry is not among the few that recall brings.
+#: Remedy if a plain entry is not among the few that recall brings.
 BETTER_RECALL = "needs: a `config` under which recall brings the best ones"
 
-#: How often a fault that was found is looked for again.
+#: Times that a fault that was found is looked for again.
 _AGAIN = 2
 
 
 def seen_again(find: Callable[[], _Found]) -> _Found:
     """
-    What `find` gave, where it is nothing or stands repetitions with other facts.
+    The result of `find`, if it is nothing or stands repetitions with other facts.
 
-    Where all homes and users share one store, the checks before this one have filled it, and a
+    If all homes and users share one store, the checks before this one have filled it, and a
     weak ranking passes over an entry that is there.
 
     Raises:
@@ -137,17 +137,17 @@ def seen_again(find: Callable[[], _Found]) -> _Found:
     """
     found = find()
     if found and not all(find() for _ in range(_AGAIN)):
-        raise Untestable(f"what was lost once was not when repeated: {found}; {BETTER_RECALL}")
+        raise Untestable(f"a text lost once was not lost when repeated: {found}; {BETTER_RECALL}")
     return found
 
 
 # -- tally -----------------------------------------------------------------------------------------
 
-# How often a text is stored: by the user's own count, else by what recall shows.
+# The number of copies of a text: by the user's own count, else by what recall shows.
 
 
 def times(run: Run, fact: Fact) -> int:
-    """How often a fact is stored; 0 where a new instance does not show it in its own words."""
+    """Number of copies of a fact; 0 if a new instance does not show it in its own words."""
     with run.session() as again:
         stored = run.stored(again, fact.text)
         if stored is not None:

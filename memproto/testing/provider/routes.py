@@ -21,10 +21,10 @@ OPERATIONS = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
 
 ROUTES = tuple(OPERATIONS)
 
-#: How long a background recall is waited for, where the provider prepares recall in advance.
+#: Seconds that a background recall is waited for, if the provider prepares recall in advance.
 PREWARM_S = 2.0
 
-#: How long the first contact waits for a worker that stores in the background.
+#: Seconds that the first contact waits for a worker that stores in the background.
 _SETTLE_S = 0.5
 
 
@@ -39,7 +39,7 @@ def plant(subject: Subject, fact: Fact, route: str) -> None:
 
 
 def reply_to(fact: Fact) -> str:
-    """What the assistant answers in the turn by which a fact is stored."""
+    """The assistant's answer in the turn by which a fact is stored."""
     return f"I will remember {fact.name}."
 
 
@@ -47,7 +47,7 @@ def accepts(subject: Subject, route: str, text: str, reply: str = "Done.") -> bo
     """
     Store `text` by `route`; whether it was accepted.
 
-    What else than a report was raised is for the rule on any text, of the hook that raised it.
+    An exception other than a report is for the rule on any text, of the hook that raised it.
     """
     try:
         return _stores_text(subject, route, text, reply)
@@ -147,7 +147,7 @@ def storing_call(schemas: Any, text: str) -> tuple[str, dict[str, Any]] | None:
 
 
 def refused(answer: Any) -> bool:
-    """Whether a tool's answer says that it did not do what was asked."""
+    """True if a tool's answer says that it did not do what was asked."""
     try:
         parsed = json.loads(answer)
     except (TypeError, ValueError):
@@ -168,7 +168,7 @@ def _is_refusal(parsed: dict[str, Any]) -> bool:
 
 
 def brings_back(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> bool:
-    """Whether recall brings `fact`; see `answer`."""
+    """True if recall brings `fact`; see `answer`."""
     return answer(subject, fact, freshness_s) is not None
 
 
@@ -198,9 +198,9 @@ def answer(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> str | None
 
 def bringing(subject: Subject, facts: Iterable[Fact]) -> list[Fact]:
     """
-    Those of the facts that recall brings for their queries; all are waited for together.
+    Facts that recall brings for their queries; all are waited for together.
 
-    What is stored is fresh by now; what has to be prepared in advance is prepared for each.
+    Stored facts are fresh by now; answers that need preparing in advance are prepared for each.
     """
     asked = list(facts)
     end = monotonic() + (PREWARM_S if subject.has("prewarm") else 0.0)
@@ -214,14 +214,14 @@ def bringing(subject: Subject, facts: Iterable[Fact]) -> list[Fact]:
 
 
 def _answers(subject: Subject, fact: Fact) -> bool:
-    """Whether recall brings a fact; if it does not, no listener hears of it."""
+    """True if recall brings a fact; if it does not, no listener hears of it."""
     found = recalled(subject, fact.query)
     return fact.stands_in(found) and fact.is_in(found)
 
 
 def recalled(subject: Subject, query: str) -> Any:
     """
-    What recall gives for a plain question.
+    The answer of recall to a plain question.
 
     Raises:
         Violation: Of MP-RECALL-001: it is neither a str nor None, so that nothing else can be said.
@@ -236,7 +236,7 @@ def recalled(subject: Subject, query: str) -> Any:
 
 
 def brings_its_words(subject: Subject, fact: Fact) -> bool:
-    """Whether recall brings a fact for its own words: it is stored, whatever a ranking prefers."""
+    """True if recall brings a fact for its own words: it is stored, whatever a ranking prefers."""
     return fact.is_in(recalled(subject, fact.text))
 
 
@@ -248,11 +248,11 @@ def survey(
     is_back: Callable[[Subject, Fact], bool] = brings_back,
 ) -> str:
     """
-    In which of the `later` sessions a fact comes back that was stored by `route` in the first.
+    The one of the `later` sessions in which a fact comes back that `route` stored in the first.
 
     `opened` opens an instance on one home, for a session; `is_back` asks it for the fact. Gives
-    the session, or "" for none. What is refused, or raises, does not come back: the rule on raising
-    has a check of its own.
+    the session, or "" for none. A fact that is refused, or raises, does not come back: the rule on
+    raising has a check of its own.
     """
     try:
         return _seen_again(opened, fact, route, later, is_back)

@@ -1,4 +1,4 @@
-"""What a provider-side check works with: new instances, unique sessions, facts to plant, routes."""
+"""Tools of a provider-side check: new instances, unique sessions, facts to plant, routes."""
 
 import contextlib
 import dataclasses
@@ -54,15 +54,15 @@ class Run:
         facts: A source of facts that no other check of this run plants.
         context: See `Context`.
         freshness: When what was stored can be recalled.
-        is_confined: Whether its network namespace is the target's own.
-        loading: What another process needs to load the same target.
-        shared: What checks of this process leave for those that come after them.
-        tag: What the ids of this check's user, profile and sessions hold.
-        numbers: What tells its sessions apart, where the provider does not keep them apart.
+        is_confined: True if its network namespace is the target's own.
+        loading: Values that another process needs to load the same target.
+        shared: Values that checks of this process leave for those that come after them.
+        tag: Mark in the ids of this check's user, profile and sessions.
+        numbers: Numbers that tell its sessions apart, if the provider does not keep them apart.
         asked: For each route that was tried, in which ways recall brought the fact.
-        unkept: How many texts the check missed that never came back, of a selective provider.
-        doubts: Whether something did not come back, and none ever did for a question.
-        observed: What a provider that cannot declare was seen to do, in the words of a declaration.
+        unkept: Number of texts the check missed that never came back, of a selective provider.
+        doubts: True if something did not come back, and none ever did for a question.
+        observed: Declarations that a provider which cannot declare was seen to keep.
 
     """
 
@@ -137,7 +137,7 @@ class Run:
         """
         A session id that no other check uses.
 
-        Where the provider keeps sessions apart, a check has only one: what is stored in it is to
+        If the provider keeps sessions apart, a check has only one: a text stored in it is to
         be found again under the same id.
         """
         if "session" in self.declared("isolates", ["profile"]):
@@ -145,7 +145,7 @@ class Run:
         return f"session-{self.tag}-{next(self.numbers)}"
 
     def config(self, home: Path | None = None, **extra: Any) -> dict[str, Any]:
-        """What a conforming host hands to initialize; an `extra` of None leaves its key out."""
+        """Values that a conforming host hands to initialize; an `extra` of None drops its key."""
         place = home or self.home
         own_folder(place)
         base: dict[str, Any] = {
@@ -214,7 +214,7 @@ class Run:
     # -- declarations -----------------------------------------------------------------------------
 
     def declared(self, key: str, default: Any) -> Any:
-        """What the provider declared under `key`, or the specification's default."""
+        """The provider's declaration under `key`, or the specification's default."""
         return {**self.context.capabilities, **self.observed}.get(key, default)
 
     @property
@@ -225,7 +225,7 @@ class Run:
 
     @property
     def writing(self) -> Writing:
-        """How a text is mirrored so that it is stored; what is learned of it serves all checks."""
+        """The way to mirror a text so that it is stored; knowledge of it serves all checks."""
         mirrors = self.mirrors
         found: Writing = self.shared.setdefault(f"writing by {mirrors}", Writing(mirrors))
         return found
@@ -237,7 +237,7 @@ class Run:
                 subject.write(self.facts.new().text)
 
     def serves(self, route: str) -> bool:
-        """Whether the provider stores by `route`, as declared or as observed at first contact."""
+        """True if the provider stores by `route`, as declared or as observed at first contact."""
         if route == "writes" and self.writing.is_by_replace:
             return self._replace_brings()
         if route == "writes" and not self.writing.stores:
@@ -301,7 +301,7 @@ class Run:
 
     def _ways_back(self, subject: Subject, fact: Fact, *, thorough: bool) -> list[str]:
         """
-        In which ways recall brings a fact, of which the query is a question.
+        Ways in which recall brings a fact, of which the query is a question.
 
         One that does for the question is asked in no other way, unless that is to be `thorough`.
         """
@@ -363,13 +363,13 @@ class Run:
         return (common or known[0])[0]
 
     def _replace_brings(self) -> bool:
-        """Whether a replace that fits no entry brings a text, where nothing else is mirrored."""
+        """True if a replace that fits no entry brings a text, where nothing else is mirrored."""
         if "replace brings" not in self.shared:
             self.shared["replace brings"] = self._comes_back("writes", self.writing)
         return bool(self.shared["replace brings"])
 
     def answers_questions(self) -> bool:
-        """Whether something that is stored by a route that is served came back for a question."""
+        """True if something that is stored by a route that is served came back for a question."""
         if "answers questions" not in self.shared:
             served = [route for route in routes.ROUTES if self.serves(route)]
             known = any(self._routes[route] == "observed" for route in served)
@@ -409,12 +409,12 @@ class Run:
 
     @property
     def is_selective(self) -> bool:
-        """Whether the provider keeps what it finds worth keeping, as declared."""
+        """True if the provider keeps what it finds worth keeping, as declared."""
         return bool(self.declared("retention", "verbatim") == "selective")
 
     @property
     def manner(self) -> Manner:
-        """How a selective provider is told facts so that it keeps them; found out once."""
+        """The way to tell a selective provider facts so that it keeps them; found out once."""
         if "manner" not in self.shared:
             known = self.context.manner
             self.shared["manner"] = Manner.from_dict(known) if known else self._find_manner()
@@ -423,7 +423,7 @@ class Run:
 
     @property
     def told_in(self) -> Manner:
-        """How facts are told at present."""
+        """The way in which facts are told at present."""
         return self._told_in
 
     def tell_in(self, manner: Manner) -> None:
@@ -469,7 +469,7 @@ class Run:
         return route in stores and writes and not self.lacks(_ROUTE_OPERATIONS[route])
 
     def _kept(self, route: str, told: list[Fact], home: str = "survey") -> list[Fact]:
-        """Those of the facts that come back when they are told in one session."""
+        """Facts that come back when they are told in one session."""
         place = self.own_home(f"{home}-{next(self.numbers)}")
         try:
             with self.session(place) as subject:
@@ -491,14 +491,14 @@ class Run:
         return bool(ways)
 
     def _sifted(self, told: list[Fact]) -> list[Fact]:
-        """Those of the facts that it keeps, as one that goes by their texts does each time."""
+        """Facts that it keeps, as one that goes by their texts does each time."""
         self.facts.sift = None
         try:
             with self.aside():
                 return self._kept(self.manner.routes[0], told, "sieve")
         finally:
             self.facts.sift = self._sifted
-            # What is looked for in files is not to be found there.
+            # A name that is looked for in files is not to be found there.
             for place in self.home.parent.glob(f"{self.home.name}-sieve-*"):
                 shutil.rmtree(place, ignore_errors=True)
 
@@ -516,7 +516,7 @@ class Run:
         return [self.hook(_ROUTE_OPERATIONS[route]) for route in any_of]
 
     def lacks(self, operation: str) -> bool:
-        """Whether the provider has no hook of that name, and no declaration says that it has."""
+        """True if the provider has no hook of that name, and no declaration says that it has."""
         if self.binding.may_lack_hooks:
             return self.hook(operation) in self.provider().provider.missing_hooks
         if self.binding.can_declare or not OPERATIONS[operation].extension:
@@ -554,7 +554,7 @@ class Run:
             raise
 
     def brings_back(self, subject: Subject, fact: Fact) -> bool:
-        """Whether recall brings the fact, settled, or as fresh as the provider declares."""
+        """True if recall brings the fact, settled, or as fresh as the provider declares."""
         found = self._brings(subject, fact)
         self.note(found=found)
         return found
@@ -574,13 +574,13 @@ class Run:
         )
 
     def _next_turn_brings(self, subject: Subject, fact: Fact) -> bool:
-        """Whether the turn after one with the question brings the fact."""
+        """True if the turn after one with the question brings the fact."""
         subject.record(fact.query, "Let me see.")
         self.settle()
         return routes.brings_back(subject, fact, self.freshness_s)
 
     def reopened_brings_back(self, fact: Fact, home: Path | None = None) -> bool:
-        """Whether a new instance on the same home brings the fact back."""
+        """True if a new instance on the same home brings the fact back."""
         with self.session(home) as again:
             return self.brings_back(again, fact)
 
@@ -589,7 +589,7 @@ class Run:
         self.freshness.settle()
 
     def stored(self, subject: Subject, text: str) -> int | None:
-        """How often the text is stored, by the user's `read_back`; None without that setting."""
+        """Number of copies of the text, by the user's `read_back`; None without that setting."""
         self.settle()
         return self.freshness.functions.stored(subject.provider, text)
 
@@ -604,7 +604,7 @@ class Run:
 
     @property
     def examples(self) -> int:
-        """How many generated examples the profile asks for."""
+        """Number of generated examples that the profile asks for."""
         return EXAMPLES[self.context.profile]
 
     def violated(
@@ -627,5 +627,5 @@ class Run:
         return more_s > 0 and patience.happens(condition, more_s)
 
     def stays_silent(self, condition: Callable[[], bool], for_s: float = patience.SILENT_S) -> bool:
-        """Whether `condition` holds at no moment of the scaled time, which is waited out."""
+        """True if `condition` holds at no moment of the scaled time, which is waited out."""
         return patience.stays_silent(condition, for_s * self.context.scale)

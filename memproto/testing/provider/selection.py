@@ -2,9 +2,9 @@
 Providers that keep what they find worth keeping: how they are told a fact so that they keep it.
 
 First contact tells them facts in several manners, and takes the one in which the most come back.
-What a check tells them in that manner may be left out all the same. So a text that never came back
-proves nothing: a check that missed one is made again with other facts, and a loss is one only of
-what came back once.
+A text that a check tells them in that manner may be left out all the same. A text that never came
+back proves nothing: a check that missed one is made again with other facts, and a loss is one only
+of a text that came back once.
 """
 
 import contextlib
@@ -23,15 +23,15 @@ _USUAL, _SHORT = tuple(range(facts.USUAL)), (facts.USUAL,)
 @dataclasses.dataclass(frozen=True)
 class Manner:
     """
-    How facts are told.
+    The way in which facts are told.
 
     Attributes:
-        templates: Which of the sentences came back.
-        times: How often each is told.
-        goes_on: Whether as many turns follow as fill a batch.
-        ends: Whether the session is ended with its messages, before it is shut down.
+        templates: The sentences that came back.
+        times: Number of times that each is told.
+        goes_on: True if as many turns follow as fill a batch.
+        ends: True if the session is ended with its messages, before it is shut down.
         routes: By which of the routes something came back.
-        is_sure: Whether everything came back that was told so.
+        is_sure: True if everything came back that was told so.
 
     """
 
@@ -56,7 +56,7 @@ class Manner:
 #: A host tells a fact once, and may go on or end its session behind it.
 PLAIN = Manner()
 
-#: In which manners facts are told, until one is sure.
+#: Manners in which facts are told, until one is sure.
 MANNERS = (
     PLAIN,
     Manner(_SHORT),
@@ -67,7 +67,7 @@ MANNERS = (
     Manner(goes_on=True, ends=True),
 )
 
-#: How often a check is made in which something was not kept.
+#: Times that a check is made in which something was not kept.
 ATTEMPTS, UNSURE_ATTEMPTS = 3, 8
 
 
@@ -76,7 +76,7 @@ class NeverBack(Untestable):
 
 
 class Looked:
-    """What a check looked for in recalls, and whether it was ever there."""
+    """Facts that a check looked for in recalls, and those of them that never came."""
 
     def __init__(self, seen: set[str]) -> None:
         self._seen = seen
@@ -107,7 +107,7 @@ def judged(check: Callable[[Any], None], run: Any) -> None:
     try:
         check(run)
     except Violation as found:
-        # What is where it must not be was seen at its own place before; so nothing is missed there.
+        # A fact where it must not be was seen at its own place before; so nothing is missed there.
         if not looked.never:
             raise
         missed = looked.never[0].text

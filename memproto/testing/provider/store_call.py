@@ -98,7 +98,7 @@ def _stores(schema: dict[str, Any], properties: dict[str, Any]) -> bool:
 
 
 def _says_store(schema: dict[str, Any], properties: dict[str, Any]) -> bool:
-    """Whether the name, or a choice, says so plainly enough for a text inside of something."""
+    """True if the name, or a choice, says so plainly enough for a text inside of something."""
     words = set(_words(str(schema.get("name", ""))))
     asks = any(v in _STORING_VALUES for item in properties.values() for v in _choices(item))
     return asks or (bool(words & _SAYS_STORE) and not words & _SAYS_ELSE)
@@ -198,7 +198,7 @@ def _value(item: Any, name: str, text: str) -> Any:
 
 
 def _may_name(item: Any, name: str) -> bool:
-    """Whether an argument may be the name under which a text is kept, and takes any word."""
+    """True if an argument may be the name under which a text is kept, and takes any word."""
     limits = {"pattern", "format", "const", "maxLength"}.intersection(item or {})
     words = set(_words(name))
     return not limits and bool(words & _NAMING) and words <= _NAMING | _NAMED

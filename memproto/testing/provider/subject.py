@@ -1,7 +1,7 @@
 """
 One provider instance under the kit's hand: each hook watched, timed, and called as hosts do.
 
-Hooks run on the thread that calls here. What a hook raises comes out as `HookRaised`, so that a
+Hooks run on the thread that calls here. A hook's exception comes out as `HookRaised`, so that a
 check can never mistake the provider's exception for its own.
 """
 
@@ -29,7 +29,7 @@ from memproto.testing.wire import Wire, beginning, honest, longest_text, plain, 
 
 # -- away ------------------------------------------------------------------------------------------
 
-# Which operations may fail with their backend, and whether an error says that it is away.
+# Operations that may fail with their backend, and errors that say that it is away.
 
 
 #: Operations that may fail with their backend. To start, to answer whether it is available and to
@@ -41,12 +41,12 @@ MAY_NEED_A_BACKEND = frozenset(
     }
 )
 
-#: How many causes of an error are looked at.
+#: Number of causes of an error that are looked at.
 _CAUSES = 10
 
 
 def is_unreachable(error: BaseException | None) -> bool:
-    """Whether an error, or one that it came from, says that a connection could not be had."""
+    """True if an error, or one that it came from, says that a connection could not be had."""
     for _ in range(_CAUSES):
         if isinstance(error, ConnectionError | TimeoutError | socket.gaierror):
             return True
@@ -68,7 +68,7 @@ _TIMES = 16
 #: A batch of turns that is written together is seldom longer.
 _BATCH = 12
 
-#: What a host asks for that names no limit.
+#: Characters that a host asks for which names no limit.
 _RECALL_CHARS = 1_000_000
 
 #: Why what needs another hook call is not tested.
@@ -99,7 +99,7 @@ class HookRaised(Exception):
 
     Attributes:
         operation: The operation that was asked for.
-        error: What the hook raised.
+        error: The exception of the hook.
 
     """
 
@@ -110,12 +110,12 @@ class HookRaised(Exception):
 
     @property
     def is_report(self) -> bool:
-        """Whether the error is one of those by which a provider reports a refusal."""
+        """True if the error is one of those by which a provider reports a refusal."""
         return isinstance(self.error, ProviderError)
 
     @property
     def ends_process(self) -> bool:
-        """Whether the error is one that ends the interpreter."""
+        """True if the error is one that ends the interpreter."""
         return isinstance(self.error, SystemExit | KeyboardInterrupt | GeneratorExit)
 
 
@@ -123,7 +123,7 @@ class BackendAway(HookRaised, Untestable):
     """
     A hook raised because its backend does not answer, which is a report and no violation.
 
-    What is left of a check without the backend proves nothing; so it is untestable too.
+    The rest of a check without the backend proves nothing; so it is untestable too.
     """
 
     @property
@@ -160,7 +160,7 @@ class HookLate(Exception):
     A hook returned after its budget.
 
     Attributes:
-        excuse: What the machine had to do with it, where it cannot be told apart; else "".
+        excuse: The machine's share in it, if it cannot be told apart; else "".
 
     """
 
@@ -175,23 +175,23 @@ class HookLate(Exception):
 @dataclasses.dataclass
 class Watch:
     """
-    What all subjects of one check share: the wire, the budgets, the tally of calls.
+    State that all subjects of one check share: the wire, the budgets, the tally of calls.
 
     Attributes:
-        wire: Where the parent is told which hook runs.
+        wire: Tells the parent which hook runs.
         scale: Factor on every budget.
         deaths: Operation to the number of times that its hook hung or died in this run.
         hooks: Operation to [calls, longest in seconds, all together in seconds].
         times: Operation to the number of its calls that took how long, as in `spread`.
-        patient: Whether a hook that hung before gets its whole time again.
+        patient: True if a hook that hung before gets its whole time again.
         late: Operations whose hook returned after its budget.
         excused: Those of them for which the machine is to blame, as far as can be told.
-        calls_left: How many more hook calls the user allows, or None for any number.
-        has_refused: Whether a call was refused because none was left.
+        calls_left: Number of further hook calls that the user allows, or None for any number.
+        has_refused: True if a call was refused because none was left.
         stored_at: When something was stored last, by the monotonic clock; None for never.
-        announces: Whether the parent is to know each instance that is opened, and its config.
-        calls: Whom each call is told.
-        turns: What turns are numbered by, where the provider is told that they begin.
+        announces: True if the parent is to know each instance that is opened, and its config.
+        calls: The listener that each call is told.
+        turns: Counter of turns, if the provider is told that they begin.
 
     """
 
@@ -269,13 +269,13 @@ class Subject(ExtensionHooks):
     Attributes:
         provider: The instance, with the nine members.
         binding: The binding that its author wrote it for.
-        config: What `initialize` got, or None before.
-        variable: What the `home_variable` of its binding names from its next hook on, or "" for
-            what it names anyway.
+        config: The config that `initialize` got, or None before.
+        variable: Value of the `home_variable` of its binding from its next hook on, or "" for
+            its present value.
         number: Its own among the instances whose calls are told, or 0.
-        turning: Where its session is between two turns.
-        writing: How a text is mirrored so that it is stored.
-        manner: How facts are told, where it matters.
+        turning: The place of its session between two turns.
+        writing: The way to mirror a text so that it is stored.
+        manner: The way in which facts are told, if it matters.
         said: The messages of the turns that were recorded, for a session that is ended with them.
         declared: The extensions that other instances of the target declared; None if none was
             asked. It holds until this one is.
@@ -308,7 +308,7 @@ class Subject(ExtensionHooks):
         return 0.05 if self._watch.calls_left is None else 0.5
 
     def has(self, operation: str) -> bool:
-        """Whether the provider has the hook of an extension's operation."""
+        """True if the provider has the hook of an extension's operation."""
         name = OPERATIONS[operation].native
         # Looking a hook up is no call of it, for one who pays for calls.
         return bool(self._watched(operation, lambda: callable(getattr(self.provider, name, None))))
@@ -353,7 +353,7 @@ class Subject(ExtensionHooks):
         return HookRaised(operation, error)
 
     def _refuses_by_raising(self) -> bool:
-        """Whether the host asks the provider before it discards messages, and any error refuses."""
+        """True if the host asks the provider before it discards messages, and any error refuses."""
         if not self.binding.checkpoint_raises:
             return False
         with contextlib.suppress(Exception):
@@ -369,7 +369,7 @@ class Subject(ExtensionHooks):
     def _use(self, operation: str, *arguments: Any, **keywords: Any) -> Any:
         """Look the hook up and call it: a lookup may hang or raise as a call may."""
         if operation in ("end", "switch"):
-            # Who ends a session himself, or goes on in another one, has nothing left to end.
+            # A session that is ended, or left for another one, has nothing left to end.
             self.said = []
         name = OPERATIONS[operation].native
         hooks, said = self.provider, (name, list(arguments), keywords)
@@ -468,7 +468,7 @@ class Subject(ExtensionHooks):
     def begin(self, user: str) -> None:
         """Say that a turn begins where the provider is told so; `record` does it by itself."""
         number = self.turning.begins()
-        # What it raises, or that it hung before, is for its own rules: a host goes on.
+        # Its exceptions, and earlier hangs, are for its own rules: a host goes on.
         if number is not None and not self._watch.deaths.get("turn_start"):
             with contextlib.suppress(HookRaised):
                 self._use("turn_start", number, user)

@@ -1,4 +1,4 @@
-"""What a provider declares, and which routes bring a fact back: found at first contact."""
+"""Declarations of a provider, and routes that bring a fact back: found at first contact."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from memproto.testing.provider.subject import Subject
 from memproto.testing.settings.keys import as_capabilities
 from memproto.testing.wire import plain, shorten
 
-#: What a provider logged where nothing came back is often why; so much of it is shown.
+#: The log of a provider of which nothing came back often says why; so much of it is shown.
 _LOGGED_CHARS = 200
 
 
@@ -18,7 +18,7 @@ def secrets(run: Run) -> list[str]:
     """
     The variables and keys of the config that the provider's config schema calls secret.
 
-    Whatever the hook does wrong has rules of its own.
+    The faults of the hook have rules of their own.
     """
     try:
         subject = run.provider()
@@ -33,13 +33,13 @@ def survey(run: Run) -> dict[str, Any]:
     """
     The provider's declarations, and for each route whether it is declared, observed or absent.
 
-    Where `stores` is declared the declaration counts; else every route is tried, and what was
+    If `stores` is declared the declaration counts; else every route is tried, and what was
     logged last as a warning or worse is told as well.
     """
     shown, told = _capabilities(run), as_capabilities(run.context.declares)
     capabilities = {**shown, **told}
     if "extensions" in told:
-        # What the settings name is promised; what else has hooks is still there.
+        # Extensions that the settings name are promised; others that have hooks are still there.
         both = [*shown.get("extensions", []), *told["extensions"]]
         capabilities["extensions"] = list(dict.fromkeys(both))
     run.observed.update(capabilities)
@@ -49,7 +49,7 @@ def survey(run: Run) -> dict[str, Any]:
         stores = capabilities["stores"]
         found = {route: "declared" if route in stores else "absent" for route in routes.ROUTES}
         if not run.binding.can_declare and "writes" in stores and "mirrors" not in capabilities:
-            # Which targets it takes is said nowhere.
+            # Nothing says which targets it takes.
             run.find_out("writes")
         return {"capabilities": {**capabilities, **run.observed}, "routes": found}
     heard = Records()
@@ -83,7 +83,7 @@ def _logged(heard: Records) -> str:
 
 def without_session(run: Run) -> dict[str, Any]:
     """
-    What the hooks of a provider show that is not available.
+    Facts that the hooks of a provider show that is not available.
 
     One that declares does so in a session only; until then a host goes by the hooks that it has.
     """

@@ -1,14 +1,14 @@
-"""By which action, and into which target, a text is mirrored so that the provider stores it."""
+"""The action, and the target, by which a text is mirrored so that the provider stores it."""
 
 from collections.abc import Mapping, Sequence
 
 #: An action and a target of `on_memory_write`.
 Way = tuple[str, str]
 
-#: What takes effect where `mirrors` is not declared.
+#: Actions that take effect if `mirrors` is not declared.
 ADD_ONLY: dict[str, list[str]] = {"memory": ["add"], "user": ["add"]}
 
-#: What a host writes, whatever of it takes effect.
+#: Writes of a host, whichever of them take effect.
 USUAL: Way = ("add", "memory")
 
 #: The old text of a replace that is to bring a new one: it is in no store.
@@ -27,7 +27,7 @@ class Writing:
     declare them, or that refuses one by a policy of its store, is learned once.
 
     Attributes:
-        took: Whether the first way was accepted once; then it stays the first.
+        took: True if the first way was accepted once; then it stays the first.
 
     """
 
@@ -43,12 +43,12 @@ class Writing:
 
     @property
     def stores(self) -> bool:
-        """Whether any way is declared."""
+        """True if any way is declared."""
         return bool(self._ways)
 
     @property
     def is_by_replace(self) -> bool:
-        """Whether a replace that fits nothing is the only way in."""
+        """True if a replace that fits nothing is the only way in."""
         return self.stores and all(action == "replace" for action, _ in self._ways)
 
     @property
@@ -67,6 +67,6 @@ class Writing:
 
 
 def arguments(way: Way, text: str) -> tuple[str, str, str, str | None]:
-    """What `on_memory_write` is called with to store the text."""
+    """Arguments of `on_memory_write` that store the text."""
     action, target = way
     return action, target, text, ABSENT if action == "replace" else None

@@ -36,7 +36,7 @@ CHARACTERS = {
     "signs beyond the BMP": "𝄞𝅘𝄽🂡🀄𐆎𝌆",
 }
 
-#: Where code points are drawn from, planes with fewer characters as often as the others.
+#: Planes from which code points are drawn, those with fewer characters as often as the others.
 _PLANES = ((0x21, 0x3000), (0x3000, 0xFFFE), (0x10000, 0x20000), (0x20000, 0x323B0))
 
 #: Letters, marks, numbers, punctuation, symbols.

@@ -64,7 +64,7 @@ def recall_amid(
     subject: Subject, query: str, conversation: str, messages: list[dict[str, Any]]
 ) -> Any:
     """
-    What recall gives for `query` with `messages`, a copy of the named conversation, before it.
+    The answer of recall to `query` with `messages`, a copy of the named conversation, before it.
 
     Raises:
         Violation: Of MP-TEXT-001: it raises with these messages, and without any it does not.
@@ -94,7 +94,7 @@ Messages = list[dict[str, Any]]
 
 
 class _Run(Protocol):
-    """What is needed of a `Run`."""
+    """Members that are needed of a `Run`."""
 
     binding: Any
     context: Any
@@ -139,7 +139,7 @@ def of(run: _Run) -> dict[str, Messages]:
 
 
 def _raw() -> dict[str, Messages]:
-    """What a Hermes host hands over as it is: parts, and messages that hold only tool calls."""
+    """Messages that a Hermes host hands over as they are: parts, and those with only tool calls."""
     function = {"name": "look_up", "arguments": "{}"}
     calls = [{"id": "call_1", "type": "function", "function": function}]
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0K"}}
@@ -156,7 +156,7 @@ def _raw() -> dict[str, Messages]:
 
 
 def difference(before: Messages, after: Messages) -> str:
-    """In which way a list was changed, in words."""
+    """The change of a list, in words."""
     if len(before) != len(after):
         return f"{len(before)} messages became {len(after)}"
     changed = next(i for i, message in enumerate(before) if message != after[i])

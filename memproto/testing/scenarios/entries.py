@@ -34,7 +34,7 @@ _numbers = itertools.count(1)
 
 
 def served(run: Run, extension: str) -> bool:
-    """Whether the provider declares the extension."""
+    """True if the provider declares the extension."""
     return extension in run.declared("extensions", [])
 
 
@@ -131,7 +131,7 @@ REFUSED = object()
 
 def unless_refused(call: Callable[[], Any]) -> Any:
     """
-    What a call gives; `REFUSED` where it raised to refuse.
+    The result of a call; `REFUSED` if it raised to refuse.
 
     Raises:
         Untestable: It says that its backend does not answer now, which is no refusal of the scope.
@@ -176,7 +176,7 @@ def misfit(answer: Any, schema: str) -> str:
 
 
 def of_fact(found: list[dict[str, Any]], fact: Fact) -> list[dict[str, Any]]:
-    """Those of the items that bring the fact."""
+    """Items that bring the fact."""
     return [item for item in found if fact.is_in(item["text"])]
 
 

@@ -51,11 +51,11 @@ class Loss:
     A text that was accepted and did not come back.
 
     Attributes:
-        fact: What was lost.
+        fact: The fact that was lost.
         operation: The operation that had accepted it.
         letter: Its name in `told`.
         told: The calls that were made, in order.
-        before_compression: Whether a compression came after it.
+        before_compression: True if a compression came after it.
 
     """
 
@@ -80,7 +80,7 @@ def vocabulary(run: Run) -> list[Step]:
 
 
 def _is_served(run: Run, operation: str) -> bool:
-    """Whether a host would call the hook of an extension: it is there, and declared."""
+    """True if a host would call the hook of an extension: it is there, and declared."""
     declared = run.declared("extensions", [])
     is_declared = not run.binding.can_declare or OPERATIONS[operation].extension in declared
     return is_declared and run.provider().has(operation)
@@ -110,7 +110,7 @@ class Machine:
 
     @property
     def owed(self) -> list[Fact]:
-        """What was accepted and neither replaced nor removed."""
+        """Facts that were accepted and neither replaced nor removed."""
         return list(self._owed)
 
     def live(self, steps: tuple[Step, ...]) -> Loss | None:

@@ -42,7 +42,7 @@ def _folders(kind: type) -> Iterator[Path]:
 
 def read(path: Path) -> Any:
     """
-    What the file holds, JSON or other YAML.
+    The content of the file, JSON or other YAML.
 
     Raises:
         ValueError: It cannot be parsed; the message says where.
@@ -69,10 +69,10 @@ def _as_yaml(text: str) -> Any:
 
 # -- needed ----------------------------------------------------------------------------------------
 
-# Which settings would make a provider available: read off what it asks for at set-up.
+# Settings that would make a provider available: read off what it asks for at set-up.
 
 
-#: What `config` holds arrives at initialize, after the question whether the provider is available.
+#: The values of `config` arrive at initialize, after the question if the provider is available.
 _ANY = "the setting `env`, or a `factory` that puts in place what is_available() looks for"
 _SAVED = "a `factory` that saves what is_available() reads, asked for at set-up: {}"
 
@@ -100,7 +100,7 @@ def settings(subject: Subject) -> str:
 
 def missing(subject: Subject, config: Mapping[str, Any]) -> list[str]:
     """
-    What the config schema requires, gives no default for, and nobody has given: as names.
+    Names that the config schema requires, gives no default for, and nobody has given.
 
     A value that is required under a condition only is not among them.
     """
@@ -136,7 +136,7 @@ def _variables(fields: list[dict[str, Any]]) -> list[str]:
 
 
 def _keys(fields: list[dict[str, Any]]) -> str:
-    """What is asked for and has no variable comes to the provider by what save_config writes."""
+    """Advice on answers without a variable, which save_config writes and the provider reads."""
     keys = [str(item.get("key")) for item in fields if item.get("key") and not item.get("env_var")]
     return _SAVED.format(", ".join(keys)) if keys else _ANY
 

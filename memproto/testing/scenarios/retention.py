@@ -1,5 +1,5 @@
 """
-What becomes of what a session accepts, for a provider of which nothing was recalled.
+The fate of texts that a session accepts, for a provider of which nothing was recalled.
 
 A provider may keep what it does not recall: for a review, for a tool, in words of its own, for a
 backend that is away. So each place is looked into before anything is said to be lost; and a
@@ -26,10 +26,10 @@ from memproto.testing.wire import show
 #: A log repeats what was said, and a cache is no memory.
 _NO_STORE = frozenset({"logs", "debug", ".cache", "__pycache__"})
 
-#: What the name of a file holds that repeats what was said.
+#: Parts of the name of a file that repeats what was said.
 _LOGS = (".log", "debug")
 
-#: How long a worker in the background gets before recall is believed.
+#: Seconds that a worker in the background gets before recall is believed.
 _SETTLE_S = 0.5
 
 #: Of a larger file the first part is read.
@@ -41,14 +41,14 @@ _CONTENTS = "kept"
 @dataclasses.dataclass
 class Kept:
     """
-    What became of what was accepted.
+    The fate of the accepted texts.
 
     Attributes:
         by: Hook to the fact that it accepted.
-        place: Where something of it was found again, or "".
-        said: How the provider said that it does not keep it, or "".
+        place: The place at which something of them was found again, or "".
+        said: The provider's words that it does not keep them, or "".
         tried: The hooks that accepted a text and then began to connect to a server.
-        asked: What was looked into.
+        asked: The places that were looked into.
 
     """
 
@@ -60,7 +60,7 @@ class Kept:
 
 
 def observed(run: Run) -> Kept:
-    """What becomes of one fact for each route; looked at once in a process."""
+    """The fate of one fact for each route; looked at once in a process."""
     if any(run.serves(route) for route in routes.ROUTES):
         return Kept(place=run.hook("recall"))
     if _CONTENTS not in run.shared:
@@ -132,7 +132,7 @@ def _hand_over(run: Run, subject: Subject, route: str, kept: Kept) -> None:
 
 
 def _connections(run: Run) -> int:
-    """How many connections this process has begun so far."""
+    """Number of connections that this process has begun so far."""
     return run.audit.connections if run.audit else 0
 
 
@@ -162,7 +162,7 @@ def _look(run: Run, subject: Subject, kept: Kept) -> None:
 
 
 def _recalls_one(run: Run, subject: Subject, facts: list[Fact]) -> bool:
-    """Whether recall brings one of them; what is prepared in advance is asked for all at once."""
+    """True if recall brings one of them; what is prepared in advance is asked for all at once."""
     run.settle()
     end = monotonic() + (routes.PREWARM_S if subject.has("prewarm") else _SETTLE_S)
     while facts:
@@ -177,7 +177,7 @@ def _recalls_one(run: Run, subject: Subject, facts: list[Fact]) -> bool:
 
 
 def _told(run: Run, subject: Subject) -> str:
-    """What a status or a reason says is wrong."""
+    """The fault by a status or a reason."""
     for operation in ("status", "unavailable_reason"):
         if not subject.has(operation):
             continue

@@ -14,21 +14,21 @@ from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookLate, HookRaised
 from memproto.testing.scenarios.machine import Loss, Machine, Step, vocabulary
 
-#: How many steps are drawn; a part of them finds nothing to act on.
+#: Number of steps that are drawn; a part of them finds nothing to act on.
 STEPS = 18
 
-#: How many sequences are lived through where each call may cost money.
+#: Number of sequences that are lived through if each call may cost money.
 _FEW = 2
 
-#: How long a provider that is slow inside its bounds is tried.
+#: Seconds for which a provider that is slow inside its bounds is tried.
 PATIENCE_S = 60.0
 
-#: How long a sequence that loses something is made shorter.
+#: Seconds for which a sequence that loses something is made shorter.
 _SHORTEN_S = 15.0
 
 Steps = tuple[Step, ...]
 
-#: What ends the search at once: it would come again and again, and belongs to another rule.
+#: Exceptions that end the search at once: they would come again and belong to another rule.
 _STOPS = (HookRaised, HookLate, Violation, Untestable, NotApplicable, Inconclusive)
 
 
@@ -49,7 +49,7 @@ class Search:
     Looks for a sequence after which something that was accepted does not come back.
 
     Attributes:
-        accepted: How many texts were accepted, in all sequences.
+        accepted: Number of texts that were accepted, in all sequences.
 
     """
 
@@ -85,7 +85,7 @@ class Search:
         from hypothesis import strategies as st
 
         steps = vocabulary(self._run)
-        # What is done comes as often as everything else, to however many targets it is done.
+        # Each kind of step comes as often as every other, to however many targets it applies.
         kinds = [
             st.sampled_from([step for step in steps if (step.operation, step.action) == kind])
             for kind in dict.fromkeys((step.operation, step.action) for step in steps)

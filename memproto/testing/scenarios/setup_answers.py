@@ -61,7 +61,7 @@ def save_words(run: Run, values: Answers, subject: Subject) -> None:
     """
     Save words as the answers to open questions; not applicable where they are refused.
 
-    Which words an open question takes, the schema does not say. The instance is one that was built
+    The schema does not say which words an open question takes. The instance is one that was built
     before: with such an answer another one may refuse to be built.
     """
     try:
@@ -74,7 +74,7 @@ def save_words(run: Run, values: Answers, subject: Subject) -> None:
 
 
 def is_of_a_codec(error: BaseException | None) -> bool:
-    """Whether an error, or one that it came from, is about an encoding."""
+    """True if an error, or one that it came from, is about an encoding."""
     while error is not None and not isinstance(error, UnicodeError):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -90,7 +90,7 @@ def as_the_host_leaves_it(run: Run) -> None:
 
 
 def of_no_answer(question: Question, default: Any) -> Any:
-    """What is saved where the operator presses Enter; a secret is never saved."""
+    """The saved value if the operator presses Enter; a secret is never saved."""
     return None if question.secret or default in (None, "") else default
 
 
@@ -108,7 +108,7 @@ def walks(questions: list[Question]) -> Iterator[tuple[str, Answers]]:
 
 
 def choosing(chosen: Question, choice: Any) -> Callable[[Question, Any], Any]:
-    """What an operator answers who takes that choice, and the default everywhere else."""
+    """The answers of an operator who takes that choice, and the default everywhere else."""
 
     def answer(question: Question, default: Any) -> Any:
         return choice if question == chosen else of_no_answer(question, default)
@@ -120,7 +120,7 @@ def _open_texts(questions: list[Question]) -> list[Question]:
     """
     Questions with a text for an answer that nothing but `save_config` can keep.
 
-    What takes a text by its default: one without a default may want a list or a number.
+    Only questions whose default is a text: one without a default may want a list or a number.
     """
     return [
         question
@@ -132,7 +132,7 @@ def _open_texts(questions: list[Question]) -> list[Question]:
 
 
 def _is_a_number(default: Any) -> bool:
-    """Whether a text asks for a number all the same, as "0.5" does."""
+    """True if a text asks for a number all the same, as "0.5" does."""
     with contextlib.suppress(TypeError, ValueError):
         float(default)
         return True
@@ -162,7 +162,7 @@ def worded(run: Run, questions: list[Question], suffix: str = "") -> tuple[Answe
 
 
 def _forms(word: str) -> set[str]:
-    """How a word may stand in a file: as it is, or escaped as JSON and YAML do."""
+    """Forms in which a word may stand in a file: as it is, or escaped as JSON and YAML do."""
     return {word.casefold(), json.dumps(word)[1:-1].casefold()}
 
 
@@ -178,7 +178,7 @@ def holding(run: Run, word: str) -> list[Path]:
 
 
 def files_left(folder: Path) -> dict[str, bytes]:
-    """What the files below a folder hold, by relative name."""
+    """Contents of the files below a folder, by relative name."""
     names = map(Path, tree(folder))
     return {str(path.relative_to(folder)): path.read_bytes() for path in names if path.is_file()}
 

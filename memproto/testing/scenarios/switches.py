@@ -27,10 +27,10 @@ class Switch:
     One kind of switch, as a host tells it.
 
     Attributes:
-        called: How a message names it.
-        has_parent: Whether the session that is left is told.
-        reset: Whether the conversation is another one.
-        rewound: Whether the last turns were undone.
+        called: Its name in a message.
+        has_parent: True if the session that is left is told.
+        reset: True if the conversation is another one.
+        rewound: True if the last turns were undone.
 
     """
 

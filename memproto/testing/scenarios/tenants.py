@@ -1,8 +1,8 @@
 """
 Those that a memory keeps apart: users, sessions and profiles, two of which differ in one thing.
 
-What a check stores for one of them it asks of both: first of the owner, with as much patience as
-it takes to see it, then of the other with the same patience.
+A check asks both for the text that it stores for one: first the owner, with as much patience as
+it takes to see it, then the other with the same patience.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from memproto.testing.wire import shorten, show
 
 Boundary = Literal["profile", "user", "session"]
 
-#: What a host calls the id by which each boundary is drawn.
+#: A host's name for the id by which each boundary is drawn.
 ID_OF: dict[Boundary, str] = {"profile": "home", "user": "user_id", "session": "session key"}
 
 #: The rule on each boundary, as long as two ids are plain and are used one after the other.
@@ -45,7 +45,7 @@ class Tenant:
     One for whom sessions are opened.
 
     Attributes:
-        called: How a message names it, such as "user_id 'ida'".
+        called: Its name in a message, such as "user_id 'ida'".
         session: The session key.
         home: The home, or None for the one of the check.
         config: Further keys of the configuration; a value of None leaves a key out.
@@ -131,7 +131,7 @@ class Reader:
         self._is_patient = False
 
     def sees(self, subject: Subject, fact: Fact) -> bool:
-        """Whether an instance of its owner brings the fact back."""
+        """True if an instance of its owner brings the fact back."""
         if self._at_once(subject, fact):
             return True
         found = self._run.brings_back(subject, fact)
@@ -140,7 +140,7 @@ class Reader:
         return found
 
     def finds(self, subject: Subject, fact: Fact) -> bool:
-        """Whether another instance than its owner's brings the fact back."""
+        """True if another instance than its owner's brings the fact back."""
         if self._is_patient:
             return self._run.brings_back(subject, fact)
         return self._at_once(subject, fact)
@@ -151,7 +151,7 @@ class Reader:
         return any(fact.is_in(routes.recalled(subject, fact.query)) for _ in range(2))
 
     def lacks(self, tenant: Tenant, facts: list[Fact]) -> list[Fact]:
-        """Those of the owner's facts that do not come back; an instance of its own for each."""
+        """The owner's facts that do not come back; an instance of its own for each."""
         lost = []
         for fact in facts:
             with tenant.opened(self._run) as subject:
@@ -170,10 +170,10 @@ def store(run: Run, tenant: Tenant, facts: list[Fact], route: str) -> None:
 
 def are_apart(run: Run, pair: list[Tenant], route: str) -> bool:
     """
-    Whether two tenants, one after the other, get a memory each.
+    True if two tenants, one after the other, get a memory each.
 
     Raises:
-        Untestable: What was stored for one of them does not come back for it.
+        Untestable: A text that was stored for one of them does not come back for it.
         Refused: One of them is not served.
 
     """
@@ -183,7 +183,7 @@ def are_apart(run: Run, pair: list[Tenant], route: str) -> bool:
     for tenant, fact in zip(pair, facts, strict=True):
         if reader.lacks(tenant, [fact]):
             hook = run.hook(routes.OPERATIONS[route])
-            raise Untestable(f"what {hook} stored for {tenant.called} does not come back for it")
+            raise Untestable(f"text {hook} stored for {tenant.called} does not come back for it")
     crossed = []
     for tenant, foreign in zip(reversed(pair), facts, strict=True):
         with tenant.opened(run) as subject:
@@ -193,7 +193,7 @@ def are_apart(run: Run, pair: list[Tenant], route: str) -> bool:
 
 def keeps(run: Run, boundary: Boundary, plain: list[Tenant], route: str) -> bool:
     """
-    Whether the boundary is one that the provider keeps between two tenants with plain ids.
+    True if the boundary is one that the provider keeps between two tenants with plain ids.
 
     It is where that is declared; a Hermes provider, which cannot declare, is watched.
 

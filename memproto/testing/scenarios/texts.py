@@ -80,7 +80,7 @@ def around(facts: Sequence[Fact], long_chars: int) -> list[tuple[str, Fact, str]
     """
     Each of six facts in unusual surroundings: what is unusual, the fact, and the text to store.
 
-    What is unusual completes the sentence "it returned for a text ...".
+    The first of these completes the sentence "it returned for a text ...".
     """
     long, below, half, ends, accented, quoted = facts
     accented = accented.accented()
@@ -128,7 +128,7 @@ def any_text() -> Any:
     return st.one_of(free, odd, st.sampled_from(list(NAMED.values())))
 
 
-#: How long one hook is fed with texts; a quick one takes all of them in a fraction of it.
+#: Seconds for which one hook is fed with texts; a quick one takes all of them in a fraction of it.
 PATIENCE_S = 60.0
 
 

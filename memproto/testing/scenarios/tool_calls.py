@@ -1,9 +1,9 @@
 """
 Calls of a provider's own tools, made up from the schemas by which it offers them.
 
-What is drawn is what a model would write: a plain call first, then each choice, then odd texts and
-other values that the schema allows. What names a place outside the memory (a path, an address, a
-command) keeps a harmless value.
+The drawn calls are those that a model would write: a plain call first, then each choice, then odd
+texts and other values that the schema allows. An argument that names a place outside the memory (a
+path, an address, a command) keeps a harmless value.
 """
 
 import copy
@@ -48,7 +48,7 @@ _WRONG: dict[str, tuple[Any, ...]] = {
 
 
 class _Declaring(Protocol):
-    """What the functions below need of a `Run`."""
+    """Members that the functions below need of a `Run`."""
 
     binding: Any
 
@@ -132,7 +132,7 @@ def kind(item: Any) -> str:
 
 
 def is_free_text(name: str, item: Any) -> bool:
-    """Whether any text may stand there, and reaches nothing but the memory."""
+    """True if any text may stand there, and reaches nothing but the memory."""
     limits = {"pattern", "format", "const"} & set(item if isinstance(item, dict) else ())
     plain = kind(item) == "string" and not choices(item) and not limits
     return plain and not _PLACES.intersection(split(name))
@@ -263,7 +263,7 @@ def unfit(tool: Tool) -> Iterator[Draw]:
 
 
 def fault(answer: Any) -> str:
-    """What is wrong with a tool's answer; "" for a str that holds one JSON document."""
+    """The fault of a tool's answer; "" for a str that holds one JSON document."""
     if not isinstance(answer, str):
         return f"{show(answer, 120)}, which is no str"
     try:
@@ -274,12 +274,12 @@ def fault(answer: Any) -> str:
 
 
 def is_raised(failure: HookRaised) -> bool:
-    """Whether what a call raised is a violation; raises it where it ends the process."""
+    """True if what a call raised is a violation; raises it where it ends the process."""
     if failure.ends_process:
         raise failure
     return not failure.is_report
 
 
 def complaint(answer: Any) -> str:
-    """What a refusing answer says, as one text; "" where it does not refuse."""
+    """The words of a refusing answer, as one text; "" if it does not refuse."""
     return str(answer) if isinstance(answer, str) and routes.refused(answer) else ""

@@ -142,7 +142,7 @@ def _objects(document: Any) -> Iterator[dict[str, Any]]:
 
 def says_forgotten(answer: Any) -> bool:
     """
-    Whether an answer says in so many words that something was forgotten.
+    True if an answer says in so many words that something was forgotten.
 
     `{"status": "not_found"}` is neither an error nor a promise.
     """
@@ -159,7 +159,7 @@ def _says_forgotten(key: str, value: Any) -> bool:
 
 
 def counted_none(answer: Any) -> bool:
-    """Whether an answer says in figures that nothing was removed."""
+    """True if an answer says in figures that nothing was removed."""
     words = ("deleted", "removed", "forgotten", "count", "deleted_count", "removed_count")
     items = list(_objects(_parsed(answer)))
     said = [item[word] for item in items for word in words if word in item]

@@ -1,4 +1,4 @@
-"""What all checks of a run share on purpose: directories of models and other downloads."""
+"""Directories that all checks of a run share on purpose: models and other downloads."""
 
 import os
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Caches:
 
 
 def _directory(entry: str, root: Path) -> str:
-    """That of the user, where a variable names one; else one of the run, which is created."""
+    """The user's directory, if a variable names one; else one of the run, which is created."""
     named = os.environ.get(entry) if is_variable(entry) else None
     if named:
         return str(Path(named).expanduser().absolute())

@@ -1,7 +1,7 @@
 """
 Credentials of the operator's environment: known to the judge, and in no process's environment.
 
-What a program was started with stands in a file of the system for as long as it runs. So the inner
+The environment of a program's start stands in a file of the system while it runs. So the inner
 run is started without credentials, and gets them through a pipe; once the settings have taken what
 they name, they leave its environment as well, before the first child starts.
 """

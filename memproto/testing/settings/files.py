@@ -24,8 +24,8 @@ class BrokenFile(ValueError):
 
     Attributes:
         line: On which line.
-        fault: What is wrong.
-        fix: What to do.
+        fault: The fault.
+        fix: The remedy.
 
     """
 
@@ -62,7 +62,7 @@ def decoded(data: bytes) -> str:
 
 def tables(text: str) -> dict[str, Any]:
     """
-    What a text of TOML holds.
+    The content of a text of TOML.
 
     Raises:
         BrokenFile: It is no TOML.
@@ -80,14 +80,14 @@ def tables(text: str) -> dict[str, Any]:
 
 # -- settings lines --------------------------------------------------------------------------------
 
-# On which line of a settings file a key stands, so that a message can name it.
+# The line of a settings file on which a key stands, so that a message can name it.
 
 
 _HEADER = re.compile(r"\s*\[\[?(?P<path>[^\]]+)\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"""\s*(?P<path>(?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"))*)\s*=""")
 _PART = re.compile(r""""([^"]*)"|'([^']*)'|([\w-]+)""")
 
-#: Under which a pyproject.toml holds our table; in memproto.toml it may be left out.
+#: Table of ours in a pyproject.toml; in memproto.toml it may be left out.
 _ABOVE = ("tool", "memproto")
 
 
@@ -95,7 +95,7 @@ def line_of(text: str, wanted: tuple[str, ...]) -> int | None:
     """
     The number of the line that sets the key `wanted`, as well as it can be known.
 
-    Where the key stands inside of a value, it is the line of the nearest key or table around it.
+    If the key stands inside of a value, it is the line of the nearest key or table around it.
     """
     table: tuple[str, ...] = ()
     best, found = 0, None
@@ -117,7 +117,7 @@ def _path(text: str) -> tuple[str, ...]:
 
 
 def _shared(here: tuple[str, ...], wanted: tuple[str, ...]) -> int:
-    """How many parts the two have in common, where one leads to the other; else 0."""
+    """Number of parts that the two have in common, if one leads to the other; else 0."""
     length = min(len(here), len(wanted))
     return length if here[:length] == wanted[:length] else 0
 
@@ -147,7 +147,7 @@ def beside(target: str, directory: Path) -> Path | None:
 
 def holds(file: Path, module: str, directory: Path) -> bool:
     """
-    Whether the code of a module lies below the folder of a package's settings file.
+    True if the code of a module lies below the folder of a package's settings file.
 
     By its place, as an import would find it, and without importing anything.
     """

@@ -1,7 +1,7 @@
 """
 The user's own functions, named by settings: found and called in the child, beside the provider.
 
-What they do wrong is the user's to mend and never booked on the provider: it ends the run as a
+Their faults are the user's to mend and never booked on the provider: a fault ends the run as a
 usage error that names the line of the setting.
 """
 
@@ -24,10 +24,10 @@ OPERATION = "setting "
 #: Seconds that each may take; a model is given the longest.
 BUDGETS_S = {"warm": 300.0, "settle": 60.0, "cleanup": 60.0, "read_back": 15.0}
 
-#: How long importing the module of one may take.
+#: Seconds that importing the module of one may take.
 IMPORT_S = 60.0
 
-#: What each is called with, in words and as a sample that its signature has to take.
+#: Arguments of each, in words and as a sample that its signature has to take.
 _CALLED_WITH: dict[str, tuple[str, tuple[Any, ...]]] = {
     "factory": ("without arguments", ()),
     "service": ("without arguments", ()),
@@ -45,7 +45,7 @@ class Functions:
     The functions that settings name, as one child calls them.
 
     Guarantees:
-        Whatever one of them does, what comes out is its result or `InvalidSettings`.
+        The result is that of the function or `InvalidSettings`, whatever one of them does.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Functions:
             self._call("cleanup", configs)
 
     def stored(self, provider: Any, text: str) -> int | None:
-        """How often the provider stores `text`; None without the setting."""
+        """Number of copies of `text` that the provider stores; None without the setting."""
         if "read_back" not in self:
             return None
         count = self._call("read_back", locate.author_made(provider), text)

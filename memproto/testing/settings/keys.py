@@ -16,7 +16,7 @@ FUNCTIONS = ("factory", "service", "warm", "read_back", "settle", "cleanup")
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 
-#: What `backend` may name: a variable, or keys of the config that lead to the address.
+#: Places that `backend` may name: a variable, or keys of the config that lead to the address.
 _PLACES = {
     "env": re.compile(r"[A-Za-z_][A-Za-z0-9_]*"),
     "config": re.compile(r"[^.\s]+(\.[^.\s]+)*"),
@@ -31,8 +31,8 @@ class Wrong(Exception):
     A value that its key does not take.
 
     Attributes:
-        fault: What is wrong with it.
-        fix: What to write instead.
+        fault: The fault of the value.
+        fix: The text to write instead.
         below: The keys inside of the value that lead to the fault.
 
     """
@@ -58,12 +58,12 @@ def checked(key: str, value: Any) -> Any:
 
 
 def is_variable(entry: str) -> bool:
-    """Whether an entry of `caches` is the name of a variable, and not a path."""
+    """True if an entry of `caches` is the name of a variable, and not a path."""
     return _VARIABLE.fullmatch(entry) is not None
 
 
 def as_capabilities(declares: dict[str, Any]) -> dict[str, Any]:
-    """What `declares` says, in the words of a declaration."""
+    """The values of `declares`, in the words of a declaration."""
     found = {key: value for key, value in declares.items() if key in _DECLARED}
     if "freshness_s" in declares:
         found["consistency"] = {"eventual": {"freshness_s": declares["freshness_s"]}}
@@ -148,7 +148,7 @@ def _agrees_with_schema(key: str, given: Any) -> None:
 
 
 def _backend(value: Any) -> tuple[str, str]:
-    """Where the address of the backend stands: ("env", variable) or ("config", path of keys)."""
+    """Place of the backend's address: ("env", variable) or ("config", path of keys)."""
     fix = 'write {env = "X_URL"} or {config = "path.to.key"}'
     if not isinstance(value, dict) or len(value) != 1 or not set(value) <= set(_PLACES):
         raise Wrong(f"must name one place, by env or by config, not {value!r}", fix)

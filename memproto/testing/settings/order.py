@@ -1,4 +1,4 @@
-"""What a judge is asked, and what first contact with a target found out."""
+"""The order to a judge, and the findings of first contact with a target."""
 
 import dataclasses
 from pathlib import Path
@@ -15,7 +15,7 @@ from memproto.types import SPEC_VERSION
 @dataclasses.dataclass(frozen=True)
 class Order:
     """
-    What the user asked for, for one target.
+    The user's wishes for one target.
 
     Attributes:
         target: As it was typed.
@@ -26,9 +26,9 @@ class Order:
         directory: From where the kit was called.
         scale: Factor on every budget.
         slowdown: Further factor on the waits for what is to happen; the machine's, at the start.
-        workers: How many processes share what may be used up once, as calls that cost money.
+        workers: Number of processes that share what may be used up once, as calls that cost money.
         replay: The directory for scripts that make a failure's calls again, as typed; "" for none.
-        waivers: Which requirements may fail for now.
+        waivers: The requirements that may fail for now.
         release: The release of the specification that is scored by.
 
     """
@@ -50,25 +50,25 @@ class Order:
 @dataclasses.dataclass
 class Contact:
     """
-    What first contact found out; plain values, so that it travels to other workers.
+    The findings of first contact; plain values, so that they travel to other workers.
 
     Attributes:
         binding: The binding of the provider, or None before it is known.
-        origin: Where the target was found.
+        origin: The place where the target was found.
         results: Those of the gates, and of what was met on the way.
         blocked: Why nothing else can be tested, or "".
-        sessionless: Whether that is because no session begins, while instances can be built.
-        capabilities: What the provider declared.
+        sessionless: True if that is because no session begins, while instances can be built.
+        capabilities: The declarations of the provider.
         routes: Route to declared, observed or absent; a missing one is not known.
         asking: In which of the ways of `facts.WAYS` recall is asked; "" while that is not known.
-        manner: How a selective provider is told facts, as `selecting.Manner`; {} if not known.
+        manner: Manner in which a selective provider is told facts, as `selecting.Manner`, or {}.
         logged: To be said where nothing came back: what was logged last by then, or "".
         deaths: Operation to the number of its hangs and deaths; "" stands for between two hooks,
             where one that is stuck counts for several; see `incidents.cost`.
-        spent: How many hook calls were made, where the settings set a limit.
+        spent: Number of hook calls that were made, if the settings set a limit.
         unconfined: Why children are not confined, or "".
         outward: Each address outside of the machine that the target asked for, and who asked.
-        service: What the setting `service` yielded: env and config, and its pid; {} for none.
+        service: Values that the setting `service` yielded: env, config and its pid; {} for none.
         secrets: Variables and keys of the config that the provider's config schema calls secret.
 
     """

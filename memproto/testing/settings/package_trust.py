@@ -1,5 +1,5 @@
 """
-What the kit takes of a settings file that the operator has not written.
+Trust in a settings file that the operator has not written: the part that the kit takes of it.
 
 A package is what is judged. Its own file may say how its provider is built and configured, and
 nothing by which it would be judged more gently, get what is not its own, or run outside of the
@@ -40,7 +40,7 @@ Table = dict[str, Any]
 
 
 def is_the_kits_own(path: Path) -> bool:
-    """Whether a file lies in memproto's own distribution: by its place, whatever it is called."""
+    """True if a file lies in memproto's own distribution: by its place, whatever it is called."""
     # In a checkout they stand elsewhere than in the wheel; where, memproto's own import knows.
     found = importlib.util.find_spec("memproto.reference_providers")
     folders = (found and found.submodule_search_locations) or ()
@@ -49,7 +49,7 @@ def is_the_kits_own(path: Path) -> bool:
 
 def of_package(table: Table, is_own: Callable[[str], bool]) -> tuple[Table, list[str]]:
     """
-    What is taken of a package's table, and which keys are not.
+    The part of a package's table that is taken, and the keys that are not.
 
     `is_own` says whether "module:function" is code of the package.
     """
@@ -96,7 +96,7 @@ def _is_harmless(key: str, value: Any, is_own: Callable[[str], bool]) -> bool:
 
 
 def _is_harmless_env(name: str, value: Any) -> bool:
-    # What is no text takes a variable of the operator's.
+    # A value that is no text takes a variable of the operator's.
     return isinstance(value, str) and not _is_kept_from_packages(name)
 
 
@@ -111,7 +111,7 @@ def _sets_no_interpreter(key: str, value: Any) -> bool:
 
 
 def _names_no(key: str, value: Any, is_kept: Callable[[str], bool]) -> bool:
-    """Whether `backend` names no variable that is kept from the file."""
+    """True if `backend` names no variable that is kept from the file."""
     if key != "backend" or not isinstance(value, dict):
         return True
     name = value.get("env")

@@ -20,7 +20,7 @@ from memproto.testing.settings.waiver_entries import Entry
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """
-    What the user set for one target. A function is "module:function", or "".
+    The user's settings for one target. A function is "module:function", or "".
 
     Attributes:
         factory: Builds an instance.
@@ -33,19 +33,19 @@ class Settings:
         cleanup: Removes what a check left in a remote store.
         from_env: Those of `env` that come from the environment of the run.
         caches: Variables and paths below HOME that all checks share.
-        declares: What a Hermes provider cannot declare.
-        backend: Where the address of the backend stands: ("env", variable) or ("config", path of
+        declares: Declarations that a Hermes provider cannot make itself.
+        backend: Place of the backend's address: ("env", variable) or ("config", path of
             keys); None where it was not said.
-        max_hook_calls: How many hook calls a run may make, or None for any number.
-        memory_mb: How much memory a process that holds the target may hold.
+        max_hook_calls: Number of hook calls that a run may make, or None for any number.
+        memory_mb: Megabytes that a process that holds the target may hold.
         waivers: Requirements that may fail for now, not yet judged; see `waivers.book`.
         source: The files that it was read from.
-        given: What each of them gave, by the name under which it is shown.
-        refused: What was not taken of them, one line each with what to do.
+        given: The keys that each of them gave, by the name under which it is shown.
+        refused: The keys that were not taken of them, one line each with the remedy.
         foreign: Those of `given` that are neither the working directory's nor the kit's own.
-        trusts_package: Whether something was taken that is the operator's alone to say.
+        trusts_package: True if something was taken that is the operator's alone to say.
         named: The file that the operator named in place of the working directory's, as typed.
-        folder: Where that file is, and the modules of its functions may be; "" without one.
+        folder: The folder of that file, and of its functions' modules; "" without one.
         places: Key to "file:line: key", for messages.
 
     """
@@ -76,7 +76,7 @@ class Settings:
 
     @property
     def configures(self) -> bool:
-        """Whether the provider gets anything that it would not have where it is just installed."""
+        """True if the provider gets anything that it would not have where it is just installed."""
         return bool(self.factory or self.config or self.env or self.service or self.backend)
 
     def for_report(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class Settings:
         }
 
     def origins(self) -> dict[str, Any]:
-        """Which file gave what, and what was refused, for the report; what is empty is left out."""
+        """For the report, the keys that each file gave or was refused; empty ones are left out."""
         found = {
             "files": {file: list(keys) for file, keys in self.given.items()},
             "foreign": list(self.foreign),
@@ -110,11 +110,11 @@ class Settings:
         return {key: [name, self.place(key)] for key, name in named.items() if name}
 
     def place(self, key: str) -> str:
-        """Where a key was set, as a message names it."""
+        """Place where a key was set, as a message names it."""
         return self.places.get(key, key)
 
     def fault(self, key: str, fault: str, fix: str) -> InvalidSettings:
-        """What to raise when a key turns out not to serve."""
+        """Error to raise when a key turns out not to serve."""
         return InvalidSettings(self.place(key), fault, fix)
 
 
@@ -128,7 +128,7 @@ class _Layer:
     from_env: tuple[str, ...] = ()
 
 
-#: What is taken of a table, and the keys that are refused.
+#: Splits a table into the part that is taken, and the keys that are refused.
 _Sift = Callable[[dict[str, Any]], tuple[dict[str, Any], list[str]]]
 
 
@@ -138,12 +138,12 @@ class _File:
     A settings file, and how far it is trusted.
 
     Attributes:
-        path: Where it is.
-        shown: How a reader knows it.
-        sift: What is taken of a table of it; None for all.
-        fix: What to do where something is refused.
+        path: Its path.
+        shown: Its name for a reader.
+        sift: Picks the part of a table of it that is taken; None for all.
+        fix: The remedy if something is refused.
         refused: The keys that were.
-        is_foreign: Whether it is neither the working directory's nor the kit's own.
+        is_foreign: True if it is neither the working directory's nor the kit's own.
 
     """
 
@@ -236,7 +236,7 @@ def _below(path: Path, directory: Path) -> str:
 
 
 def _told(files: list[_File], layers: list[_Layer]) -> dict[str, Any]:
-    """Which file gave what, and what was refused of it."""
+    """The keys that each file gave, and those that were refused of it."""
     given = {
         file.shown: tuple(sorted({k for one in layers if one.file is file for k in one.values}))
         for file in files
@@ -284,7 +284,7 @@ def _nearest(directory: Path) -> Path | None:
 
 
 def _names_us(data: bytes) -> bool:
-    """Whether a file has our table, in UTF-16 and UTF-32 as well: reading it says what is wrong."""
+    """True if a file has our table, in UTF-16 and UTF-32 as well: reading it says what is wrong."""
     return b"[tool.memproto" in data.replace(b"\0", b"")
 
 

@@ -29,7 +29,7 @@ PROFILES = tuple(EXAMPLES)
 #: A shorter reason is none.
 MIN_REASON = 10
 
-#: For how long a line that the kit proposes holds.
+#: Time for which a line that the kit proposes holds.
 RENEWED_DAYS = 60
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -42,7 +42,7 @@ class Entry:
 
     Attributes:
         id: Its key, whatever it is; "" where the file itself is broken.
-        value: What stands under it; the BrokenFile where the file itself is broken.
+        value: The value under it; the BrokenFile if the file itself is broken.
         file: The file's name as a message shows it.
         text: The whole text of the file.
         above: The keys above the entry.
@@ -86,20 +86,20 @@ class Waiver:
     profile: str = PROFILES[0]
 
     def is_judged(self, profile: str) -> bool:
-        """Whether a run under `profile` can tell that it is stale."""
+        """True if a run under `profile` can tell that it is stale."""
         return PROFILES.index(profile) >= PROFILES.index(self.profile)
 
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
     """
-    What is wrong with a waiver; it is red.
+    A fault of a waiver; it is red.
 
     Attributes:
         id: The entry's key, or "".
         kind: unknown, malformed, incomplete, expired or stale.
         text: Place and fault.
-        fix: What to do, with the corrected line.
+        fix: The remedy, with the corrected line.
 
     """
 

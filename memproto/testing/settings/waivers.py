@@ -2,7 +2,7 @@
 Waivers: requirements that may fail for now, each with a reason, an issue, an owner and an end.
 
 A waiver is read from the settings, or from the file that they name, and judged by the UTC date of
-the run. What is wrong with one is red: a waiver that nobody looks at hides what it was made for.
+the run. A fault of one is red: a waiver that nobody looks at hides what it was made for.
 """
 
 import dataclasses
@@ -40,10 +40,10 @@ class Book:
 
     Attributes:
         today: The UTC date that they are judged by.
-        strict: Whether a SHOULD that does not hold is red, and so in need of a waiver.
-        profile: That of the run; it cannot say that a waiver of a greater one is stale.
+        strict: True if a SHOULD that does not hold is red, and so in need of a waiver.
+        profile: The profile of the run; it cannot say that a waiver of a greater one is stale.
         valid: Those that hold, by requirement.
-        faults: What is wrong with the others.
+        faults: The faults of the others.
 
     """
 
@@ -54,7 +54,7 @@ class Book:
     profile: str = waiver_entries.PROFILES[0]
 
     def covers(self, result: Result) -> bool:
-        """Whether the result would be red, and a waiver has it not be."""
+        """True if the result would be red, and a waiver has it not be."""
         if result.id not in self.valid:
             return False
         if result.outcome is Outcome.FAIL:
@@ -72,7 +72,7 @@ class Book:
         ]
 
     def reason(self, requirement_id: str) -> str:
-        """What a waived requirement says for itself."""
+        """The reason of a waived requirement."""
         waiver = self.valid[requirement_id]
         return f"{waiver.reason} ({waiver.issue}; {waiver.owner}; until {waiver.expires})"
 

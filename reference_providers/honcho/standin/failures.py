@@ -31,7 +31,7 @@ class Exchange:
     One request that is to be answered, and the connection it came on.
 
     Attributes:
-        given: What the client sent as a body.
+        given: The client's request body.
         serve: Does what the request asks for; gives status and body of the answer.
 
     """

@@ -1,4 +1,4 @@
-"""What a client may filter by."""
+"""The filters that a client may use."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the server refuses, and with which words: statuses and limits as they were measured."""
+"""The server's refusals and their words: statuses and limits as they were measured."""
 
 import datetime as dt
 import json
@@ -195,12 +195,12 @@ def broken() -> Refused:
 
 
 def is_special(text: str) -> bool:
-    """Whether the tokenizer of the embeddings refuses a text."""
+    """True if the tokenizer of the embeddings refuses a text."""
     return any(sign in text for sign in EMBEDDED_SPECIAL)
 
 
 def has_half(value: Any) -> bool:
-    """Whether there is half of a character in a JSON value, which no database stores."""
+    """True if there is half of a character in a JSON value, which no database stores."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:

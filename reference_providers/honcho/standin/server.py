@@ -18,7 +18,7 @@ from .limits import Refused
 from .store import Store
 from .table import Answer, Call, Load, Options, find
 
-#: How often the server looks whether it is to end, and how long a test waits for what is due.
+#: Seconds between the server's looks whether it is to end, and those a test waits for what is due.
 _POLL_S, _DUE_S = 0.02, 10.0
 
 #: Beginnings of the names of routes that store nothing of their body.
@@ -45,9 +45,9 @@ class StandIn:
     A server that answers as Honcho's does, from memory.
 
     Attributes:
-        store: What it holds; its methods show that to tests.
-        requests: What arrived, in order; also what was not answered.
-        load: What makes it slow.
+        store: Its content; its methods show that to tests.
+        requests: The requests that arrived, in order; also those that were not answered.
+        load: The causes of its slowness.
 
     Guarantees:
         Each request is answered on a thread of its own connection.

@@ -1,4 +1,4 @@
-"""What the stand-in holds: workspaces, and in each its peers, sessions, messages, conclusions."""
+"""The stand-in's content: workspaces, and in each its peers, sessions, messages, conclusions."""
 
 import dataclasses
 import datetime as dt
@@ -29,10 +29,10 @@ class Session:
     Attributes:
         peers: Name of each peer in it, to its flags here.
         messages: In the order in which they were stored.
-        known: What `GET`, `POST` and `PUT` show of it.
+        known: Values that `GET`, `POST` and `PUT` show of it.
         summaries: `short` and `long`, where there are any.
         derived: So many of its messages have been looked at.
-        deleted: Whether it was deleted and is still to be removed.
+        deleted: True if it was deleted and is still to be removed.
 
     """
 

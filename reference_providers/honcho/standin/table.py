@@ -11,8 +11,8 @@ from .store import Session, Store, Workspace
 
 PREFIX = "/v3/workspaces"
 
-#: How long the real server tries before it gives up: to embed what it stores, and what it is asked;
-#: and to reach a model, without a key and with one.
+#: Seconds that the real server tries before it gives up: to embed texts that it stores, and those
+#: that it is asked; and to reach a model, without a key and with one.
 RETRIED_S, ASKED_S = 6.7, 1.3
 KEYLESS_S, THOUGHT_S = 8.0, 12.0
 
@@ -23,18 +23,18 @@ LOCK_S = 5.0
 @dataclasses.dataclass(frozen=True)
 class Options:
     """
-    What kind of a server it is.
+    The kind of a server.
 
     Attributes:
-        has_model: Whether a language model answers; without one `chat` fails.
-        has_embeddings: Whether there is a key for embeddings; without one no conclusion can be
+        has_model: True if a language model answers; without one `chat` fails.
+        has_embeddings: True if there is a key for embeddings; without one no conclusion can be
             written.
-        embeds_messages: Whether messages are embedded, which the real server does unless it is
+        embeds_messages: True if messages are embedded, which the real server does unless it is
             told otherwise: without a key it stores and finds none then. None: if there is a key.
-        reaches_embeddings: Whether the service of the embeddings answers.
-        derives: Whether conclusions and summaries are made at once, and what was deleted is
+        reaches_embeddings: True if the service of the embeddings answers.
+        derives: True if conclusions and summaries are made at once, and what was deleted is
             removed at once; otherwise when `derive` is called.
-        patience: How much of the time that the real server takes to give up this one takes.
+        patience: Share of the time that the real server takes to give up, which this one takes.
         keys: Key to the one workspace that it opens, or None for all; None: keys are not asked for.
 
     """
@@ -49,17 +49,17 @@ class Options:
 
     @property
     def searches_by_meaning(self) -> bool:
-        """Whether messages are embedded, or would be."""
+        """True if messages are embedded, or would be."""
         embeds = self.embeds_messages
         return self.has_embeddings if embeds is None else embeds
 
 
 class Load:
     """
-    What makes the server slow.
+    Causes of the server's slowness.
 
     Attributes:
-        embedding_s: How long an embedding takes.
+        embedding_s: Seconds that an embedding takes.
         locked: The tables that cannot be written, of `messages` and `conclusions`.
 
     """

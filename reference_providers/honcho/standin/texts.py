@@ -162,7 +162,7 @@ def summaries(call: Call) -> Answer:
 
 @route("GET", "/{workspace_id}/peers/{peer_id}/context")
 def peer_context(call: Call) -> Answer:
-    """What a peer knows of another, or of itself."""
+    """A peer's knowledge of another, or of itself."""
     known_peer(call.workspace, call.peer)
     target = call.query.get("target", call.peer)
     says = _represented(call.workspace, call.peer, target, None, call.query)
@@ -257,7 +257,7 @@ def _found(call: Call, among: list[Json]) -> Answer:
 
 @route("GET", "/{workspace_id}/queue/status")
 def queue(call: Call) -> Answer:
-    """How much of what came has not been looked at."""
+    """Amount of received work that has not been looked at."""
     held, one = call.workspace.sessions.values(), call.query.get("session_id")
     waiting = {s.internal: _work(s.messages) - _work(s.messages[: s.derived]) for s in held}
     if one is not None:

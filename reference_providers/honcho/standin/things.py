@@ -9,7 +9,7 @@ from .table import Answer, Call, page, route
 
 
 def change(known: Json, given: Any) -> None:
-    """What comes with a request replaces what was there; what does not come stays."""
+    """Replaces the values that come with a request; the others stay."""
     for key in ("metadata", "configuration"):
         if given.get(key) is not None:
             known[key] = limits.without_nul(given[key])

@@ -1,5 +1,5 @@
 """
-What the server leaves to a language model, done with words: conclusions, summaries, answers.
+Work that the server leaves to a language model, done with words: conclusions, summaries, answers.
 
 A conclusion is the text of a message, a summary the beginnings of the messages, an answer those
 conclusions that share most words with the question. Nothing is made up.
@@ -19,7 +19,7 @@ from .store import (
     now,
 )
 
-#: So many messages make a short summary, so many a long one.
+#: Number of messages that make a short summary, and a long one.
 SHORT, LONG = 20, 60
 
 #: The most conclusions of a representation, unless the client says so; and of an answer.
@@ -51,7 +51,7 @@ def ranked(query: str, parts: Iterable[Json], *, strict: bool = False) -> list[J
 
 
 def _nearness(some: set[str], others: set[str]) -> float:
-    """How near two sets of words are, from 0 to 1."""
+    """Nearness of two sets of words, from 0 to 1."""
     return len(some & others) / math.sqrt(len(some) * len(others) or 1)
 
 
@@ -119,7 +119,7 @@ def representation(parts: list[Json], query: str | None, top: int, most: int) ->
 
 
 def answer(parts: list[Json], query: str) -> str | None:
-    """What is known that fits a question best; None where nothing is known."""
+    """The known texts that fit a question best; None if nothing is known."""
     found = dict.fromkeys(part["content"] for part in ranked(query, parts))
     return "\n".join(list(found)[:ANSWERED]) or None
 

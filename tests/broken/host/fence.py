@@ -20,7 +20,7 @@ class Fence:
         return fence.sanitize_context(text)
 
     def cleaned(self, text):
-        """What stands in the block."""
+        """The text that stands in the block."""
         return fence.sanitize_context(text)
 
     def labeled(self, label):

@@ -1,4 +1,4 @@
-"""What broken hosts are made from: the reference registry with providers behind a wrapper."""
+"""Material of broken hosts: the reference registry with providers behind a wrapper."""
 
 from memproto.registry import MemoryProviderRegistry
 

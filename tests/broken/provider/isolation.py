@@ -137,7 +137,7 @@ class PatchesItsHost(Journal):
 
 
 def _with_a_note(content: str, contexts: list[tuple[str, str]]) -> str:
-    """What a provider that wants the last word puts in place of the host's own."""
+    """The function by which a provider that wants the last word replaces the host's own."""
     return f"{content}\n\n(remembered by the journal)"
 
 
@@ -155,7 +155,7 @@ class PrintsItsProgress(Journal):
 
 
 def _do_not_wait(duration_s: float) -> None:
-    """What a library for green threads puts in place of it."""
+    """The function by which a library for green threads replaces it."""
 
 
 # -- secrets ---------------------------------------------------------------------------------------

@@ -77,8 +77,8 @@ class OneCurrentUserForAll(Tenants):
         self._path = own
 
 
-# Who comes last wins: a fact is in the other home, or is overwritten.
-@mutant(kills="MP-TENANT-003", says="what is stored for home", report="C6")
+# The last instance wins: a fact is in the other home, or is overwritten.
+@mutant(kills="MP-TENANT-003", says="stored for home", report="C6")
 class OneDriverIsSwappedForEachCall(Tenants):
     driver: Path | None = None
     gate = threading.Lock()
@@ -171,7 +171,7 @@ class AUserIdIsAFileName(Tenants):
         (self._home / f"{self._user}.owner").write_text(str(config.get("user_id")))
 
 
-@mutant(kills="MP-TENANT-004", says="what was stored did not come back", report="E6")
+@mutant(kills="MP-TENANT-004", says="the stored text did not come back", report="E6")
 class LongIdsAreNotStored(Journal):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
         super().initialize(session_key, config)

@@ -13,7 +13,7 @@ from tests.good.journal import Journal
 
 
 class MemoryProvider:
-    """What the base class of a Hermes host does for a plugin that overrides nothing."""
+    """Base class of a Hermes host, as a plugin that overrides nothing sees it."""
 
     def system_prompt_block(self) -> str:
         return ""

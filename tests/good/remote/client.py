@@ -18,8 +18,8 @@ class Refused(Unavailable):
 
     Attributes:
         code: The status.
-        body: What it sent.
-        waits: What its header Retry-After says, as it stands there, or "".
+        body: The body that it sent.
+        waits: The value of its header Retry-After, as it stands there, or "".
 
     """
 

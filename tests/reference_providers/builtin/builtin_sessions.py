@@ -29,7 +29,7 @@ def opened(home: Path | str, **config: Any) -> BuiltinMemoryProvider:
 def call(
     provider: BuiltinMemoryProvider, action: str, target: str = "memory", **args: Any
 ) -> dict[str, Any]:
-    """What the tool answers."""
+    """The answer of the tool."""
     answer: dict[str, Any] = json.loads(
         provider.handle_tool_call("memory", {"action": action, "target": target, **args})
     )

@@ -1,6 +1,6 @@
 """The rows of the compatibility tables, and the mark by which a test names those that it holds."""
 
-#: What the interface was designed from, as its table calls each piece.
+#: Pieces from which the interface was designed, as its table calls them.
 SEEDS = (
     "HonchoClientConfig.from_global_config() check",
     "_activate_honcho()",
@@ -22,7 +22,7 @@ SEEDS = (
     "unchanged: gateway shared manager pattern",
 )
 
-#: What the integration was measured to do, and its defects, which are not to come back.
+#: Measured behaviour of the integration, and its defects, which are not to come back.
 MEASURED = (
     "recallMode",
     "tools mode init",

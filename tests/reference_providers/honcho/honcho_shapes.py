@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-#: What is in these is the client's own, or the server's own words for a fault.
+#: Keys whose content is the client's own, or the server's own words for a fault.
 OPAQUE = frozenset({"metadata", "configuration", "ctx", "input", "error"})
 
 #: The keys below these are names, and each leads to the same.
@@ -58,7 +58,7 @@ def parse(shape):
 
 
 def faults(value, shape):
-    """What of a value is not as `shape` has it."""
+    """Parts of a value that are not as `shape` has them."""
     known, found = parse(shape), []
     for path, name, keys in walk(value):
         if path not in known:

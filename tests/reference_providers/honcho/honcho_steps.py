@@ -126,7 +126,7 @@ STEPS = [
     Step("GET", "~/sessions/s/messages/{m}"),
     Step("GET", "~/sessions/s/messages/nope", None, 404),
     Step("PUT", "~/sessions/s/messages/{m}", {"metadata": {"seen": True}}),
-    # What is known.
+    # Conclusions.
     Step("POST", "~/conclusions", _made("Ada likes tea", session_id="s"), 201, keep="c"),
     Step("POST", "~/conclusions", _made("Ada has a boat"), 201),
     Step("POST", "~/conclusions", _made(""), 422),
@@ -201,7 +201,7 @@ STEPS = [
     Step("GET", "~/sessions/long/context?tokens=2000&peer_target=ada", on="thinking"),
 ]
 
-#: What the servers of the steps can do.
+#: Abilities of the servers of the steps.
 SERVERS = {
     "plain": {"derives": False},
     "locked": {"keys": {"right": "w", "other": "x"}},

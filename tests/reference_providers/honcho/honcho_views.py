@@ -1,4 +1,4 @@
-"""What a workspace of a Honcho server holds, read by plain HTTP."""
+"""The content of a workspace of a Honcho server, read by plain HTTP."""
 
 import json
 import urllib.parse
@@ -35,7 +35,7 @@ class View:
         return sorted(peer["id"] for peer in self._all("/peers/list"))
 
     def flags(self, session, peer):
-        """What a peer does in a session: whether it is observed, whether it observes."""
+        """The role of a peer in a session: whether it is observed, whether it observes."""
         told = self.ask("GET", f"/sessions/{session}/peers/{peer}/config")
         return told["observe_me"], told["observe_others"]
 

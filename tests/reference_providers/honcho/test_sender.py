@@ -1,4 +1,4 @@
-"""What the Honcho provider accepted reaches a server once, whatever that does: with a fake one."""
+"""Texts that the Honcho provider accepted reach a fake server once, whatever it does."""
 
 import itertools
 import logging

@@ -1,4 +1,4 @@
-"""Where the SDK is not installed the Honcho provider says so; its stand-in serves all the same."""
+"""The Honcho provider says if the SDK is not installed; its stand-in serves all the same."""
 
 import sys
 

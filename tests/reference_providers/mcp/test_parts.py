@@ -1,4 +1,4 @@
-"""What of the mcp provider needs no SDK: its settings, templates, answers, tools and journal."""
+"""Parts of the mcp provider without the SDK: settings, templates, answers, tools and journal."""
 
 import asyncio
 import os

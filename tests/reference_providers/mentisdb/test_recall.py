@@ -1,4 +1,4 @@
-"""What the mentisdb provider shows of what a daemon found, and what it prepares ahead."""
+"""Texts that the mentisdb provider shows of a daemon's findings, and those it prepares ahead."""
 
 import threading
 

@@ -22,7 +22,7 @@ def session(home: Path, key: str = "one", **config: Any) -> Iterator[SqliteMemor
 
 
 def call(provider: SqliteMemoryProvider, name: str, **args: Any) -> dict[str, Any]:
-    """What a tool answers."""
+    """The answer of a tool."""
     answer: dict[str, Any] = json.loads(provider.handle_tool_call(name, args))
     return answer
 
@@ -35,7 +35,7 @@ def found(provider: SqliteMemoryProvider, query: str, **filters: Any) -> list[st
 
 
 def rows(home: Path, query: str) -> list[tuple[Any, ...]]:
-    """What the file of a home answers to SQL."""
+    """The answer of the file of a home to SQL."""
     with contextlib.closing(sqlite3.connect(home / "memory.db")) as connection:
         return connection.execute(query).fetchall()
 

@@ -1,4 +1,4 @@
-"""What the SQLite provider finds, by its index and without it."""
+"""Texts that the SQLite provider finds, by its index and without it."""
 
 import contextlib
 import sqlite3

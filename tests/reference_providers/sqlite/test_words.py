@@ -1,4 +1,4 @@
-"""What the SQLite provider looks for, and the language of its search tool."""
+"""Words that the SQLite provider looks for, and the language of its search tool."""
 
 import contextlib
 import sqlite3

@@ -148,7 +148,7 @@ def waited(passed):
 
 
 async def beside(passed, coroutine):
-    """What `coroutine` gives; the hook under it ends only once the loop has gone on."""
+    """The result of `coroutine`; the hook under it ends only once the loop has gone on."""
     task = asyncio.ensure_future(coroutine)
     await asyncio.sleep(0)
     await asyncio.sleep(0)

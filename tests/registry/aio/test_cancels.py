@@ -1,4 +1,4 @@
-"""What is cancelled on the loop: a recall leaves nothing, and what has effects goes on unseen."""
+"""Cancelling on the loop: a recall leaves nothing, and a call with effects goes on unseen."""
 
 import asyncio
 import threading

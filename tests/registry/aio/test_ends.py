@@ -1,4 +1,4 @@
-"""How the asyncio face ends: with its loop, with its process, and under what hangs."""
+"""Ends of the asyncio face: with its loop, with its process, and under a call that hangs."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""What a signal handler meets when it ends the registry in the middle of another call."""
+"""A signal handler ends the registry in the middle of another call."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Where the address of a fault server is put, and what stands there before and after."""
+"""Places for the address of a fault server, and their values before and after."""
 
 import os
 

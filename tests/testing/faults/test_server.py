@@ -14,7 +14,7 @@ from memproto.testing.faults.server import FaultServer
 
 pytestmark = pytest.mark.once
 
-#: What happens does so at once; the time is for a machine that is busy.
+#: Events happen at once; the time is for a machine that is busy.
 SOON_S = 30.0
 
 

@@ -45,7 +45,7 @@ def audit():
 
 @pytest.fixture
 def run_of(tmp_path, audit, monkeypatch):
-    # What takes twice its time does so on a busy machine as well.
+    # A call that takes twice its time does so on a busy machine as well.
     monkeypatch.setattr(subject.noise, "excuse", lambda *_: "")
 
     def build(factory, scale=SCALE):

@@ -1,5 +1,5 @@
 """
-How soon the grammar finds each family in a fence that strips in one pass, as shipped hosts do it.
+The grammar's speed in finding each family in a fence that strips in one pass, as shipped hosts do.
 
     python -P tests/testing/fence/attack_search.py [EXAMPLES] [SEED ...]
 
@@ -19,7 +19,7 @@ from memproto.testing.fence.attacks import attack
 from memproto.testing.fence.disguises import DISGUISES
 from memproto.testing.fence.oracle import effective
 
-#: Every family of which a strip in one pass leaves something. What is nested it takes away.
+#: Every family of which a strip in one pass leaves something. It takes nested ones away.
 FAMILIES = tuple(family for family in DISGUISES if family not in ("case", "nest"))
 
 

@@ -180,7 +180,7 @@ def test_brackets_are_read_by_their_width_before_their_shape():
 
 
 def lines_run(function, *args):
-    """How many lines of Python a call runs: the same number on every machine."""
+    """Lines of Python that a call runs: the same number on every machine."""
     count = 0
 
     def trace(_frame, _event, _arg):

@@ -15,7 +15,7 @@ from memproto.testing.wire import Wire
 
 pytestmark = pytest.mark.once
 
-#: What is decided without waiting for a deadline, and without the fence.
+#: Checks that decide without waiting for a deadline, and without the fence.
 CHECKS = {
     name: check
     for name, check in clauses.checks("host").items()
@@ -93,7 +93,7 @@ def test_a_framework_with_a_layer_between_violates_nothing_by_its_turns(
 
 
 def decided(kind, checks, watch):
-    """How many of the checks apply to a host, which violates none of them."""
+    """Number of the checks that apply to a host, which violates none of them."""
     accepts = frozenset({"deadlines", "on_event"})
     loaded = loading.LoadedHost("t", kind, NATIVE, "t", {}, accepts, True, kind.most_providers)
     count = 0

@@ -1,4 +1,4 @@
-"""What the load step refuses, what it notes, and whose doing a failed load is."""
+"""The load step: its refusals, its notes, and the party to whom a failed load is due."""
 
 import functools
 import importlib

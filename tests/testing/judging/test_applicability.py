@@ -1,4 +1,4 @@
-"""What a check says by the declarations alone needs no process with the provider."""
+"""A verdict by the declarations alone needs no process with the provider."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from memproto.testing.settings.order import Contact, Order
 
 
 def found(function, binding=NATIVE, **capabilities):
-    """What is foreseen of one check."""
+    """The outcome that is foreseen of one check."""
     contact = Contact(binding=binding, capabilities=capabilities)
     return applicability.not_applicable(
         Check("MP-REC-001", function, 60.0, 0.0), Order("x"), contact

@@ -1,4 +1,4 @@
-"""From what became of a child to results: whose fault it is, and what it costs the other rules."""
+"""Results from the fate of a child: whose fault it is, and what it costs the other rules."""
 
 from types import SimpleNamespace
 
@@ -283,7 +283,7 @@ def test_every_check_has_a_process_budget_above_that_of_its_hooks():
 
 
 def test_a_check_that_waits_for_as_long_as_a_slow_machine_needs_is_not_stuck():
-    # What never comes is waited for 5 s, scaled by both; the process is given up after 1 s else.
+    # The check waits 5 s in vain, scaled by both; else the process is given up after 1 s.
     target = "tests.broken.host.turns:MirrorsAdditionsOnly"
     order = Order(target, side="host", directory=ROOT, scale=0.05, slowdown=5.0)
     (found,) = judge(order, [spec.requirement("MP-HOST-WRITE-001")])

@@ -1,4 +1,4 @@
-"""What is judged of a provider of which no session begins: all that needs none."""
+"""A provider of which no session begins is judged by all requirements that need none."""
 
 import pytest
 

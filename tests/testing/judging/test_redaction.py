@@ -1,4 +1,4 @@
-"""What no output of a run tells: credentials, and where things lie on the machine."""
+"""Secrets that no output of a run tells: credentials, and where things lie on the machine."""
 
 import base64
 from pathlib import Path

@@ -268,7 +268,7 @@ def test_a_script_that_would_tell_a_credential_is_not_written(tmp_path):
 
 
 def scripts(tmp_path, env):
-    """Those of a target whose settings give it the variables `env`."""
+    """Scripts of a target whose settings give it the variables `env`."""
     asked, contact = order(tmp_path, settings=Settings(env=env)), Contact(NATIVE)
     outlet = redaction.Outlet(asked, contact, tmp_path)
     return replays.Scripts(asked, contact, tmp_path, outlet.text)

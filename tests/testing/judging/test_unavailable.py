@@ -1,4 +1,4 @@
-"""What is judged where no session begins: all that needs none, and nothing else."""
+"""If no session begins, the requirements that need none are judged, and no others."""
 
 import pytest
 

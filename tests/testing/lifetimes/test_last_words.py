@@ -1,4 +1,4 @@
-"""What a process writes to standard error: a complaint of the interpreter's, or a log."""
+"""Words of a process on standard error: a complaint of the interpreter's, or a log."""
 
 import pytest
 

@@ -16,7 +16,7 @@ from memproto.testing.lifetimes import ends_process
 
 
 def report(host):
-    """What a program can see of the process that it runs in."""
+    """Facts that a program can see of the process that it runs in."""
     seen = {
         "flags": list(sys.flags),
         "arguments": sys.argv[1:],
@@ -71,7 +71,7 @@ def waits(host):
 
 
 def draws(host):
-    """What is drawn anew in each process."""
+    """Values that are drawn anew in each process."""
     import random
     import uuid
 

@@ -15,7 +15,7 @@ from tests.kit_runs import ROOT
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there is a template on Linux only")
 
 
-#: Those of one test.
+#: Copies of one test.
 EVERY = []
 
 
@@ -51,7 +51,7 @@ class Started:
         self._said.close()
 
     def tells(self):
-        """What it says of itself, once it has heard a word."""
+        """Its words about itself, once it has heard a word."""
         self.host.stdin.write(b"go\n")
         self.host.stdin.close()
         (line,) = self.said()
@@ -60,7 +60,7 @@ class Started:
 
 
 def differing(one, other):
-    """What is not the same in two of them."""
+    """Values that are not the same in two of them."""
     flat = [{**seen, **seen["environment"], "environment": 0} for seen in (one, other)]
     keys = {key for seen in flat for key in seen}
     pairs = {key: tuple(seen.get(key) for seen in flat) for key in keys}

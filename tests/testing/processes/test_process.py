@@ -108,7 +108,7 @@ def test_nothing_of_the_kit_gets_into_a_file_that_took_the_place_of_its_descript
     """
     assert load(child(), tmp_path, source).fate == "died"
     files = list(tmp_path.glob("file-*"))
-    # How many it opened before it was ended is up to the machine.
+    # The machine decides how many it opened before it was ended.
     assert files
     assert not any(path.read_bytes().startswith(b"\n{") for path in files)
 

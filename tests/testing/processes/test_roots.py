@@ -1,4 +1,4 @@
-"""What a run writes goes with it, however it ends; what a killed one left goes with the next."""
+"""A run's files go with it, however it ends; those that a killed one left go with the next."""
 
 import fcntl
 import os
@@ -96,7 +96,7 @@ def test_what_a_killed_run_left_goes_with_the_next_one(begun, monkeypatch):
 
 
 def _is_free(root):
-    """Whether nobody holds the directory: the inner run is gone a moment after the outer one."""
+    """True if nobody holds the directory: the inner run is gone a moment after the outer one."""
     try:
         with roots._taken_over(root):
             return True

@@ -1,4 +1,4 @@
-"""What sockets a process holds, as the kernel tells it and as psutil does."""
+"""Sockets that a process holds, as the kernel tells it and as psutil does."""
 
 import os
 import socket

@@ -71,7 +71,7 @@ def load(one, directory, source, **env):
 
 
 def said(one, directory, source, **env):
-    """What a module left in the variable `said`."""
+    """The value that a module left in the variable `said`."""
     path = directory / "said.json"
     source = textwrap.dedent(source) + f"\nimport json; json.dump(said, open({str(path)!r}, 'w'))\n"
     assert "binding" in load(one, directory, source, **env).data

@@ -1,4 +1,4 @@
-"""What is found once is asserted only where it is found again."""
+"""A finding is asserted only if it is found again."""
 
 import pytest
 

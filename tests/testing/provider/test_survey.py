@@ -1,4 +1,4 @@
-"""What the kit finds out about providers that cannot say it themselves."""
+"""The kit's findings about providers that cannot say it themselves."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""What the kit names where a provider says that it is not available."""
+"""The lack that the kit names if a provider says that it is not available."""
 
 import pytest
 

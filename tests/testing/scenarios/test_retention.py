@@ -1,4 +1,4 @@
-"""What the kit finds out about a provider that takes texts and of which none comes back."""
+"""The kit's findings about a provider that takes texts and of which none comes back."""
 
 import json
 import logging

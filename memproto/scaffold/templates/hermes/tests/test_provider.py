@@ -1,4 +1,4 @@
-"""What this provider does beyond the specification, by which the kit judges it."""
+"""Behaviour of this provider beyond the specification, by which the kit judges it."""
 
 import pytest
 

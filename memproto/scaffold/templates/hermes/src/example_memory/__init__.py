@@ -20,19 +20,19 @@ class ExampleMemory(MemoryProvider):
         return "example-memory"
 
     def is_available(self) -> bool:
-        """Whether a session could start, from settings and installed packages alone."""
+        """True if a session could start, from settings and installed packages alone."""
         return True
 
     def initialize(self, session_id: str, **kwargs: Any) -> None:
         """Start a session of the profile whose directory is `hermes_home`."""
         home = Path(kwargs.get("hermes_home") or os.environ["HERMES_HOME"])
         self._user = kwargs.get("user_id")
-        # What a schedule or a subagent says is not the user's.
+        # The words of a schedule or a subagent are not the user's.
         self._is_kept = kwargs.get("agent_context", "primary") == "primary"
         self._store = Store(home / "example-memory.db")
 
     def prefetch(self, query: str, *, session_id: str = "") -> str:
-        """What is known about the message, or nothing; at most 5 s."""
+        """Finds what is known about the message, or nothing; at most 5 s."""
         try:
             return "\n".join(self._store.search(self._user, query, None))
         except sqlite3.Error:

@@ -20,7 +20,7 @@ class ExampleMemory:
     name = "example-memory"
 
     def is_available(self) -> bool:
-        """Whether a session could start, from settings and installed packages alone."""
+        """True if a session could start, from settings and installed packages alone."""
         return True
 
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
@@ -35,7 +35,7 @@ class ExampleMemory:
             raise errors.Misconfigured(f"the home cannot be used: {error}") from error
 
     def capabilities(self) -> dict[str, Any]:
-        """What is promised. It is judged, and what is left out is not."""
+        """The provider's promises. They are judged, and what is left out is not."""
         return {
             "stores": ["turns", "writes"],
             "recall_basis": "query",
@@ -44,7 +44,7 @@ class ExampleMemory:
         }
 
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
-        """What is known about the message, or None; at most 5 s."""
+        """Finds what is known about the message, or None; at most 5 s."""
         try:
             return "\n".join(self._store.search(self._user, user_message, self._room)) or None
         except sqlite3.Error:
