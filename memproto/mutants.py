@@ -32,7 +32,7 @@ class Mutant:
     Attributes:
         kills: The requirement that it violates.
         name: Its class or function, whose name says what is wrong.
-        file: Where it stands, relative to the root of the project.
+        file: Its path, relative to the root of the project.
         says: A part of what the kit says of it.
         source: Its code, without the mark.
 
