@@ -6,9 +6,9 @@ from typing import Any
 
 from memproto.deadlines import Clock, Deadlines
 from memproto.operations import EXTENSION_HOOKS
+from memproto.registry.calls.gather import Call, Gather, fly, started_worker
 from memproto.registry.calls.lanes import Lane
 from memproto.registry.calls.questions import as_text, ask
-from memproto.registry.calls.recall import Gather, initialize
 from memproto.registry.events import attempt, type_name
 from memproto.registry.messages import copied
 from memproto.registry.policy import Policy
@@ -17,6 +17,7 @@ from memproto.types import SPEC_VERSION
 
 _DEEPEST = 32
 _PLATFORM = "library"
+_INITIALIZE = "initialize"
 _REASON = "unavailable_reason"
 
 
@@ -106,12 +107,24 @@ def _is_initialized(
     lane: Lane, session_key: str, config: dict[str, Any], clock: Clock, deadlines: Deadlines
 ) -> bool:
     if deadlines.initialize_s is not None:
-        return initialize(lane, session_key, config, Gather(clock, deadlines.initialize_s))
+        return _initialized_within(lane, session_key, config, Gather(clock, deadlines.initialize_s))
     began = clock.now()
     _, error = lane.attempt("initialize", session_key, config)
     lane.tell("initialize", "raised" if error else "ok", clock.now() - began, error)
     lane.dropped_for = error
     return not error
+
+
+def _initialized_within(
+    lane: Lane, session_key: str, config: dict[str, Any], gather: Gather
+) -> bool:
+    """Whether `initialize`, on a thread of its own, returned in time."""
+    worker = started_worker(lane, _INITIALIZE)
+    if worker is None:
+        return False
+    call = Call(lane, _INITIALIZE, (session_key, config), gather, worker)
+    fly([call], gather)
+    return call.done and not call.error
 
 
 # -- what a provider declares ---------------------------------------------------------------------

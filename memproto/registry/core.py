@@ -1,15 +1,15 @@
-"""The state that the parts of a registry share; each part adds the methods of one job."""
+"""The state of one registry, on which each of its parts works."""
 
 import os
 import threading
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
-from memproto.deadlines import Clock, Deadlines, Limits
+from memproto.deadlines import Clock, Deadlines, Limits, MonotonicClock
+from memproto.registry.calls.gather import Gather
 from memproto.registry.calls.lanes import Lane
-from memproto.registry.calls.recall import Gather
 from memproto.registry.events import EventSink
 from memproto.registry.policy import Policy
+from memproto.types import Event
 
 
 class Session:
@@ -41,46 +41,71 @@ class Session:
         return next(self.ends, False)
 
 
-# `_lanes` is a tuple that is replaced and never changed, and so are `_ended` and `_session`. A
-# method reads each once, without the lock, and works on what it read: a turn asks all providers of
-# that moment or none, whatever an end or a switch does beside it. `_lock` is for those who replace
-# them; it is reentrant, because a signal handler may end the registry that it interrupts.
-class Shared:
-    """The state of one registry; made by `MemoryProviderRegistry`."""
+# `lanes` is a tuple that is replaced and never changed, and so are `ended` and `session`. A method
+# reads each once, without the lock, and works on what it read: a turn asks all providers of that
+# moment or none, whatever an end or a switch does beside it. `lock` is for those who replace them;
+# it is reentrant, because a signal handler may end the registry that it interrupts.
+class Core:
+    """
+    The providers and the session of one registry; made by it, and given to each of its parts.
 
-    _deadlines: Deadlines
-    _limits: Limits
-    _clock: Clock
-    _policy: Policy
-    _sink: EventSink
-    _lock: threading.RLock
-    _process: int
-    _lanes: tuple[Lane, ...]
-    _ended: tuple[Lane, ...]
-    _session: Session
-    _writes_are_called: bool
+    Args:
+        deadlines: As for `MemoryProviderRegistry`, and so are the others.
+        limits: As there.
+        clock: As there.
+        policy: As there.
+        on_event: As there.
 
-    def _is_elsewhere(self) -> bool:
+    Attributes:
+        lock: Held by whoever replaces `lanes`, `ended` or `session`.
+        registered: Name to lane, in order, until `initialize_all`.
+        refused: Name to the lane of a provider that takes no part.
+        lanes: The active providers, in order.
+        ended: Those that were active before the end.
+        session: The session that the host is in.
+        writes_are_called: Whether the session's context is one in which write hooks are called.
+
+    """
+
+    def __init__(
+        self,
+        deadlines: Deadlines | None,
+        limits: Limits | None,
+        clock: Clock | None,
+        policy: Policy | None,
+        on_event: Callable[[Event], None] | None,
+    ) -> None:
+        self.deadlines = deadlines or Deadlines()
+        self.limits = limits or Limits()
+        self.clock = clock or MonotonicClock()
+        self.policy = policy or Policy()
+        self.sink = EventSink(on_event)
+        self.lock = threading.RLock()
+        self.registered: dict[str, Lane] = {}
+        self.refused: dict[str, Lane] = {}
+        self.lanes: tuple[Lane, ...] = ()
+        self.ended: tuple[Lane, ...] = ()
+        self.session = Session("")
+        self.writes_are_called = True
+        self._process = os.getpid()
+
+    def is_elsewhere(self) -> bool:
         """Whether this is a copy in a forked process, which has none of the threads."""
         return self._process != os.getpid()
 
-    def _serving(self, extension: str) -> tuple[Lane, ...]:
+    def serving(self, extension: str) -> tuple[Lane, ...]:
         """The active providers that serve `extension`, in order; none in a forked process."""
-        if self._is_elsewhere():
+        if self.is_elsewhere():
             return ()
-        return tuple(lane for lane in self._lanes if extension in lane.extensions)
+        return tuple(lane for lane in self.lanes if extension in lane.extensions)
 
-    def _queue(self, hook: str, args: tuple[Any, ...], but: str | None = None) -> None:
-        """Queue one write for each provider but one; the active ones, or those that have ended."""
+    def writable(self) -> tuple[Lane, ...]:
+        """The providers to which a write is handed: the active ones, or those that have ended."""
         # A provider that has ended drops the write with an event: the host learns of the loss.
-        if self._is_elsewhere() or not self._writes_are_called:
-            return
-        for lane in self._lanes or self._ended:
-            if lane.label != but:
-                self._hand_over(lane, hook, args)
+        if self.is_elsewhere() or not self.writes_are_called:
+            return ()
+        return self.lanes or self.ended
 
-    def _hand_over(self, lane: Lane, hook: str, args: tuple[Any, ...], **named: str) -> None:
-        lane.accept(hook, args, **named)  # type: ignore[arg-type]  # `once` alone
-
-    def _gather(self, budget_s: float) -> Gather:
-        return Gather(self._clock, budget_s)
+    def gather(self, budget_s: float) -> Gather:
+        """A gather whose time begins now."""
+        return Gather(self.clock, budget_s)

@@ -1,21 +1,13 @@
-"""Calls to several providers at once that share one absolute deadline."""
+"""Calls of hooks that are gathered: one for each provider, all under one absolute deadline."""
 
 import threading
 from collections.abc import Sequence
-from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from memproto.deadlines import Clock
-from memproto.registry.answers import CompressRefused
 from memproto.registry.calls.lanes import Lane
 from memproto.registry.calls.workers import Worker
 from memproto.registry.events import type_name
-from memproto.registry.messages import copier, normalised
-from memproto.types import Message
-
-_RECALL = "enrich_turn"
-_COMPRESS = "on_compress"
-_INITIALIZE = "initialize"
 
 
 # Guarantees: `wait` returns at the deadline at the latest; after that no answer is taken, and each
@@ -77,22 +69,22 @@ class Call:
     """
     One call of one hook, run on a worker, answered to a `Gather`.
 
+    Its answer is not looked at; a subclass takes it in `take`.
+
     Attributes:
         expected: Whether the gather waits for it, or would if its deadline had not passed.
         done: Whether the answer came in time; the following hold only then.
-        answer: A str, or None.
         error: The name of the type that was raised, or "".
-        wrong: The name of the type that was returned and is none of str and None, or "".
+        wrong: What is wrong with what was returned, or "".
         took_s: Seconds between call and return.
 
     """
 
-    # `started`, `answer`, `error`, `wrong` and `took_s` are written by the worker alone, before its
-    # `_hand_in`. The host reads them after `close`. Both hold the condition, so all that the worker
-    # wrote is there if `done` is True. If `done` is False the worker may still write to them, and
-    # the host reads `started` only: it tells whether the hook was entered by then.
+    # `started`, `error`, `wrong`, `took_s`, and what a subclass takes, are written by the worker
+    # alone, before its `_hand_in`. The host reads them after `close`. Both hold the condition, so
+    # all that the worker wrote is there if `done` is True. If `done` is False the worker may still
+    # write to them, and the host reads `started` only: it tells whether the hook was entered.
     __slots__ = (
-        "answer",
         "args",
         "done",
         "error",
@@ -121,7 +113,6 @@ class Call:
         self.worker = worker
         self.started = self.done = False
         self.expected = True
-        self.answer: str | None = None
         self.error = self.wrong = ""
         self.took_s = 0.0
 
@@ -164,12 +155,13 @@ class Call:
 
     def _run(self) -> None:
         answer, self.error = self.lane.attempt(self.hook, *self.args)
-        if type(answer) is str or answer is None:
-            self.answer = answer
-        elif issubclass(type(answer), str):
-            self.answer = str.__str__(answer)  # a subclass could answer differently when asked
-        else:
-            self.wrong = type_name(answer)
+        self.take(answer)
+
+    def take(self, answer: Any) -> None:
+        """Keep an answer; on the worker."""
+
+    def drop(self) -> None:
+        """Let go of an answer that came late; on the worker."""
 
     def _hand_in(self, now: float) -> bool:
         gather = self.gather
@@ -177,7 +169,7 @@ class Call:
             late = gather.closed or now >= self.until
             self.done = self.started and not late
             if late:
-                self.answer = None
+                self.drop()
                 self.lane.late[self.hook].discard(self)
             gather.no_longer_expects(self)
         return late
@@ -188,87 +180,13 @@ class Call:
             self.lane.tell(self.hook, "late" if self.started else "stuck", self.gather.budget_s)
         elif self.error:
             self.lane.tell(self.hook, "raised", self.took_s, self.error)
-        elif self.wrong and self.hook == _RECALL:
+        elif self.wrong:
             self.lane.tell(self.hook, "wrong_type", self.took_s, self.wrong)
         else:
             self.lane.tell(self.hook, "ok", self.took_s)
 
 
-def recall(
-    lanes: Sequence[Lane], user_message: str, messages: Sequence[Message], gather: Gather
-) -> list[tuple[str, str]]:
-    """Returns (label, text) of each provider that had something to say in time, in order."""
-    calls = recalls(lanes, user_message, messages, gather)
-    fly(calls, gather)
-    return recalled(calls)
-
-
-def recalls(
-    lanes: Sequence[Lane], user_message: str, messages: Sequence[Message], gather: Gather
-) -> list[Call]:
-    """Returns a call for each provider that is not stuck; none was started."""
-    copy = copier(messages)
-    return [
-        Call(lane, _RECALL, (user_message, copy()), gather) for lane in not_stuck(lanes, _RECALL)
-    ]
-
-
-def recalled(calls: Sequence[Call]) -> list[tuple[str, str]]:
-    """Returns (label, text) of each call that brought one in time."""
-    return [
-        (call.lane.label, call.answer)
-        for call in calls
-        if call.done and call.answer and not call.answer.isspace()
-    ]
-
-
-def compress(
-    lanes: Sequence[Lane], messages: Sequence[Message], compression_count: int, gather: Gather
-) -> CompressRefused | None:
-    """
-    Call `on_compress` of every provider, each on a thread of its own, and wait for them.
-
-    Returns who serves `checkpoint` and has not stored the messages; None where nobody objects.
-    """
-    copy = copier(normalised(messages))
-    calls = [
-        Call(lane, _COMPRESS, (copy(), compression_count), gather, worker)
-        for lane in not_stuck(lanes, _COMPRESS)
-        if (worker := started_worker(lane)) is not None
-    ]
-    fly(calls, gather)
-    for call in calls:
-        if call.done and call.worker is not None:
-            call.worker.join()
-    return _refusal(lanes, calls)
-
-
-def _refusal(lanes: Sequence[Lane], calls: Sequence[Call]) -> CompressRefused | None:
-    made = {call.lane: call for call in calls}
-    reasons = {
-        lane.label: reason
-        for lane in lanes
-        if "checkpoint" in lane.extensions and (reason := _not_stored(made.get(lane)))
-    }
-    return CompressRefused(MappingProxyType(reasons)) if reasons else None
-
-
-def _not_stored(call: Call | None) -> str:
-    if call is None:
-        return "stuck"
-    if not call.done:
-        return "late" if call.started else "stuck"
-    return call.error
-
-
-def initialize(lane: Lane, session_key: str, config: dict[str, Any], gather: Gather) -> bool:
-    """Whether `initialize`, on a thread of its own, returned in time."""
-    worker = started_worker(lane, _INITIALIZE)
-    if worker is None:
-        return False
-    call = Call(lane, _INITIALIZE, (session_key, config), gather, worker)
-    fly([call], gather)
-    return call.done and not call.error
+_Call = TypeVar("_Call", bound=Call)
 
 
 def not_stuck(lanes: Sequence[Lane], hook: str) -> list[Lane]:
@@ -281,7 +199,7 @@ def not_stuck(lanes: Sequence[Lane], hook: str) -> list[Lane]:
     return [lane for lane in lanes if not lane.late[hook]]
 
 
-def started_worker(lane: Lane, hook: str = _COMPRESS) -> Worker | None:
+def started_worker(lane: Lane, hook: str) -> Worker | None:
     """A running thread for one call; None, and an event, if none can be started."""
     worker = Worker(f"memproto-{lane.label}-{hook}")
     try:
@@ -292,7 +210,7 @@ def started_worker(lane: Lane, hook: str = _COMPRESS) -> Worker | None:
     return worker
 
 
-def fly(calls: list[Call], gather: Gather) -> None:
+def fly(calls: list[_Call], gather: Gather) -> None:
     """Start `calls`, wait for them, tell their events; what no thread took is removed."""
     take_off(calls, gather)
     gather.wait(calls)
@@ -300,7 +218,7 @@ def fly(calls: list[Call], gather: Gather) -> None:
         call.tell()
 
 
-def take_off(calls: list[Call], gather: Gather) -> None:
+def take_off(calls: list[_Call], gather: Gather) -> None:
     """Start `calls`; what no thread took is removed."""
     # The whole number first: a call that returns before the next one is started must not find that
     # nothing is pending, and wake the host.

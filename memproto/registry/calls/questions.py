@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from memproto.errors import ProviderError
+from memproto.registry.calls.gather import Call, Gather, fly, not_stuck, started_worker
 from memproto.registry.calls.lanes import Lane
-from memproto.registry.calls.recall import Call, Gather, fly, not_stuck, started_worker
 from memproto.registry.calls.workers import Worker
 from memproto.registry.events import attempt, type_name
 from memproto.registry.messages import copied
@@ -155,7 +155,7 @@ def ask(
         for lane in not_stuck(lanes, hook)
         if (worker := started_worker(lane, hook)) is not None
     ]
-    fly(calls, gather)  # type: ignore[arg-type]  # it removes calls and adds none
+    fly(calls, gather)
     for call in calls:
         if call.done and call.worker is not None:
             call.worker.join()

@@ -21,5 +21,5 @@ class Wrapping(MemoryProviderRegistry):
 
     def register(self, provider):
         super().register(provider)
-        lane = self._registered[provider.name]
+        lane = self._core.registered[provider.name]
         lane.provider = self.through(provider, self)

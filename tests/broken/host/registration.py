@@ -25,7 +25,7 @@ class RepairsNames(MemoryProviderRegistry):
 @mutant(kills="MP-HOST-REG-002", says="register took it", report="K1")
 class TheLastOneWins(MemoryProviderRegistry):
     def register(self, provider):
-        self._registered.pop(getattr(provider, "name", None), None)
+        self._core.registered.pop(getattr(provider, "name", None), None)
         super().register(provider)
 
 
@@ -46,7 +46,7 @@ class _Hopeful(Through):
     def is_available(self):
         answer = self.inner.is_available()
         if answer is not True:
-            self.registry._sink.emit("is_available", self.inner.name, "dropped")
+            self.registry._core.sink.emit("is_available", self.inner.name, "dropped")
         return True
 
 
@@ -70,7 +70,7 @@ class _HalfStarted(Through):
         try:
             self.inner.initialize(session_key, config)
         except Exception:
-            self.registry._sink.emit("initialize", self.inner.name, "raised")
+            self.registry._core.sink.emit("initialize", self.inner.name, "raised")
 
 
 @mutant(kills="MP-HOST-INIT-002", says="was called", report="B9")
@@ -81,6 +81,6 @@ class KeepsTheHalfStarted(Wrapping):
 @mutant(kills="MP-HOST-CAP-001", says="it was called", report="G5")
 class AsksForCapabilitiesEachTurn(MemoryProviderRegistry):
     def enrich_turn(self, user_message, messages):
-        for lane in self._lanes:
+        for lane in self._core.lanes:
             lane.attempt("capabilities")
         return super().enrich_turn(user_message, messages)

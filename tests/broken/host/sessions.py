@@ -12,15 +12,15 @@ from tests.broken.marks import mutant
 @mutant(kills="MP-HOST-SESS-001", says="0 ends where the agent is left", report="hermes#11205")
 class LeavesWithoutAnEnd(MemoryProviderRegistry):
     def shutdown_all(self):
-        self._session.claim_end()
+        self._core.session.claim_end()
         super().shutdown_all()
 
 
 @mutant(kills="MP-HOST-SESS-001", says="2 ends", report="hermes#64284")
 class EndsAgainAtTheExit(MemoryProviderRegistry):
     def shutdown_all(self):
-        if self._lanes:
-            self._session.ends = iter((True,))
+        if self._core.lanes:
+            self._core.session.ends = iter((True,))
         super().shutdown_all()
 
 
@@ -40,8 +40,8 @@ class LeavesInHasteOnceATurnWasBrokenOff(Agent):
 @mutant(kills="MP-HOST-SESS-003", says="beside the write", report="hermes#61139")
 class EndsOnAThreadOfItsOwn(MemoryProviderRegistry):
     def on_session_end(self, messages):
-        if self._writes_are_called and self._lanes and self._session.claim_end():
-            for lane in self._serving("sessions"):
+        if self._core.writes_are_called and self._core.lanes and self._core.session.claim_end():
+            for lane in self._core.serving("sessions"):
                 args = "on_session_end", list(messages)
                 threading.Thread(target=lane.attempt, args=args, daemon=True).start()
 

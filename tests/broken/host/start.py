@@ -46,10 +46,10 @@ class NamesAHookThatItNeverCalls(MemoryProviderRegistry):
 class WritesInEveryContext(MemoryProviderRegistry):
     def initialize_all(self, session_key, config):
         super().initialize_all(session_key, config)
-        self._writes_are_called = True
+        self._core.writes_are_called = True
 
 
 @mutant(kills="MP-HOST-BACKUP-001", says="before a session", report="K5")
 class KnowsPathsInASessionOnly(MemoryProviderRegistry):
     def backup_paths(self):
-        return super().backup_paths() if self._lanes else []
+        return super().backup_paths() if self._core.lanes else []

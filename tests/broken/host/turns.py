@@ -63,7 +63,7 @@ class TellsTheFirstTurnOnly(MemoryProviderRegistry):
 class RecordsByBothHooks(MemoryProviderRegistry):
     def record(self, turn):
         super().record(turn)
-        for lane in self._serving("record"):
+        for lane in self._core.serving("record"):
             texts = turn["user_message"], turn["assistant_response"]
             lane.accept("on_turn_complete", texts)
 
@@ -85,12 +85,10 @@ class TakesTheFirstAuthorForAll(MemoryProviderRegistry):
 
 @mutant(kills="MP-HOST-PREWARM-001", says="before its turn", report="D3")
 class PreparesBeforeItDelivers(MemoryProviderRegistry):
-    def _hand_over(self, lane, hook, args, **named):
-        if hook == "on_turn_complete" and "prewarm" in lane.extensions:
-            self._preparation(lane, args[0])()
-            lane.accept(hook, args)
-        else:
-            super()._hand_over(lane, hook, args, **named)
+    def on_turn_complete(self, user_message, assistant_response):
+        for lane in self._core.serving("prewarm"):
+            self._turns.preparation(lane, user_message)()
+        super().on_turn_complete(user_message, assistant_response)
 
 
 @mutant(kills="MP-HOST-WRITE-001", says="'replace'", report="hermes#25526")

@@ -17,7 +17,7 @@ class OtherLane(MemoryProviderRegistry):
 
     def register(self, provider):
         super().register(provider)
-        self._registered[provider.name].__class__ = self.lane
+        self._core.registered[provider.name].__class__ = self.lane
 
 
 class _Exiting(Through):
@@ -89,8 +89,14 @@ class DeliversTheNewestFirst(OtherLane):
 
 @mutant(kills="MP-HOST-TURN-002", says="had not returned", report="B4")
 class WritesOnTheCallersThread(MemoryProviderRegistry):
-    def _queue(self, hook, args, but=None):
-        for lane in self._lanes if self._writes_are_called else ():
+    def on_turn_complete(self, *said):
+        self._write("on_turn_complete", said)
+
+    def on_memory_write(self, *write, served_by=None):
+        self._write("on_memory_write", write)
+
+    def _write(self, hook, args):
+        for lane in self._core.lanes if self._core.writes_are_called else ():
             _, error = lane.attempt(hook, *args)
             lane.tell(hook, "raised" if error else "ok", detail=error)
 
@@ -98,7 +104,8 @@ class WritesOnTheCallersThread(MemoryProviderRegistry):
 @mutant(kills="MP-HOST-TURN-003", says="memory-context", report="F2")
 class RecordsTheEnrichedMessage(MemoryProviderRegistry):
     def on_turn_complete(self, user_message, assistant_response):
-        self._queue("on_turn_complete", (user_message, assistant_response))
+        for lane in self._core.writable():
+            lane.accept("on_turn_complete", (user_message, assistant_response))
 
 
 class _Raw(Through):
@@ -129,7 +136,7 @@ class ShutsDownWithoutDraining(OtherLane):
 @mutant(kills="MP-HOST-SHUT-002", says="2 calls", report="A8")
 class ShutsDownAgain(MemoryProviderRegistry):
     def shutdown_all(self):
-        for lane in self._ended:
+        for lane in self._core.ended:
             lane.attempt("shutdown")
         super().shutdown_all()
 

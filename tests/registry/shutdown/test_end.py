@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from memproto.deadlines import Limits, MonotonicClock
 from memproto.registry import MemoryProviderRegistry
+from memproto.registry.calls.gather import Call, Gather
 from memproto.registry.calls.lanes import Lane
-from memproto.registry.calls.recall import Call, Gather
 from memproto.registry.events import EventSink
 from tests.virtual import REAL_LIMIT_S, FakeProvider, VirtualClock, eventually, own_threads
 
