@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from memproto.deadlines import Clock, Deadlines, Limits, MonotonicClock
 from memproto.registry.calls.gather import Gather
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.events import EventSink
 from memproto.registry.policy import Policy
 from memproto.types import Event
@@ -81,10 +81,10 @@ class Core:
         self.policy = policy or Policy()
         self.sink = EventSink(on_event)
         self.lock = threading.RLock()
-        self.registered: dict[str, Lane] = {}
-        self.refused: dict[str, Lane] = {}
-        self.lanes: tuple[Lane, ...] = ()
-        self.ended: tuple[Lane, ...] = ()
+        self.registered: dict[str, ProviderLane] = {}
+        self.refused: dict[str, ProviderLane] = {}
+        self.lanes: tuple[ProviderLane, ...] = ()
+        self.ended: tuple[ProviderLane, ...] = ()
         self.session = Session("")
         self.writes_are_called = True
         self._process = os.getpid()
@@ -93,13 +93,13 @@ class Core:
         """Whether this is a copy in a forked process, which has none of the threads."""
         return self._process != os.getpid()
 
-    def serving(self, extension: str) -> tuple[Lane, ...]:
+    def serving(self, extension: str) -> tuple[ProviderLane, ...]:
         """The active providers that serve `extension`, in order; none in a forked process."""
         if self.is_elsewhere():
             return ()
         return tuple(lane for lane in self.lanes if extension in lane.extensions)
 
-    def writable(self) -> tuple[Lane, ...]:
+    def writable(self) -> tuple[ProviderLane, ...]:
         """The providers to which a write is handed: the active ones, or those that have ended."""
         # A provider that has ended drops the write with an event: the host learns of the loss.
         if self.is_elsewhere() or not self.writes_are_called:

@@ -11,7 +11,7 @@ from memproto.registry.activation import completed, opened
 from memproto.registry.admission import label_of
 from memproto.registry.answers import Answer, CompressRefused
 from memproto.registry.calls.compression import compress
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.calls.recall import recall
 from memproto.registry.core import Core, Session
 from memproto.registry.events import attempt
@@ -99,7 +99,7 @@ class MemoryProviderRegistry:
             if label in self._core.registered:
                 raise DuplicateProvider(f"another provider is registered as {label!r}")
             self._core.policy.check_place(label, self._core.registered)
-            self._core.registered[label] = Lane(
+            self._core.registered[label] = ProviderLane(
                 label, provider, self._core.clock, self._core.sink, self._core.limits
             )
 
@@ -146,7 +146,7 @@ class MemoryProviderRegistry:
             waiting = self._core.policy.in_order(tuple(self._core.registered.values()))
             self._core.writes_are_called = self._core.policy.calls_writes(config)
             self._core.session = Session(session_key)
-        lanes: list[Lane] = []
+        lanes: list[ProviderLane] = []
         try:
             for lane in waiting:
                 handed = completed(config, self._core.deadlines, self._core.policy)
@@ -160,7 +160,7 @@ class MemoryProviderRegistry:
         finally:
             self._publish(tuple(lanes))
 
-    def _publish(self, lanes: tuple[Lane, ...]) -> None:
+    def _publish(self, lanes: tuple[ProviderLane, ...]) -> None:
         with self._core.lock:
             # With the lock held: either `begin_end` has closed the registry, and the providers are
             # ended here; or it comes later, and finds them in `_lanes`. None is ended by nobody.
@@ -476,7 +476,7 @@ class MemoryProviderRegistry:
                 self._core.ended, self._core.lanes = self._core.lanes or self._core.ended, ()
             return self._ending
 
-    def _end_of(self, lanes: tuple[Lane, ...]) -> Ending:
+    def _end_of(self, lanes: tuple[ProviderLane, ...]) -> Ending:
         return Ending(lanes, self._core.clock, self._core.deadlines.shutdown_s)
 
     def _end_unwatched(self) -> None:

@@ -9,7 +9,7 @@ from memproto.deadlines import Clock
 from memproto.registry.aio.crew import wake
 from memproto.registry.aio.timekeeper import Alarm
 from memproto.registry.calls.gather import Gather, take_off
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.calls.recall import Recall, recalled, recalls
 from memproto.types import Message
 
@@ -114,7 +114,7 @@ def _let_go(call: Recall) -> None:
 
 
 async def recall_on_loop(
-    lanes: Sequence[Lane],
+    lanes: Sequence[ProviderLane],
     user_message: str,
     messages: Sequence[Message],
     arrival: Arrival,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from types import MappingProxyType
 
 from memproto.registry.answers import CompressRefused
-from memproto.registry.calls.gather import Call, Gather, fly, not_stuck, started_worker
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.gather import Gather, HookCall, fly, not_stuck, started_worker
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.messages import copier, normalised
 from memproto.types import Message
 
@@ -13,7 +13,10 @@ _HOOK = "on_compress"
 
 
 def compress(
-    lanes: Sequence[Lane], messages: Sequence[Message], compression_count: int, gather: Gather
+    lanes: Sequence[ProviderLane],
+    messages: Sequence[Message],
+    compression_count: int,
+    gather: Gather,
 ) -> CompressRefused | None:
     """
     Call `on_compress` of every provider, each on a thread of its own, and wait for them.
@@ -22,7 +25,7 @@ def compress(
     """
     copy = copier(normalised(messages))
     calls = [
-        Call(lane, _HOOK, (copy(), compression_count), gather, worker)
+        HookCall(lane, _HOOK, (copy(), compression_count), gather, worker)
         for lane in not_stuck(lanes, _HOOK)
         if (worker := started_worker(lane, _HOOK)) is not None
     ]
@@ -33,7 +36,7 @@ def compress(
     return _refusal(lanes, calls)
 
 
-def _refusal(lanes: Sequence[Lane], calls: Sequence[Call]) -> CompressRefused | None:
+def _refusal(lanes: Sequence[ProviderLane], calls: Sequence[HookCall]) -> CompressRefused | None:
     made = {call.lane: call for call in calls}
     reasons = {
         lane.label: reason
@@ -43,7 +46,7 @@ def _refusal(lanes: Sequence[Lane], calls: Sequence[Call]) -> CompressRefused | 
     return CompressRefused(MappingProxyType(reasons)) if reasons else None
 
 
-def _not_stored(call: Call | None) -> str:
+def _not_stored(call: HookCall | None) -> str:
     if call is None:
         return "stuck"
     if not call.done:

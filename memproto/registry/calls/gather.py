@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from memproto.deadlines import Clock
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.calls.workers import Worker
 from memproto.registry.events import type_name
 
@@ -35,7 +35,7 @@ class Gather:
         self.closed = False
         self.condition = threading.Condition()
 
-    def wait(self, calls: "Sequence[Call]") -> None:
+    def wait(self, calls: "Sequence[HookCall]") -> None:
         """Wait until every call has returned, or the deadline has passed."""
         with self.condition:
             try:
@@ -45,7 +45,7 @@ class Gather:
                 # After the user's interrupt as well: nobody will look at these answers.
                 self.close(calls)
 
-    def close(self, calls: "Sequence[Call]") -> None:
+    def close(self, calls: "Sequence[HookCall]") -> None:
         """Take no answer any more; each call that is expected is late. With the condition held."""
         self.closed = True
         for call in calls:
@@ -56,7 +56,7 @@ class Gather:
         """Tell whoever waits that every call has returned; with the condition held."""
         self.condition.notify()
 
-    def no_longer_expects(self, call: "Call") -> None:
+    def no_longer_expects(self, call: "HookCall") -> None:
         """Count `call` out, once, with the condition held."""
         if call.expected:
             call.expected = False
@@ -65,7 +65,7 @@ class Gather:
                 self.all_in()
 
 
-class Call:
+class HookCall:
     """
     One call of one hook, run on a worker, answered to a `Gather`.
 
@@ -100,7 +100,7 @@ class Call:
 
     def __init__(
         self,
-        lane: Lane,
+        lane: ProviderLane,
         hook: str,
         args: tuple[Any, ...],
         gather: Gather,
@@ -186,10 +186,10 @@ class Call:
             self.lane.tell(self.hook, "ok", self.took_s)
 
 
-_Call = TypeVar("_Call", bound=Call)
+_Call = TypeVar("_Call", bound=HookCall)
 
 
-def not_stuck(lanes: Sequence[Lane], hook: str) -> list[Lane]:
+def not_stuck(lanes: Sequence[ProviderLane], hook: str) -> list[ProviderLane]:
     """Those of `lanes` that have returned from this hook; the others are told by an event."""
     # A call may return, or another thread's get late, between the two looks. The event and the
     # choice then differ by that moment; either is true of its own.
@@ -199,7 +199,7 @@ def not_stuck(lanes: Sequence[Lane], hook: str) -> list[Lane]:
     return [lane for lane in lanes if not lane.late[hook]]
 
 
-def started_worker(lane: Lane, hook: str) -> Worker | None:
+def started_worker(lane: ProviderLane, hook: str) -> Worker | None:
     """A running thread for one call; None, and an event, if none can be started."""
     worker = Worker(f"memproto-{lane.label}-{hook}")
     try:

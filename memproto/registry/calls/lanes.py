@@ -62,7 +62,7 @@ class Flight(Protocol):
 # and then looks whether somebody waits. In any order of these four steps, the waiter sees the
 # change or the worker sees the waiter. The worker then takes the lock to notify, and so it comes
 # either before the waiter's look or after the waiter has let go of the lock in `wait`.
-class Lane:
+class ProviderLane:
     """
     The registry's state of one provider between `initialize` and `shutdown`.
 

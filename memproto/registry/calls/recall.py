@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from memproto.registry.calls.gather import Call, Gather, fly, not_stuck
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.gather import Gather, HookCall, fly, not_stuck
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.events import type_name
 from memproto.registry.messages import copier
 from memproto.types import Message
@@ -12,7 +12,7 @@ from memproto.types import Message
 _HOOK = "enrich_turn"
 
 
-class Recall(Call):
+class Recall(HookCall):
     """
     One call of `enrich_turn`, by default on the recall thread of its provider.
 
@@ -25,7 +25,7 @@ class Recall(Call):
 
     answer: str | None
 
-    def __init__(self, lane: Lane, args: tuple[Any, ...], gather: Gather) -> None:
+    def __init__(self, lane: ProviderLane, args: tuple[Any, ...], gather: Gather) -> None:
         super().__init__(lane, _HOOK, args, gather)
         self.answer = None
 
@@ -44,7 +44,7 @@ class Recall(Call):
 
 
 def recall(
-    lanes: Sequence[Lane], user_message: str, messages: Sequence[Message], gather: Gather
+    lanes: Sequence[ProviderLane], user_message: str, messages: Sequence[Message], gather: Gather
 ) -> list[tuple[str, str]]:
     """Returns (label, text) of each provider that had something to say in time, in order."""
     calls = recalls(lanes, user_message, messages, gather)
@@ -53,7 +53,7 @@ def recall(
 
 
 def recalls(
-    lanes: Sequence[Lane], user_message: str, messages: Sequence[Message], gather: Gather
+    lanes: Sequence[ProviderLane], user_message: str, messages: Sequence[Message], gather: Gather
 ) -> list[Recall]:
     """Returns a call for each provider that is not stuck; none was started."""
     copy = copier(messages)

@@ -7,7 +7,7 @@ from memproto.adapters.texts import cut_at_line
 from memproto.fence import build_memory_context_block
 from memproto.fence.sanitize import sanitize_context
 from memproto.registry.answers import Answer
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.calls.questions import Asked, UnfitAnswer, as_document, as_text, ask
 from memproto.registry.core import Core
 from memproto.registry.messages import copied, copier, normalised
@@ -58,7 +58,7 @@ class Contributions:
                 self._prompt = key, block
             return self._prompt[1] if self._prompt[0] == key else block
 
-    def _is_toolless(self, lane: Lane) -> bool:
+    def _is_toolless(self, lane: ProviderLane) -> bool:
         """Whether the provider has tools, and the model is offered none of them."""
         named = lane.capabilities.get("tool_names") if "tools" in lane.extensions else ()
         return bool(named) and not any(tool.lane is lane for tool in self._tools.offered())

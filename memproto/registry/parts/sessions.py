@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.core import Core, Session
 from memproto.registry.events import attempt
 from memproto.registry.messages import copied, copier, normalised, plain_text
@@ -64,7 +64,7 @@ class Sessions:
             )
             left.is_left = True
 
-    def _switch(self, lane: Lane, key: str, keywords: dict[str, Any]) -> None:
+    def _switch(self, lane: ProviderLane, key: str, keywords: dict[str, Any]) -> None:
         if "sessions" in lane.extensions or _keeps_the_key(lane):
             lane.accept(_SWITCH, (key,), copied(keywords))
         elif key != self._core.session.key:
@@ -90,7 +90,7 @@ class Sessions:
         return all(lane.await_writes(until) for lane in waited)
 
 
-def _keeps_the_key(lane: Lane) -> bool:
+def _keeps_the_key(lane: ProviderLane) -> bool:
     """Whether it hands the session's key to hooks of its own, and must hear of a switch for it."""
     if attempt(getattr, lane.provider, "keeps_session_key")[0] is not True:
         return False

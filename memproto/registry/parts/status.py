@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memproto.registry.answers import Answer
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.calls.questions import Asked, UnfitAnswer, as_document, as_text, ask
 from memproto.registry.core import Core
 from memproto.registry.events import attempt
@@ -30,7 +30,7 @@ def answer_of(call: Asked) -> Answer:
     return Answer(label, "ok", call.found)
 
 
-def answers(lanes: Iterable[Lane], extension: str, calls: Sequence[Asked]) -> list[Answer]:
+def answers(lanes: Iterable[ProviderLane], extension: str, calls: Sequence[Asked]) -> list[Answer]:
     """One answer for each of `lanes`, in order, whether it was asked or not."""
     made = {call.lane: answer_of(call) for call in calls}
     return [
@@ -83,7 +83,7 @@ class Status:
         ]
         return {"providers": {lane.label: self._counted(lane, state) for lane, state in states}}
 
-    def _counted(self, lane: Lane, state: str) -> dict[str, Any]:
+    def _counted(self, lane: ProviderLane, state: str) -> dict[str, Any]:
         return {
             "state": state,
             "reason": lane.dropped_for,
@@ -93,13 +93,13 @@ class Status:
             "hooks": self._core.sink.counts(lane.label),
         }
 
-    def _ask(self, lanes: Sequence[Lane], hook: str, fits: Any) -> list[Asked]:
+    def _ask(self, lanes: Sequence[ProviderLane], hook: str, fits: Any) -> list[Asked]:
         return (
             ask(lanes, hook, self._core.gather(self._core.deadlines.ask_s), fits) if lanes else []
         )
 
 
-def _has(lane: Lane, hook: str) -> bool:
+def _has(lane: ProviderLane, hook: str) -> bool:
     return callable(attempt(getattr, lane.provider, hook)[0])
 
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from memproto.registry.calls.gather import Gather, fly, not_stuck, started_worker
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.calls.questions import Asked, UnfitAnswer, ask
 from memproto.registry.core import Core
 from memproto.registry.events import attempt
@@ -22,14 +22,14 @@ _UNKNOWN_FATE = "whether it took effect is not known"
 class Tool(NamedTuple):
     """One tool that may be offered, and the provider that serves it."""
 
-    lane: Lane
+    lane: ProviderLane
     schema: dict[str, Any]
 
 
 # -- the table, fixed when the session begins -----------------------------------------------------
 
 
-def read_tools(lanes: Sequence[Lane], policy: Policy, gather: Gather) -> Mapping[str, Tool]:
+def read_tools(lanes: Sequence[ProviderLane], policy: Policy, gather: Gather) -> Mapping[str, Tool]:
     """
     Returns the tools by name, in the order of the providers and of their schemas.
 
@@ -52,7 +52,9 @@ def _as_list(answer: Any) -> list[Any]:
     return list(copied(answer))
 
 
-def _take(table: dict[str, Tool], lane: Lane, number: int, schema: Any, policy: Policy) -> None:
+def _take(
+    table: dict[str, Tool], lane: ProviderLane, number: int, schema: Any, policy: Policy
+) -> None:
     fault, broken = attempt(fault_of, schema)
     if fault or broken:
         lane.tell(_SCHEMAS, "dropped", detail=f"schema {number} has {fault or broken}")
@@ -68,7 +70,7 @@ def _take(table: dict[str, Tool], lane: Lane, number: int, schema: Any, policy: 
         table[name] = Tool(lane, schema)
 
 
-def _declared(lane: Lane) -> Sequence[str]:
+def _declared(lane: ProviderLane) -> Sequence[str]:
     return tuple(lane.capabilities.get("tool_names", ()))
 
 
@@ -161,7 +163,9 @@ class Tools:
             return refusal(f"the arguments of `{tool_name}` are no object")
         return self._routed(tool.lane, tool_name, copied(args), copied(kwargs))
 
-    def _routed(self, lane: Lane, name: str, args: dict[str, Any], keywords: dict[str, Any]) -> str:
+    def _routed(
+        self, lane: ProviderLane, name: str, args: dict[str, Any], keywords: dict[str, Any]
+    ) -> str:
         if not not_stuck([lane], _CALL):
             return refusal(f"`{name}` was not called; an earlier call has not returned")
         worker = started_worker(lane, _CALL)
@@ -192,7 +196,7 @@ class Tools:
             for value in declared
         )
 
-    def _mirrored(self) -> Sequence[Lane]:
+    def _mirrored(self) -> Sequence[ProviderLane]:
         """The providers that get the writes of the memory tool, in this context and process."""
         return (
             self._core.lanes
@@ -213,6 +217,6 @@ class Tools:
         return allows is None or attempt(allows, tool.lane.label, name)[0] is True
 
 
-def _suppresses(lane: Lane, target: str) -> bool:
+def _suppresses(lane: ProviderLane, target: str) -> bool:
     value = lane.capabilities.get("suppresses_local_writes", False)
     return value.get(target, False) is True if isinstance(value, Mapping) else value is True

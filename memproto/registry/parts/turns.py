@@ -6,7 +6,7 @@ from typing import Any
 
 from memproto.fence import strip_memory_context
 from memproto.registry.calls.gather import Gather, not_stuck, started_worker
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.calls.questions import Unwaited, ask
 from memproto.registry.core import Core, Session
 from memproto.registry.messages import copied, plain_text
@@ -65,14 +65,14 @@ class Turns:
         return whole
 
     def _hand_over(
-        self, lane: Lane, hook: str, args: tuple[Any, ...], query: Any, *, once: str = ""
+        self, lane: ProviderLane, hook: str, args: tuple[Any, ...], query: Any, *, once: str = ""
     ) -> None:
         # Prepared behind the write, by its follower, and not beside it: the provider is to know the
         # turn that it prepares the next recall after.
         then = self.preparation(lane, query) if "prewarm" in lane.extensions else None
         lane.accept(hook, args, then=then, once=once)
 
-    def preparation(self, lane: Lane, query: str) -> Callable[[], None]:
+    def preparation(self, lane: ProviderLane, query: str) -> Callable[[], None]:
         """A function that prepares the next recall, if its provider is still in this session."""
         # A queue that waits must not keep a dropped registry alive: nothing here refers to it. The
         # session is the one of this moment: if the host switches before the follower runs, there is
@@ -81,7 +81,9 @@ class Turns:
         return functools.partial(_prewarm, lane, gather, query, self._core.session)
 
 
-def _prewarm(lane: Lane, gather: Callable[[], Gather], query: str, session: Session) -> None:
+def _prewarm(
+    lane: ProviderLane, gather: Callable[[], Gather], query: str, session: Session
+) -> None:
     """Start to prepare recall for `query`, unless the session has gone or one is under way."""
     if session.is_left or not not_stuck([lane], _PREWARM):
         return

@@ -3,7 +3,7 @@
 import threading
 
 from memproto.registry import MemoryProviderRegistry
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.testing.agent import Agent
 from tests.broken.host.writes import OtherLane
 from tests.broken.marks import mutant
@@ -66,7 +66,7 @@ class TakesACompressionForANewOne(MemoryProviderRegistry):
         super().on_session_switch(new_session_id, rewound=rewound, **kwargs)
 
 
-class _Hasty(Lane):
+class _Hasty(ProviderLane):
     def await_switches(self):
         """Go on at once."""
 

@@ -6,14 +6,15 @@ import dataclasses
 import math
 
 from memproto.deadlines import Deadlines
+from memproto.fence import strip_memory_context
 from memproto.registry import MemoryProviderRegistry
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
 from tests.broken.host.parts import Through, Wrapping
 from tests.broken.marks import mutant
 
 
 class OtherLane(MemoryProviderRegistry):
-    lane = Lane
+    lane = ProviderLane
 
     def register(self, provider):
         super().register(provider)
@@ -70,7 +71,7 @@ class SwallowsWhatAWriteRaises(Wrapping):
     through = _Quiet
 
 
-class _NewestFirst(Lane):
+class _NewestFirst(ProviderLane):
     piled = ("on_turn_complete", "on_memory_write")
 
     def accept(self, hook, args, *rest, **more):
@@ -89,8 +90,9 @@ class DeliversTheNewestFirst(OtherLane):
 
 @mutant(kills="MP-HOST-TURN-002", says="had not returned", report="B4")
 class WritesOnTheCallersThread(MemoryProviderRegistry):
-    def on_turn_complete(self, *said):
-        self._write("on_turn_complete", said)
+    def on_turn_complete(self, user_message, assistant_response):
+        said = strip_memory_context(user_message)
+        self._write("on_turn_complete", (said, assistant_response))
 
     def on_memory_write(self, *write, served_by=None):
         self._write("on_memory_write", write)
@@ -122,7 +124,7 @@ class HandsOverListsOfParts(Wrapping):
         return super().on_compress(messages, compression_count)
 
 
-class _Undrained(Lane):
+class _Undrained(ProviderLane):
     def _busy_until(self, limit):
         # An end that waits is lost or not by the threads' luck; it is another requirement's.
         return super()._busy_until(limit) if "sessions" in self.extensions else -math.inf

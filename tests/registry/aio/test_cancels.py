@@ -10,7 +10,7 @@ from memproto.deadlines import Limits, MonotonicClock
 from memproto.registry.aio.arrivals import Arrival
 from memproto.registry.aio.timekeeper import Alarm
 from memproto.registry.calls.gather import take_off
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.calls.recall import recalls
 from memproto.registry.events import EventSink
 from tests.coroutine_providers import Remembers
@@ -341,7 +341,7 @@ def test_a_recall_that_is_given_up_as_its_deadline_comes_is_late():
         leaves.wait(REAL_LIMIT_S)
 
     async def given_up_at_the_deadline():
-        lane = Lane(
+        lane = ProviderLane(
             "slow", FakeProvider("slow", enrich_turn=hang), clock, EventSink(None), Limits()
         )
         lane.start()
