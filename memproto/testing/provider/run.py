@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from memproto.adapters.homes import own_folder
 from memproto.bindings import Binding
 from memproto.operations import CORE_HOOKS, OPERATIONS
-from memproto.testing import incidents, locate, noise, patience
+from memproto.testing import incidents, locate, patience
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import EXAMPLES, Context
 from memproto.testing.facts import BY_NAME, QUESTION, WAYS, Fact, Facts
@@ -617,14 +617,11 @@ class Run:
         self, condition: Callable[[], bool], within_s: float = patience.HAPPENS_S
     ) -> bool:
         """Poll `condition` until it holds; False when it did not within the scaled time."""
-        paced_s = within_s * self.context.scale * self.context.slowdown
-        if patience.happens(condition, paced_s):
-            return True
-        # The machine may be busier now than at the start.
-        busier_s = within_s * self.context.scale * noise.slowdown()
-        most_s = _LONGEST_S * self.context.scale * self.context.slowdown
-        more_s = min(busier_s, most_s) - paced_s
-        return more_s > 0 and patience.happens(condition, more_s)
+        scale, slowdown = self.context.scale, self.context.slowdown
+        longest_s = _LONGEST_S * scale * slowdown
+        return patience.happens_by(
+            condition, patience.Deadline(within_s * scale, slowdown, longest_s)
+        )
 
     def stays_silent(self, condition: Callable[[], bool], for_s: float = patience.SILENT_S) -> bool:
         """Whether `condition` holds at no moment of the scaled time, which is waited out."""
