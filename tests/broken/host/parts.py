@@ -1,6 +1,7 @@
 """What broken hosts are made from: the reference registry with providers behind a wrapper."""
 
 from memproto.registry import MemoryProviderRegistry
+from memproto.registry.calls.lanes import ProviderLane
 
 
 class Through:
@@ -23,3 +24,11 @@ class Wrapping(MemoryProviderRegistry):
         super().register(provider)
         lane = self._core.registered[provider.name]
         lane.provider = self.through(provider, self)
+
+
+class OtherLane(MemoryProviderRegistry):
+    lane = ProviderLane
+
+    def register(self, provider):
+        super().register(provider)
+        self._core.registered[provider.name].__class__ = self.lane

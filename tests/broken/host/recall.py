@@ -83,17 +83,11 @@ class ShowsWhateverItGets(Wrapping):
     through = _Shown
 
 
-@mutant(kills="MP-HOST-ISO-002", says="the agent's messages as they were", report="J5")
-class HandsOutTheAgentsOwnMessages(MemoryProviderRegistry):
-    def enrich_turn(self, user_message, messages):
-        gather = Gather(self._core.clock, self._core.deadlines.enrich_s)
-        asked = [lane for lane in self._core.lanes if not lane.late["enrich_turn"]]
-        calls = [Recall(lane, (user_message, messages), gather) for lane in asked]
-        fly(calls, gather)
-        return [(c.lane.label, c.answer) for c in calls if c.done and (c.answer or "").strip()]
+@mutant(kills="MP-HOST-RECALL-008", says="recall that was given up", report="B3")
+class SaysNothingOfLateAnswers(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        def hear(event):
+            if event.outcome not in ("late", "stuck"):
+                on_event(event)
 
-
-@mutant(kills="MP-HOST-ISO-002", says="the other provider gets", report="J5")
-class SharesOneCopy(HandsOutTheAgentsOwnMessages):
-    def enrich_turn(self, user_message, messages):
-        return super().enrich_turn(user_message, copied_messages(messages))
+        super().__init__(deadlines=deadlines, on_event=hear)

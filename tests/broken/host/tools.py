@@ -72,65 +72,8 @@ class PromisesForbiddenTools(MemoryProviderRegistry):
         return super().system_prompt_block()
 
 
-# -- compression ----------------------------------------------------------------------------------
-
-
-@mutant(kills="MP-HOST-COMP-002", says="the host had gone on", report="hermes#47202")
-class HardlyWaitsForCompression(MemoryProviderRegistry):
-    def __init__(self, *, deadlines=None, on_event=None):
-        hasty = dataclasses.replace(deadlines or Deadlines(), compress_s=0.4)
-        super().__init__(deadlines=hasty, on_event=on_event)
-
-
-@mutant(kills="MP-HOST-COMP-003", says="for the model that summarizes", report="hermes#7192")
-class ThrowsTheNotesAway(MemoryProviderRegistry):
-    def compress_notes(self, messages):
-        super().compress_notes(messages)
-        return ""
-
-
-@mutant(kills="MP-HOST-COMP-004", says="they were let go", report="I2")
-class DiscardsWhateverACheckpointSays(MemoryProviderRegistry):
-    def on_compress(self, messages, compression_count):
-        super().on_compress(messages, compression_count)
-
-
-# -- reports --------------------------------------------------------------------------------------
-
-
-@mutant(kills="MP-HOST-RECALL-008", says="recall that was given up", report="B3")
-class SaysNothingOfLateAnswers(MemoryProviderRegistry):
-    def __init__(self, *, deadlines=None, on_event=print):
-        def hear(event):
-            if event.outcome not in ("late", "stuck"):
-                on_event(event)
-
-        super().__init__(deadlines=deadlines, on_event=hear)
-
-
-@mutant(kills="MP-HOST-SHUT-004", says="turns that were given up", report="hermes#61794")
-class SaysNothingOfWhatItGaveUp(MemoryProviderRegistry):
-    def __init__(self, *, deadlines=None, on_event=print):
-        def hear(event):
-            if not event.lost and event.outcome != "abandoned":
-                on_event(event)
-
-        super().__init__(deadlines=deadlines, on_event=hear)
-
-
-# -- more of what is gathered ---------------------------------------------------------------------
-
-
 @mutant(kills="MP-HOST-PROMPT-003", says="characters", report="hermes#101825")
 class TakesEveryBlockWhole(MemoryProviderRegistry):
     def initialize_all(self, session_key, config):
         self._core.limits = dataclasses.replace(self._core.limits, prompt_chars=10**9)
         super().initialize_all(session_key, config)
-
-
-@mutant(kills="MP-HOST-PRIV-001", says="before that was stored", report="G8")
-class ForgetsBesideTheQueue(MemoryProviderRegistry):
-    def forget(self, scope):
-        for lane in self._core.serving("privacy"):
-            lane.attempt("forget", dict(scope))
-        return []

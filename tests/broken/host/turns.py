@@ -8,6 +8,14 @@ from memproto.testing.driver import ModelFailed, Turn
 from tests.broken.marks import mutant
 
 
+@mutant(kills="MP-HOST-PRIV-001", says="before that was stored", report="G8")
+class ForgetsBesideTheQueue(MemoryProviderRegistry):
+    def forget(self, scope):
+        for lane in self._core.serving("privacy"):
+            lane.attempt("forget", dict(scope))
+        return []
+
+
 @mutant(kills="MP-HOST-TURN-004", says="was broken off", report="hermes#15218")
 class RecordsWhatWasSaidSoFar(Agent):
     def interrupt(self, user_message):
@@ -89,16 +97,3 @@ class PreparesBeforeItDelivers(MemoryProviderRegistry):
         for lane in self._core.serving("prewarm"):
             self._turns.preparation(lane, user_message)()
         super().on_turn_complete(user_message, assistant_response)
-
-
-@mutant(kills="MP-HOST-WRITE-001", says="'replace'", report="hermes#25526")
-class MirrorsAdditionsOnly(MemoryProviderRegistry):
-    def on_memory_write(self, action, target, content, old_text=None, **kwargs):
-        if action == "add":
-            super().on_memory_write(action, target, content, old_text, **kwargs)
-
-
-@mutant(kills="MP-HOST-WRITE-002", says="that was refused", report="hermes#50833")
-class MirrorsWhatWasRefused(Agent):
-    def refuse_write(self, action, target, content, old_text=None):
-        self.write_memory(action, target, content, old_text)

@@ -1,74 +1,26 @@
 """Hosts that are broken in writes, in compression and at the end."""
 
-import contextlib
 import copy
-import dataclasses
-import math
 
-from memproto.deadlines import Deadlines
 from memproto.fence import strip_memory_context
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.lanes import ProviderLane
-from tests.broken.host.parts import Through, Wrapping
+from memproto.testing.agent import Agent
+from tests.broken.host.parts import OtherLane, Through, Wrapping
 from tests.broken.marks import mutant
 
 
-class OtherLane(MemoryProviderRegistry):
-    lane = ProviderLane
-
-    def register(self, provider):
-        super().register(provider)
-        self._core.registered[provider.name].__class__ = self.lane
-
-
-class _Exiting(Through):
-    def on_compress(self, messages, compression_count):
-        try:
-            self.inner.on_compress(messages, compression_count)
-        except SystemExit as error:
-            self.registry.exiting = error
+@mutant(kills="MP-HOST-WRITE-001", says="'replace'", report="hermes#25526")
+class MirrorsAdditionsOnly(MemoryProviderRegistry):
+    def on_memory_write(self, action, target, content, old_text=None, **kwargs):
+        if action == "add":
+            super().on_memory_write(action, target, content, old_text, **kwargs)
 
 
-@mutant(kills="MP-HOST-ISO-001", says="SystemExit in on_compress", report="H4")
-class LetsAProviderExit(Wrapping):
-    through = _Exiting
-    exiting = None
-
-    def on_compress(self, messages, compression_count):
-        answer = super().on_compress(messages, compression_count)
-        if self.exiting:
-            raise self.exiting
-        return answer
-
-
-class _StopsAtTheFirst(Through):
-    def on_turn_complete(self, user_message, assistant_response):
-        if not self.registry.failed:
-            self.inner.on_turn_complete(user_message, assistant_response)
-
-    def on_memory_write(self, *args):
-        try:
-            self.inner.on_memory_write(*args)
-        except ValueError:
-            self.registry.failed = True
-            raise
-
-
-@mutant(kills="MP-HOST-ISO-001", says="on_turn_complete of", report="H4")
-class OneFailureEndsTheWritesOfAll(Wrapping):
-    through = _StopsAtTheFirst
-    failed = False
-
-
-class _Quiet(Through):
-    def on_turn_complete(self, user_message, assistant_response):
-        with contextlib.suppress(BaseException):
-            self.inner.on_turn_complete(user_message, assistant_response)
-
-
-@mutant(kills="MP-HOST-ISO-003", says="on_turn_complete", report="H4")
-class SwallowsWhatAWriteRaises(Wrapping):
-    through = _Quiet
+@mutant(kills="MP-HOST-WRITE-002", says="that was refused", report="hermes#50833")
+class MirrorsWhatWasRefused(Agent):
+    def refuse_write(self, action, target, content, old_text=None):
+        self.write_memory(action, target, content, old_text)
 
 
 class _NewestFirst(ProviderLane):
@@ -122,29 +74,3 @@ class HandsOverListsOfParts(Wrapping):
     def on_compress(self, messages, compression_count):
         self.raw = messages
         return super().on_compress(messages, compression_count)
-
-
-class _Undrained(ProviderLane):
-    def _busy_until(self, limit):
-        # An end that waits is lost or not by the threads' luck; it is another requirement's.
-        return super()._busy_until(limit) if "sessions" in self.extensions else -math.inf
-
-
-@mutant(kills="MP-HOST-SHUT-001", says="came before it", report="A7")
-class ShutsDownWithoutDraining(OtherLane):
-    lane = _Undrained
-
-
-@mutant(kills="MP-HOST-SHUT-002", says="2 calls", report="A8")
-class ShutsDownAgain(MemoryProviderRegistry):
-    def shutdown_all(self):
-        for lane in self._core.ended:
-            lane.attempt("shutdown")
-        super().shutdown_all()
-
-
-@mutant(kills="MP-HOST-SHUT-003", says="had not returned", report="B5")
-class WaitsForEveryShutdown(MemoryProviderRegistry):
-    def __init__(self, *, deadlines=None, on_event=None):
-        patient = dataclasses.replace(deadlines or Deadlines(), shutdown_s=3600)
-        super().__init__(deadlines=patient, on_event=on_event)

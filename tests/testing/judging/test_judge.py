@@ -284,7 +284,7 @@ def test_every_check_has_a_process_budget_above_that_of_its_hooks():
 
 def test_a_check_that_waits_for_as_long_as_a_slow_machine_needs_is_not_stuck():
     # What never comes is waited for 5 s, scaled by both; the process is given up after 1 s else.
-    target = "tests.broken.host.turns:MirrorsAdditionsOnly"
+    target = "tests.broken.host.writes:MirrorsAdditionsOnly"
     order = Order(target, side="host", directory=ROOT, scale=0.05, slowdown=5.0)
     (found,) = judge(order, [spec.requirement("MP-HOST-WRITE-001")])
     assert found.outcome is Outcome.FAIL, found.reason

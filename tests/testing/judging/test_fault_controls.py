@@ -12,23 +12,23 @@ from tests.broken.marks import load_all
 
 pytestmark = pytest.mark.once
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 RED = (Outcome.FAIL, Outcome.WARN)
 
 #: Broken provider to rules that it was once falsely said to break.
 ELSEWHERE = {
-    "compression:CompressionResetsTheJournal": ["MP-STORE-005"],
-    "plugin:StandInLacksAHook": ["MP-LIFE-001"],
-    "privacy:AllSessionsAreForgotten": ["MP-PROC-007", "MP-STORE-005"],
-    "privacy:MirroredWritesAreNotForgotten": ["MP-PROC-007"],
-    "processes:KeepsItsOwnViewOfTheFile": ["MP-STORE-002"],
-    "recording:TheLastTurnWaitsForTheNext": ["MP-STORE-005", "MP-STORE-010"],
-    "stores:ForgetsInPlace": ["MP-STORE-006"],
-    "switching:AnEmptyTranscriptReplacesTheSession": ["MP-STORE-004", "MP-STORE-005"],
-    "switching:TheEndClearsTheBatch": ["MP-STORE-010"],
-    "turns:LastTurnStaysInTheBatch": ["MP-PROC-007"],
-    "turns:TheRestOfABatchIsNotWritten": ["MP-PROC-007"],
+    "provider.compression:CompressionResetsTheJournal": ["MP-STORE-005"],
+    "provider.loading:StandInLacksAHook": ["MP-LIFE-001"],
+    "extensions.privacy:AllSessionsAreForgotten": ["MP-PROC-007", "MP-STORE-005"],
+    "extensions.privacy:MirroredWritesAreNotForgotten": ["MP-PROC-007"],
+    "provider.processes:KeepsItsOwnViewOfTheFile": ["MP-STORE-002"],
+    "extensions.record:TheLastTurnWaitsForTheNext": ["MP-STORE-005", "MP-STORE-010"],
+    "provider.stores:ForgetsInPlace": ["MP-STORE-006"],
+    "extensions.sessions:AnEmptyTranscriptReplacesTheSession": ["MP-STORE-004", "MP-STORE-005"],
+    "extensions.sessions:TheEndClearsTheBatch": ["MP-STORE-010"],
+    "provider.turns:LastTurnStaysInTheBatch": ["MP-PROC-007"],
+    "provider.turns:TheRestOfABatchIsNotWritten": ["MP-PROC-007"],
 }
 
 
