@@ -18,7 +18,7 @@ from _pytest.runner import runtestprotocol
 
 from memproto import spec
 from memproto.errors import KitUsageError
-from memproto.pytest_plugin import files, guard, jobs, junit, shown_result, summary, terminal
+from memproto.pytest_plugin import files, guard, jobs, junit, summary, telling, terminal
 from memproto.pytest_plugin.items import (
     HELD,
     PROPERTY,
@@ -267,7 +267,7 @@ class Suite:
         report: pytest.TestReport = yield
         if call.when == "call" and isinstance(item, ClauseItem) and not item.waits and item.result:
             strict = self.config.option.memproto_strict
-            shown_result.ShownResult(item.result, item.target.order, strict).put(report)
+            telling.ShownResult(item.result, item.target.order, strict).put(report)
             # The file of --junitxml takes them from the report of the last phase.
             item.user_properties = list(report.user_properties)
         return report
@@ -287,7 +287,7 @@ class Suite:
             self._take(json.loads(str(found[0])))
             self._note(report)
             self._stop_where_enough_failed()
-        elif report.failed and not any(name == shown_result.PROPERTY for name, _ in named):
+        elif report.failed and not any(name == telling.PROPERTY for name, _ in named):
             self._lost(report)
         if report.when == "teardown":
             # The file of --junitxml takes what is left then.
@@ -439,7 +439,7 @@ class Suite:
         if report.when != "call":
             return None
         for name, value in report.user_properties:
-            if name == shown_result.PROPERTY:
+            if name == telling.PROPERTY:
                 is_quiet = self.config.option.verbose < 0
                 outcome, is_red = json.loads(str(value))
                 return terminal.status(Outcome(outcome), is_red=is_red, is_quiet=is_quiet)

@@ -10,7 +10,7 @@ import pytest
 
 from memproto import spec
 from memproto.errors import KitUsageError
-from memproto.pytest_plugin.shown_result import ShownResult
+from memproto.pytest_plugin.telling import ShownResult
 from memproto.testing import incidents, untrusted_text
 from memproto.testing.judging.judge import Judge
 from memproto.testing.outcomes import Result, merge
