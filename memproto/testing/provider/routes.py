@@ -167,7 +167,7 @@ def _is_refusal(parsed: dict[str, Any]) -> bool:
     return bool(parsed.get("error")) or said_no or marked or failed
 
 
-def brings_back(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> bool:
+def brings(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> bool:
     """Whether recall brings `fact`; see `answer`."""
     return answer(subject, fact, freshness_s) is not None
 
@@ -245,7 +245,7 @@ def survey(
     fact: Fact,
     route: str,
     later: tuple[str, ...],
-    is_back: Callable[[Subject, Fact], bool] = brings_back,
+    is_back: Callable[[Subject, Fact], bool] = brings,
 ) -> str:
     """
     In which of the `later` sessions a fact comes back that was stored by `route` in the first.

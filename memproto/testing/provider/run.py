@@ -567,7 +567,7 @@ class Run:
 
     def _brings(self, subject: Subject, fact: Fact) -> bool:
         self.settle()
-        if routes.brings_back(subject, fact, self.freshness_s):
+        if routes.brings(subject, fact, self.freshness_s):
             return True
         return self.declared("recall_basis", "query") == "previous" and self._next_turn_brings(
             subject, fact
@@ -577,7 +577,7 @@ class Run:
         """Whether the turn after one with the question brings the fact."""
         subject.record(fact.query, "Let me see.")
         self.settle()
-        return routes.brings_back(subject, fact, self.freshness_s)
+        return routes.brings(subject, fact, self.freshness_s)
 
     def reopened_brings_back(self, fact: Fact, home: Path | None = None) -> bool:
         """Whether a new instance on the same home brings the fact back."""
@@ -588,7 +588,7 @@ class Run:
         """Wait by the user's `settle` for what was stored since the last time, if there is one."""
         self.freshness.settle()
 
-    def stored(self, subject: Subject, text: str) -> int | None:
+    def read_back_count(self, subject: Subject, text: str) -> int | None:
         """How often the text is stored, by the user's `read_back`; None without that setting."""
         self.settle()
         return self.freshness.functions.stored(subject.provider, text)
