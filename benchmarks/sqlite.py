@@ -8,7 +8,7 @@ query that is, the same for storing a turn, how many messages a second are store
 bulk, and how large the file is. The floor of a recall is the query of the same words, ranked, with
 the text of each hit; that of storing a turn is a transaction with two rows in a table and in an
 index. Times are processor time: nothing here waits for a disk, and other work on the machine is not
-to count. The JSON is for `scripts/plot_sqlite.py`.
+to count. The JSON is for `scripts/sqlite_figures.py`.
 """
 
 import argparse

@@ -193,7 +193,7 @@ def _judge(options: argparse.Namespace) -> int:
     if options.settings is not None:
         words.append(f"--memproto-settings={options.settings}")
     workers = ["-n", options.workers] if options.workers else []
-    return outer.judge([*options.rest, *workers, *words])
+    return outer.run_alone([*options.rest, *workers, *words])
 
 
 def _add_setup(parser: argparse.ArgumentParser) -> None:

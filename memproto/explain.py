@@ -6,12 +6,12 @@ import re
 import shutil
 import sys
 import textwrap
-import tomllib
 from collections.abc import Iterator
 from importlib import resources
 
 from memproto import spec
 from memproto.errors import NoSuchRequirement
+from memproto.mutants import Mutant, mutants
 from memproto.spec import Requirement
 from memproto.types import SPEC_VERSION
 
@@ -117,7 +117,7 @@ def _rows(item: Requirement) -> Iterator[tuple[str, str]]:
         if name in told:
             yield label, told[name]
     for number, mutant in enumerate(mutants().get(item.id, ())):
-        yield "" if number else "causes", f"- {_in_words(mutant['name'])}"
+        yield "" if number else "causes", f"- {_in_words(mutant.name)}"
     yield "fix", item.fix
     yield from _reports(item)
     if item.unchecked:
@@ -149,10 +149,10 @@ def _in_words(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_", " ", name).lower()
 
 
-def _broken(mutant: dict[str, str], side: str, columns: int) -> list[str]:
+def _broken(mutant: Mutant, side: str, columns: int) -> list[str]:
     """The code of a broken provider, unbroken, so that it stays code."""
-    head = f"a {side} that breaks it ({mutant['file']}), of which the kit says {mutant['says']!r}:"
-    code = textwrap.indent(mutant["source"].rstrip(), "    ")
+    head = f"a {side} that breaks it ({mutant.file}), of which the kit says {mutant.says!r}:"
+    code = textwrap.indent(mutant.source.rstrip(), "    ")
     return [textwrap.fill(head, columns, initial_indent="  ", subsequent_indent="  "), "", code]
 
 
@@ -172,15 +172,6 @@ def _filled(head: str, text: str, columns: int) -> str:
 
 def _file(name: str) -> str:
     return (resources.files("memproto._spec") / "v1" / name).read_text(encoding="utf-8")
-
-
-@functools.cache
-def mutants() -> dict[str, list[dict[str, str]]]:
-    """Requirement to the broken providers or hosts of the project's shelf that it catches."""
-    found: dict[str, list[dict[str, str]]] = {}
-    for row in tomllib.loads(_file("mutants.toml"))["mutant"]:
-        found.setdefault(row["kills"], []).append(row)
-    return found
 
 
 @functools.cache

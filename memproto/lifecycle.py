@@ -205,7 +205,7 @@ PICTURES = {
 
 def marked(name: str) -> str:
     """One picture between its marks, as it stands in the chapter."""
-    opening = f"<!-- {name}: made by python -m memproto.lifecycle -->"
+    opening = f"<!-- {name}: made by scripts/generate.py -->"
     return f"{opening}\n\n{PICTURES[name]()}\n\n<!-- end of {name} -->"
 
 

@@ -47,7 +47,7 @@ def what_was_accepted_once_is_stored_once(run: Run) -> None:
 def _is_counted(run: Run) -> bool:
     """True if the user gave a function that counts what is stored."""
     with run.session() as subject:
-        return run.stored(subject, "The lamps are lit.") is not None
+        return run.read_back_count(subject, "The lamps are lit.") is not None
 
 
 def _stays_one(run: Run, route: str) -> None:
@@ -85,7 +85,7 @@ def _messages_of(fact: Fact) -> list[dict[str, Any]]:
 
 def _is_one(run: Run, fact: Fact, after: str, *, operation: str) -> None:
     with run.session() as subject:
-        count = run.stored(subject, fact.text)
+        count = run.read_back_count(subject, fact.text)
     if not count:
         raise Untestable(f"{fact.text!r} is not found {after}; needs: a `read_back` that counts it")
     if count > 1:

@@ -457,7 +457,7 @@ def _begin(bench: Bench, subject: Subject, route: str) -> None:
 def a_late_answer_stores_nothing_twice(run: Run) -> None:
     with relaying(run) as bench:
         route = _stores(run)
-        usual = losses.times(run, _known(bench, route))
+        usual = losses.count(run, _known(bench, route))
         if not usual:
             reason = "recall does not show a stored text in its own words"
             raise Untestable(f"{reason}; needs: the setting `read_back`")
@@ -466,7 +466,7 @@ def a_late_answer_stores_nothing_twice(run: Run) -> None:
         run.close(subject)
         # A request that the backend gets late is not at once in its store.
         bench.server.settle(_BEHIND_S)
-        times = losses.times(run, fact)
+        times = losses.count(run, fact)
         if times > usual:
             run.violated(
                 f"{fact.text!r} stored once, though the answer to it came late",

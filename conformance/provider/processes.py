@@ -412,7 +412,7 @@ def _keeps_both(run: Run, facts: list[Fact], how: str) -> None:
     run.needs_route("turns", "writes")
     if lost := losses.lost(run, facts):
         _needs_return(run, len(facts))
-        run.violated(f"accepted text is recalled, {how}", f"{lost[0].text!r} did not come back")
-    before, after = (losses.times(run, fact) for fact in facts)
+        run.violated(f"what was accepted is recalled, {how}", f"{lost[0].text!r} did not come back")
+    before, after = (losses.count(run, fact) for fact in facts)
     if before > after > 0:
         run.violated(f"each text is stored once, {how}", f"{facts[0].text!r}: {before} times")

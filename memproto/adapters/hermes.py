@@ -55,11 +55,25 @@ def to_hermes(provider: Any, *, name: str = "") -> Any:
     """
     Returns the native `provider`, an instance, as a provider of Hermes Agent.
 
-    As `memproto.adapters.hermes_export.to_hermes`, which says more.
-    """
-    from memproto.adapters import hermes_export  # what only exports need stays out of every run
+    It is a subclass of the installed hermes-agent's `MemoryProvider`, and one in shape where none
+    is installed. A provider with coroutine hooks is driven by a loop of its own; one that came out
+    of `from_hermes` is given back.
 
-    return hermes_export.to_hermes(provider, name=name)
+    Args:
+        provider: With the nine members.
+        name: The name by which the host is to know it; its own name by default. Hermes takes
+            "builtin" for its own memory.
+
+    Raises:
+        NotAProvider: A class, or an object without all members of `MemoryProvider`.
+        InvalidLabel: The name cannot be that of a directory and of a section.
+
+    """
+    if isinstance(provider, HermesAdapter):
+        return provider.wrapped
+    from memproto.adapters.hermes_export import exported  # only exports need it, and no run
+
+    return exported(provider, name=name)
 
 
 def is_hermes(obj: object) -> bool:

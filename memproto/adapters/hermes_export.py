@@ -1,5 +1,5 @@
 """
-A native provider as one of Hermes Agent: `to_hermes`. docs/hermes.md says what is lost on the way.
+A native provider as one of Hermes Agent, for `hermes.to_hermes`; docs/hermes.md tells the losses.
 
 The adapter stands where a native host would, and keeps that host's promises: write hooks one at a
 time and in order, deadlines, no writes in jobs, plain text, a home of the provider's own.
@@ -28,28 +28,10 @@ _log = logging.getLogger(__name__)
 _BEST_EFFORT, _CHECKPOINT = 1, 2
 
 
-def to_hermes(provider: Any, *, name: str = "") -> Any:
-    """
-    Returns the native `provider`, an instance, as a provider of Hermes Agent.
-
-    It is a subclass of the installed hermes-agent's `MemoryProvider`, and one in shape where none
-    is installed. A provider with coroutine hooks is driven by a loop of its own; one that came out
-    of `from_hermes` is given back.
-
-    Args:
-        provider: With the nine members.
-        name: Name by which the host is to know it, by default its own. Hermes takes "builtin" for
-            its own memory.
-
-    Raises:
-        NotAProvider: A class, or an object without all members of `MemoryProvider`.
-        InvalidLabel: The name cannot be that of a directory and of a section.
-
-    """
+def exported(provider: Any, *, name: str = "") -> Any:
+    """As `hermes.to_hermes`, for a provider that did not come out of `from_hermes`."""
     if isinstance(provider, type):
         raise NotAProvider(f"{provider.__qualname__} is a class; an instance of it is expected")
-    if is_hermes_adapter(provider):
-        return provider.wrapped
     lacks = [hook for hook in CORE_HOOKS if not hasattr(provider, hook)]
     if lacks:
         raise NotAProvider(f"{type(provider).__qualname__} lacks {', '.join(lacks)}")
@@ -57,13 +39,6 @@ def to_hermes(provider: Any, *, name: str = "") -> Any:
         if not is_label(label):
             raise InvalidLabel(f"{label!r} is no name: small letters, digits, - and _ are expected")
     return _built(_blocking(provider), name or provider.name)
-
-
-def is_hermes_adapter(provider: Any) -> bool:
-    """True if `provider` is a Hermes provider behind `from_hermes`."""
-    from memproto.adapters.hermes import HermesAdapter  # which hands out this module's function
-
-    return isinstance(provider, HermesAdapter)
 
 
 def _blocking(provider: Any) -> Any:

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any
 
 from memproto.adapters.hermes_base import HOOKS, NATIVE_CONFIG, RENAMED_CONFIG
-from memproto.adapters.hermes_lane import Asking, Lane
+from memproto.adapters.hermes_lane import Asking, WriteLane
 from memproto.adapters.homes import own_folder
 from memproto.adapters.texts import plain_text
 from memproto.deadlines import Deadlines
@@ -61,7 +61,7 @@ class Hosted:
         self.session_id = ""
         self.declared: Mapping[str, Any] = {}
         self._asking = Asking()
-        self._lane = Lane(PATIENCE_S)
+        self._lane = WriteLane(PATIENCE_S)
         self._writes_are_called = True
 
     # -- start and end -----------------------------------------------------------------------------
@@ -74,7 +74,7 @@ class Hosted:
         """
         context = keywords.get("agent_context") or _CONTEXTS[0]
         self._writes_are_called = context in _CONTEXTS
-        self.session_id, self._lane = session_id, Lane(PATIENCE_S)
+        self.session_id, self._lane = session_id, WriteLane(PATIENCE_S)
         self.is_open = False
         try:
             self.provider.initialize(session_id, self._config(keywords, hooks))

@@ -124,7 +124,7 @@ def beside(job: _Job, within_s: float) -> Any:
     return job.outcome()
 
 
-class Lane:
+class WriteLane:
     """
     Writes, one at a time and in order, on a thread that ends when there are none.
 

@@ -267,7 +267,7 @@ class Suite:
         report: pytest.TestReport = yield
         if call.when == "call" and isinstance(item, ClauseItem) and not item.waits and item.result:
             strict = self.config.option.memproto_strict
-            telling.Telling(item.result, item.target.order, strict).put(report)
+            telling.ShownResult(item.result, item.target.order, strict).put(report)
             # The file of --junitxml takes them from the report of the last phase.
             item.user_properties = list(report.user_properties)
         return report

@@ -10,7 +10,7 @@ import pytest
 
 from memproto import spec
 from memproto.errors import KitUsageError
-from memproto.pytest_plugin.telling import Telling
+from memproto.pytest_plugin.telling import ShownResult
 from memproto.testing import incidents, untrusted_text
 from memproto.testing.judging.judge import Judge
 from memproto.testing.outcomes import Result, merge
@@ -68,14 +68,16 @@ class Target:
         chapter = requirement.anchor.partition(".")[0]
         return f"{self.label}/{chapter}::{requirement.id}"
 
-    def telling(self, requirement: spec.Requirement, *, strict: bool) -> Telling:
-        """Tells pytest of a requirement by the one result that the report has too."""
-        return Telling(merge(self.results, [requirement.id])[requirement.id], self.order, strict)
+    def telling(self, requirement: spec.Requirement, *, strict: bool) -> ShownResult:
+        """The words for pytest on a requirement, from the one result that the report has too."""
+        return ShownResult(
+            merge(self.results, [requirement.id])[requirement.id], self.order, strict
+        )
 
     def red(self, *, strict: bool) -> set[str]:
         """The requirements for which a run is red, by what is known of the target so far."""
         merged = merge(self.results, dict.fromkeys(item.id for item in self.results))
-        return {key for key, item in merged.items() if Telling(item, self.order, strict).is_red}
+        return {key for key, item in merged.items() if ShownResult(item, self.order, strict).is_red}
 
 
 class SuiteDirectory(pytest.Directory):
@@ -122,7 +124,7 @@ class ClauseItem(pytest.Item):
         self.add_marker(pytest.mark.xdist_group(target.node_id(requirement).partition("::")[0]))
 
     def runtest(self) -> None:
-        """Judge, and leave the results in the report; they are told by `Telling`."""
+        """Judge, and leave the results in the report; they are told by `ShownResult`."""
         try:
             results = self.target.judge.run(self.requirement)
         except KitUsageError as error:

@@ -71,7 +71,7 @@ def run(early_config: pytest.Config) -> int:
     return _started(words, caches=early_config.pluginmanager.hasplugin("cacheprovider"))
 
 
-def judge(words: list[str]) -> int:
+def run_alone(words: list[str]) -> int:
     """
     Run the kit without a pytest run of the caller's around it; blocks, and gives its exit code.
 

@@ -20,7 +20,7 @@ _PLACE = ("memproto/pytest_plugin/items.py", 0)
 
 
 @dataclasses.dataclass(frozen=True)
-class Telling:
+class ShownResult:
     """
     One result on its way to pytest.
 

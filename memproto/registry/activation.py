@@ -6,9 +6,9 @@ from typing import Any
 
 from memproto.deadlines import Clock, Deadlines
 from memproto.operations import EXTENSION_HOOKS
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.gather import Gather, HookCall, fly, started_worker
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.calls.questions import as_text, ask
-from memproto.registry.calls.recall import Gather, initialize
 from memproto.registry.events import attempt, type_name
 from memproto.registry.messages import copied
 from memproto.registry.policy import Policy
@@ -17,6 +17,7 @@ from memproto.types import SPEC_VERSION
 
 _DEEPEST = 32
 _PLATFORM = "library"
+_INITIALIZE = "initialize"
 _REASON = "unavailable_reason"
 
 
@@ -42,7 +43,7 @@ def completed(config: Mapping[str, Any], deadlines: Deadlines, policy: Policy) -
 
 
 def opened(
-    lane: Lane, session_key: str, config: dict[str, Any], clock: Clock, deadlines: Deadlines
+    lane: ProviderLane, session_key: str, config: dict[str, Any], clock: Clock, deadlines: Deadlines
 ) -> bool:
     """
     True if `lane` is active now: available, initialized, its capabilities frozen.
@@ -75,7 +76,7 @@ def opened(
     return initialized
 
 
-def _is_available(lane: Lane) -> bool:
+def _is_available(lane: ProviderLane) -> bool:
     answer, error = lane.attempt("is_available")
     if answer is True:
         return True
@@ -85,7 +86,7 @@ def _is_available(lane: Lane) -> bool:
     return False
 
 
-def _reason(lane: Lane, gather: Gather) -> str:
+def _reason(lane: ProviderLane, gather: Gather) -> str:
     """The provider's own words for why it is not available, or that it is not."""
     if not callable(attempt(getattr, lane.provider, _REASON)[0]):
         return "not available"
@@ -93,7 +94,7 @@ def _reason(lane: Lane, gather: Gather) -> str:
     return call.found if call and call.outcome == "ok" and call.found else "not available"
 
 
-def _has_threads(lane: Lane) -> bool:
+def _has_threads(lane: ProviderLane) -> bool:
     try:
         lane.start()
     except RuntimeError as error:  # the interpreter is at its end, or out of threads
@@ -103,10 +104,10 @@ def _has_threads(lane: Lane) -> bool:
 
 
 def _is_initialized(
-    lane: Lane, session_key: str, config: dict[str, Any], clock: Clock, deadlines: Deadlines
+    lane: ProviderLane, session_key: str, config: dict[str, Any], clock: Clock, deadlines: Deadlines
 ) -> bool:
     if deadlines.initialize_s is not None:
-        return initialize(lane, session_key, config, Gather(clock, deadlines.initialize_s))
+        return _initialized_within(lane, session_key, config, Gather(clock, deadlines.initialize_s))
     began = clock.now()
     _, error = lane.attempt("initialize", session_key, config)
     lane.tell("initialize", "raised" if error else "ok", clock.now() - began, error)
@@ -114,10 +115,22 @@ def _is_initialized(
     return not error
 
 
+def _initialized_within(
+    lane: ProviderLane, session_key: str, config: dict[str, Any], gather: Gather
+) -> bool:
+    """True if `initialize`, on a thread of its own, returned in time."""
+    worker = started_worker(lane, _INITIALIZE)
+    if worker is None:
+        return False
+    call = HookCall(lane, _INITIALIZE, (session_key, config), gather, worker)
+    fly([call], gather)
+    return call.done and not call.error
+
+
 # -- what a provider declares ---------------------------------------------------------------------
 
 
-def _declared(lane: Lane) -> Mapping[str, Any]:
+def _declared(lane: ProviderLane) -> Mapping[str, Any]:
     """The provider's capabilities, frozen; nothing, and an event, where they are none."""
     answer, error = lane.attempt("capabilities")
     if error:
@@ -144,7 +157,7 @@ def _frozen_declaration(answer: object) -> Mapping[str, Any]:
     return declared
 
 
-def _served(lane: Lane) -> frozenset[str]:
+def _served(lane: ProviderLane) -> frozenset[str]:
     """The declared extensions whose hooks the provider has; an event for each other one."""
     declared = lane.capabilities.get("extensions", ())
     known = [name for name in EXTENSION_HOOKS if _names(declared, name)]
@@ -159,7 +172,7 @@ def _names(declared: object, extension: str) -> bool:
     return isinstance(declared, tuple | frozenset) and extension in declared
 
 
-def _has_hooks(lane: Lane, extension: str) -> bool:
+def _has_hooks(lane: ProviderLane, extension: str) -> bool:
     found = (attempt(getattr, lane.provider, hook)[0] for hook in EXTENSION_HOOKS[extension])
     return all(callable(hook) for hook in found)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol, Self
 
 from memproto.deadlines import Clock
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
 
 #: The share of the budget in which accepted writes may still be delivered; the rest is kept for
 #: `shutdown`, so that a stuck write does not cost a provider the chance to save what it holds.
@@ -31,7 +31,7 @@ DRAIN_SHARE = 0.9
 class Ending:
     """The end of a number of providers; its budget runs from the moment at which it was made."""
 
-    def __init__(self, lanes: Sequence[Lane], clock: Clock, budget_s: float) -> None:
+    def __init__(self, lanes: Sequence[ProviderLane], clock: Clock, budget_s: float) -> None:
         self._clock = clock
         self._budget_s = budget_s
         self._until = clock.now() + budget_s
@@ -47,7 +47,7 @@ class Ending:
             lane.exit.stop()
         return self
 
-    def _close(self, lane: Lane) -> None:
+    def _close(self, lane: ProviderLane) -> None:
         lane.run_close(self._until - self._budget_s * (1 - DRAIN_SHARE), self._until)
         with self._changed:
             if lane in self._open:

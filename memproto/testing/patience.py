@@ -6,6 +6,7 @@ An absence is waited out in full, so its budget is short: too short a one misses
 never raises a false alarm.
 """
 
+import math
 from collections.abc import Callable
 from time import monotonic, sleep
 
@@ -31,16 +32,18 @@ class Deadline:
     for a while, and most waits end in time.
     """
 
-    def __init__(self, within_s: float, slowdown: float = 1.0) -> None:
+    def __init__(self, within_s: float, slowdown: float = 1.0, longest_s: float = math.inf) -> None:
         """
         Begin to wait.
 
         Args:
             within_s: Seconds on a quiet machine.
             slowdown: By which factor this machine is known to be slower.
+            longest_s: Seconds beyond which the moment is not moved.
 
         """
-        self._within_s, self._slowdown = within_s, slowdown
+        self._within_s, self._longest_s = within_s, longest_s
+        self._wait_s = within_s * slowdown
         self._began = monotonic()
         self._is_moved = False
 
@@ -49,12 +52,13 @@ class Deadline:
         left_s = self._left_s()
         if left_s <= 0 and not self._is_moved:
             self._is_moved = True
-            self._slowdown = max(self._slowdown, noise.slowdown())
+            moved_s = min(self._within_s * noise.slowdown(), self._longest_s)
+            self._wait_s = max(self._wait_s, moved_s)
             left_s = self._left_s()
         return max(0.0, left_s)
 
     def _left_s(self) -> float:
-        return self._began + self._within_s * self._slowdown - monotonic()
+        return self._began + self._wait_s - monotonic()
 
 
 def happens(condition: Callable[[], bool], within_s: float) -> bool:

@@ -14,7 +14,7 @@ import time
 from typing import Any
 
 from . import lane, texts
-from .lane import Lane
+from .lane import UploadLane
 from .manager import READ_S, Fault, HonchoManager
 from .outbox import Item, Outbox
 from .values import Observation
@@ -38,7 +38,7 @@ WATCH_S = (2.0, 5.0, 10.0, 20.0, 60.0, 300.0, 900.0)
 _MOST = 100
 
 
-class Conclusions(Lane):
+class Conclusions(UploadLane):
     """Conclusions; the server's failure at one stops no other."""
 
     kind = "conclusion"

@@ -21,7 +21,7 @@ FIRST_S, LONGEST_S = 0.5, 30.0
 MOST_FAILURES = 3
 
 
-class Lane(abc.ABC):
+class UploadLane(abc.ABC):
     """
     Sends the ready items of its kind whenever it is kicked, and again until the server has them.
 

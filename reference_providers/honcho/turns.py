@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import lane, texts
-from .lane import Lane
+from .lane import UploadLane
 from .manager import Fault, HonchoManager
 from .outbox import Item, Outbox
 from .values import Observation
@@ -20,7 +20,7 @@ MOST_MESSAGES, MOST_CHARS = 100, 1_000_000
 _PATIENCE = 3
 
 
-class Turns(Lane):
+class Turns(UploadLane):
     """Turns as messages, each part of a long text one of them."""
 
     kind = "turn"

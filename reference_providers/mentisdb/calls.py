@@ -25,7 +25,7 @@ class Late(Exception):
         self.is_sent = is_sent
 
 
-class Call:
+class BoundedRequest:
     """
     Work on a thread of its own, which is cut off from the network when its time is over.
 
@@ -34,7 +34,7 @@ class Call:
 
     #: Those that are under way. By name and not by number: one that Ctrl+C let nobody begin, or
     #: that is taken out twice, changes nothing for the others.
-    _under_way: ClassVar[set["Call"]] = set()
+    _under_way: ClassVar[set["BoundedRequest"]] = set()
     _counting = threading.Lock()
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from memproto.errors import Misconfigured, Rejected, TooLarge, Unavailable
 
-from .calls import Call, Late
+from .calls import BoundedRequest, Late
 from .settings import URL, Settings
 
 
@@ -135,7 +135,7 @@ class Daemon:
         self, method: str, path: str, body: Mapping[str, Any] | None, budget_s: float
     ) -> dict[str, Any]:
         content = None if body is None else _encoded(body)
-        call = Call()
+        call = BoundedRequest()
         try:
             status, headers, data = call.within(
                 budget_s, lambda: self._send(call, method, path, content, budget_s)
@@ -153,7 +153,7 @@ class Daemon:
         return self._answer(path, status, headers, data)
 
     def _send(
-        self, call: Call, method: str, path: str, content: bytes | None, budget_s: float
+        self, call: BoundedRequest, method: str, path: str, content: bytes | None, budget_s: float
     ) -> tuple[int, Mapping[str, str], bytes]:
         data = bytearray()
         with self._client.stream(

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from memproto.adapters.hermes_lane import Lane
+from memproto.adapters.hermes_lane import WriteLane
 from memproto.errors import Rejected, Unavailable
 
 LONG_S = 30.0
@@ -28,7 +28,7 @@ class Store:
 
 @pytest.fixture
 def lane():
-    return Lane(0.0)
+    return WriteLane(0.0)
 
 
 def test_a_write_that_nobody_waits_for_is_made_when_the_backend_is_back(lane, caplog):
@@ -43,7 +43,7 @@ def test_a_write_that_nobody_waits_for_is_made_when_the_backend_is_back(lane, ca
 
 
 def test_a_failure_that_its_caller_hears_of_is_not_repeated():
-    store, lane = Store(refusals=1), Lane(LONG_S)
+    store, lane = Store(refusals=1), WriteLane(LONG_S)
     store.goes_on.set()
     with pytest.raises(Unavailable):
         lane.write("record", lambda: store.take("first"))

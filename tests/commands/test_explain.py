@@ -3,25 +3,50 @@
 import dataclasses
 import io
 import sys
+from importlib import resources
 
 import pytest
 
 from memproto import cli, explain, spec
 from memproto.errors import NoSuchRequirement
-from scripts import make_mutants
+from memproto.mutants import FILE, as_data, mutants
+from tests.broken.marks import load_all
+from tests.kit_runs import ROOT
 
 pytestmark = pytest.mark.once
 
 CHECKED = [item for item in spec.requirements().values() if not item.unchecked]
 
 
-def test_the_file_of_mutants_is_what_the_shelf_gives():
-    written = make_mutants.FILE.read_text("utf-8")
-    assert written == make_mutants.text(), "run: python -P scripts/make_mutants.py"
+def test_what_is_read_of_the_shelf_is_what_is_on_it():
+    """The reader imports nothing, so it might see other marks than those that count."""
+    read = {
+        (
+            f"{one.file.removesuffix('.py').removesuffix('/__init__')}:{one.name}",
+            one.kills,
+            one.says,
+        )
+        for those in mutants().values()
+        for one in those
+    }
+    shelf = {(one.target.replace(".", "/"), one.kills, one.says) for one in load_all().values()}
+    assert read == shelf
+
+
+def test_the_data_of_the_wheel_are_those_of_the_folder(tmp_path, monkeypatch):
+    (tmp_path / FILE).write_text(as_data(ROOT), "utf-8")
+    monkeypatch.setattr(resources, "files", lambda package: tmp_path)
+    assert mutants.__wrapped__() == mutants()
+
+
+def test_a_package_with_neither_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(resources, "files", lambda package: tmp_path / "spec")
+    with pytest.raises(FileNotFoundError, match=r"tests/broken: no broken providers, and no mut"):
+        mutants.__wrapped__()
 
 
 def test_every_checked_requirement_has_a_mutant_to_show():
-    assert [item.id for item in CHECKED if item.id not in explain.mutants()] == []
+    assert [item.id for item in CHECKED if item.id not in mutants()] == []
 
 
 def test_every_source_has_a_title():

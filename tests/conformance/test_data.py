@@ -26,7 +26,7 @@ from tests.good.journal import Journal, words
 class CountedRun(Run):
     """A run whose user counts the entries of a journal that hold the text."""
 
-    def stored(self, subject: Subject, text: str) -> int | None:
+    def read_back_count(self, subject: Subject, text: str) -> int | None:
         return sum(text in entry["text"] for entry in subject.provider._load())
 
 
@@ -100,7 +100,7 @@ def test_read_back_that_counts_one_each_time_is_right(make_run) -> None:
 
 def test_read_back_that_never_finds_anything_decides_nothing(make_run) -> None:
     class FindsNothing(Run):
-        def stored(self, subject: Subject, text: str) -> int | None:
+        def read_back_count(self, subject: Subject, text: str) -> int | None:
             return 0
 
     with pytest.raises(Untestable, match="needs: a `read_back` that counts it"):

@@ -1,33 +1,19 @@
-"""The page of the sqlite provider shows the figures that the benchmark measured."""
+"""The kept figures of the sqlite provider's benchmark, and the picture that is drawn of them."""
 
-import importlib.util
 import json
 import xml.etree.ElementTree as ET
 
 import pytest
 
+from scripts import sqlite_figures
 from tests.kit_runs import ROOT
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
-def plot():
-    location = importlib.util.spec_from_file_location("plot", ROOT / "scripts" / "plot_sqlite.py")
-    module = importlib.util.module_from_spec(location)
-    location.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def figures(plot):
-    return json.loads(plot.FIGURES.read_text("utf-8"))
-
-
-def test_the_picture_and_the_table_show_the_kept_figures(plot, figures):
-    assert plot.PICTURE.read_text("utf-8") == plot.drawn(figures)
-    page = plot.PAGE.read_text("utf-8")
-    assert page == plot.with_table(page, figures)
+def figures():
+    return json.loads((ROOT / sqlite_figures.FIGURES).read_text("utf-8"))
 
 
 def test_the_kept_figures_are_within_the_aims_at_each_size(figures):
@@ -39,9 +25,9 @@ def test_the_kept_figures_are_within_the_aims_at_each_size(figures):
         assert ours <= 2 * bare
 
 
-def test_each_line_of_the_picture_rises_and_falls_with_its_figures(plot):
+def test_each_line_of_the_picture_rises_and_falls_with_its_figures():
     figures = {"sizes": [_size(10, 1.0), _size(100, 100.0), _size(1_000, 10.0)]}
-    picture = ET.fromstring(plot.drawn(figures))
+    picture = ET.fromstring(sqlite_figures.drawn(figures))
     assert picture.find(f"{SVG}title").text
     for line in picture.iterfind(f".//{SVG}path[@class='line ours']"):
         if "L" not in line.get("d"):

@@ -234,8 +234,10 @@ def _held_elsewhere(mine):
 
 def test_a_request_that_was_interrupted_takes_no_room():
     calls = pytest.importorskip("memproto.reference_providers.mentisdb.calls")
-    for number in _interrupted_everywhere(lambda _: calls.Call().within(60.0, lambda: None)):
+    for number in _interrupted_everywhere(
+        lambda _: calls.BoundedRequest().within(60.0, lambda: None)
+    ):
         assert number
     while any(thread.name.endswith("(_run)") for thread in threading.enumerate()):
         time.sleep(0)
-    assert calls.Call._under_way == set()
+    assert calls.BoundedRequest._under_way == set()

@@ -186,7 +186,7 @@ def test_a_checkpoint_that_hangs_refuses_until_it_returns():
         assert dict(registry.on_compress([], 1).reasons) == {"a": "late"}
         assert dict(registry.on_compress([], 2).reasons) == {"a": "stuck"}
         release.set()
-        eventually(lambda: not registry._lanes[0].late["on_compress"])
+        eventually(lambda: not registry._core.lanes[0].late["on_compress"])
         assert registry.on_compress([], 3) is None
     assert registry.on_compress([], 4) is None
 
@@ -261,7 +261,7 @@ def test_forgetting_comes_after_what_was_queued_and_names_everybody():
         found = []
         thread = threading.Thread(target=lambda: found.extend(registry.forget({})))
         thread.start()
-        eventually(lambda: registry._lanes[0]._waiting)
+        eventually(lambda: registry._core.lanes[0]._waiting)
         assert a.named("forget") == []
         release.set()
         thread.join(10)

@@ -194,7 +194,7 @@ def test_a_recall_waits_for_the_switch_and_is_of_the_new_session():
         found = []
         thread = threading.Thread(target=lambda: found.extend(registry.enrich_turn("x", [])))
         thread.start()
-        eventually(lambda: registry._lanes[0]._waiting)
+        eventually(lambda: registry._core.lanes[0]._waiting)
         assert provider.named("enrich_turn") == []
         provider.through.set()
         thread.join(10)
@@ -209,14 +209,14 @@ def test_a_switch_that_hangs_costs_one_turn_its_time_and_no_more():
         began, found = clock.now(), []
         thread = threading.Thread(target=lambda: found.extend(registry.enrich_turn("x", [])))
         thread.start()
-        eventually(lambda: registry._lanes[0]._waiting and good.named("enrich_turn"))
-        eventually(lambda: not registry._lanes[1]._flights)  # its answer was handed in
+        eventually(lambda: registry._core.lanes[0]._waiting and good.named("enrich_turn"))
+        eventually(lambda: not registry._core.lanes[1]._flights)  # its answer was handed in
         clock.advance(5.0, waits=2)
         thread.join(10)
         assert found == registry.enrich_turn("y", []) == [("b", "fine")]
         assert clock.now() - began == 5.0
         provider.through.set()
-        eventually(lambda: not registry._lanes[0].late["enrich_turn"])
+        eventually(lambda: not registry._core.lanes[0].late["enrich_turn"])
         assert registry.enrich_turn("z", []) == [("a", "next"), ("b", "fine")]
     mine = [outcome for name, outcome, _ in told(events, "enrich_turn") if name == "a"]
     assert mine == ["stuck", "stuck", "ok"]
@@ -302,14 +302,14 @@ def test_a_flush_does_not_wait_for_what_comes_after_it():
     with opened(provider, clock=VirtualClock()) as (registry, _):
 
         def write_more(*_):
-            eventually(lambda: registry._lanes[0]._waiting)
+            eventually(lambda: registry._core.lanes[0]._waiting)
             registry.on_memory_write("add", "m", "x")
 
         provider._hooks["on_turn_complete"] = write_more
         provider._hooks["on_memory_write"] = lambda *_: release.wait(10) and None
         registry.on_turn_complete("one", "")
         assert registry.flush()
-        assert registry._lanes[0].queued == 1
+        assert registry._core.lanes[0].queued == 1
         release.set()
         assert registry.flush()
     assert len(provider.named("on_memory_write")) == 1

@@ -171,7 +171,7 @@ def test_a_late_preparation_is_told_and_the_next_one_is_made():
         clock.advance(6.0, waits=0)
         release.set()
         eventually(lambda: told(events, "queue_prefetch") == [("a", "late_answer", "")])
-        eventually(lambda: not registry._lanes[0].late["queue_prefetch"])
+        eventually(lambda: not registry._core.lanes[0].late["queue_prefetch"])
         registry.on_turn_complete("two", "")
         eventually(lambda: len(told(events, "queue_prefetch")) == 2)
 

@@ -120,7 +120,9 @@ def test_a_hang_is_cut_at_five_seconds_and_its_answer_never_shown(opened, clock,
 
     def hang_once(*_):
         if not release.is_set():
-            eventually(lambda: neighbour.named("enrich_turn") and not registry._lanes[1]._flights)
+            eventually(
+                lambda: neighbour.named("enrich_turn") and not registry._core.lanes[1]._flights
+            )
             clock.advance(5.0)
             release.wait(10)
         return next(answers)

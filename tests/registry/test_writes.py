@@ -141,7 +141,7 @@ def test_beyond_the_limit_a_write_is_dropped_and_said_so():
     registry.on_turn_complete("0", "")
     assert entered.wait(10)
     for number in range(1, 5):
-        eventually(lambda: not registry._lanes[1]._accepted)
+        eventually(lambda: not registry._core.lanes[1]._accepted)
         registry.on_turn_complete(str(number), "")
     dropped = [(e.provider, e.outcome, e.detail, e.lost) for e in events if e.lost]
     assert dropped == [("a", "dropped", "full", 1)] * 2

@@ -1,4 +1,4 @@
-"""The life of an instance: its data, the chapter made from it, and the machine that lives it."""
+"""The life of an instance: its data, the pictures made from it, and the machine that lives it."""
 
 import random
 import threading
@@ -14,7 +14,7 @@ from memproto import operations, spec
 from memproto.bindings import NATIVE
 from memproto.conformance.provider import lifecycle
 from memproto.errors import WriteRefused
-from memproto.lifecycle import PICTURES, life, marked
+from memproto.lifecycle import PICTURES, life
 from memproto.recording import Recording
 from memproto.testing import incidents
 from memproto.testing.clauses import Untestable, Violation
@@ -32,7 +32,6 @@ from tests.good.journal import Journal
 pytestmark = pytest.mark.once
 
 SPEC = Path(__file__).parents[2] / "spec" / "v1"
-CHAPTER = (SPEC / "25-lifecycle.md").read_text(encoding="utf-8")
 JOURNALS = {"stores": ["turns", "writes"], "mirrors": Journal().capabilities()["mirrors"]}
 
 
@@ -72,11 +71,6 @@ def test_each_state_says_what_a_call_is_that_it_does_not_allow() -> None:
 def test_no_operation_is_in_two_lanes() -> None:
     named = [operation for lane in life().lanes for operation in lane.operations]
     assert len(named) == len(set(named))
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_the_chapter_shows_what_is_made_from_the_data(name: str) -> None:
-    assert marked(name) in CHAPTER
 
 
 def test_the_diagram_shows_every_move() -> None:

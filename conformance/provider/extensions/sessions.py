@@ -130,7 +130,7 @@ def _shown_after(run: Run, route: str, ends: int) -> int:
         for _ in range(ends):
             _ended(subject, [fact])
     with run.session(home) as again:
-        found = run.stored(again, fact.text)
+        found = run.read_back_count(again, fact.text)
         if found is not None:
             return found
         run.brings_back(again, fact)

@@ -23,24 +23,24 @@ class _Registry(MemoryProviderRegistry):
 
     def __init__(self, **parts: Any) -> None:
         super().__init__(**parts)
-        self.timekeeper = Timekeeper(self._clock, "memproto-deadlines")
+        self.timekeeper = Timekeeper(self._core.clock, "memproto-deadlines")
 
     def is_served(self, extension: str) -> bool:
-        return bool(self._serving(extension))
+        return bool(self._core.serving(extension))
 
     async def recall(self, user_message: str, messages: Sequence[Message]) -> list[tuple[str, str]]:
         """As `enrich_turn`; no thread waits."""
-        lanes, session = self._lanes, self._session
-        if not lanes or self._is_elsewhere():
+        lanes, session = self._core.lanes, self._core.session
+        if not lanes or self._core.is_elsewhere():
             return []
-        arrival = Arrival(self._clock, self._deadlines.enrich_s)
+        arrival = Arrival(self._core.clock, self._core.deadlines.enrich_s)
         try:
             arrival.alarm = self.timekeeper.at(arrival.until, arrival.ring)
         except RuntimeError:  # no thread can be started: the process is at its end
             return self.enrich_turn(user_message, messages)
         text = plain_text(user_message)
         found = await recall_on_loop(lanes, text, messages, arrival)
-        return found if session is self._session else []
+        return found if session is self._core.session else []
 
 
 # Guarantees: no method blocks the loop, whatever the providers do; deadlines, order, isolation and

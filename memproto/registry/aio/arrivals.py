@@ -8,8 +8,9 @@ from memproto.adapters.aio import AsyncAdapter
 from memproto.deadlines import Clock
 from memproto.registry.aio.crew import wake
 from memproto.registry.aio.timekeeper import Alarm
-from memproto.registry.calls.lanes import Lane
-from memproto.registry.calls.recall import Call, Gather, recalled, recalls, take_off
+from memproto.registry.calls.gather import Gather, take_off
+from memproto.registry.calls.lanes import ProviderLane
+from memproto.registry.calls.recall import Recall, recalled, recalls
 from memproto.types import Message
 
 
@@ -42,7 +43,7 @@ class Arrival(Gather):
         super().__init__(clock, budget_s)
         loop = asyncio.get_running_loop()
         self.future: asyncio.Future[None] = loop.create_future()
-        self.calls: list[Call] = []
+        self.calls: list[Recall] = []
         self._is_abandoned = False
         self._wake = functools.partial(wake, loop, self.future)
 
@@ -100,20 +101,20 @@ class Arrival(Gather):
             if call.expected and call.started:
                 call.lane.late[call.hook].add(call)
 
-    def _close_for(self, calls: Sequence[Call]) -> None:
+    def _close_for(self, calls: Sequence[Recall]) -> None:
         with self.condition:
             if not self.closed:
                 self.close(calls)
 
 
-def _let_go(call: Call) -> None:
+def _let_go(call: Recall) -> None:
     call.lane.tell(call.hook, "cancelled")
     if isinstance(call.lane.provider, AsyncAdapter):
         call.lane.provider.cancel_call(call.hook, *call.args)
 
 
 async def recall_on_loop(
-    lanes: Sequence[Lane],
+    lanes: Sequence[ProviderLane],
     user_message: str,
     messages: Sequence[Message],
     arrival: Arrival,

@@ -62,10 +62,8 @@ class Flight(Protocol):
 # says that it waits (`_closing`, or `_waiting`), and then looks. A worker first changes the state,
 # and then looks whether somebody waits. In any order of these four steps, the waiter sees the
 # change or the worker sees the waiter. The worker then takes the lock to notify, and so it comes
-# either before the waiter's look or after the waiter has let go of the lock in `wait`. One change
-# wakes nobody: the write that `_queue` takes back after the end. `await_writes` may sleep through
-# it until its `until`, if it began beside that `accept`.
-class Lane:
+# either before the waiter's look or after the waiter has let go of the lock in `wait`.
+class ProviderLane:
     """
     The registry's state of one provider between `initialize` and `shutdown`.
 

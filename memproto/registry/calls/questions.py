@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from memproto.errors import ProviderError
-from memproto.registry.calls.lanes import Lane
-from memproto.registry.calls.recall import Call, Gather, fly, not_stuck, started_worker
+from memproto.registry.calls.gather import Gather, HookCall, fly, not_stuck, started_worker
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.calls.workers import Worker
 from memproto.registry.events import attempt, type_name
 from memproto.registry.messages import copied
@@ -20,7 +20,7 @@ class UnfitAnswer(ValueError):
     """An answer that the contract does not allow; the message says why, without its text."""
 
 
-class Asked(Call):
+class Asked(HookCall):
     """
     A call whose answer may be of any type that `fits` takes.
 
@@ -38,7 +38,7 @@ class Asked(Call):
 
     def __init__(
         self,
-        lane: Lane,
+        lane: ProviderLane,
         hook: str,
         args: tuple[Any, ...],
         gather: Gather,
@@ -126,7 +126,7 @@ def _fault(error: object, answer: object) -> str:
 
 
 def ask(
-    lanes: Sequence[Lane],
+    lanes: Sequence[ProviderLane],
     hook: str,
     gather: Gather,
     fits: Callable[[Any], Any],
@@ -155,7 +155,7 @@ def ask(
         for lane in not_stuck(lanes, hook)
         if (worker := started_worker(lane, hook)) is not None
     ]
-    fly(calls, gather)  # type: ignore[arg-type]  # it removes calls and adds none
+    fly(calls, gather)
     for call in calls:
         if call.done and call.worker is not None:
             call.worker.join()

@@ -1,170 +1,36 @@
-"""Calls to several providers at once that share one absolute deadline."""
+"""Recall: the hook whose answer is text for the turn, asked of all providers at once."""
 
-import threading
 from collections.abc import Sequence
-from types import MappingProxyType
 from typing import Any
 
-from memproto.deadlines import Clock
-from memproto.registry.answers import CompressRefused
-from memproto.registry.calls.lanes import Lane
-from memproto.registry.calls.workers import Worker
+from memproto.registry.calls.gather import Gather, HookCall, fly, not_stuck
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.events import type_name
-from memproto.registry.messages import copier, normalised
+from memproto.registry.messages import copier
 from memproto.types import Message
 
-_RECALL = "enrich_turn"
-_COMPRESS = "on_compress"
-_INITIALIZE = "initialize"
+_HOOK = "enrich_turn"
 
 
-# Guarantees: `wait` returns at the deadline at the latest; after that no answer is taken, and each
-#   call that was not answered is in its lane's `late` until it returns.
-# Assumes: each call is run or discarded by exactly one worker; the clock never goes back.
-#
-# Threads: the host's makes the gather, starts the calls, waits, closes and tells. Each call runs on
-# a worker and hands in. `condition` guards `closed`, `pending` and each call's `expected`.
-#
-# Why a call is either answered or late, and never both: `close` and `_hand_in` hold the condition.
-# If the call hands in first, it is no longer expected, and `close` passes it over. If `close` comes
-# first, the call is put into `late`, and its own `_hand_in` sees `closed`, drops the answer and
-# takes it out again. So a provider that has returned is never left in `late`, which would keep it
-# out of all later turns.
-class Gather:
-    """A number of calls in flight and the moment until which their answers count."""
-
-    __slots__ = ("budget_s", "clock", "closed", "condition", "pending", "until")
-
-    def __init__(self, clock: Clock, budget_s: float) -> None:
-        self.clock = clock
-        self.budget_s = budget_s
-        self.until = clock.now() + budget_s
-        self.pending = 0
-        self.closed = False
-        self.condition = threading.Condition()
-
-    def wait(self, calls: "Sequence[Call]") -> None:
-        """Wait until every call has returned, or the deadline has passed."""
-        with self.condition:
-            try:
-                while self.pending and self.clock.now() < self.until:
-                    self.clock.wait(self.condition, self.until)
-            finally:
-                # After the user's interrupt as well: nobody will look at these answers.
-                self.close(calls)
-
-    def close(self, calls: "Sequence[Call]") -> None:
-        """Take no answer any more; each call that is expected is late. With the condition held."""
-        self.closed = True
-        for call in calls:
-            if call.expected:
-                call.lane.late[call.hook].add(call)
-
-    def all_in(self) -> None:
-        """Tell whoever waits that every call has returned; with the condition held."""
-        self.condition.notify()
-
-    def no_longer_expects(self, call: "Call") -> None:
-        """Count `call` out, once, with the condition held."""
-        if call.expected:
-            call.expected = False
-            self.pending -= 1
-            if not self.pending:
-                self.all_in()
-
-
-class Call:
+class Recall(HookCall):
     """
-    One call of one hook, run on a worker, answered to a `Gather`.
+    One call of `enrich_turn`, by default on the recall thread of its provider.
 
     Attributes:
-        expected: True if the gather waits for it, or would if its deadline had not passed.
-        done: True if the answer came in time; the following hold only then.
-        answer: A str, or None.
-        error: The name of the type that was raised, or "".
-        wrong: The name of the type that was returned and is none of str and None, or "".
-        took_s: Seconds between call and return.
+        answer: The str that was returned in time, or None.
 
     """
 
-    # `started`, `answer`, `error`, `wrong` and `took_s` are written by the worker alone, by the end
-    # of its `_hand_in`. The host reads them after `close`, or once `pending` is 0. `_hand_in` sets
-    # `done` and counts down with the condition held, so all that the worker wrote is there if
-    # `done` is True. If `done` is False the worker may still write to them, and the host reads
-    # `started` only: it tells whether the hook was entered by then.
-    __slots__ = (
-        "answer",
-        "args",
-        "done",
-        "error",
-        "expected",
-        "gather",
-        "hook",
-        "lane",
-        "started",
-        "took_s",
-        "worker",
-        "wrong",
-    )
+    __slots__ = ("answer",)
 
-    def __init__(
-        self,
-        lane: Lane,
-        hook: str,
-        args: tuple[Any, ...],
-        gather: Gather,
-        worker: Worker | None = None,
-    ) -> None:
-        self.lane = lane
-        self.hook = hook
-        self.args = args
-        self.gather = gather
-        self.worker = worker
-        self.started = self.done = False
-        self.expected = True
-        self.answer: str | None = None
-        self.error = self.wrong = ""
-        self.took_s = 0.0
+    answer: str | None
 
-    @property
-    def until(self) -> float:
-        """The moment from which the answer does not count."""
-        return self.gather.until
+    def __init__(self, lane: ProviderLane, args: tuple[Any, ...], gather: Gather) -> None:
+        super().__init__(lane, _HOOK, args, gather)
+        self.answer = None
 
-    def takes_off(self) -> bool:
-        """Hand the call to its thread; False if the provider is closing."""
-        taken = self.lane.takes_off(self)
-        if self.worker is not None:
-            self.worker.stop()  # a thread of its own ends after this one call
-        return taken
-
-    def withdraw(self) -> None:
-        """Take the call back: nobody waits for it, whether it will run or not."""
-        with self.gather.condition:
-            self.gather.no_longer_expects(self)
-
-    def __call__(self) -> None:
-        """Run the hook, unless the deadline has passed, and hand in what it returned."""
-        gather, lane = self.gather, self.lane
-        if lane.switching:
-            lane.await_switches()  # it would answer for the session that was left
-        began = ended = gather.clock.now()
-        # A look without the condition: it saves a call that nobody waits for, and decides nothing.
-        # If the gather is closed a moment later, `_hand_in` sees that with the condition held.
-        if not gather.closed and began < gather.until and lane.may_start():
-            self.started = True
-            self._run()
-            ended = gather.clock.now()
-            self.took_s = ended - began
-        # In this order: once the call has landed, the end may call `shutdown`, and the answer is
-        # to be handed in by then.
-        late = self._hand_in(ended)
-        lane.landed(self)
-        if late and self.started:
-            lane.tell(self.hook, "late_answer", self.took_s, self.error)
-
-    def _run(self) -> None:
-        answer, self.error = self.lane.attempt(self.hook, *self.args)
+    def take(self, answer: Any) -> None:
+        """Keep a text; of anything else, the name of its type."""
         if type(answer) is str or answer is None:
             self.answer = answer
         elif issubclass(type(answer), str):
@@ -172,31 +38,13 @@ class Call:
         else:
             self.wrong = type_name(answer)
 
-    def _hand_in(self, now: float) -> bool:
-        gather = self.gather
-        with gather.condition:
-            late = gather.closed or now >= self.until
-            self.done = self.started and not late
-            if late:
-                self.answer = None
-                self.lane.late[self.hook].discard(self)
-            gather.no_longer_expects(self)
-        return late
-
-    def tell(self) -> None:
-        """Send the event of this call, once `Gather.wait` has returned."""
-        if not self.done:
-            self.lane.tell(self.hook, "late" if self.started else "stuck", self.gather.budget_s)
-        elif self.error:
-            self.lane.tell(self.hook, "raised", self.took_s, self.error)
-        elif self.wrong and self.hook == _RECALL:
-            self.lane.tell(self.hook, "wrong_type", self.took_s, self.wrong)
-        else:
-            self.lane.tell(self.hook, "ok", self.took_s)
+    def drop(self) -> None:
+        """Let go of the text."""
+        self.answer = None
 
 
 def recall(
-    lanes: Sequence[Lane], user_message: str, messages: Sequence[Message], gather: Gather
+    lanes: Sequence[ProviderLane], user_message: str, messages: Sequence[Message], gather: Gather
 ) -> list[tuple[str, str]]:
     """Returns (label, text) of each provider that had something to say in time, in order."""
     calls = recalls(lanes, user_message, messages, gather)
@@ -205,108 +53,17 @@ def recall(
 
 
 def recalls(
-    lanes: Sequence[Lane], user_message: str, messages: Sequence[Message], gather: Gather
-) -> list[Call]:
+    lanes: Sequence[ProviderLane], user_message: str, messages: Sequence[Message], gather: Gather
+) -> list[Recall]:
     """Returns a call for each provider that is not stuck; none was started."""
     copy = copier(messages)
-    return [
-        Call(lane, _RECALL, (user_message, copy()), gather) for lane in not_stuck(lanes, _RECALL)
-    ]
+    return [Recall(lane, (user_message, copy()), gather) for lane in not_stuck(lanes, _HOOK)]
 
 
-def recalled(calls: Sequence[Call]) -> list[tuple[str, str]]:
+def recalled(calls: Sequence[Recall]) -> list[tuple[str, str]]:
     """Returns (label, text) of each call that brought one in time."""
     return [
         (call.lane.label, call.answer)
         for call in calls
         if call.done and call.answer and not call.answer.isspace()
     ]
-
-
-def compress(
-    lanes: Sequence[Lane], messages: Sequence[Message], compression_count: int, gather: Gather
-) -> CompressRefused | None:
-    """
-    Call `on_compress` of every provider, each on a thread of its own, and wait for them.
-
-    Returns who serves `checkpoint` and has not stored the messages; None where nobody objects.
-    """
-    copy = copier(normalised(messages))
-    calls = [
-        Call(lane, _COMPRESS, (copy(), compression_count), gather, worker)
-        for lane in not_stuck(lanes, _COMPRESS)
-        if (worker := started_worker(lane)) is not None
-    ]
-    fly(calls, gather)
-    for call in calls:
-        if call.done and call.worker is not None:
-            call.worker.join()
-    return _refusal(lanes, calls)
-
-
-def _refusal(lanes: Sequence[Lane], calls: Sequence[Call]) -> CompressRefused | None:
-    made = {call.lane: call for call in calls}
-    reasons = {
-        lane.label: reason
-        for lane in lanes
-        if "checkpoint" in lane.extensions and (reason := _not_stored(made.get(lane)))
-    }
-    return CompressRefused(MappingProxyType(reasons)) if reasons else None
-
-
-def _not_stored(call: Call | None) -> str:
-    if call is None:
-        return "stuck"
-    if not call.done:
-        return "late" if call.started else "stuck"
-    return call.error
-
-
-def initialize(lane: Lane, session_key: str, config: dict[str, Any], gather: Gather) -> bool:
-    """True if `initialize`, on a thread of its own, returned in time."""
-    worker = started_worker(lane, _INITIALIZE)
-    if worker is None:
-        return False
-    call = Call(lane, _INITIALIZE, (session_key, config), gather, worker)
-    fly([call], gather)
-    return call.done and not call.error
-
-
-def not_stuck(lanes: Sequence[Lane], hook: str) -> list[Lane]:
-    """Lanes of `lanes` that have returned from this hook; the others are told by an event."""
-    # A call may return, or another thread's get late, between the two looks. The event and the
-    # choice then differ by that moment; either is true of its own.
-    for lane in lanes:
-        if lane.late[hook]:
-            lane.tell(hook, "stuck")
-    return [lane for lane in lanes if not lane.late[hook]]
-
-
-def started_worker(lane: Lane, hook: str = _COMPRESS) -> Worker | None:
-    """A running thread for one call; None, and an event, if none can be started."""
-    worker = Worker(f"memproto-{lane.label}-{hook}")
-    try:
-        worker.start()
-    except RuntimeError as error:  # the interpreter is at its end
-        lane.tell(hook, "raised", detail=type_name(error))
-        return None
-    return worker
-
-
-def fly(calls: list[Call], gather: Gather) -> None:
-    """Start `calls`, wait for them, tell their events; what no thread took is removed."""
-    take_off(calls, gather)
-    gather.wait(calls)
-    for call in calls:
-        call.tell()
-
-
-def take_off(calls: list[Call], gather: Gather) -> None:
-    """Start `calls`; what no thread took is removed."""
-    # The whole number first: a call that returns before the next one is started must not find that
-    # nothing is pending, and wake the host.
-    gather.pending = len(calls)
-    refused = [call for call in calls if not call.takes_off()]
-    for call in refused:
-        call.withdraw()
-        calls.remove(call)

@@ -1,1 +1,1 @@
-"""The parts of a registry: each adds the methods of one job to the state in `base`."""
+"""The parts of a registry: each does one job on the `Core` that it is given."""

@@ -7,11 +7,12 @@ from memproto.adapters.texts import cut_at_line
 from memproto.fence import build_memory_context_block
 from memproto.fence.sanitize import sanitize_context
 from memproto.registry.answers import Answer
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.calls.questions import Asked, UnfitAnswer, as_document, as_text, ask
+from memproto.registry.core import Core
 from memproto.registry.messages import copied, copier, normalised
 from memproto.registry.parts.status import answers
-from memproto.registry.parts.tools import ToolRouter
+from memproto.registry.parts.tools import Tools
 from memproto.types import Message
 
 _PROMPT = "system_prompt_block"
@@ -21,10 +22,14 @@ _NO_TOOLS = "\n[None of the tools of this memory can be called in this session.]
 _STATUSES = ("ok", "partial", "unavailable")
 
 
-class Gathering(ToolRouter):
+class Contributions:
     """The part of a registry that asks all providers and puts their answers together."""
 
-    _prompt: tuple[str | None, str]
+    def __init__(self, core: Core, tools: Tools) -> None:
+        self._core = core
+        self._tools = tools
+        #: A session key, and the block that the providers gave in that session.
+        self._prompt: tuple[str | None, str] = None, ""
 
     def system_prompt_block(self) -> str:
         """
@@ -36,82 +41,60 @@ class Gathering(ToolRouter):
         failed is left out for the session. If none of a provider's tools is offered, its
         section says so: the block may speak of them, and may hold what is remembered as well.
         """
-        key, kept = self._session.key, self._prompt
+        key, kept = self._core.session.key, self._prompt
         if kept[0] == key:
             return kept[1]
-        lanes = self._serving("prompt")
+        lanes = self._core.serving("prompt")
         if not lanes:
             return ""
-        calls = ask(lanes, _PROMPT, self._gather(self._deadlines.ask_s), as_text)
-        texts = _texts(calls, self._limits.prompt_chars)
+        calls = ask(lanes, _PROMPT, self._core.gather(self._core.deadlines.ask_s), as_text)
+        texts = _texts(calls, self._core.limits.prompt_chars)
         block = _sections(texts, {lane.label for lane in lanes if self._is_toolless(lane)})
         # The providers were asked without the lock, which is held for no hook. Another thread may
         # have asked them as well, and been first: its block is the one that the model saw, and so
         # it is returned here. Or the host is in the next session, whose block is not replaced.
-        with self._lock:
-            if self._session.key == key != self._prompt[0]:
+        with self._core.lock:
+            if self._core.session.key == key != self._prompt[0]:
                 self._prompt = key, block
             return self._prompt[1] if self._prompt[0] == key else block
 
-    def _is_toolless(self, lane: Lane) -> bool:
+    def _is_toolless(self, lane: ProviderLane) -> bool:
         """True if the provider has tools, and the model is offered none of them."""
         named = lane.capabilities.get("tool_names") if "tools" in lane.extensions else ()
-        return bool(named) and not any(tool.lane is lane for tool in self._offered())
+        return bool(named) and not any(tool.lane is lane for tool in self._tools.offered())
 
     def compress_notes(self, messages: Sequence[Message]) -> str:
-        """
-        Returns what a summary of `messages` should hold, framed as data, one section a provider.
-
-        Called after `on_compress`, with the same messages. All that serve `compress_notes` are
-        asked at once, for `Deadlines.compress_s` at most; each is cut to `Limits.notes_chars`.
-        "" where nobody has anything to say.
-        """
-        lanes = self._serving("compress_notes")
+        """Returns what a summary of `messages` should hold, framed as data."""
+        lanes = self._core.serving("compress_notes")
         if not lanes:
             return ""
         copy = copier(normalised(messages))
-        gather = self._gather(self._deadlines.compress_s)
+        gather = self._core.gather(self._core.deadlines.compress_s)
         calls = ask(lanes, _NOTES, gather, as_text, lambda: (copy(),))
-        return build_memory_context_block(_texts(calls, self._limits.notes_chars))
+        return build_memory_context_block(_texts(calls, self._core.limits.notes_chars))
 
     def recall_items(self, request: Mapping[str, Any]) -> list[Answer]:
-        """
-        Returns the items of each provider that serves `items`, in order; each has all the budget.
-
-        Called in place of `enrich_turn` for these providers. All are asked at once, for
-        `Deadlines.enrich_s` at most; texts are as the providers gave them, for the fence. If
-        the session is switched meanwhile, the answers are dropped.
-        """
-        session, lanes = self._session, self._serving("items")
+        """Returns the items of each provider that serves `items`, in order."""
+        session, lanes = self._core.session, self._core.serving("items")
         if not lanes:
             return []
-        gather = self._gather(self._deadlines.enrich_s)
+        gather = self._core.gather(self._core.deadlines.enrich_s)
         calls = ask(lanes, _ITEMS, gather, _as_items, lambda: (copied(request),))
-        return answers(lanes, "items", calls) if session is self._session else []
+        return answers(lanes, "items", calls) if session is self._core.session else []
 
     def export(self, scope: Mapping[str, Any]) -> list[Answer]:
-        """
-        Returns what each provider has stored in a scope; one that cannot say so is named, too.
-
-        All at once, each after the writes that were queued before this call, for
-        `Deadlines.privacy_s` at most.
-        """
+        """Returns what each provider has stored in a scope."""
         return self._private("export", scope, _as_export)
 
     def forget(self, scope: Mapping[str, Any]) -> list[Answer]:
-        """
-        Have each provider remove what is stored in a scope; returns how much that was.
-
-        As `export`; documents hold `removed` and `pending`. A provider whose outcome is not
-        `ok` may still hold something: the host tells the user.
-        """
+        """Have each provider remove what is stored in a scope; returns how much that was."""
         return self._private("forget", scope, _as_forgotten)
 
     def _private(self, hook: str, scope: Mapping[str, Any], fits: Any) -> list[Answer]:
-        if self._is_elsewhere():
+        if self._core.is_elsewhere():
             return []
-        lanes, asked = self._lanes, self._serving("privacy")
-        gather = self._gather(self._deadlines.privacy_s)
+        lanes, asked = self._core.lanes, self._core.serving("privacy")
+        gather = self._core.gather(self._core.deadlines.privacy_s)
         calls = ask(asked, hook, gather, fits, lambda: (copied(scope),), after_writes=True)
         return answers(lanes, "privacy", calls)
 

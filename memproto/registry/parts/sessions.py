@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from memproto.registry.base import Session, Shared
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
+from memproto.registry.core import Core, Session
 from memproto.registry.events import attempt
 from memproto.registry.messages import copied, copier, normalised, plain_text
 from memproto.types import Message
@@ -14,27 +14,24 @@ _SWITCH = "on_session_switch"
 _DELEGATION = "on_delegation"
 
 
-class SessionHooks(Shared):
+class Sessions:
     """The part of a registry that tells providers what session they are in."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
 
     @property
     def session_key(self) -> str:
         """The key of the session that the host is in; "" before `initialize_all`."""
-        return self._session.key
+        return self._core.session.key
 
     def on_session_end(self, messages: Sequence[Message]) -> None:
-        """
-        Tell each provider that serves `sessions` that the session is over; returns at once.
-
-        Queued behind the writes, with the messages as role and plain text. A session ends once:
-        further calls do nothing until a switch to another one. `shutdown_all`, and a switch with
-        `reset`, end a session that was not ended, without messages.
-        """
-        if self._is_elsewhere() or not self._writes_are_called or not self._lanes:
+        """Tell each provider that serves `sessions` that the session is over; returns at once."""
+        if self._core.is_elsewhere() or not self._core.writes_are_called or not self._core.lanes:
             return
-        if self._session.claim_end():
+        if self._core.session.claim_end():
             copy = copier(normalised(messages))
-            for lane in self._serving("sessions"):
+            for lane in self._core.serving("sessions"):
                 lane.accept(_END, (copy(),))
 
     def on_session_switch(
@@ -46,70 +43,54 @@ class SessionHooks(Shared):
         rewound: bool = False,
         **kwargs: Any,
     ) -> None:
-        """
-        Go on in another session; returns at once.
-
-        Queued behind the writes of the session that is left; what is written later comes after it.
-        A provider is asked for nothing until it has switched, and what it was asked before is
-        dropped. One that does not serve `sessions` stays in its session, with an event: to move
-        it the host builds a new registry. An adapter that keeps the key for what it adapts says
-        so by an attribute `keeps_session_key` that is True, and is told whatever it declares.
-
-        Raises:
-            ValueError: `new_session_id` is no session key.
-
-        """
+        """Go on in another session; returns at once."""
         if not _is_key(new_session_id):
             raise ValueError("a session key is text that is not empty")
-        if self._is_elsewhere():
+        if self._core.is_elsewhere():
             return
         keywords = {"parent_session_id": parent_session_id, "reset": reset, "rewound": rewound}
-        with self._lock:
+        with self._core.lock:
             if reset:
                 self.on_session_end([])
-            for lane in self._lanes:
+            for lane in self._core.lanes:
                 self._switch(lane, new_session_id, keywords | kwargs)
             # Last. A recall that begins before this line belongs to the old session: its worker
             # waits for the switch, and its answer is dropped. Were the session replaced first, a
             # recall between the two steps would count for the new session, and could be answered
             # by a provider whose switch is not queued yet.
-            left, self._session = self._session, Session(new_session_id, self._session)
+            left, self._core.session = (
+                self._core.session,
+                Session(new_session_id, self._core.session),
+            )
             left.is_left = True
 
-    def _switch(self, lane: Lane, key: str, keywords: dict[str, Any]) -> None:
+    def _switch(self, lane: ProviderLane, key: str, keywords: dict[str, Any]) -> None:
         if "sessions" in lane.extensions or _keeps_the_key(lane):
             lane.accept(_SWITCH, (key,), copied(keywords))
-        elif key != self._session.key:
+        elif key != self._core.session.key:
             lane.tell(_SWITCH, "dropped", detail="not served")
 
     def on_delegation(
         self, task: str, result: str, *, child_session_id: str = "", **kwargs: Any
     ) -> None:
         """Tell each provider that serves `delegation` what a subagent answered; returns at once."""
-        if self._is_elsewhere() or not self._writes_are_called:
-            return
         told = plain_text(task), plain_text(result)
         keywords = {"child_session_id": child_session_id, **kwargs}
-        for lane in self._lanes or self._ended:
+        for lane in self._core.writable():
             if "delegation" in lane.extensions:
                 lane.accept(_DELEGATION, told, copied(keywords))
 
     def flush(self, timeout_s: float | None = None) -> bool:
-        """
-        True if all that was queued before this call was delivered, or told as lost.
-
-        Waits for it, for `Deadlines.shutdown_s` by default. A provider's own thread waits for the
-        others only.
-        """
-        if self._is_elsewhere():
+        """True if all that was queued before this call was delivered, or told as lost."""
+        if self._core.is_elsewhere():
             return True
-        budget_s = self._deadlines.shutdown_s if timeout_s is None else timeout_s
-        until = self._clock.now() + budget_s
-        waited = [lane for lane in self._lanes if not lane.runs_this_thread()]
+        budget_s = self._core.deadlines.shutdown_s if timeout_s is None else timeout_s
+        until = self._core.clock.now() + budget_s
+        waited = [lane for lane in self._core.lanes if not lane.runs_this_thread()]
         return all(lane.await_writes(until) for lane in waited)
 
 
-def _keeps_the_key(lane: Lane) -> bool:
+def _keeps_the_key(lane: ProviderLane) -> bool:
     """True if it hands the session's key to hooks of its own, and must hear of a switch for it."""
     if attempt(getattr, lane.provider, "keeps_session_key")[0] is not True:
         return False

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memproto.registry.answers import Answer
-from memproto.registry.base import Shared
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.calls.questions import Asked, UnfitAnswer, as_document, as_text, ask
+from memproto.registry.core import Core
 from memproto.registry.events import attempt
 
 _STATUS = "recall_status"
@@ -30,7 +30,7 @@ def answer_of(call: Asked) -> Answer:
     return Answer(label, "ok", call.found)
 
 
-def answers(lanes: Iterable[Lane], extension: str, calls: Sequence[Asked]) -> list[Answer]:
+def answers(lanes: Iterable[ProviderLane], extension: str, calls: Sequence[Asked]) -> list[Answer]:
     """One answer for each of `lanes`, in order, whether it was asked or not."""
     made = {call.lane: answer_of(call) for call in calls}
     return [
@@ -40,84 +40,66 @@ def answers(lanes: Iterable[Lane], extension: str, calls: Sequence[Asked]) -> li
     ]
 
 
-class Telling(Shared):
+class Status:
     """The part of a registry that a status command asks."""
 
-    _registered: dict[str, Lane]
-    _refused: dict[str, Lane]
+    def __init__(self, core: Core) -> None:
+        self._core = core
 
     @property
     def dropped(self) -> Mapping[str, str]:
         """The providers that take no part, and why, in words for the operator."""
-        return {label: lane.dropped_for for label, lane in self._refused.items()}
+        return {label: lane.dropped_for for label, lane in self._core.refused.items()}
 
     def recall_status(self) -> list[Answer]:
-        """
-        Returns how recall fares, of each provider that serves `status`, in order.
-
-        All are asked at once; waits for `Deadlines.ask_s` at most.
-        """
-        lanes = self._serving("status")
+        """Returns how recall fares, of each provider that serves `status`, in order."""
+        lanes = self._core.serving("status")
         return answers(lanes, "status", self._ask(lanes, _STATUS, _as_status))
 
     def unavailable_reason(self) -> dict[str, str]:
-        """
-        Returns what is wrong with each provider with which something is, in words for the operator.
-
-        Those that were dropped are named with the reason of that moment, those that serve
-        `status` are asked at once; waits for `Deadlines.ask_s` at most.
-        """
-        calls = self._ask(self._serving("status"), _REASON, as_text)
+        """Returns what is wrong with each provider with which something is."""
+        calls = self._ask(self._core.serving("status"), _REASON, as_text)
         found = {c.lane.label: c.found for c in calls if c.outcome == "ok" and c.found.strip()}
         return {**self.dropped, **found}
 
     def backup_paths(self) -> list[Answer]:
-        """
-        Returns the absolute paths outside of the homes, of each provider that serves `backup`.
-
-        May be called before `initialize_all`; then each provider that has the hook is asked. All
-        at once, for `Deadlines.ask_s` at most. If an answer is not `ok`, its paths are missing
-        from a backup.
-        """
-        if self._is_elsewhere():
+        """Returns the paths outside of the homes, of each provider that serves `backup`."""
+        if self._core.is_elsewhere():
             return []
-        waiting = tuple(self._registered.values())
-        lanes = [lane for lane in waiting if _has(lane, _BACKUP)] or self._serving("backup")
+        waiting = tuple(self._core.registered.values())
+        lanes = [lane for lane in waiting if _has(lane, _BACKUP)] or self._core.serving("backup")
         calls = self._ask(lanes, _BACKUP, _as_paths)
         made = {call.lane: answer_of(call) for call in calls}
         return [made.get(lane) or Answer(lane.label, "stuck") for lane in lanes]
 
     def stats(self) -> dict[str, Any]:
-        """
-        Returns plain JSON with no text of the user: each provider's state, queue and counters.
-
-        `hooks` counts the events of each hook by outcome, `lost` the accepted calls that were
-        given up; both since the registry was made.
-        """
-        active, ended = (dict.fromkeys(lanes) for lanes in (self._lanes, self._ended))
+        """Returns each provider's state, queue and counters, as plain JSON."""
+        active, ended = (dict.fromkeys(lanes) for lanes in (self._core.lanes, self._core.ended))
         states = [
             *((lane, "active") for lane in active),
             *((lane, "ended") for lane in ended if lane not in active),
-            *((lane, "dropped") for lane in self._refused.values()),
-            *((lane, "registered") for lane in tuple(self._registered.values())),
+            *((lane, "dropped") for lane in self._core.refused.values()),
+            *((lane, "registered") for lane in tuple(self._core.registered.values())),
         ]
         return {"providers": {lane.label: self._counted(lane, state) for lane, state in states}}
 
-    def _counted(self, lane: Lane, state: str) -> dict[str, Any]:
+    def _counted(self, lane: ProviderLane, state: str) -> dict[str, Any]:
         return {
             "state": state,
             "reason": lane.dropped_for,
             "queued": lane.queued,
             "stuck": sorted(hook for hook, calls in tuple(lane.late.items()) if calls),
-            "lost": self._sink.lost(lane.label),
-            "hooks": self._sink.counts(lane.label),
+            "lost": self._core.sink.lost(lane.label),
+            "hooks": self._core.sink.counts(lane.label),
         }
 
-    def _ask(self, lanes: Sequence[Lane], hook: str, fits: Any) -> list[Asked]:
-        return ask(lanes, hook, self._gather(self._deadlines.ask_s), fits) if lanes else []
+    def _ask(self, lanes: Sequence[ProviderLane], hook: str, fits: Any) -> list[Asked]:
+        return (
+            ask(lanes, hook, self._core.gather(self._core.deadlines.ask_s), fits) if lanes else []
+        )
 
 
-def _has(lane: Lane, hook: str) -> bool:
+def _has(lane: ProviderLane, hook: str) -> bool:
     return callable(attempt(getattr, lane.provider, hook)[0])
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from memproto.registry.base import Shared
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.gather import Gather, fly, not_stuck, started_worker
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.calls.questions import Asked, UnfitAnswer, ask
-from memproto.registry.calls.recall import Gather, fly, not_stuck, started_worker
+from memproto.registry.core import Core
 from memproto.registry.events import attempt
 from memproto.registry.messages import copied
 from memproto.registry.parts.tool_schemas import fault_of, is_tool_name
@@ -22,14 +22,14 @@ _UNKNOWN_FATE = "whether it took effect is not known"
 class Tool(NamedTuple):
     """One tool that may be offered, and the provider that serves it."""
 
-    lane: Lane
+    lane: ProviderLane
     schema: dict[str, Any]
 
 
 # -- the table, fixed when the session begins -----------------------------------------------------
 
 
-def read_tools(lanes: Sequence[Lane], policy: Policy, gather: Gather) -> Mapping[str, Tool]:
+def read_tools(lanes: Sequence[ProviderLane], policy: Policy, gather: Gather) -> Mapping[str, Tool]:
     """
     Returns the tools by name, in the order of the providers and of their schemas.
 
@@ -52,7 +52,9 @@ def _as_list(answer: Any) -> list[Any]:
     return list(copied(answer))
 
 
-def _take(table: dict[str, Tool], lane: Lane, number: int, schema: Any, policy: Policy) -> None:
+def _take(
+    table: dict[str, Tool], lane: ProviderLane, number: int, schema: Any, policy: Policy
+) -> None:
     fault, broken = attempt(fault_of, schema)
     if fault or broken:
         lane.tell(_SCHEMAS, "dropped", detail=f"schema {number} has {fault or broken}")
@@ -68,7 +70,7 @@ def _take(table: dict[str, Tool], lane: Lane, number: int, schema: Any, policy: 
         table[name] = Tool(lane, schema)
 
 
-def _declared(lane: Lane) -> Sequence[str]:
+def _declared(lane: ProviderLane) -> Sequence[str]:
     return tuple(lane.capabilities.get("tool_names", ()))
 
 
@@ -122,14 +124,22 @@ def _told(call: Asked, name: str) -> str:
     return refusal(f"`{name}` was not called; its provider is ending")
 
 
-# `_tools` is read once, by `initialize_all`, and never changed: the model and the host see one
+# `table` is set once, by `initialize_all`, and never changed: the model and the host see one
 # table for the whole session, and a call from any thread needs no lock. Calls run side by side,
 # each on a thread of its own. After one that is late its provider gets no further call until it
 # returns, so that a tool that hangs does not gather threads.
-class ToolRouter(Shared):
-    """The part of a registry that offers tools and routes their calls."""
+class Tools:
+    """
+    The part of a registry that offers tools and routes their calls.
 
-    _tools: Mapping[str, Tool]
+    Attributes:
+        table: Name to tool, from `read_tools`; empty until the providers are open.
+
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self.table: Mapping[str, Tool] = MappingProxyType({})
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         """
@@ -137,37 +147,31 @@ class ToolRouter(Shared):
 
         They were read once, when the session began, within `Deadlines.ask_s` for all providers.
         """
-        return [copied(tool.schema) for tool in self._offered()]
+        return [copied(tool.schema) for tool in self.offered()]
 
     def tool_provider(self, tool_name: str) -> str | None:
         """The provider that serves a tool, for `served_by` of a mirrored write; or None."""
-        tool = self._tools.get(tool_name)
+        tool = self.table.get(tool_name)
         return None if tool is None else tool.lane.label
 
     def handle_tool_call(self, tool_name: str, args: object, **kwargs: Any) -> str:
-        """
-        Returns the result of a tool call, which is one JSON document whatever happens.
-
-        Blocks for at most `Deadlines.tool_s`; the hook runs on a thread of its own, so that calls
-        of one answer of the model may be made side by side, from several threads. An unknown or
-        forbidden tool, a provider that raised, answered late or with something else, and arguments
-        that are no dict give `{"success": false, "error": ...}`. A provider that has not returned
-        from an earlier call is not called again until it does.
-        """
-        tool = self._tools.get(tool_name) if type(tool_name) is str else None
-        if tool is None or self._is_elsewhere() or not self._allows(tool_name, tool):
+        """Returns the result of a tool call, which is one JSON document whatever happens."""
+        tool = self.table.get(tool_name) if type(tool_name) is str else None
+        if tool is None or self._core.is_elsewhere() or not self._allows(tool_name, tool):
             return refusal("there is no such tool")
         if not isinstance(args, Mapping):
             return refusal(f"the arguments of `{tool_name}` are no object")
         return self._routed(tool.lane, tool_name, copied(args), copied(kwargs))
 
-    def _routed(self, lane: Lane, name: str, args: dict[str, Any], keywords: dict[str, Any]) -> str:
+    def _routed(
+        self, lane: ProviderLane, name: str, args: dict[str, Any], keywords: dict[str, Any]
+    ) -> str:
         if not not_stuck([lane], _CALL):
             return refusal(f"`{name}` was not called; an earlier call has not returned")
         worker = started_worker(lane, _CALL)
         if worker is None:
             return refusal(f"`{name}` was not called; the process is ending")
-        gather = self._gather(self._deadlines.tool_s)
+        gather = self._core.gather(self._core.deadlines.tool_s)
         call = Asked(
             lane, _CALL, (name, args), gather, worker, fits=_as_document, keywords=keywords
         )
@@ -192,22 +196,27 @@ class ToolRouter(Shared):
             for value in declared
         )
 
-    def _mirrored(self) -> Sequence[Lane]:
+    def _mirrored(self) -> Sequence[ProviderLane]:
         """The providers that get the writes of the memory tool, in this context and process."""
-        return self._lanes if self._writes_are_called and not self._is_elsewhere() else ()
+        return (
+            self._core.lanes
+            if self._core.writes_are_called and not self._core.is_elsewhere()
+            else ()
+        )
 
-    def _offered(self) -> Iterator[Tool]:
-        if not self._is_elsewhere():
-            for name, tool in self._tools.items():
+    def offered(self) -> Iterator[Tool]:
+        """The tools that may be called now, in order."""
+        if not self._core.is_elsewhere():
+            for name, tool in self.table.items():
                 if self._allows(name, tool):
                     yield tool
 
     def _allows(self, name: str, tool: Tool) -> bool:
         """True if the operator lets the tool be called; a policy that raises does not."""
-        allows = self._policy.allows_tool
+        allows = self._core.policy.allows_tool
         return allows is None or attempt(allows, tool.lane.label, name)[0] is True
 
 
-def _suppresses(lane: Lane, target: str) -> bool:
+def _suppresses(lane: ProviderLane, target: str) -> bool:
     value = lane.capabilities.get("suppresses_local_writes", False)
     return value.get(target, False) is True if isinstance(value, Mapping) else value is True

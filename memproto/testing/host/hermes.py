@@ -17,8 +17,8 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from memproto.adapters.hermes import to_hermes
 from memproto.adapters.hermes_base import base_class
-from memproto.adapters.hermes_export import to_hermes
 from memproto.adapters.hermes_hosted import hooks_called
 from memproto.bindings.hermes_agent import version
 from memproto.deadlines import Deadlines

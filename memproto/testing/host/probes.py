@@ -15,7 +15,7 @@ LONGEST_HANG_S = 60.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Call:
+class ReceivedCall:
     """
     One call that a provider got.
 
@@ -51,18 +51,18 @@ class Probe:
 
     def __init__(self, name: Any, **hooks: Callable[..., Any]) -> None:
         self.name = name
-        self.calls: list[Call] = []
+        self.calls: list[ReceivedCall] = []
         self.said: list[str] = []
         self._hooks = hooks
 
     def _called(self, hook: str, *args: Any, default: Any = None, **keywords: Any) -> Any:
         given = copy.deepcopy((args, keywords))
         self.calls.append(
-            Call(hook, given[0], threading.get_ident(), given[1], time.perf_counter())
+            ReceivedCall(hook, given[0], threading.get_ident(), given[1], time.perf_counter())
         )
         return self._hooks[hook](*args) if hook in self._hooks else default
 
-    def named(self, *hooks: str) -> list[Call]:
+    def named(self, *hooks: str) -> list[ReceivedCall]:
         """The calls of some hooks, in order."""
         return [call for call in list(self.calls) if call.hook in hooks]
 

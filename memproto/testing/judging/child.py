@@ -33,7 +33,7 @@ from memproto.testing.judging.attribution import judge, not_loaded
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes import confinement, sandbox, stacks, template_process
 from memproto.testing.provider import selection, survey
-from memproto.testing.provider.calls import Telling
+from memproto.testing.provider.calls import ToldCalls
 from memproto.testing.provider.extensions import TurnCount
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import UNPAID, Watch
@@ -80,7 +80,7 @@ class Child:
         self._loading: dict[str, Any] = {}
         self._shared: dict[str, Any] = {}
         self._hidden: dict[str, str] = {}
-        self._telling: Telling | None = None
+        self._telling: ToldCalls | None = None
         self._busy = threading.Event()
         threading.Thread(target=self._beat, name="kit-beat", daemon=True).start()
         self._threads = watchers.thread_ids()
@@ -330,7 +330,7 @@ class Child:
             # A thread that an earlier run left may still call.
             self._telling.end()
         if tells:
-            watch.calls = self._telling = telling = Telling(self._wire, root)
+            watch.calls = self._telling = telling = ToldCalls(self._wire, root)
             facts.listeners.append(telling.looked)
 
     def _watch(self, deaths: dict[str, int], scale: float = 1.0) -> Watch:

@@ -63,7 +63,7 @@ class _HostFailed(Exception):
     """An exception that a host has not caught."""
 
 
-class Host:
+class HostSession:
     """
     One session of the target, on the main thread.
 
@@ -165,14 +165,14 @@ class Host:
 # -- how a process ends ----------------------------------------------------------------------------
 
 
-def plain(host: Host) -> None:
+def plain(host: HostSession) -> None:
     """Shut down, and return."""
     host.open()
     host.store_all()
     host.close()
 
 
-def alike(host: Host) -> None:
+def alike(host: HostSession) -> None:
     """Ask and store as a host does that has nothing of the kit, in the same order, and return."""
     host.open()
     for question in host.told["questions"]:
@@ -185,32 +185,32 @@ def alike(host: Host) -> None:
     host.say("closed")
 
 
-def forgets(host: Host) -> None:
+def forgets(host: HostSession) -> None:
     """Return without a shutdown."""
     host.open()
     host.store_all()
     host.say("ending")
 
 
-def fails(host: Host) -> None:
+def fails(host: HostSession) -> None:
     """Raise without a shutdown."""
     forgets(host)
     raise _HostFailed(FAILURE)
 
 
-def exits(host: Host) -> None:
+def exits(host: HostSession) -> None:
     """Call sys.exit without a shutdown."""
     forgets(host)
     sys.exit(EXIT_CODE)
 
 
-def at_exit(host: Host) -> None:
+def at_exit(host: HostSession) -> None:
     """Shut down when the interpreter is about to end, behind what the provider does there."""
     atexit.register(host.close)
     forgets(host)
 
 
-def busy(host: Host) -> None:
+def busy(host: HostSession) -> None:
     """Return while two threads are inside of hooks."""
     host.open()
     inside = [threading.Event(), threading.Event()]
@@ -223,7 +223,7 @@ def busy(host: Host) -> None:
     host.say("ending")
 
 
-def _for_ever(host: Host, event: threading.Event, call: Callable[[], Any]) -> None:
+def _for_ever(host: HostSession, event: threading.Event, call: Callable[[], Any]) -> None:
     while True:
         with contextlib.suppress(BaseException):
             call()
@@ -232,7 +232,7 @@ def _for_ever(host: Host, event: threading.Event, call: Callable[[], Any]) -> No
         sleep(_PAUSE_S)
 
 
-def killed(host: Host) -> None:
+def killed(host: HostSession) -> None:
     """Store the first text, and be killed at a part of the way through storing the second."""
     host.open()
     calls = _counted(lambda: host.store(host.told["texts"][0]))
@@ -288,7 +288,7 @@ def _kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def watched(host: Host) -> None:
+def watched(host: HostSession) -> None:
     """Make calls that change the store; tell at which moments of each it is in neither state."""
     host.open()
     for number, call in enumerate(host.told["calls"]):
@@ -302,7 +302,7 @@ def watched(host: Host) -> None:
     host.close()
 
 
-def killed_at(host: Host) -> None:
+def killed_at(host: HostSession) -> None:
     """Make the same calls, and be killed at one moment of one of them."""
     host.open()
     *before, last = host.told["calls"]
@@ -314,12 +314,12 @@ def killed_at(host: Host) -> None:
     _kill()
 
 
-def _held(host: Host) -> tuple[int, ...]:
+def _held(host: HostSession) -> tuple[int, ...]:
     """A sum of what each of the files holds in which an earlier session's texts are found."""
     return tuple(map(_sum, host.told["watched"]))
 
 
-def _note(host: Host, states: list[tuple[int, ...]]) -> None:
+def _note(host: HostSession, states: list[tuple[int, ...]]) -> None:
     states.append(_held(host))
 
 
@@ -331,7 +331,7 @@ def _sum(name: str) -> int:
         return 0
 
 
-def waits_to_write(host: Host) -> None:
+def waits_to_write(host: HostSession) -> None:
     """Store the texts beside another process that does the same, and then in each other's midst."""
     host.open()
     sys.stdin.readline()
@@ -340,7 +340,7 @@ def waits_to_write(host: Host) -> None:
     host.close()
 
 
-def _races(host: Host) -> None:
+def _races(host: HostSession) -> None:
     """
     Make each call twice: once by itself, and once with a pause before it changes the store.
 
@@ -354,7 +354,7 @@ def _races(host: Host) -> None:
             host.say(f"made {number} {_outcome(host, second)}")
 
 
-def _outcome(host: Host, call: dict[str, Any]) -> str:
+def _outcome(host: HostSession, call: dict[str, Any]) -> str:
     try:
         answer = host.make(call)
     except Exception as error:
@@ -362,12 +362,12 @@ def _outcome(host: Host, call: dict[str, Any]) -> str:
     return f"done {json.dumps(answer[:_ANSWER_CHARS] if isinstance(answer, str) else '')}"
 
 
-def _pause(host: Host, number: int) -> None:
+def _pause(host: HostSession, number: int) -> None:
     host.say(f"paused {number}")
     sys.stdin.readline()
 
 
-def _first_change(host: Host, call: dict[str, Any]) -> int:
+def _first_change(host: HostSession, call: dict[str, Any]) -> int:
     """
     Make a call; the number of the call of C in it by which all is read and nothing written, or 0.
 
@@ -417,7 +417,7 @@ def _seeing(
         sys.setprofile(None)
 
 
-def interrupted(host: Host) -> None:
+def interrupted(host: HostSession) -> None:
     """Have the user press Ctrl+C in every hook, and shut down in the end."""
     host.open()
     texts, points = host.told["texts"], host.told["points"]
@@ -437,13 +437,13 @@ def interrupted(host: Host) -> None:
     host.close()
 
 
-def _interrupt_call(host: Host, point: int, call: dict[str, Any]) -> None:
+def _interrupt_call(host: HostSession, point: int, call: dict[str, Any]) -> None:
     """Have Ctrl+C come in a call; one that was made before may be refused."""
     with contextlib.suppress(KeyboardInterrupt, Exception), _at(_is_call, point, _interrupt):
         host.make(call)
 
 
-def _turn(host: Host) -> dict[str, Callable[[], Any]]:
+def _turn(host: HostSession) -> dict[str, Callable[[], Any]]:
     """Operation to a call of each hook of a turn; what is not mirrored is reported, by raising."""
     said = [{"role": "user", "content": "And so on."}, {"role": "assistant", "content": "Yes."}]
     provider = host.provider
@@ -457,7 +457,7 @@ def _turn(host: Host) -> dict[str, Callable[[], Any]]:
     }
 
 
-def signalled(host: Host) -> None:
+def signalled(host: HostSession) -> None:
     """Be ended by a signal inside of one hook, and call no shutdown after it."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     host.load()
@@ -472,13 +472,13 @@ def signalled(host: Host) -> None:
             return
 
 
-def _signal(host: Host) -> None:
+def _signal(host: HostSession) -> None:
     host.say("signalled")
     host.say("ending")
     signal.raise_signal(host.told["signal"])
 
 
-def forked(host: Host) -> None:
+def forked(host: HostSession) -> None:
     """Fork within a session; the copy calls no hook and ends, and the session goes on."""
     host.open()
     host.store(host.told["texts"][0])
@@ -533,7 +533,7 @@ def _at(
         sys.setprofile(None)
 
 
-SCRIPTS: dict[str, Callable[[Host], None]] = {
+SCRIPTS: dict[str, Callable[[HostSession], None]] = {
     script.__name__: script
     for script in (
         *(plain, alike, forgets, fails, exits, at_exit, busy),
@@ -548,7 +548,7 @@ def _read(descriptor: int) -> dict[str, Any]:
     return told
 
 
-def main(scripts: dict[str, Callable[[Host], None]] = SCRIPTS) -> None:
+def main(scripts: dict[str, Callable[[HostSession], None]] = SCRIPTS) -> None:
     """Be the host that the argument describes, or each that is asked for on its descriptor."""
     given = sys.argv[1]
     told = _read(int(given[1:])) if given[0] == "@" else host_template.serve(int(given))
@@ -560,7 +560,7 @@ def main(scripts: dict[str, Callable[[Host], None]] = SCRIPTS) -> None:
     watchers.AuditLog()
     with os.fdopen(told["stacks"], "w", encoding="utf-8", errors="replace") as file:
         stacks.write_on_demand(file)
-        scripts[told["script"]](Host(told))
+        scripts[told["script"]](HostSession(told))
 
 
 if __name__ == "__main__":

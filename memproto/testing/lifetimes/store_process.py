@@ -22,7 +22,7 @@ from typing import Any
 
 from memproto.testing import noise, patience
 from memproto.testing.lifetimes import ends_process
-from memproto.testing.lifetimes.ends_process import Host
+from memproto.testing.lifetimes.ends_process import HostSession
 
 #: Another attempt is made after so long.
 _PAUSE_S = 0.05
@@ -53,7 +53,7 @@ class _Refused(Exception):
     """A tool answered with an error."""
 
 
-def _attempt(host: Host, what: str, act: Callable[[], Any]) -> bool:
+def _attempt(host: HostSession, what: str, act: Callable[[], Any]) -> bool:
     """True if `act` returned; says so, or what it raised, and how long it took."""
     starved_s, began = noise.starved_s(), perf_counter()
     try:
@@ -67,12 +67,12 @@ def _attempt(host: Host, what: str, act: Callable[[], Any]) -> bool:
     return outcome == "done"
 
 
-def _stores(host: Host, number: int) -> bool:
+def _stores(host: HostSession, number: int) -> bool:
     host.say(f"storing {number}")
     return _attempt(host, f"store {number}", lambda: _store(host, host.told["texts"][number]))
 
 
-def _store(host: Host, text: str) -> None:
+def _store(host: HostSession, text: str) -> None:
     """Store a text by the route that the parent has chosen; raises what refuses it."""
     if host.told["route"] == "turns":
         # An answer that no other turn has: what becomes of repeated ones is another rule.
@@ -90,13 +90,13 @@ def _store(host: Host, text: str) -> None:
         raise _Refused(str(answer))
 
 
-def _changes(host: Host, name: str, calls: list[dict[str, Any]]) -> None:
+def _changes(host: HostSession, name: str, calls: list[dict[str, Any]]) -> None:
     """Make calls that may change the store, one after the other, whatever becomes of each."""
     for number, call in enumerate(calls):
         _change(host, f"{name} {number}", call)
 
 
-def _change(host: Host, what: str, call: dict[str, Any]) -> bool:
+def _change(host: HostSession, what: str, call: dict[str, Any]) -> bool:
     """True if a call returned; says so, what a tool answered, and which file it has changed."""
     answers: list[Any] = []
     before = _watched(host)
@@ -109,7 +109,7 @@ def _change(host: Host, what: str, call: dict[str, Any]) -> bool:
     return done
 
 
-def _watched(host: Host) -> dict[str, int]:
+def _watched(host: HostSession) -> dict[str, int]:
     """File to a sum of what it holds, for those that hold what an earlier session stored."""
     found = {}
     for name in host.told.get("watched", ()):
@@ -119,7 +119,7 @@ def _watched(host: Host) -> dict[str, int]:
     return found
 
 
-def _fills_a_batch(host: Host, numbers: range) -> None:
+def _fills_a_batch(host: HostSession, numbers: range) -> None:
     """Store the texts of these numbers, or as many as can be had in a while."""
     end = perf_counter() + _FILLING_S
     for number in numbers:
@@ -128,12 +128,12 @@ def _fills_a_batch(host: Host, numbers: range) -> None:
             break
 
 
-def _recalls(host: Host) -> bool:
+def _recalls(host: HostSession) -> bool:
     host.say("recalling")
     return _attempt(host, "recall", lambda: host.provider.enrich_turn(host.told["query"], []))
 
 
-def _works_again(host: Host, number: int) -> None:
+def _works_again(host: HostSession, number: int) -> None:
     """Store and recall, more than once where a provider waits a while before it tries again."""
     for act in (functools.partial(_stores, host, number), functools.partial(_recalls, host)):
         if not patience.happens_by(functools.partial(_after_all, act), _again(host)):
@@ -142,7 +142,7 @@ def _works_again(host: Host, number: int) -> None:
     host.say("works again")
 
 
-def _again(host: Host) -> patience.Deadline:
+def _again(host: HostSession) -> patience.Deadline:
     """Until when a provider is tried again that waits a while by itself."""
     return patience.Deadline(host.told["again_s"], host.told["slowdown"])
 
@@ -158,7 +158,7 @@ def _after_all(act: Callable[[], bool]) -> bool:
 # -- the store is locked ---------------------------------------------------------------------------
 
 
-def locked(host: Host) -> None:
+def locked(host: HostSession) -> None:
     """Recall and store while another process holds the store, and again when it is free."""
     host.open()
     _stores(host, 0)
@@ -171,7 +171,7 @@ def locked(host: Host) -> None:
     host.close()
 
 
-def opens(host: Host) -> None:
+def opens(host: HostSession) -> None:
     """Open the session while another process holds the store."""
     host.load()
     host.say("ready")
@@ -181,7 +181,7 @@ def opens(host: Host) -> None:
         host.close()
 
 
-def changes_locked(host: Host) -> None:
+def changes_locked(host: HostSession) -> None:
     """Make one call while the store is free, while another process holds it, and afterwards."""
     host.open()
     (before,), (meanwhile,), (after,) = host.told["rounds"]
@@ -199,7 +199,7 @@ def changes_locked(host: Host) -> None:
 # -- nothing fails ---------------------------------------------------------------------------------
 
 
-def healthy(host: Host) -> None:
+def healthy(host: HostSession) -> None:
     """Make the same calls in a store that is well, by which a fault is told from the calls."""
     host.open()
     # In the order of `full`, which stores its last text between two rounds of calls.
@@ -218,7 +218,7 @@ def healthy(host: Host) -> None:
 # -- there is no room ------------------------------------------------------------------------------
 
 
-def full(host: Host) -> None:
+def full(host: HostSession) -> None:
     """Store while no file takes a byte, and again when there is room; and end without room."""
     host.open()
     _stores(host, 0)
@@ -259,7 +259,7 @@ def _no_room() -> Iterator[None]:
 # -- the store is read-only ------------------------------------------------------------------------
 
 
-def read_only(host: Host) -> None:
+def read_only(host: HostSession) -> None:
     """Open and store while no file of the store may be written to; then end with slow workers."""
     workers = _Workers()
     threading.setprofile(workers)
@@ -325,7 +325,7 @@ class _Workers:
 
 
 @contextlib.contextmanager
-def _unwritable(host: Host, places: list[Path]) -> Iterator[None]:
+def _unwritable(host: HostSession, places: list[Path]) -> Iterator[None]:
     """Take the right to write from everything in directories; says so where that is in vain."""
     _obey_rights()
     found = [path for place in places for path in (place, *place.rglob("*"))]
@@ -356,7 +356,7 @@ def _obey_rights() -> None:
 # -- a file is damaged -----------------------------------------------------------------------------
 
 
-def damaged(host: Host) -> None:
+def damaged(host: HostSession) -> None:
     """Open a damaged store, and live on where that is possible."""
     try:
         host.open()
@@ -372,7 +372,7 @@ def damaged(host: Host) -> None:
     host.say("over")
 
 
-SCRIPTS: dict[str, Callable[[Host], None]] = {
+SCRIPTS: dict[str, Callable[[HostSession], None]] = {
     script.__name__: script
     for script in (locked, changes_locked, opens, healthy, full, read_only, damaged)
 }

@@ -37,7 +37,7 @@ class _HostTemplate(template.Template):
 
 
 @dataclasses.dataclass
-class Host:
+class StartedHost:
     """
     A process that was started, and what it reads.
 
@@ -54,7 +54,7 @@ class Host:
 _templates: dict[str, _HostTemplate] = {}
 
 
-def start(module: str, asked: dict[str, Any], errors: Path, given: Sequence[str]) -> Host:
+def start(module: str, asked: dict[str, Any], errors: Path, given: Sequence[str]) -> StartedHost:
     """
     Start a host that runs what it is asked; blocks until its process is there.
 
@@ -98,7 +98,7 @@ def _words(module: str) -> list[str]:
 
 def _copied(
     serving: _HostTemplate, asked: dict[str, Any], errors: int, given: Sequence[str]
-) -> Host | None:
+) -> StartedHost | None:
     told = {
         "asked": asked,
         "given": list(given),
@@ -114,10 +114,12 @@ def _copied(
     if copy is None:
         os.close(write)
         return None
-    return Host(copy, os.fdopen(write, "wb", buffering=0))
+    return StartedHost(copy, os.fdopen(write, "wb", buffering=0))
 
 
-def _fresh(module: str, asked: dict[str, Any], errors: IO[bytes], given: Sequence[str]) -> Host:
+def _fresh(
+    module: str, asked: dict[str, Any], errors: IO[bytes], given: Sequence[str]
+) -> StartedHost:
     # Everybody may read a command line, and a config may hold credentials.
     with tempfile.TemporaryFile() as told:
         told.write(json.dumps(asked).encode("ascii"))
@@ -131,4 +133,4 @@ def _fresh(module: str, asked: dict[str, Any], errors: IO[bytes], given: Sequenc
             pass_fds=[told.fileno(), *(asked[name] for name in given)],
         )
     assert process.stdin is not None
-    return Host(process, process.stdin)
+    return StartedHost(process, process.stdin)

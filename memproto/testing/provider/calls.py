@@ -33,7 +33,7 @@ class Calls:
         return made()
 
 
-class Telling(Calls):
+class ToldCalls(Calls):
     """Tells the parent; any thread may call."""
 
     def __init__(self, wire: Wire, root: Path) -> None:

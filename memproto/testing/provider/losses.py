@@ -4,6 +4,16 @@ Lost texts: recall brings such a text in none of the ways in which the kit asks.
 Recall compares by what it likes: questions, words, beginnings, or whole texts. The kit asks a run's
 facts in the one way that was seen to bring something; a text with other lines around it may need
 another. A ranking that brings few of many passes over some that are stored. Neither is a loss.
+
+"Is it recalled?" has five answers, each stronger than the one before:
+
+- `routes.recalled` gives the answer to a question, whatever it is.
+- `routes.brings` is true if an instance answers the question about a fact with it, now.
+- `Run.brings_back` is the same once the store is settled and as fresh as the provider declares;
+  `Run.reopened_brings_back` is the same of a new instance. A check shows presence by these.
+- `is_stored`, and `lost` for many facts, ask a new instance in every way. A check that asserts a
+  loss uses these, and no other.
+- `count` says how often, by the user's `read_back` if that is set (`Run.read_back_count`).
 """
 
 import dataclasses
@@ -146,10 +156,10 @@ def seen_again(find: Callable[[], _Found]) -> _Found:
 # The number of copies of a text: by the user's own count, else by what recall shows.
 
 
-def times(run: Run, fact: Fact) -> int:
-    """Number of copies of a fact; 0 if a new instance does not show it in its own words."""
+def count(run: Run, fact: Fact) -> int:
+    """The times that a fact is stored; 0 if a new instance does not show it in its own words."""
     with run.session() as again:
-        stored = run.stored(again, fact.text)
+        stored = run.read_back_count(again, fact.text)
         if stored is not None:
             return stored
         if not run.brings_back(again, fact):

@@ -167,7 +167,7 @@ def _is_refusal(parsed: dict[str, Any]) -> bool:
     return bool(parsed.get("error")) or said_no or marked or failed
 
 
-def brings_back(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> bool:
+def brings(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> bool:
     """True if recall brings `fact`; see `answer`."""
     return answer(subject, fact, freshness_s) is not None
 
@@ -245,7 +245,7 @@ def survey(
     fact: Fact,
     route: str,
     later: tuple[str, ...],
-    is_back: Callable[[Subject, Fact], bool] = brings_back,
+    is_back: Callable[[Subject, Fact], bool] = brings,
 ) -> str:
     """
     The one of the `later` sessions in which a fact comes back that `route` stored in the first.

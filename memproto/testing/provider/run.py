@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from memproto.adapters.homes import own_folder
 from memproto.bindings import Binding
 from memproto.operations import CORE_HOOKS, OPERATIONS
-from memproto.testing import incidents, locate, noise, patience
+from memproto.testing import incidents, locate, patience
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import EXAMPLES, Context
 from memproto.testing.facts import BY_NAME, QUESTION, WAYS, Fact, Facts
@@ -567,7 +567,7 @@ class Run:
 
     def _brings(self, subject: Subject, fact: Fact) -> bool:
         self.settle()
-        if routes.brings_back(subject, fact, self.freshness_s):
+        if routes.brings(subject, fact, self.freshness_s):
             return True
         return self.declared("recall_basis", "query") == "previous" and self._next_turn_brings(
             subject, fact
@@ -577,7 +577,7 @@ class Run:
         """True if the turn after one with the question brings the fact."""
         subject.record(fact.query, "Let me see.")
         self.settle()
-        return routes.brings_back(subject, fact, self.freshness_s)
+        return routes.brings(subject, fact, self.freshness_s)
 
     def reopened_brings_back(self, fact: Fact, home: Path | None = None) -> bool:
         """True if a new instance on the same home brings the fact back."""
@@ -588,8 +588,8 @@ class Run:
         """Wait by the user's `settle` for what was stored since the last time, if there is one."""
         self.freshness.settle()
 
-    def stored(self, subject: Subject, text: str) -> int | None:
-        """Number of copies of the text, by the user's `read_back`; None without that setting."""
+    def read_back_count(self, subject: Subject, text: str) -> int | None:
+        """The times that the text is stored, by the user's `read_back`; None without it."""
         self.settle()
         return self.freshness.functions.stored(subject.provider, text)
 
@@ -617,14 +617,11 @@ class Run:
         self, condition: Callable[[], bool], within_s: float = patience.HAPPENS_S
     ) -> bool:
         """Poll `condition` until it holds; False when it did not within the scaled time."""
-        paced_s = within_s * self.context.scale * self.context.slowdown
-        if patience.happens(condition, paced_s):
-            return True
-        # The machine may be busier now than at the start.
-        busier_s = within_s * self.context.scale * noise.slowdown()
-        most_s = _LONGEST_S * self.context.scale * self.context.slowdown
-        more_s = min(busier_s, most_s) - paced_s
-        return more_s > 0 and patience.happens(condition, more_s)
+        scale, slowdown = self.context.scale, self.context.slowdown
+        longest_s = _LONGEST_S * scale * slowdown
+        return patience.happens_by(
+            condition, patience.Deadline(within_s * scale, slowdown, longest_s)
+        )
 
     def stays_silent(self, condition: Callable[[], bool], for_s: float = patience.SILENT_S) -> bool:
         """True if `condition` holds at no moment of the scaled time, which is waited out."""

@@ -239,7 +239,7 @@ def times_shown(run: Run, subject: Subject, fact: Fact) -> dict[str, int]:
         shown["recall_items"] = len(of_fact(items(subject, fact.query), fact))
     if served(run, "privacy"):
         shown["export"] = len(of_fact(exported(subject, {}) or [], fact))
-    counted = run.stored(subject, fact.text)
+    counted = run.read_back_count(subject, fact.text)
     return shown if counted is None else {**shown, "read_back": counted}
 
 

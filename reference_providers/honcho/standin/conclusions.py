@@ -4,7 +4,7 @@ from . import limits, thinking
 from .filters import filtered
 from .limits import Refused
 from .store import Json, Workspace
-from .table import ASKED_S, RETRIED_S, Answer, Call, page, route
+from .table import ASKED_S, RETRIED_S, Answer, ApiRequest, page, route
 from .things import known_peer
 
 _COLUMNS = ("id", "content", "observer_id", "observed_id", "session_id", "level", "created_at")
@@ -21,7 +21,7 @@ _UNPAIRED = (
 
 
 @route("POST", "/{workspace_id}/conclusions")
-def add_conclusions(call: Call) -> Answer:
+def add_conclusions(call: ApiRequest) -> Answer:
     """Store conclusions: all of them, or none."""
     parts = limits.listed(limits.body(call.body), "conclusions")
     for index, part in enumerate(parts):
@@ -55,14 +55,14 @@ def _conclusion(part: Json) -> Json:
 
 
 @route("POST", "/{workspace_id}/conclusions/list")
-def conclusions(call: Call) -> Answer:
+def conclusions(call: ApiRequest) -> Answer:
     """List conclusions, the newest first."""
     made = _chosen(call)[::-1]
     return page(call, made[::-1] if call.query.get("reverse") == "true" else made)
 
 
 @route("POST", "/{workspace_id}/conclusions/query")
-def query_conclusions(call: Call) -> Answer:
+def query_conclusions(call: ApiRequest) -> Answer:
     """Find conclusions of one peer about another."""
     given = limits.body(call.body)
     query = limits.text(given, "query")
@@ -76,19 +76,19 @@ def query_conclusions(call: Call) -> Answer:
     return Answer(200, thinking.ranked(query, _chosen(call))[:size])
 
 
-def _filters(call: Call) -> Json:
+def _filters(call: ApiRequest) -> Json:
     given = (call.body or {}).get("filters") or {}
     return {_NAMES.get(key, key): value for key, value in given.items()}
 
 
-def _chosen(call: Call) -> list[Json]:
+def _chosen(call: ApiRequest) -> list[Json]:
     filters = _filters(call)
     made = call.workspace.conclusions
     return filtered(made, filters, "Document", _COLUMNS)
 
 
 @route("DELETE", "/{workspace_id}/conclusions/{conclusion_id}")
-def delete_conclusion(call: Call) -> Answer:
+def delete_conclusion(call: ApiRequest) -> Answer:
     """Delete a conclusion."""
     name, made = call.params["conclusion_id"], call.workspace.conclusions
     kept = [each for each in made if each["id"] != name]

@@ -16,7 +16,7 @@ from . import conclusions, failures, limits, texts, things
 from .failures import Exchange, Mode
 from .limits import Refused
 from .store import Store
-from .table import Answer, Call, Load, Options, find
+from .table import Answer, ApiRequest, Load, Options, find
 
 #: Seconds between the server's looks whether it is to end, and those a test waits for what is due.
 _POLL_S, _DUE_S = 0.02, 10.0
@@ -182,13 +182,13 @@ class StandIn:
 
     def _answer(self, arrived: Arrived) -> Answer:
         route, params = find(arrived.method, arrived.path)
-        call = Call(self.store, self.options, self.load, params, arrived.query, arrived.body)
+        call = ApiRequest(self.store, self.options, self.load, params, arrived.query, arrived.body)
         self._authorize(arrived, call)
         if limits.has_half(arrived.body) and not route.name.startswith(_ASKING):
             raise limits.broken()
         return route.answer(call)
 
-    def _authorize(self, arrived: Arrived, call: Call) -> None:
+    def _authorize(self, arrived: Arrived, call: ApiRequest) -> None:
         keys = self.options.keys
         if keys is None:
             return

@@ -78,7 +78,7 @@ class Load:
 
 
 @dataclasses.dataclass(frozen=True)
-class Call:
+class ApiRequest:
     """A request, taken apart."""
 
     store: Store
@@ -169,16 +169,18 @@ class Route:
     method: str
     path: str
     pattern: re.Pattern[str]
-    answer: Callable[[Call], Answer]
+    answer: Callable[[ApiRequest], Answer]
 
 
 ROUTES: list[Route] = []
 
 
-def route(method: str, path: str) -> Callable[[Callable[[Call], Answer]], Callable[[Call], Answer]]:
+def route(
+    method: str, path: str
+) -> Callable[[Callable[[ApiRequest], Answer]], Callable[[ApiRequest], Answer]]:
     """Have a function answer a path below the prefix."""
 
-    def put(answer: Callable[[Call], Answer]) -> Callable[[Call], Answer]:
+    def put(answer: Callable[[ApiRequest], Answer]) -> Callable[[ApiRequest], Answer]:
         whole = PREFIX + path
         pattern = re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]*)", whole))
         ROUTES.append(Route(answer.__name__, method, whole, pattern, answer))
@@ -204,7 +206,7 @@ def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
     raise Refused(404, "Not Found")
 
 
-def page(call: Call, items: list[Any], size: int = 50) -> Answer:
+def page(call: ApiRequest, items: list[Any], size: int = 50) -> Answer:
     """One page of `items`, as the query asks for it."""
     size = number(call.query, "size", size, MAX_PAGE)
     at = number(call.query, "page", 1, 1 << 31)

@@ -8,7 +8,7 @@ from . import limits, thinking
 from .filters import filtered
 from .limits import Refused
 from .store import Json, Workspace, new_id, now
-from .table import ASKED_S, KEYLESS_S, LOCK_S, THOUGHT_S, Answer, Call, page, route
+from .table import ASKED_S, KEYLESS_S, LOCK_S, THOUGHT_S, Answer, ApiRequest, page, route
 from .things import known_peer, open_session
 
 _MESSAGE_COLUMNS = ("id", "content", "peer_id", "session_id", "metadata", "created_at")
@@ -16,7 +16,7 @@ _STREAMED = 12
 
 
 @route("POST", "/{workspace_id}/sessions/{session_id}/messages")
-def add_messages(call: Call) -> Answer:
+def add_messages(call: ApiRequest) -> Answer:
     """Store messages: all of them, or none."""
     parts = limits.listed(limits.body(call.body), "messages")
     for index, part in enumerate(parts):
@@ -35,7 +35,7 @@ def add_messages(call: Call) -> Answer:
 
 
 @route("POST", "/{workspace_id}/sessions/{session_id}/messages/upload")
-def upload(call: Call) -> Answer:
+def upload(call: ApiRequest) -> Answer:
     """Store a file as messages."""
     fields = call.body if isinstance(call.body, dict) else {}
     text, speaker = fields.get("file", ""), limits.name(fields, "peer_id")
@@ -57,7 +57,7 @@ def _text(payload: Any) -> str:
     return payload.decode("utf-8") if isinstance(payload, bytes) else ""
 
 
-def _stored(call: Call, parts: list[Json]) -> list[Json]:
+def _stored(call: ApiRequest, parts: list[Json]) -> list[Json]:
     held = open_session(call.workspace, call.session)
     made = [_message(call, part) for part in parts]
     for message in made:
@@ -69,7 +69,7 @@ def _stored(call: Call, parts: list[Json]) -> list[Json]:
     return made
 
 
-def _message(call: Call, part: Json) -> Json:
+def _message(call: ApiRequest, part: Json) -> Json:
     content = part["content"].replace("\x00", "")
     made = {"id": new_id(), "content": content, "peer_id": part["peer_id"]}
     about = limits.without_nul(part.get("metadata") or {})
@@ -79,7 +79,7 @@ def _message(call: Call, part: Json) -> Json:
 
 
 @route("POST", "/{workspace_id}/sessions/{session_id}/messages/list")
-def messages(call: Call) -> Answer:
+def messages(call: ApiRequest) -> Answer:
     """List the messages of a session."""
     held = call.held()
     filters = (call.body or {}).get("filters")
@@ -88,20 +88,20 @@ def messages(call: Call) -> Answer:
 
 
 @route("GET", "/{workspace_id}/sessions/{session_id}/messages/{message_id}")
-def get_message(call: Call) -> Answer:
+def get_message(call: ApiRequest) -> Answer:
     """Read a message."""
     return Answer(200, _one(call))
 
 
 @route("PUT", "/{workspace_id}/sessions/{session_id}/messages/{message_id}")
-def update_message(call: Call) -> Answer:
+def update_message(call: ApiRequest) -> Answer:
     """Replace what a message is described by."""
     message = _one(call)
     message["metadata"] = limits.without_nul(limits.body(call.body).get("metadata") or {})
     return Answer(200, message)
 
 
-def _one(call: Call) -> Json:
+def _one(call: ApiRequest) -> Json:
     held, name = call.held(), call.params["message_id"]
     for message in held.messages if held else ():
         if message["id"] == name:
@@ -110,7 +110,7 @@ def _one(call: Call) -> Json:
 
 
 @route("GET", "/{workspace_id}/sessions/{session_id}/context")
-def session_context(call: Call) -> Answer:
+def session_context(call: ApiRequest) -> Answer:
     """Summary, newest messages, and what is known of a peer, within a number of tokens."""
     most = limits.MAX_CONTEXT_TOKENS
     budget = limits.number(call.query, "tokens", most, most)
@@ -138,7 +138,7 @@ def _after(kept: list[Json], summary: Json | None) -> list[Json]:
     return kept[summary["at"] - 1 :] if summary else kept
 
 
-def _of_target(call: Call) -> Json:
+def _of_target(call: ApiRequest) -> Json:
     target = call.query.get("peer_target")
     if target is None:
         return {"peer_representation": None, "peer_card": None}
@@ -152,7 +152,7 @@ def _of_target(call: Call) -> Json:
 
 
 @route("GET", "/{workspace_id}/sessions/{session_id}/summaries")
-def summaries(call: Call) -> Answer:
+def summaries(call: ApiRequest) -> Answer:
     """Read the summaries of a session."""
     held = call.held()
     made = held.summaries if held else {}
@@ -161,8 +161,8 @@ def summaries(call: Call) -> Answer:
 
 
 @route("GET", "/{workspace_id}/peers/{peer_id}/context")
-def peer_context(call: Call) -> Answer:
-    """A peer's knowledge of another, or of itself."""
+def peer_context(call: ApiRequest) -> Answer:
+    """The knowledge that a peer has of another, or of itself."""
     known_peer(call.workspace, call.peer)
     target = call.query.get("target", call.peer)
     says = _represented(call.workspace, call.peer, target, None, call.query)
@@ -171,7 +171,7 @@ def peer_context(call: Call) -> Answer:
 
 
 @route("POST", "/{workspace_id}/peers/{peer_id}/representation")
-def representation(call: Call) -> Answer:
+def representation(call: ApiRequest) -> Answer:
     """The same as a text alone, also of a peer that nobody knows."""
     given = limits.body(call.body)
     target, session = given.get("target") or call.peer, given.get("session_id")
@@ -189,7 +189,7 @@ def _represented(
 
 
 @route("POST", "/{workspace_id}/peers/{peer_id}/chat")
-def chat(call: Call) -> Answer:
+def chat(call: ApiRequest) -> Answer:
     """Answer a question about a peer from what is concluded."""
     given = limits.body(call.body)
     query = limits.text(given, "query", least=1, most=limits.MAX_QUERY)
@@ -217,26 +217,26 @@ def _pieces(text: str) -> list[Json]:
 
 
 @route("POST", "/{workspace_id}/search")
-def search(call: Call) -> Answer:
+def search(call: ApiRequest) -> Answer:
     """Find messages in the workspace."""
     return _found(call, call.workspace.messages())
 
 
 @route("POST", "/{workspace_id}/sessions/{session_id}/search")
-def search_session(call: Call) -> Answer:
+def search_session(call: ApiRequest) -> Answer:
     """Find messages in a session."""
     held = call.held()
     return _found(call, held.messages if held else [])
 
 
 @route("POST", "/{workspace_id}/peers/{peer_id}/search")
-def search_peer(call: Call) -> Answer:
+def search_peer(call: ApiRequest) -> Answer:
     """Find messages of a peer."""
     said = call.workspace.messages()
     return _found(call, [message for message in said if message["peer_id"] == call.peer])
 
 
-def _found(call: Call, among: list[Json]) -> Answer:
+def _found(call: ApiRequest, among: list[Json]) -> Answer:
     given = limits.body(call.body)
     query = limits.text(given, "query").replace("\x00", "")
     size = limits.count(given, "limit", 10, limits.MAX_FOUND)
@@ -256,8 +256,8 @@ def _found(call: Call, among: list[Json]) -> Answer:
 
 
 @route("GET", "/{workspace_id}/queue/status")
-def queue(call: Call) -> Answer:
-    """Amount of received work that has not been looked at."""
+def queue(call: ApiRequest) -> Answer:
+    """The amount of work that has come and was not looked at yet."""
     held, one = call.workspace.sessions.values(), call.query.get("session_id")
     waiting = {s.internal: _work(s.messages) - _work(s.messages[: s.derived]) for s in held}
     if one is not None:

@@ -5,7 +5,7 @@ from typing import Any
 from . import limits, thinking
 from .limits import Refused
 from .store import Json, Session, Workspace
-from .table import Answer, Call, page, route
+from .table import Answer, ApiRequest, page, route
 
 
 def change(known: Json, given: Any) -> None:
@@ -16,7 +16,7 @@ def change(known: Json, given: Any) -> None:
 
 
 @route("POST", "")
-def workspace(call: Call) -> Answer:
+def workspace(call: ApiRequest) -> Answer:
     """Get or make a workspace."""
     name = limits.name(call.body)
     is_new = name not in call.store.workspaces
@@ -26,20 +26,20 @@ def workspace(call: Call) -> Answer:
 
 
 @route("POST", "/list")
-def workspaces(call: Call) -> Answer:
+def workspaces(call: ApiRequest) -> Answer:
     """List the workspaces."""
     return page(call, [each.known for each in call.store.workspaces.values()])
 
 
 @route("PUT", "/{workspace_id}")
-def update_workspace(call: Call) -> Answer:
+def update_workspace(call: ApiRequest) -> Answer:
     """Set what a workspace is described by."""
     change(call.workspace.known, limits.body(call.body))
     return Answer(200, call.workspace.known)
 
 
 @route("DELETE", "/{workspace_id}")
-def delete_workspace(call: Call) -> Answer:
+def delete_workspace(call: ApiRequest) -> Answer:
     """Delete a workspace that has no sessions."""
     name = call.workspace.id
     if call.workspace.sessions:
@@ -50,7 +50,7 @@ def delete_workspace(call: Call) -> Answer:
 
 
 @route("POST", "/{workspace_id}/peers")
-def peer(call: Call) -> Answer:
+def peer(call: ApiRequest) -> Answer:
     """Get or make a peer."""
     name = limits.name(call.body)
     is_new = name not in call.workspace.peers
@@ -60,13 +60,13 @@ def peer(call: Call) -> Answer:
 
 
 @route("POST", "/{workspace_id}/peers/list")
-def peers(call: Call) -> Answer:
+def peers(call: ApiRequest) -> Answer:
     """List the peers."""
     return page(call, list(call.workspace.peers.values()))
 
 
 @route("PUT", "/{workspace_id}/peers/{peer_id}")
-def update_peer(call: Call) -> Answer:
+def update_peer(call: ApiRequest) -> Answer:
     """Set what a peer is described by."""
     made = call.workspace.peer(call.peer)
     change(made, limits.body(call.body))
@@ -74,13 +74,13 @@ def update_peer(call: Call) -> Answer:
 
 
 @route("POST", "/{workspace_id}/peers/{peer_id}/sessions")
-def sessions_of_peer(call: Call) -> Answer:
+def sessions_of_peer(call: ApiRequest) -> Answer:
     """List the sessions that a peer is in."""
     return page(call, _shown(call.workspace, call.peer))
 
 
 @route("GET", "/{workspace_id}/peers/{peer_id}/card")
-def get_card(call: Call) -> Answer:
+def get_card(call: ApiRequest) -> Answer:
     """Read what one peer has written on the card of another."""
     known_peer(call.workspace, call.peer)
     target = call.query.get("target", call.peer)
@@ -88,7 +88,7 @@ def get_card(call: Call) -> Answer:
 
 
 @route("PUT", "/{workspace_id}/peers/{peer_id}/card")
-def set_card(call: Call) -> Answer:
+def set_card(call: ApiRequest) -> Answer:
     """Write it."""
     lines = limits.body(call.body).get("peer_card")
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
@@ -103,7 +103,7 @@ def set_card(call: Call) -> Answer:
 
 
 @route("POST", "/{workspace_id}/sessions")
-def session(call: Call) -> Answer:
+def session(call: ApiRequest) -> Answer:
     """Get or make a session, and add peers to it."""
     name = limits.name(call.body)
     given = call.body.get("peers") or {}
@@ -116,13 +116,13 @@ def session(call: Call) -> Answer:
 
 
 @route("POST", "/{workspace_id}/sessions/list")
-def sessions(call: Call) -> Answer:
+def sessions(call: ApiRequest) -> Answer:
     """List the sessions."""
     return page(call, _shown(call.workspace))
 
 
 @route("PUT", "/{workspace_id}/sessions/{session_id}")
-def update_session(call: Call) -> Answer:
+def update_session(call: ApiRequest) -> Answer:
     """Set what a session is described by."""
     held = open_session(call.workspace, call.session)
     change(held.known, limits.body(call.body))
@@ -130,7 +130,7 @@ def update_session(call: Call) -> Answer:
 
 
 @route("DELETE", "/{workspace_id}/sessions/{session_id}")
-def delete_session(call: Call) -> Answer:
+def delete_session(call: ApiRequest) -> Answer:
     """Mark a session as deleted; what is in it is removed by and by."""
     held = call.held()
     if held is None or held.deleted:
@@ -142,14 +142,14 @@ def delete_session(call: Call) -> Answer:
 
 
 @route("GET", "/{workspace_id}/sessions/{session_id}/peers")
-def session_peers(call: Call) -> Answer:
+def session_peers(call: ApiRequest) -> Answer:
     """List the peers of a session."""
     held = call.held()
     return page(call, [call.workspace.peer(name) for name in (held.peers if held else ())])
 
 
 @route("POST", "/{workspace_id}/sessions/{session_id}/peers")
-def add_peers(call: Call) -> Answer:
+def add_peers(call: ApiRequest) -> Answer:
     """Add peers to a session, or change their flags in it."""
     given = limits.body(call.body)
     held = open_session(call.workspace, call.session)
@@ -159,7 +159,7 @@ def add_peers(call: Call) -> Answer:
 
 
 @route("PUT", "/{workspace_id}/sessions/{session_id}/peers")
-def set_peers(call: Call) -> Answer:
+def set_peers(call: ApiRequest) -> Answer:
     """Have these peers, and no others, in a session."""
     given = limits.body(call.body)
     limits.observers(call.session, given)
@@ -170,7 +170,7 @@ def set_peers(call: Call) -> Answer:
 
 
 @route("DELETE", "/{workspace_id}/sessions/{session_id}/peers")
-def remove_peers(call: Call) -> Answer:
+def remove_peers(call: ApiRequest) -> Answer:
     """Take peers out of a session."""
     held = open_session(call.workspace, call.session)
     for name in limits.body(call.body, list):
@@ -179,7 +179,7 @@ def remove_peers(call: Call) -> Answer:
 
 
 @route("GET", "/{workspace_id}/sessions/{session_id}/peers/{peer_id}/config")
-def get_peer_config(call: Call) -> Answer:
+def get_peer_config(call: ApiRequest) -> Answer:
     """Read the flags of a peer in a session."""
     held = call.held()
     if held is None or call.peer not in held.peers:
@@ -188,7 +188,7 @@ def get_peer_config(call: Call) -> Answer:
 
 
 @route("PUT", "/{workspace_id}/sessions/{session_id}/peers/{peer_id}/config")
-def set_peer_config(call: Call) -> Answer:
+def set_peer_config(call: ApiRequest) -> Answer:
     """Set them."""
     held = open_session(call.workspace, call.session)
     add_flags(call.workspace, held, {call.peer: limits.body(call.body)})

@@ -7,6 +7,6 @@ from tests.broken.marks import mutant
 @mutant(kills="MP-HOST-LIFE-001", says="`is_available` came", report="hermes#48204")
 class AsksBeforeEachRecall(MemoryProviderRegistry):
     def enrich_turn(self, user_message, messages):
-        for lane in self._lanes:
+        for lane in self._core.lanes:
             lane.attempt("is_available")
         return super().enrich_turn(user_message, messages)

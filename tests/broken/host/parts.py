@@ -1,6 +1,7 @@
 """Material of broken hosts: the reference registry with providers behind a wrapper."""
 
 from memproto.registry import MemoryProviderRegistry
+from memproto.registry.calls.lanes import ProviderLane
 
 
 class Through:
@@ -21,5 +22,13 @@ class Wrapping(MemoryProviderRegistry):
 
     def register(self, provider):
         super().register(provider)
-        lane = self._registered[provider.name]
+        lane = self._core.registered[provider.name]
         lane.provider = self.through(provider, self)
+
+
+class OtherLane(MemoryProviderRegistry):
+    lane = ProviderLane
+
+    def register(self, provider):
+        super().register(provider)
+        self._core.registered[provider.name].__class__ = self.lane

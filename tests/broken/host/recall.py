@@ -5,7 +5,8 @@ import time
 
 from memproto.deadlines import Deadlines
 from memproto.registry import MemoryProviderRegistry
-from memproto.registry.calls.recall import Call, Gather, fly, recall
+from memproto.registry.calls.gather import Gather, fly
+from memproto.registry.calls.recall import Recall, recall
 from memproto.registry.calls.workers import Worker
 from memproto.registry.messages import copied_messages
 from tests.broken.host.parts import Through, Wrapping
@@ -23,8 +24,8 @@ class WaitsForEveryAnswer(MemoryProviderRegistry):
 class WaitsForOneAfterTheOther(MemoryProviderRegistry):
     def enrich_turn(self, user_message, messages):
         answers = []
-        for lane in self._lanes:
-            gather = Gather(self._clock, self._deadlines.enrich_s)
+        for lane in self._core.lanes:
+            gather = Gather(self._core.clock, self._core.deadlines.enrich_s)
             answers += recall([lane], user_message, messages, gather)
         return answers
 
@@ -32,7 +33,7 @@ class WaitsForOneAfterTheOther(MemoryProviderRegistry):
 @mutant(kills="MP-HOST-RECALL-001", says="the answers of those that kept it", report="B2")
 class GivesUpTheTurnWithTheDeadline(MemoryProviderRegistry):
     def enrich_turn(self, user_message, messages):
-        lanes = self._lanes
+        lanes = self._core.lanes
         answers = super().enrich_turn(user_message, messages)
         hung = [lane for lane in lanes if len(lane.late["enrich_turn"])]
         return [] if len(hung) > len(lanes) / 2 else answers
@@ -45,7 +46,7 @@ class _Late(Through):
         kept, self.kept = self.kept, None
         began = time.monotonic()
         answer = self.inner.enrich_turn(user_message, messages)
-        if time.monotonic() - began > self.registry._deadlines.enrich_s:
+        if time.monotonic() - began > self.registry._core.deadlines.enrich_s:
             self.kept = answer
         return kept or answer
 
@@ -58,13 +59,15 @@ class ShowsLateAnswersOnTheNextTurn(Wrapping):
 @mutant(kills="MP-HOST-RECALL-003", says="2 calls after 2 turns", report="C4")
 class StartsAThreadForEachRecall(MemoryProviderRegistry):
     def enrich_turn(self, user_message, messages):
-        gather = Gather(self._clock, self._deadlines.enrich_s)
+        gather = Gather(self._core.clock, self._core.deadlines.enrich_s)
         calls = []
-        for lane in self._lanes:
+        for lane in self._core.lanes:
             worker = Worker("recall")
             worker.start()
             args = (user_message, copied_messages(messages))
-            calls.append(Call(lane, "enrich_turn", args, gather, worker))
+            call = Recall(lane, args, gather)
+            call.worker = worker
+            calls.append(call)
         fly(calls, gather)
         return [(c.lane.label, c.answer) for c in calls if c.done and (c.answer or "").strip()]
 
@@ -80,17 +83,11 @@ class ShowsWhateverItGets(Wrapping):
     through = _Shown
 
 
-@mutant(kills="MP-HOST-ISO-002", says="the agent's messages as they were", report="J5")
-class HandsOutTheAgentsOwnMessages(MemoryProviderRegistry):
-    def enrich_turn(self, user_message, messages):
-        gather = Gather(self._clock, self._deadlines.enrich_s)
-        asked = [lane for lane in self._lanes if not lane.late["enrich_turn"]]
-        calls = [Call(lane, "enrich_turn", (user_message, messages), gather) for lane in asked]
-        fly(calls, gather)
-        return [(c.lane.label, c.answer) for c in calls if c.done and (c.answer or "").strip()]
+@mutant(kills="MP-HOST-RECALL-008", says="recall that was given up", report="B3")
+class SaysNothingOfLateAnswers(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        def hear(event):
+            if event.outcome not in ("late", "stuck"):
+                on_event(event)
 
-
-@mutant(kills="MP-HOST-ISO-002", says="the other provider gets", report="J5")
-class SharesOneCopy(HandsOutTheAgentsOwnMessages):
-    def enrich_turn(self, user_message, messages):
-        return super().enrich_turn(user_message, copied_messages(messages))
+        super().__init__(deadlines=deadlines, on_event=hear)

@@ -5,7 +5,7 @@ import re
 from memproto.operations import CORE_HOOKS
 from memproto.registry import MemoryProviderRegistry
 from memproto.types import is_label
-from tests.broken.host.parts import Through, Wrapping
+from tests.broken.host.parts import Through
 from tests.broken.marks import mutant
 
 
@@ -25,7 +25,7 @@ class RepairsNames(MemoryProviderRegistry):
 @mutant(kills="MP-HOST-REG-002", says="register took it", report="K1")
 class TheLastOneWins(MemoryProviderRegistry):
     def register(self, provider):
-        self._registered.pop(getattr(provider, "name", None), None)
+        self._core.registered.pop(getattr(provider, "name", None), None)
         super().register(provider)
 
 
@@ -40,47 +40,3 @@ class FillsInWhatIsMissing(MemoryProviderRegistry):
     def register(self, provider):
         partial = not all(hasattr(provider, hook) for hook in CORE_HOOKS)
         super().register(_Filled(provider, self) if partial else provider)
-
-
-class _Hopeful(Through):
-    def is_available(self):
-        answer = self.inner.is_available()
-        if answer is not True:
-            self.registry._sink.emit("is_available", self.inner.name, "dropped")
-        return True
-
-
-@mutant(kills="MP-HOST-INIT-001", says="initialize was called", report="B8")
-class KeepsTheUnavailable(Wrapping):
-    through = _Hopeful
-
-
-@mutant(kills="MP-HOST-INIT-001", says="neither event nor log", report="B9")
-class DropsTheUnavailableInSilence(MemoryProviderRegistry):
-    def __init__(self, *, deadlines=None, on_event=print):
-        def hear(event):
-            if event.hook != "is_available":
-                on_event(event)
-
-        super().__init__(deadlines=deadlines, on_event=hear)
-
-
-class _HalfStarted(Through):
-    def initialize(self, session_key, config):
-        try:
-            self.inner.initialize(session_key, config)
-        except Exception:
-            self.registry._sink.emit("initialize", self.inner.name, "raised")
-
-
-@mutant(kills="MP-HOST-INIT-002", says="was called", report="B9")
-class KeepsTheHalfStarted(Wrapping):
-    through = _HalfStarted
-
-
-@mutant(kills="MP-HOST-CAP-001", says="it was called", report="G5")
-class AsksForCapabilitiesEachTurn(MemoryProviderRegistry):
-    def enrich_turn(self, user_message, messages):
-        for lane in self._lanes:
-            lane.attempt("capabilities")
-        return super().enrich_turn(user_message, messages)

@@ -3,7 +3,7 @@
 import threading
 
 from memproto.registry import MemoryProviderRegistry
-from memproto.registry.calls.lanes import Lane
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.testing.agent import Agent
 from tests.broken.host.writes import OtherLane
 from tests.broken.marks import mutant
@@ -12,15 +12,15 @@ from tests.broken.marks import mutant
 @mutant(kills="MP-HOST-SESS-001", says="0 ends where the agent is left", report="hermes#11205")
 class LeavesWithoutAnEnd(MemoryProviderRegistry):
     def shutdown_all(self):
-        self._session.claim_end()
+        self._core.session.claim_end()
         super().shutdown_all()
 
 
 @mutant(kills="MP-HOST-SESS-001", says="2 ends", report="hermes#64284")
 class EndsAgainAtTheExit(MemoryProviderRegistry):
     def shutdown_all(self):
-        if self._lanes:
-            self._session.ends = iter((True,))
+        if self._core.lanes:
+            self._core.session.ends = iter((True,))
         super().shutdown_all()
 
 
@@ -40,8 +40,8 @@ class LeavesInHasteOnceATurnWasBrokenOff(Agent):
 @mutant(kills="MP-HOST-SESS-003", says="beside the write", report="hermes#61139")
 class EndsOnAThreadOfItsOwn(MemoryProviderRegistry):
     def on_session_end(self, messages):
-        if self._writes_are_called and self._lanes and self._session.claim_end():
-            for lane in self._serving("sessions"):
+        if self._core.writes_are_called and self._core.lanes and self._core.session.claim_end():
+            for lane in self._core.serving("sessions"):
                 args = "on_session_end", list(messages)
                 threading.Thread(target=lane.attempt, args=args, daemon=True).start()
 
@@ -66,7 +66,7 @@ class TakesACompressionForANewOne(MemoryProviderRegistry):
         super().on_session_switch(new_session_id, rewound=rewound, **kwargs)
 
 
-class _Hasty(Lane):
+class _Hasty(ProviderLane):
     def await_switches(self):
         """Go on at once."""
 

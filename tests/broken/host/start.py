@@ -5,6 +5,50 @@ from tests.broken.host.parts import Through, Wrapping
 from tests.broken.marks import mutant
 
 
+class _Hopeful(Through):
+    def is_available(self):
+        answer = self.inner.is_available()
+        if answer is not True:
+            self.registry._core.sink.emit("is_available", self.inner.name, "dropped")
+        return True
+
+
+@mutant(kills="MP-HOST-INIT-001", says="initialize was called", report="B8")
+class KeepsTheUnavailable(Wrapping):
+    through = _Hopeful
+
+
+@mutant(kills="MP-HOST-INIT-001", says="neither event nor log", report="B9")
+class DropsTheUnavailableInSilence(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        def hear(event):
+            if event.hook != "is_available":
+                on_event(event)
+
+        super().__init__(deadlines=deadlines, on_event=hear)
+
+
+class _HalfStarted(Through):
+    def initialize(self, session_key, config):
+        try:
+            self.inner.initialize(session_key, config)
+        except Exception:
+            self.registry._core.sink.emit("initialize", self.inner.name, "raised")
+
+
+@mutant(kills="MP-HOST-INIT-002", says="was called", report="B9")
+class KeepsTheHalfStarted(Wrapping):
+    through = _HalfStarted
+
+
+@mutant(kills="MP-HOST-CAP-001", says="it was called", report="G5")
+class AsksForCapabilitiesEachTurn(MemoryProviderRegistry):
+    def enrich_turn(self, user_message, messages):
+        for lane in self._core.lanes:
+            lane.attempt("capabilities")
+        return super().enrich_turn(user_message, messages)
+
+
 class _Unbounded(Through):
     def initialize(self, session_key, config):
         config.pop("deadlines")
@@ -46,10 +90,10 @@ class NamesAHookThatItNeverCalls(MemoryProviderRegistry):
 class WritesInEveryContext(MemoryProviderRegistry):
     def initialize_all(self, session_key, config):
         super().initialize_all(session_key, config)
-        self._writes_are_called = True
+        self._core.writes_are_called = True
 
 
 @mutant(kills="MP-HOST-BACKUP-001", says="before a session", report="K5")
 class KnowsPathsInASessionOnly(MemoryProviderRegistry):
     def backup_paths(self):
-        return super().backup_paths() if self._lanes else []
+        return super().backup_paths() if self._core.lanes else []

@@ -13,7 +13,7 @@ from tests.broken.marks import mutant
 @mutant(kills="MP-HOST-TOOL-001", says="no tool with", report="G2")
 class OffersWhateverThereIs(MemoryProviderRegistry):
     def get_tool_schemas(self):
-        given = [lane.attempt("get_tool_schemas")[0] for lane in self._serving("tools")]
+        given = [lane.attempt("get_tool_schemas")[0] for lane in self._core.serving("tools")]
         unfit = [item for schemas in given for item in schemas if fault_of(item)]
         return super().get_tool_schemas() + [item for item in unfit if isinstance(item, dict)]
 
@@ -22,7 +22,9 @@ class OffersWhateverThereIs(MemoryProviderRegistry):
 class CallsTheLastOfAName(MemoryProviderRegistry):
     def initialize_all(self, session_key, config):
         super().initialize_all(session_key, config)
-        self._tools = read_tools(self._lanes[::-1], self._policy, self._gather(5.0))
+        self._tools.table = read_tools(
+            self._core.lanes[::-1], self._core.policy, self._core.gather(5.0)
+        )
 
 
 @mutant(kills="MP-HOST-TOOL-003", says="no tool of a provider by the name", report="hermes#40902")
@@ -43,10 +45,10 @@ class AnswersWithTheTextOfAnError(MemoryProviderRegistry):
 @mutant(kills="MP-HOST-TOOL-005", says="its provider was called", report="hermes#46171")
 class ForbidsAtTheOfferOnly(MemoryProviderRegistry):
     def handle_tool_call(self, tool_name, args, **kwargs):
-        tool = self._tools.get(tool_name)
+        tool = self._tools.table.get(tool_name)
         if tool is None:
             return super().handle_tool_call(tool_name, args, **kwargs)
-        return self._routed(tool.lane, tool_name, args, kwargs)
+        return self._tools._routed(tool.lane, tool_name, args, kwargs)
 
 
 @mutant(kills="MP-HOST-TOOL-006", says="had not returned", report="B1")
@@ -59,75 +61,19 @@ class WaitsForATool(MemoryProviderRegistry):
 @mutant(kills="MP-HOST-PROMPT-001", says="boats.", report="hermes#754")
 class AsksForTheBlockEachTime(MemoryProviderRegistry):
     def system_prompt_block(self):
-        self._prompt = None, ""
+        self._contributions._prompt = None, ""
         return super().system_prompt_block()
 
 
 @mutant(kills="MP-HOST-PROMPT-002", says="a prompt that differs", report="hermes#81014")
 class PromisesForbiddenTools(MemoryProviderRegistry):
-    def _is_toolless(self, lane):
-        return False
-
-
-# -- compression ----------------------------------------------------------------------------------
-
-
-@mutant(kills="MP-HOST-COMP-002", says="the host had gone on", report="hermes#47202")
-class HardlyWaitsForCompression(MemoryProviderRegistry):
-    def __init__(self, *, deadlines=None, on_event=None):
-        hasty = dataclasses.replace(deadlines or Deadlines(), compress_s=0.4)
-        super().__init__(deadlines=hasty, on_event=on_event)
-
-
-@mutant(kills="MP-HOST-COMP-003", says="for the model that summarizes", report="hermes#7192")
-class ThrowsTheNotesAway(MemoryProviderRegistry):
-    def compress_notes(self, messages):
-        super().compress_notes(messages)
-        return ""
-
-
-@mutant(kills="MP-HOST-COMP-004", says="they were let go", report="I2")
-class DiscardsWhateverACheckpointSays(MemoryProviderRegistry):
-    def on_compress(self, messages, compression_count):
-        super().on_compress(messages, compression_count)
-
-
-# -- reports --------------------------------------------------------------------------------------
-
-
-@mutant(kills="MP-HOST-RECALL-008", says="recall that was given up", report="B3")
-class SaysNothingOfLateAnswers(MemoryProviderRegistry):
-    def __init__(self, *, deadlines=None, on_event=print):
-        def hear(event):
-            if event.outcome not in ("late", "stuck"):
-                on_event(event)
-
-        super().__init__(deadlines=deadlines, on_event=hear)
-
-
-@mutant(kills="MP-HOST-SHUT-004", says="turns that were given up", report="hermes#61794")
-class SaysNothingOfWhatItGaveUp(MemoryProviderRegistry):
-    def __init__(self, *, deadlines=None, on_event=print):
-        def hear(event):
-            if not event.lost and event.outcome != "abandoned":
-                on_event(event)
-
-        super().__init__(deadlines=deadlines, on_event=hear)
-
-
-# -- more of what is gathered ---------------------------------------------------------------------
+    def system_prompt_block(self):
+        self._contributions._is_toolless = lambda lane: False
+        return super().system_prompt_block()
 
 
 @mutant(kills="MP-HOST-PROMPT-003", says="characters", report="hermes#101825")
 class TakesEveryBlockWhole(MemoryProviderRegistry):
     def initialize_all(self, session_key, config):
-        self._limits = dataclasses.replace(self._limits, prompt_chars=10**9)
+        self._core.limits = dataclasses.replace(self._core.limits, prompt_chars=10**9)
         super().initialize_all(session_key, config)
-
-
-@mutant(kills="MP-HOST-PRIV-001", says="before that was stored", report="G8")
-class ForgetsBesideTheQueue(MemoryProviderRegistry):
-    def forget(self, scope):
-        for lane in self._serving("privacy"):
-            lane.attempt("forget", dict(scope))
-        return []

@@ -8,6 +8,14 @@ from memproto.testing.driver import ModelFailed, Turn
 from tests.broken.marks import mutant
 
 
+@mutant(kills="MP-HOST-PRIV-001", says="before that was stored", report="G8")
+class ForgetsBesideTheQueue(MemoryProviderRegistry):
+    def forget(self, scope):
+        for lane in self._core.serving("privacy"):
+            lane.attempt("forget", dict(scope))
+        return []
+
+
 @mutant(kills="MP-HOST-TURN-004", says="was broken off", report="hermes#15218")
 class RecordsWhatWasSaidSoFar(Agent):
     def interrupt(self, user_message):
@@ -63,7 +71,7 @@ class TellsTheFirstTurnOnly(MemoryProviderRegistry):
 class RecordsByBothHooks(MemoryProviderRegistry):
     def record(self, turn):
         super().record(turn)
-        for lane in self._serving("record"):
+        for lane in self._core.serving("record"):
             texts = turn["user_message"], turn["assistant_response"]
             lane.accept("on_turn_complete", texts)
 
@@ -85,22 +93,7 @@ class TakesTheFirstAuthorForAll(MemoryProviderRegistry):
 
 @mutant(kills="MP-HOST-PREWARM-001", says="before its turn", report="D3")
 class PreparesBeforeItDelivers(MemoryProviderRegistry):
-    def _hand_over(self, lane, hook, args, **named):
-        if hook == "on_turn_complete" and "prewarm" in lane.extensions:
-            self._preparation(lane, args[0])()
-            lane.accept(hook, args)
-        else:
-            super()._hand_over(lane, hook, args, **named)
-
-
-@mutant(kills="MP-HOST-WRITE-001", says="'replace'", report="hermes#25526")
-class MirrorsAdditionsOnly(MemoryProviderRegistry):
-    def on_memory_write(self, action, target, content, old_text=None, **kwargs):
-        if action == "add":
-            super().on_memory_write(action, target, content, old_text, **kwargs)
-
-
-@mutant(kills="MP-HOST-WRITE-002", says="that was refused", report="hermes#50833")
-class MirrorsWhatWasRefused(Agent):
-    def refuse_write(self, action, target, content, old_text=None):
-        self.write_memory(action, target, content, old_text)
+    def on_turn_complete(self, user_message, assistant_response):
+        for lane in self._core.serving("prewarm"):
+            self._turns.preparation(lane, user_message)()
+        super().on_turn_complete(user_message, assistant_response)

@@ -9,8 +9,9 @@ from memproto import AsyncMemoryProviderRegistry
 from memproto.deadlines import Limits, MonotonicClock
 from memproto.registry.aio.arrivals import Arrival
 from memproto.registry.aio.timekeeper import Alarm
-from memproto.registry.calls.lanes import Lane
-from memproto.registry.calls.recall import recalls, take_off
+from memproto.registry.calls.gather import take_off
+from memproto.registry.calls.lanes import ProviderLane
+from memproto.registry.calls.recall import recalls
 from memproto.registry.events import EventSink
 from tests.coroutine_providers import Remembers
 from tests.extended import Extended, offering, schema
@@ -107,7 +108,7 @@ def test_of_the_providers_of_a_cancelled_recall_each_is_told_once():
     async def work(registry):
         turn = asyncio.ensure_future(registry.enrich_turn("u", []))
         await reached(gated)
-        lane = registry._registry._lanes[0]
+        lane = registry._registry._core.lanes[0]
         await asyncio.to_thread(eventually, lambda: quick.named("enrich_turn"))
         await asyncio.to_thread(eventually, lambda: not lane._flights)
         await cancelled(turn)
@@ -130,7 +131,7 @@ def test_a_recall_that_is_late_is_left_out_until_it_has_returned():
         assert await first == []
         assert await registry.enrich_turn("second", []) == []
         gated.may_go.set()
-        lane = registry._registry._lanes[0]
+        lane = registry._registry._core.lanes[0]
         await asyncio.to_thread(eventually, lambda: not lane._flights)
         assert await registry.enrich_turn("third", []) == [("a", "known of third")]
 
@@ -197,7 +198,7 @@ def test_a_coroutine_that_ignores_its_cancellation_for_ever_costs_the_others_not
         first = asyncio.ensure_future(registry.enrich_turn("first", []))
         assert await asyncio.to_thread(stuck.entered.wait, 10)
         await cancelled(first)
-        lane = registry._registry._lanes[1]
+        lane = registry._registry._core.lanes[1]
         await asyncio.to_thread(eventually, lambda: not lane._flights)
         answered.calls.clear()
         second = asyncio.ensure_future(registry.enrich_turn("next", []))
@@ -230,7 +231,7 @@ def test_a_host_that_gives_up_early_each_time_does_not_wait_for_a_hang_for_ever(
                 await cancelled(turn)
             assert stuck(await registry.stats()) == []
             await asyncio.to_thread(clock.advance, 5.0)
-            lane = registry._registry._lanes[0]
+            lane = registry._registry._core.lanes[0]
             await asyncio.to_thread(eventually, lambda: lane.late["enrich_turn"])
             assert await registry.enrich_turn("after", []) == []
             assert stuck(await registry.stats()) == ["enrich_turn"]
@@ -340,7 +341,7 @@ def test_a_recall_that_is_given_up_as_its_deadline_comes_is_late():
         leaves.wait(REAL_LIMIT_S)
 
     async def given_up_at_the_deadline():
-        lane = Lane(
+        lane = ProviderLane(
             "slow", FakeProvider("slow", enrich_turn=hang), clock, EventSink(None), Limits()
         )
         lane.start()

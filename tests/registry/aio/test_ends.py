@@ -210,7 +210,7 @@ def test_a_deadline_that_passes_while_the_loop_is_held_counts_all_the_same():
         await asyncio.sleep(0)
         assert entered.wait(10)
         clock.advance(5.0)  # the loop stands still; the deadline does not
-        eventually(lambda: registry._registry._lanes[0].late["enrich_turn"])
+        eventually(lambda: registry._registry._core.lanes[0].late["enrich_turn"])
         may_go.set()
         eventually(lambda: "late_answer" in [event.outcome for event in events])
         assert await turn == []

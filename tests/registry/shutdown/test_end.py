@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from memproto.deadlines import Limits, MonotonicClock
 from memproto.registry import MemoryProviderRegistry
-from memproto.registry.calls.lanes import Lane
-from memproto.registry.calls.recall import Call, Gather
+from memproto.registry.calls.gather import Gather, HookCall
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.events import EventSink
 from tests.virtual import REAL_LIMIT_S, FakeProvider, VirtualClock, eventually, own_threads
 
@@ -327,7 +327,7 @@ def test_any_order_of_calls_leads_each_provider_through_one_life(order, broken):
     assert own_threads() == []
 
 
-class HeldCall(Call):
+class HeldCall(HookCall):
     """A recall that stands still where a lane takes it in, until `goes_on` is set."""
 
     __slots__ = ("goes_on", "is_there")
@@ -362,7 +362,7 @@ def test_a_recall_that_took_off_while_the_end_began_is_over_before_the_shutdown(
             return super().now()
 
     closer, clock = None, Between()
-    lane = Lane("slow", Slow("slow"), clock, EventSink(None), Limits())
+    lane = ProviderLane("slow", Slow("slow"), clock, EventSink(None), Limits())
     call = HeldCall(lane, "enrich_turn", ("", []), Gather(clock, REAL_LIMIT_S))
     call.goes_on, call.is_there = threading.Event(), threading.Event()
     lane.start()

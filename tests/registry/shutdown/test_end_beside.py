@@ -44,7 +44,7 @@ def test_the_users_interrupt_of_a_tool_call_passes_and_the_next_call_works():
             registry.handle_tool_call("one", {"text": "x"})
         assert "has not returned" in registry.handle_tool_call("one", {})
         release.set()
-        eventually(lambda: not registry._lanes[0].late["handle_tool_call"])
+        eventually(lambda: not registry._core.lanes[0].late["handle_tool_call"])
         assert registry.handle_tool_call("one", {}) == "{}"
 
 
@@ -93,7 +93,7 @@ def test_a_shutdown_in_the_midst_of_a_switch_that_hangs_keeps_its_budget():
         assert entered.wait(10)
         recaller = threading.Thread(target=registry.enrich_turn, args=("x", []))
         recaller.start()
-        eventually(lambda: registry._lanes[0]._waiting)
+        eventually(lambda: registry._core.lanes[0]._waiting)
         ender = threading.Thread(target=registry.shutdown_all)
         ender.start()
         clock.advance(5.0, waits=4)

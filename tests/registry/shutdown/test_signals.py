@@ -34,7 +34,7 @@ def fates(events, hook):
 def test_an_end_in_the_middle_of_a_write_waits_for_that_write():
     provider = FakeProvider()
     registry, events = opened(provider, clock=VirtualClock())
-    interrupted(registry, registry._lanes[0]._writes)
+    interrupted(registry, registry._core.lanes[0]._writes)
     registry.on_turn_complete("a", "b")
     assert [call[0] for call in provider.calls[-2:]] == ["on_turn_complete", "shutdown"]
     assert fates(events, "on_turn_complete") == [("ok", 0)]
@@ -43,7 +43,7 @@ def test_an_end_in_the_middle_of_a_write_waits_for_that_write():
 def test_an_end_in_the_middle_of_a_recall_waits_for_that_recall():
     provider = FakeProvider(enrich_turn=lambda *_: "fine")
     registry, _ = opened(provider, clock=VirtualClock())
-    interrupted(registry, registry._lanes[0]._recalls)
+    interrupted(registry, registry._core.lanes[0]._recalls)
     assert registry.enrich_turn("a", []) == []
     assert [call[0] for call in provider.calls[-2:]] == ["enrich_turn", "shutdown"]
 
@@ -51,7 +51,7 @@ def test_an_end_in_the_middle_of_a_recall_waits_for_that_recall():
 def test_an_end_in_the_middle_of_an_end_is_the_same_end():
     a, b = FakeProvider("a"), FakeProvider("b")
     registry, events = opened(a, b, clock=VirtualClock())
-    interrupted(registry, registry._lanes[0].exit)
+    interrupted(registry, registry._core.lanes[0].exit)
     registry.shutdown_all()
     assert [provider.named("shutdown") for provider in (a, b)] == [[()], [()]]
     assert fates(events, "shutdown") == [("ok", 0)] * 2
@@ -64,7 +64,7 @@ def test_a_write_that_comes_while_the_registry_is_cut_is_told_once():
     registry, events = opened(provider, clock=clock)
     registry.on_turn_complete("first", "")
     assert entered.wait(10)
-    lane = registry._lanes[0]
+    lane = registry._core.lanes[0]
     put = lane._writes.put
 
     def put_late(job):

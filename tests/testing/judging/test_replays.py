@@ -187,7 +187,7 @@ class Instance:
 
 def test_arguments_are_told_as_they_were_before_the_call(tmp_path):
     heard, given = Heard(), ["x"]
-    telling = calls.Telling(heard, tmp_path)
+    telling = calls.ToldCalls(heard, tmp_path)
     telling.follow(Instance(), "compress", ("on_compress", [given], {}), given.clear)
     assert replay_story.told(tuple(heard.messages)).calls[0].arguments == [["x"]]
 
@@ -195,13 +195,15 @@ def test_arguments_are_told_as_they_were_before_the_call(tmp_path):
 @pytest.mark.parametrize("value", [object(), ("x",), "x" * 5000, {1: 2}, [b"x"]])
 def test_what_is_no_literal_is_not_told(tmp_path, value):
     heard = Heard()
-    calls.Telling(heard, tmp_path).follow(Instance(), "record", ("hook", [value], {}), lambda: None)
+    calls.ToldCalls(heard, tmp_path).follow(
+        Instance(), "record", ("hook", [value], {}), lambda: None
+    )
     assert not replay_story.told(tuple(heard.messages)).calls[0].is_writable
 
 
 def test_a_look_is_told_with_the_answer_that_was_looked_into(tmp_path):
     heard, subject = Heard(), Instance()
-    telling = calls.Telling(heard, tmp_path)
+    telling = calls.ToldCalls(heard, tmp_path)
     for answer in ("nothing", "the tug Velbella"):
         telling.follow(subject, "recall", ("enrich_turn", ["?"], {}), lambda answer=answer: answer)
     telling.looked(FACT, "nothing", found=False)

@@ -12,7 +12,7 @@ from memproto.testing.facts import QUESTION, WAYS, Facts
 from memproto.testing.judging import replay_story
 from memproto.testing.judging.judge import Order, judge
 from memproto.testing.provider import losses, selection
-from memproto.testing.provider.calls import Telling
+from memproto.testing.provider.calls import ToldCalls
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.selection import Manner
 from memproto.testing.settings import settings
@@ -325,7 +325,7 @@ def test_a_run_that_is_over_tells_nothing_more(tmp_path):
         def send(self, kind, **fields):
             sent.append(fields["what"])
 
-    telling = Telling(Line(), tmp_path)
+    telling = ToldCalls(Line(), tmp_path)
     telling.end()
     subject = type("Subject", (), {"number": 0})()
     assert telling.follow(subject, "recall", ("enrich_turn", ["?", []], {}), lambda: "so") == "so"

@@ -1,18 +1,18 @@
 """
-Numbers the records of decisions and writes their index: `python -P scripts/make_decisions.py`.
+The records of decisions: their numbers and their index.
 
 A new record is `docs/decisions/YYYY-MM-DD-short-title.md` until it reaches the main branch: two
-branches that number at the same time would take the same number. This script gives each of these
+branches that number at the same time would take the same number. `number` gives each of these
 drafts the next free number, in the order of their names, and mends the links to it in the whole
-checkout. Then it writes `docs/decisions/index.md`. `tests/docs/test_decisions.py` holds that it has
-nothing left to do.
+checkout; `python -P scripts/generate.py --number` calls it. `rewrite` lays the text of the index.
 """
 
 import dataclasses
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from scripts.tree import Broken, Tree
 
 ROOT = Path(__file__).parents[1]
 
@@ -68,7 +68,7 @@ class Record:
     text: str
 
 
-class BrokenRecord(Exception):
+class BrokenRecord(Broken):
     """A record lacks what the index needs; the message names the file and the line to add."""
 
 
@@ -104,6 +104,11 @@ def _read(path: Path) -> Record:
 def index(root: Path = ROOT) -> str:
     """The whole text of the index."""
     return _HEAD + "".join(map(_row, records(root)))
+
+
+def rewrite(tree: Tree) -> None:
+    """Lay the text of the index."""
+    tree.put(f"{FOLDER}/index.md", index(tree.root))
 
 
 def _row(one: Record) -> str:
@@ -150,15 +155,3 @@ def _texts(root: Path) -> Iterator[Path]:
             parts = path.relative_to(root).parts
             if not any(part in _SKIPPED or part.startswith(".") for part in parts[:-1]):
                 yield path
-
-
-def main() -> int:
-    """Number the drafts and write the index."""
-    for old, new in number().items():
-        sys.stdout.write(f"{old} is {new}\n")
-    (ROOT / FOLDER / "index.md").write_text(index(), "utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

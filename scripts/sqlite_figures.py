@@ -1,8 +1,8 @@
 """
-Draws docs/images/sqlite-growth.svg and writes the table of docs/sqlite.md, from measured figures.
+The picture docs/images/sqlite-growth.svg and the table of docs/sqlite.md, from measured figures.
 
     python benchmarks/sqlite.py 10000 100000 1000000 --json benchmarks/sqlite.json
-    python scripts/plot_sqlite.py
+    python -P scripts/generate.py
 
 Both axes are logarithmic: what grows with the number of messages is a slope, what does not is flat.
 The picture has a background of its own, so that it can be read on a page of either colour.
@@ -11,14 +11,13 @@ The picture has a background of its own, so that it can be read on a page of eit
 import json
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-FIGURES, PICTURE, PAGE = (
-    ROOT / path
-    for path in ("benchmarks/sqlite.json", "docs/images/sqlite-growth.svg", "docs/sqlite.md")
-)
+from scripts.tree import Tree
+
+FIGURES = "benchmarks/sqlite.json"
+PICTURE = "docs/images/sqlite-growth.svg"
+PAGE = "docs/sqlite.md"
 
 #: Title, and for each line: its figure, 0 for the provider or 1 for the floor, class, and name.
 PANELS = (
@@ -161,12 +160,8 @@ def with_table(page: str, figures: dict[str, Any]) -> str:
     return page[:start] + table(figures) + page[page.index("\n\n", start) :]
 
 
-def main() -> None:
-    """Write both."""
-    figures = json.loads(FIGURES.read_text("utf-8"))
-    PICTURE.write_text(drawn(figures), "utf-8")
-    PAGE.write_text(with_table(PAGE.read_text("utf-8"), figures), "utf-8")
-
-
-if __name__ == "__main__":
-    main()
+def rewrite(tree: Tree) -> None:
+    """Lay both over the checkout."""
+    figures = json.loads(tree.text(FIGURES))
+    tree.put(PICTURE, drawn(figures))
+    tree.put(PAGE, with_table(tree.text(PAGE), figures))

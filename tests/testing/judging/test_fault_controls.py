@@ -15,7 +15,7 @@ from tests.good.journal import Journal
 
 pytestmark = pytest.mark.once
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 RED = (Outcome.FAIL, Outcome.WARN)
 

@@ -1,0 +1,98 @@
+"""
+The blocks of the requirements in the chapters, written from the catalogue.
+
+A block begins with the anchor, the line with id, level, release and side, the sentence, and the
+first line of the intent. The catalogue holds all of these. The lines below them belong to the
+chapter and are kept as they are.
+"""
+
+import re
+import tomllib
+from typing import Any
+
+from scripts.tree import Broken, Tree
+
+Row = dict[str, Any]
+
+FOLDER = "spec/v1"
+CATALOGUE = f"{FOLDER}/requirements.toml"
+
+_BLOCK = re.compile(
+    r'^<a id="[^"]+"></a>\n\*\*(?P<id>MP-[^*]+)\*\* · .+\n.+\n\n> \*Intent\.\* .+\n', re.MULTILINE
+)
+#: The line behind the last one of a block: that of the next block, or of a heading.
+_END = re.compile(r"^(?=<a id=|## )", re.MULTILINE)
+
+
+def rewrite(tree: Tree) -> None:
+    """
+    Write the block of each requirement; a new one stands behind its predecessor.
+
+    Raises:
+        Broken: A block is no requirement of the catalogue, or stands in another chapter than its
+            anchor says, or a chapter is missing.
+
+    """
+    of_chapter: dict[str, list[Row]] = {}
+    for row in rows(tree):
+        of_chapter.setdefault(row["anchor"].partition("#")[0], []).append(row)
+    chapters = [name.rpartition("/")[2] for name in tree.names(FOLDER, "*.md")]
+    if missing := sorted(set(of_chapter) - set(chapters)):
+        raise Broken(f"{CATALOGUE}: no chapter {missing[0]}; write its title and its first lines")
+    for chapter in chapters:
+        name = f"{FOLDER}/{chapter}"
+        tree.put(name, _completed(name, tree.text(name), of_chapter.get(chapter, [])))
+
+
+def rows(tree: Tree) -> list[Row]:
+    """The requirements of the catalogue, in its order."""
+    catalogue: dict[str, list[Row]] = tomllib.loads(tree.text(CATALOGUE))
+    return catalogue["requirement"]
+
+
+def block(row: Row) -> str:
+    """All of a requirement that its chapter repeats."""
+    gate = " · gate" if row.get("gate") else ""
+    about = f"{row['level']} · since {row.get('since', '1.0')} · {_bound(row)}{gate}"
+    anchor = row["anchor"].partition("#")[2]
+    head = f'<a id="{anchor}"></a>\n**{row["id"]}** · {about}\n'
+    return f"{head}{row['text']}\n\n> *Intent.* {row['intent']}\n"
+
+
+def _bound(row: Row) -> str:
+    """The side that has to hold a requirement, in the words of the chapters."""
+    if row["side"] == "host":
+        return "hosts"
+    kinds = {"native": "native providers", "hermes": "Hermes providers"}
+    served = f" that serve `{row['extension']}`" if row.get("extension") else ""
+    return kinds.get(row.get("binding", "any"), "providers" if served else "all providers") + served
+
+
+def _completed(name: str, text: str, wanted: list[Row]) -> str:
+    """The chapter with the block of each of its requirements."""
+    blocks = {row["id"]: block(row) for row in wanted}
+    known = [match["id"] for match in _BLOCK.finditer(text)]
+    if strays := [one for one in known if one not in blocks]:
+        raise Broken(f"{name}: {strays[0]} does not belong here by {CATALOGUE}; move its block")
+    text = _BLOCK.sub(lambda match: blocks[match["id"]], text)
+    before = ""
+    for one, new in blocks.items():
+        if one not in known:
+            text = _inserted(text, new, before, next(iter(known), ""))
+        before = one
+    for row in wanted:
+        if text.count(f"\n**{row['id']}** · ") != 1:
+            raise Broken(f"{name}: {row['id']} has a block that is not whole, or two; remove one")
+    return text
+
+
+def _inserted(text: str, new: str, before: str, first: str) -> str:
+    """The chapter with a new block behind the one of `before`, or in front of `first`."""
+    if before:
+        start = text.index(f"**{before}** ·")
+        found = _END.search(text, start)
+        place = found.start() if found else len(text)
+    else:
+        place = text.rindex("<a id=", 0, text.index(f"**{first}** ·")) if first else len(text)
+    above, below = text[:place].rstrip("\n"), text[place:]
+    return f"{above}\n\n{new}" + (f"\n{below}" if below else "")

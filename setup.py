@@ -1,0 +1,39 @@
+"""
+The step of the build that `pyproject.toml` cannot say: the broken providers become data.
+
+`memproto explain` shows them, and the wheel does not hold `tests/broken`. A checkout that is
+installed to be followed needs no such file: `memproto.mutants` reads the folder there.
+"""
+
+import sys
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).parent
+# The build backend does not look for modules in the project.
+sys.path.insert(0, str(ROOT))
+
+from memproto import mutants  # noqa: E402 - needs the path above
+
+
+class WithMutants(build_py):
+    """Copies the packages, and writes the file of mutants beside `memproto.mutants`."""
+
+    def run(self) -> None:
+        """Build; nothing is written into the checkout."""
+        super().run()
+        if not self.editable_mode:
+            self._data().write_text(mutants.as_data(ROOT), "utf-8")
+
+    def get_outputs(self, include_bytecode: bool = True) -> list[str]:
+        """Every file that is built, the one of mutants among them."""
+        outputs: list[str] = super().get_outputs(include_bytecode)
+        return outputs if self.editable_mode else [*outputs, str(self._data())]
+
+    def _data(self) -> Path:
+        return Path(self.build_lib, "memproto", mutants.FILE)
+
+
+setup(cmdclass={"build_py": WithMutants})

@@ -1,0 +1,27 @@
+"""Hosts that are broken in compression."""
+
+import dataclasses
+
+from memproto.deadlines import Deadlines
+from memproto.registry import MemoryProviderRegistry
+from tests.broken.marks import mutant
+
+
+@mutant(kills="MP-HOST-COMP-002", says="the host had gone on", report="hermes#47202")
+class HardlyWaitsForCompression(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=None):
+        hasty = dataclasses.replace(deadlines or Deadlines(), compress_s=0.4)
+        super().__init__(deadlines=hasty, on_event=on_event)
+
+
+@mutant(kills="MP-HOST-COMP-003", says="for the model that summarizes", report="hermes#7192")
+class ThrowsTheNotesAway(MemoryProviderRegistry):
+    def compress_notes(self, messages):
+        super().compress_notes(messages)
+        return ""
+
+
+@mutant(kills="MP-HOST-COMP-004", says="they were let go", report="I2")
+class DiscardsWhateverACheckpointSays(MemoryProviderRegistry):
+    def on_compress(self, messages, compression_count):
+        super().on_compress(messages, compression_count)

@@ -1,0 +1,76 @@
+"""Hosts in which one provider reaches the others, or the agent."""
+
+import contextlib
+
+from memproto.registry import MemoryProviderRegistry
+from memproto.registry.calls.gather import Gather, fly
+from memproto.registry.calls.recall import Recall
+from memproto.registry.messages import copied_messages
+from tests.broken.host.parts import Through, Wrapping
+from tests.broken.marks import mutant
+
+
+@mutant(kills="MP-HOST-ISO-002", says="the agent's messages as they were", report="J5")
+class HandsOutTheAgentsOwnMessages(MemoryProviderRegistry):
+    def enrich_turn(self, user_message, messages):
+        gather = Gather(self._core.clock, self._core.deadlines.enrich_s)
+        asked = [lane for lane in self._core.lanes if not lane.late["enrich_turn"]]
+        calls = [Recall(lane, (user_message, messages), gather) for lane in asked]
+        fly(calls, gather)
+        return [(c.lane.label, c.answer) for c in calls if c.done and (c.answer or "").strip()]
+
+
+@mutant(kills="MP-HOST-ISO-002", says="the other provider gets", report="J5")
+class SharesOneCopy(HandsOutTheAgentsOwnMessages):
+    def enrich_turn(self, user_message, messages):
+        return super().enrich_turn(user_message, copied_messages(messages))
+
+
+class _Exiting(Through):
+    def on_compress(self, messages, compression_count):
+        try:
+            self.inner.on_compress(messages, compression_count)
+        except SystemExit as error:
+            self.registry.exiting = error
+
+
+@mutant(kills="MP-HOST-ISO-001", says="SystemExit in on_compress", report="H4")
+class LetsAProviderExit(Wrapping):
+    through = _Exiting
+    exiting = None
+
+    def on_compress(self, messages, compression_count):
+        answer = super().on_compress(messages, compression_count)
+        if self.exiting:
+            raise self.exiting
+        return answer
+
+
+class _StopsAtTheFirst(Through):
+    def on_turn_complete(self, user_message, assistant_response):
+        if not self.registry.failed:
+            self.inner.on_turn_complete(user_message, assistant_response)
+
+    def on_memory_write(self, *args):
+        try:
+            self.inner.on_memory_write(*args)
+        except ValueError:
+            self.registry.failed = True
+            raise
+
+
+@mutant(kills="MP-HOST-ISO-001", says="on_turn_complete of", report="H4")
+class OneFailureEndsTheWritesOfAll(Wrapping):
+    through = _StopsAtTheFirst
+    failed = False
+
+
+class _Quiet(Through):
+    def on_turn_complete(self, user_message, assistant_response):
+        with contextlib.suppress(BaseException):
+            self.inner.on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-HOST-ISO-003", says="on_turn_complete", report="H4")
+class SwallowsWhatAWriteRaises(Wrapping):
+    through = _Quiet

@@ -1,0 +1,46 @@
+"""Hosts that are broken at the end."""
+
+import dataclasses
+import math
+
+from memproto.deadlines import Deadlines
+from memproto.registry import MemoryProviderRegistry
+from memproto.registry.calls.lanes import ProviderLane
+from tests.broken.host.parts import OtherLane
+from tests.broken.marks import mutant
+
+
+@mutant(kills="MP-HOST-SHUT-004", says="turns that were given up", report="hermes#61794")
+class SaysNothingOfWhatItGaveUp(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        def hear(event):
+            if not event.lost and event.outcome != "abandoned":
+                on_event(event)
+
+        super().__init__(deadlines=deadlines, on_event=hear)
+
+
+class _Undrained(ProviderLane):
+    def _busy_until(self, limit):
+        # An end that waits is lost or not by the threads' luck; it is another requirement's.
+        return super()._busy_until(limit) if "sessions" in self.extensions else -math.inf
+
+
+@mutant(kills="MP-HOST-SHUT-001", says="came before it", report="A7")
+class ShutsDownWithoutDraining(OtherLane):
+    lane = _Undrained
+
+
+@mutant(kills="MP-HOST-SHUT-002", says="2 calls", report="A8")
+class ShutsDownAgain(MemoryProviderRegistry):
+    def shutdown_all(self):
+        for lane in self._core.ended:
+            lane.attempt("shutdown")
+        super().shutdown_all()
+
+
+@mutant(kills="MP-HOST-SHUT-003", says="had not returned", report="B5")
+class WaitsForEveryShutdown(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=None):
+        patient = dataclasses.replace(deadlines or Deadlines(), shutdown_s=3600)
+        super().__init__(deadlines=patient, on_event=on_event)
