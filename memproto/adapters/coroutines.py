@@ -28,6 +28,8 @@ def _is_coroutine_hook(member: object) -> bool:
         member = member.__func__
     if is_coroutine_function(member):
         return True
+    if member is None or type(member) is types.FunctionType:
+        return False
     # An object that is called as a hook; a proxy around a function is one too.
     called = inspect.getattr_static(type(member), "__call__", None)
     return inspect.isfunction(called) and inspect.iscoroutinefunction(called)

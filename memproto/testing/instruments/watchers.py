@@ -46,6 +46,12 @@ _WRITING = (
     "os.symlink",
 )
 
+#: Every event that is looked into while nobody guards. The interpreter has many more, among them
+#: one for each time that a code object is read, which is thousands of times after each check.
+_HEARD = frozenset(
+    (*_REACHING, *_PROGRAMS, *_SIGNALS, *_SOCKETS, *_WRITING, "open", "sqlite3.connect")
+)
+
 
 class AuditLog:
     """
@@ -92,6 +98,8 @@ class AuditLog:
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
         if self.guard is not None:
             self.guard(event, args)
+        if event not in _HEARD:
+            return
         if event in _REACHING:
             if _is_network(event, args):
                 self.connections += 1
@@ -220,7 +228,7 @@ def process_globals() -> dict[str, Any]:
     return {
         "working directory": str(_or_error(os.getcwd)),
         "signal handlers": {
-            number: _shown(signal.getsignal(number)) for number in sorted(signal.valid_signals())
+            number: _handler(signal.getsignal(number)) for number in _SIGNAL_NUMBERS
         },
         "locale": locale.setlocale(locale.LC_ALL),
         "root logger": (
@@ -237,6 +245,18 @@ def process_globals() -> dict[str, Any]:
         "event-loop policy": _loop_policy(),
         "standard streams": tuple(map(_file, range(3))),
     }
+
+
+#: In the order of their numbers.
+_SIGNAL_NUMBERS = tuple(sorted(signal.valid_signals()))
+
+#: How the handlers are shown that nearly every signal has.
+_PLAIN_HANDLERS = {handler: repr(handler) for handler in signal.Handlers}
+
+
+def _handler(handler: object) -> str:
+    """A handler of a signal as it is shown; no code of the target's runs for the plain ones."""
+    return _PLAIN_HANDLERS[handler] if type(handler) is signal.Handlers else _shown(handler)
 
 
 def _file(descriptor: int) -> str:

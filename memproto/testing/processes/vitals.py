@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -168,10 +169,27 @@ def _is_of_the_kit(process: psutil.Process) -> bool:
 
 def belongs(process: psutil.Process, *roots: Path) -> bool:
     """Whether the home or the working directory of a process lies below one of them."""
-    places: list[str] = []
-    with contextlib.suppress(psutil.Error, OSError):
-        places.append(process.environ().get("HOME", ""))
-    with contextlib.suppress(psutil.Error, OSError):
-        places.append(process.cwd())
     below = tuple(f"{root}{os.sep}" for root in roots)
-    return any(place.startswith(below) for place in places)
+    with contextlib.suppress(psutil.Error, OSError):
+        if _home(process).startswith(below):
+            return True
+    with contextlib.suppress(psutil.Error, OSError):
+        return process.cwd().startswith(below)
+    return False
+
+
+def _home(process: psutil.Process) -> str:
+    """
+    HOME in the environment of a process, or "".
+
+    Raises:
+        psutil.Error: It has ended, or its environment may not be read.
+        OSError: The same, on Linux.
+
+    """
+    if sys.platform != "linux":
+        return process.environ().get("HOME", "")
+    # Of every process of the machine, for each child: psutil reads each variable into a dictionary.
+    with Path(f"/proc/{process.pid}/environ").open("rb", buffering=0) as file:
+        _, is_set, rest = (b"\0" + file.readall()).partition(b"\0HOME=")
+    return os.fsdecode(rest.partition(b"\0")[0]) if is_set else ""
