@@ -222,13 +222,17 @@ class Wire:
         return write(self._descriptor, data)
 
     @contextlib.contextmanager
-    def hook(self, operation: str, budget_s: float, given: str = "") -> Iterator[None]:
-        """Tell the parent that a hook is running, until when it may, and the text it was given."""
-        call = next(self._calls)
-        told = {"thread": threading.get_native_id(), "starved_s": noise.starved_s()}
+    def hook(self, operation: str, budget_s: float, given: str = "") -> Iterator[float]:
+        """
+        Tell the parent that a hook is running, until when it may, and the text it was given.
+
+        The body gets how long its thread had been starved when that was told.
+        """
+        call, starved_s = next(self._calls), noise.starved_s()
+        told = {"thread": threading.get_native_id(), "starved_s": starved_s}
         self.send("enter", call=call, operation=operation, budget_s=budget_s, given=given, **told)
         try:
-            yield
+            yield starved_s
         finally:
             self.send("leave", call=call)
 

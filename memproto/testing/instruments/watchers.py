@@ -83,7 +83,7 @@ class AuditLog:
         self.refused: dict[str, str] = {}
         self.programs: deque[str] = deque(maxlen=_MOST_NAMED)
         self._recording: list[str] | None = None
-        sys.addaudithook(self._hear)
+        sys.addaudithook(self._hook())
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[list[str]]:
@@ -95,11 +95,24 @@ class AuditLog:
         finally:
             self._recording = None
 
+    def _hook(self) -> Callable[[str, tuple[Any, ...]], None]:
+        """
+        What the interpreter calls for each event.
+
+        A function, since it looks for an attribute of the hook before each call, which takes three
+        times as long as the call where the hook is a method.
+        """
+        log, heard = self, _HEARD
+
+        def hook(event: str, args: tuple[Any, ...]) -> None:
+            if event in heard or log.guard is not None:
+                log._hear(event, args)
+
+        return hook
+
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
         if self.guard is not None:
             self.guard(event, args)
-        if event not in _HEARD:
-            return
         if event in _REACHING:
             if _is_network(event, args):
                 self.connections += 1
