@@ -266,12 +266,17 @@ def lines(
     whole, _, rest = data.rpartition(b"\n")
     found = bytes(pending + whole).split(b"\n")
     pending[:] = rest
-    for line in filter(None, found):
-        with contextlib.suppress(ValueError, RecursionError):
-            seal, text = line[:SEAL_CHARS], line[SEAL_CHARS:]
-            if line.startswith(b"{"):
-                seal, text = b"", line
+    for line in found:
+        if not line:
+            continue
+        seal, text = line[:SEAL_CHARS], line[SEAL_CHARS:]
+        if line.startswith(b"{"):
+            seal, text = b"", line
+        try:
             message = _decode(text.decode("utf-8"))
-            if isinstance(message, dict) and "kind" in message:
-                told = is_sealed(seal, text, str(message["kind"]))
-                yield message if told else {"kind": FORGED}
+            if not isinstance(message, dict) or "kind" not in message:
+                continue
+            told = is_sealed(seal, text, str(message["kind"]))
+        except (ValueError, RecursionError):
+            continue
+        yield message if told else {"kind": FORGED}

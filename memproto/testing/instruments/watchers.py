@@ -6,6 +6,7 @@ import io
 import json
 import locale
 import logging
+import operator
 import os
 import signal
 import socket
@@ -301,6 +302,9 @@ _ORIGINALS = {
 }
 
 
+#: Built-in functions among them, which a target may replace while it is looked for that.
+_every, _each, _same = all, map, operator.is_
+
 _KEPT_MODULES = (*_ORIGINALS, memproto, sys.modules[__name__])
 _SEARCHED = frozenset(sys.path)
 
@@ -310,6 +314,7 @@ def replaced() -> list[str]:
     found = [
         f"{module.__name__}.{name}"
         for module, functions in _ORIGINALS.items()
+        if not _every(_each(_same, _each(vars(module).get, functions), functions.values()))
         for name, value in functions.items()
         if vars(module).get(name) is not value
     ]
