@@ -24,10 +24,14 @@ def is_async(obj: object) -> bool:
 
 
 def _is_coroutine_hook(member: object) -> bool:
+    if member is None:
+        return False
     if isinstance(member, staticmethod | classmethod):
         member = member.__func__
     if is_coroutine_function(member):
         return True
+    if type(member) is types.FunctionType:
+        return False
     # An object that is called as a hook; a proxy around a function is one too.
     called = inspect.getattr_static(type(member), "__call__", None)
     return inspect.isfunction(called) and inspect.iscoroutinefunction(called)

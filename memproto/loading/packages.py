@@ -62,7 +62,11 @@ def missing_extra(
 
 
 def _required(mine: importlib.metadata.Distribution | None, extra: str) -> list[str]:
-    found = []
+    found: list[str] = []
+    text = mine and mine.read_text("METADATA")
+    if text and all(marked["extra"] != extra for marked in _EXTRA.finditer(text)):
+        # To read the lines one by one takes a parser of mail.
+        return found
     for line in (mine and mine.requires) or ():
         marked = _EXTRA.search(line)
         if marked and marked["extra"] == extra:

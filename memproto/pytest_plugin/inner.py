@@ -98,6 +98,7 @@ class Suite:
         self._is_interrupted = self._is_closed = False
         self._hiding: Hiding | None = None
         self._session: pytest.Session | None = None
+        self._by_node_id: dict[str, tuple[Target, spec.Requirement]] = {}
         self.targets: list[Target] = []
         self.today = self._today()
         self.root = self._root()
@@ -321,6 +322,13 @@ class Suite:
 
     def _find(self, report: pytest.TestReport) -> tuple[Target | None, spec.Requirement | None]:
         """The target and the requirement that a report is about."""
+        if not self._by_node_id:
+            for target in self.targets:
+                for requirement in target.wanted:
+                    node_id = target.node_id(requirement)
+                    self._by_node_id.setdefault(node_id, (target, requirement))
+        if report.nodeid in self._by_node_id:
+            return self._by_node_id[report.nodeid]
         for target in self.targets:
             for requirement in target.wanted:
                 # Under --dist=loadgroup the name of the group comes behind it.

@@ -107,7 +107,7 @@ def _folded(text: str) -> str:
         # Of a 100 MB recall as well, without a look at each character.
         return text.casefold()
     letters = unicodedata.normalize("NFKD", text)
-    return "".join(c for c in letters if not unicodedata.combining(c)).casefold()
+    return "".join(itertools.filterfalse(unicodedata.combining, letters)).casefold()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ run is made of. The run that sees it happen says so; a run on changed files does
 
 import base64
 import hashlib
+import os
 from importlib import metadata
 from pathlib import Path
 
@@ -21,12 +22,14 @@ Stamp = tuple[int, int, int, int]
 
 def stamps() -> dict[str, Stamp]:
     """Each installed file of the kit, compiled ones included, with what changes if it does."""
-    found = {}
-    for path in _ROOT.rglob("*"):
-        info = path.lstat()
-        if not path.is_dir():
-            place = str(path.relative_to(_ROOT.parent))
-            found[place] = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+    found: dict[str, Stamp] = {}
+    above = len(str(_ROOT.parent)) + 1
+    # `Path.rglob` computes five times as long.
+    for folder, _, names in os.walk(_ROOT):
+        for name in names:
+            path = os.path.join(folder, name)  # noqa: PTH118 - as above
+            info = os.lstat(path)
+            found[path[above:]] = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
     return found
 
 

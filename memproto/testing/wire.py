@@ -222,13 +222,17 @@ class Wire:
         return write(self._descriptor, data)
 
     @contextlib.contextmanager
-    def hook(self, operation: str, budget_s: float, given: str = "") -> Iterator[None]:
-        """Tell the parent that a hook is running, until when it may, and the text it was given."""
-        call = next(self._calls)
-        told = {"thread": threading.get_native_id(), "starved_s": noise.starved_s()}
+    def hook(self, operation: str, budget_s: float, given: str = "") -> Iterator[float]:
+        """
+        Tell the parent that a hook is running, until when it may, and the text it was given.
+
+        The body gets how long its thread had been starved when that was told.
+        """
+        call, starved_s = next(self._calls), noise.starved_s()
+        told = {"thread": threading.get_native_id(), "starved_s": starved_s}
         self.send("enter", call=call, operation=operation, budget_s=budget_s, given=given, **told)
         try:
-            yield
+            yield starved_s
         finally:
             self.send("leave", call=call)
 
@@ -262,12 +266,17 @@ def lines(
     whole, _, rest = data.rpartition(b"\n")
     found = bytes(pending + whole).split(b"\n")
     pending[:] = rest
-    for line in filter(None, found):
-        with contextlib.suppress(ValueError, RecursionError):
-            seal, text = line[:SEAL_CHARS], line[SEAL_CHARS:]
-            if line.startswith(b"{"):
-                seal, text = b"", line
+    for line in found:
+        if not line:
+            continue
+        seal, text = line[:SEAL_CHARS], line[SEAL_CHARS:]
+        if line.startswith(b"{"):
+            seal, text = b"", line
+        try:
             message = _decode(text.decode("utf-8"))
-            if isinstance(message, dict) and "kind" in message:
-                told = is_sealed(seal, text, str(message["kind"]))
-                yield message if told else {"kind": FORGED}
+            if not isinstance(message, dict) or "kind" not in message:
+                continue
+            told = is_sealed(seal, text, str(message["kind"]))
+        except (ValueError, RecursionError):
+            continue
+        yield message if told else {"kind": FORGED}

@@ -195,6 +195,8 @@ def _exchange(pairs: list[tuple[Any, Any]]) -> None:
         if not isinstance(module, types.ModuleType) or name in _SPARED:
             continue
         names = vars(module)
+        if new.keys().isdisjoint(map(id, list(names.values()))):
+            continue
         for key, value in list(names.items()):
             if id(value) in new:
                 names[key] = new[id(value)]

@@ -6,6 +6,7 @@ import io
 import json
 import locale
 import logging
+import operator
 import os
 import signal
 import socket
@@ -46,6 +47,12 @@ _WRITING = (
     "os.symlink",
 )
 
+#: Every event that is looked into while nobody guards. The interpreter has many more, among them
+#: one for each time that a code object is read, which is thousands of times after each check.
+_HEARD = frozenset(
+    (*_REACHING, *_PROGRAMS, *_SIGNALS, *_SOCKETS, *_WRITING, "open", "sqlite3.connect")
+)
+
 
 class AuditLog:
     """
@@ -77,7 +84,7 @@ class AuditLog:
         self.refused: dict[str, str] = {}
         self.programs: deque[str] = deque(maxlen=_MOST_NAMED)
         self._recording: list[str] | None = None
-        sys.addaudithook(self._hear)
+        sys.addaudithook(self._hook())
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[list[str]]:
@@ -88,6 +95,21 @@ class AuditLog:
             yield events
         finally:
             self._recording = None
+
+    def _hook(self) -> Callable[[str, tuple[Any, ...]], None]:
+        """
+        The function that the interpreter calls for each event.
+
+        A function, since it looks for an attribute of the hook before each call, which takes three
+        times as long as the call where the hook is a method.
+        """
+        log, heard = self, _HEARD
+
+        def hook(event: str, args: tuple[Any, ...]) -> None:
+            if event in heard or log.guard is not None:
+                log._hear(event, args)
+
+        return hook
 
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
         if self.guard is not None:
@@ -220,7 +242,7 @@ def process_globals() -> dict[str, Any]:
     return {
         "working directory": str(_or_error(os.getcwd)),
         "signal handlers": {
-            number: _shown(signal.getsignal(number)) for number in sorted(signal.valid_signals())
+            number: _handler(signal.getsignal(number)) for number in _SIGNAL_NUMBERS
         },
         "locale": locale.setlocale(locale.LC_ALL),
         "root logger": (
@@ -237,6 +259,18 @@ def process_globals() -> dict[str, Any]:
         "event-loop policy": _loop_policy(),
         "standard streams": tuple(map(_file, range(3))),
     }
+
+
+#: In the order of their numbers.
+_SIGNAL_NUMBERS = tuple(sorted(signal.valid_signals()))
+
+#: How the handlers are shown that nearly every signal has.
+_PLAIN_HANDLERS = {handler: repr(handler) for handler in signal.Handlers}
+
+
+def _handler(handler: object) -> str:
+    """A handler of a signal as it is shown; no code of the target's runs for the plain ones."""
+    return _PLAIN_HANDLERS[handler] if type(handler) is signal.Handlers else _shown(handler)
 
 
 def _file(descriptor: int) -> str:
@@ -268,6 +302,9 @@ _ORIGINALS = {
 }
 
 
+#: Built-in functions among them, which a target may replace while it is looked for that.
+_every, _each, _same = all, map, operator.is_
+
 _KEPT_MODULES = (*_ORIGINALS, memproto, sys.modules[__name__])
 _SEARCHED = frozenset(sys.path)
 
@@ -277,6 +314,7 @@ def replaced() -> list[str]:
     found = [
         f"{module.__name__}.{name}"
         for module, functions in _ORIGINALS.items()
+        if not _every(_each(_same, _each(vars(module).get, functions), functions.values()))
         for name, value in functions.items()
         if vars(module).get(name) is not value
     ]

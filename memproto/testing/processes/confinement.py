@@ -68,15 +68,21 @@ def unrouted() -> int:
     """Times that something in this network namespace tried to send where no route leads."""
     counted = 0
     with contextlib.suppress(OSError, ValueError, IndexError):
-        names, values = [
-            line.split() for line in Path("/proc/self/net/snmp").read_text().splitlines()[:2]
-        ]
-        counted += int(values[names.index("OutNoRoutes")])
+        names, values = [line.split() for line in _read("/proc/self/net/snmp").split(b"\n", 2)[:2]]
+        counted += int(values[names.index(b"OutNoRoutes")])
     with contextlib.suppress(OSError, ValueError):
-        for line in Path("/proc/self/net/snmp6").read_text().splitlines():
-            if line.startswith("Ip6OutNoRoutes"):
-                counted += int(line.split()[1])
+        _, _, rest = _read("/proc/self/net/snmp6").partition(b"Ip6OutNoRoutes")
+        counted += int(rest.split(None, 1)[0]) if rest else 0
     return counted
+
+
+def _read(path: str) -> bytes:
+    """A small file of the kernel's; a stream around it would cost more than to read it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, 1 << 16)
+    finally:
+        os.close(descriptor)
 
 
 def _tried(flags: int) -> str:

@@ -1,5 +1,6 @@
 """The template of hosts itself: a host that has imported all it needs, and was told nothing yet."""
 
+import gc
 import os
 import signal
 from typing import Any
@@ -17,6 +18,10 @@ def serve(descriptor: int) -> dict[str, Any]:
     Returns in each copy, with what that host is asked; the template ends when the socket is closed.
     """
     copier = copy_process.from_descriptor(descriptor, _DESCRIPTORS, lambda _: None)
+    gc.collect()
+    # The last collection of a copy, at its end, is of what it has made itself: to look at the
+    # rest would make a copy of each page.
+    gc.freeze()
     wanted, descriptors = copier.serve()
     try:
         return _become(wanted, descriptors)

@@ -108,6 +108,8 @@ def watcher() -> Callable[[], list[str]]:
 @functools.cache
 def _prepare(side: spec.Side) -> None:
     """Import what the children of one side import, and compute what they compute first."""
+    # Imports make nothing that is garbage, and a collection looks at all that they made before.
+    gc.disable()
     for name in _MODULES[side]:
         importlib.import_module(name)
     clauses.checks(side)
@@ -116,6 +118,7 @@ def _prepare(side: spec.Side) -> None:
         # 0.3 s: which character is of which category. It would be kept in a file.
         importlib.import_module("hypothesis.internal.charmap").charmap()
     _watchers.append(integrity.watcher())
+    gc.enable()
     gc.collect()
     # Copies share the memory of what is never looked at again.
     gc.freeze()

@@ -226,8 +226,8 @@ class Watch:
         full_s = incidents.budget_s(operation, scale=self.scale, deaths=0)
         cut_s = incidents.budget_s(operation, scale=self.scale, deaths=deaths)
         budget_s = full_s if self.patient else cut_s
-        with self.wire.hook(operation, budget_s, given):
-            starved_s, begin = noise.starved_s(), perf_counter()
+        with self.wire.hook(operation, budget_s, given) as starved_s:
+            begin = perf_counter()
             try:
                 yield
             finally:
