@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from memproto.testing.clauses import Untestable, check
-from memproto.testing.evidence import Called, Differs, Returned
+from memproto.testing.evidence import Called, NotRecalled, Returned
 from memproto.testing.host.host import Host
 from memproto.testing.host.model import plain, repeated
 from memproto.testing.host.probes import Probe, answering
@@ -52,7 +52,12 @@ def the_model_is_sent_what_was_recalled(run: HostRun) -> None:
             run.violated(Called(wanted="a request to the model", times=0), operation=step)
         if not host.model.was_sent(name):
             run.violated(
-                Differs(wanted=f"{show(text)} in the request", seen="it is not there"),
+                NotRecalled(
+                    wanted=f"{show(text)} in the request",
+                    texts=(text,),
+                    subject="it",
+                    verb="is not there",
+                ),
                 operation=step,
             )
 

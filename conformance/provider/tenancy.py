@@ -10,7 +10,7 @@ from typing import Any
 
 from memproto.testing import wording
 from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
-from memproto.testing.evidence import Differs, NotRecalled, Recalled, Wrote
+from memproto.testing.evidence import Differs, Evidence, NotRecalled, Raised, Recalled, Wrote
 from memproto.testing.facts import Fact
 from memproto.testing.instruments import watchers
 from memproto.testing.instruments.threads import together
@@ -380,27 +380,27 @@ _HOST_SESSION_FAMILIES = {"the last character": ("{}-5f8a1c2e", "{}-5f8a1c2f")}
 def any_id_is_accepted(run: Run) -> None:
     route = run.needs_route(*routes.ROUTES)
     if fault := _fault(run, "plain", {}, route):
-        raise Untestable(f"with plain ids: {fault}")
+        raise Untestable(f"with plain ids: {wording.observed(fault)}")
     trials = [*_trials(run)]
     found = [item for item in trials if _fault(run, item[0], item[1], route)]
     if not found:
         return
     another = {"user_id": f"{run.config()['user_id']}-otto"}
     if fault := _fault(run, "another plain id", another, route):
-        raise Untestable(f"with another plain id: {fault}")
+        raise Untestable(f"with another plain id: {wording.observed(fault)}")
     told = f"{len(found)} of {len(trials)} ids failed"
     for name, ids in found:
         keys, fault = _narrowed(run, name, ids, route)
         if fault:
             run.violated(
-                Differs(
+                fault.told(
                     wanted=(
-                        f"any text as {keys} is accepted by {run.hook('open')}, and what is "
-                        "stored under "
-                        "it comes back under it"
+                        f"any text as {keys} is accepted by {run.hook('open')}, and what is stored "
+                        "under it comes back under it"
                     ),
-                    seen=f"for {name}, {show(next(iter(ids.values())), 60)}: {fault}; {told}",
-                ),
+                    lead=f"for {name}, {show(next(iter(ids.values())), 60)}: ",
+                    tail=f"; {told}",
+                )
             )
     raise Inconclusive(f"{told} once and not again, {found[0][0]} among them")
 
@@ -417,7 +417,7 @@ def _trials(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
         yield "a session id", {"session key": odd}
 
 
-def _narrowed(run: Run, name: str, ids: dict[str, str], route: str) -> tuple[str, str]:
+def _narrowed(run: Run, name: str, ids: dict[str, str], route: str) -> tuple[str, Evidence | None]:
     """The one key with which it fails by itself, or all of them; and what happens."""
     for key, odd in ids.items():
         if fault := _fault(run, f"{name} as {key}", {key: odd}, route):
@@ -425,8 +425,8 @@ def _narrowed(run: Run, name: str, ids: dict[str, str], route: str) -> tuple[str
     return " and ".join(ids), _fault(run, f"{name} again", ids, route)
 
 
-def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> str:
-    """What goes wrong in a session with these ids and in a second one; "" for nothing."""
+def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> Evidence | None:
+    """What goes wrong in a session with these ids and in a second one; None for nothing."""
     fact, tenant = run.facts.new(), tenants.named(run, name, ids)
     try:
         with run.session(tenant.home, tenant.session, **tenant.config) as subject:
@@ -436,12 +436,15 @@ def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> str:
     except HookRaised as failure:
         if failure.ends_process or isinstance(failure, Untestable):
             raise
-        return f"{run.hook(failure.operation)} raised {show(failure.error)}"
+        hook = run.hook(failure.operation)
+        return Raised.by(failure.error, hook=hook, who=hook)
     except HookWithdrawn:
         raise
     except Untestable as refusal:
-        return str(refusal)
-    return "" if came_back else "what was stored did not come back"
+        return Differs(seen=str(refusal))
+    if came_back:
+        return None
+    return NotRecalled(texts=(fact.text,), subject="what was stored")
 
 
 # -- different ids ---------------------------------------------------------------------------------

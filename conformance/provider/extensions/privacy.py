@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memproto.testing.clauses import Untestable, check
-from memproto.testing.evidence import Differs, NotRecalled, Recalled, Unfit
+from memproto.testing.evidence import Differs, NotRecalled, Recalled, Returned, Unfit
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
 from memproto.testing.provider.extensions import needs_extension
@@ -339,9 +339,11 @@ def _counts(run: Run, subject: Subject, name: str, scope: dict[str, Any], *, som
     if bool(count) != some:
         wanted = "more than 0" if some else "0"
         run.violated(
-            Differs(
+            Returned(
                 wanted=f"removed and pending together {wanted} for {name}",
-                seen=f"together they are {count}",
+                hook=run.hook("forget"),
+                value=str(count),
+                lead="together they are ",
             )
         )
 
