@@ -7,6 +7,7 @@ from typing import Any
 from memproto import spec
 from memproto.bindings import NATIVE
 from memproto.report import document
+from memproto.testing.evidence import Differs
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings.order import Contact, Order
 from memproto.testing.settings.waivers import Book
@@ -35,7 +36,9 @@ def judged(
 
 def _result(key: str, value: Any) -> Result:
     return (
-        value if isinstance(value, Result) else Result(key, Outcome(value), "x", "seen", "a.py:3")
+        value
+        if isinstance(value, Result)
+        else Result(key, Outcome(value), Differs(wanted="x", seen="seen"), "a.py:3")
     )
 
 

@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from memproto import spec
+from memproto.testing.evidence import Differs
 from memproto.testing.outcomes import Outcome, Result
 from tests import matrix
 from tests.broken.marks import Mutant, load_all
@@ -96,7 +97,7 @@ AN_ID, ANOTHER_ID, A_GATE = "MP-SHUT-001", "MP-SHUT-002", "MP-NAME-001"
 
 def results_of(**outcomes: Outcome) -> dict[str, Result]:
     ids = {key.replace("_", "-"): outcome for key, outcome in outcomes.items()}
-    return {item: Result(item, outcome, observed="seen") for item, outcome in ids.items()}
+    return {item: Result(item, outcome, Differs(seen="seen")) for item, outcome in ids.items()}
 
 
 A_TARGET = "tests.broken.provider.shutdown:SecondShutdownRaises"

@@ -4,6 +4,7 @@ import threading
 from typing import Any
 
 from memproto.testing.clauses import check
+from memproto.testing.evidence import Called, Differs, Misordered, Returned
 from memproto.testing.host.probes import answering, needs_promise, raising
 from memproto.testing.host.run import HostRun
 from memproto.testing.wire import show
@@ -31,9 +32,16 @@ def messages_are_discarded_when_the_providers_have_read_them(run: HostRun) -> No
     has_waited = left.is_set()
     compressed.set()
     if not provider.count("on_compress"):
-        run.violated("on_compress is called", "it was not")
+        run.violated(
+            Called(wanted="on_compress is called", hook="on_compress", times=0, seen="it was not")
+        )
     if not has_waited:
-        run.violated("messages kept until on_compress returned", "the host had gone on before")
+        run.violated(
+            Misordered(
+                wanted="messages kept until on_compress returned",
+                seen="the host had gone on before",
+            )
+        )
 
 
 @check("MP-HOST-COMP-003")
@@ -45,7 +53,9 @@ def the_summary_is_asked_with_the_notes(run: HostRun) -> None:
     if not notes.count("compress_notes"):
         needs_promise(notes, "compress_notes")
     if fact.name not in asked:
-        run.violated(f"{show(fact.text)} for the model that summarizes", show(asked))
+        run.violated(
+            Returned(wanted=f"{show(fact.text)} for the model that summarizes", value=show(asked))
+        )
 
 
 def _noting(text: str) -> Any:
@@ -58,4 +68,8 @@ def a_checkpoint_that_raised_keeps_the_messages(run: HostRun) -> None:
     plain = run.probe(enrich_turn=answering("Noted."))
     host = run.opened(*run.beside(plain), failing)
     if not host.compress(list(_MESSAGES)).kept:
-        run.violated("messages that are kept, since a checkpoint raised", "they were let go")
+        run.violated(
+            Differs(
+                wanted="messages that are kept, since a checkpoint raised", seen="they were let go"
+            )
+        )

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from memproto.testing.clauses import Untestable, check
+from memproto.testing.evidence import Called, NotRecalled, Returned
 from memproto.testing.host.host import Host
 from memproto.testing.host.model import plain, repeated
 from memproto.testing.host.probes import Probe, answering
@@ -30,7 +31,10 @@ def recall_is_asked_with_the_message_of_the_turn(run: HostRun) -> None:
         host.turn(message)
         queries = [call.args[0] for call in provider.named("enrich_turn")[before:]]
         if not any(message in query for query in queries):
-            run.violated(f"a recall for {show(message)}", show(queries), operation="turn")
+            run.violated(
+                Returned(wanted=f"a recall for {show(message)}", value=show(queries)),
+                operation="turn",
+            )
 
 
 @check("MP-HOST-RECALL-006")
@@ -45,9 +49,17 @@ def the_model_is_sent_what_was_recalled(run: HostRun) -> None:
             continue
         host.turn("What do you know?", step=step)
         if not host.model.requests:
-            run.violated("a request to the model", "there was none", operation=step)
+            run.violated(Called(wanted="a request to the model", times=0), operation=step)
         if not host.model.was_sent(name):
-            run.violated(f"{show(text)} in the request", "it is not there", operation=step)
+            run.violated(
+                NotRecalled(
+                    wanted=f"{show(text)} in the request",
+                    texts=(text,),
+                    subject="it",
+                    verb="is not there",
+                ),
+                operation=step,
+            )
 
 
 @check("MP-HOST-RECALL-007")
@@ -81,7 +93,7 @@ def _assert_forgotten(run: HostRun, host: Host, name: str) -> None:
     kept += [text for text in texts if _OPEN in text and "Where were we?" in text]
     if kept:
         expected = "the conversation without what was recalled for a turn before"
-        run.violated(expected, show(kept[0]), operation="turn")
+        run.violated(Returned(wanted=expected, value=show(kept[0])), operation="turn")
 
 
 # -- what the user sees ---------------------------------------------------------------------------
@@ -114,7 +126,9 @@ def the_user_does_not_see_a_block(run: HostRun) -> None:
     host = run.opened(provider, steps=("turn",))
     shown = _echoed(run, host, name, step="turn", size=100_000)
     if name in shown or _OPEN in shown:
-        run.violated(f"an answer without {show(text)}", show(shown), operation="turn")
+        run.violated(
+            Returned(wanted=f"an answer without {show(text)}", value=show(shown)), operation="turn"
+        )
 
 
 @check("MP-HOST-SHOW-002")
@@ -125,8 +139,14 @@ def the_user_does_not_see_a_block_in_a_stream(run: HostRun) -> None:
     for size in (100_000, 1, 2, 3, 7, 16, 64):
         shown = _echoed(run, host, name, step="stream", size=size)
         if name in shown or _OPEN in shown:
-            observed = f"{show(shown)} out of pieces of {size} characters"
-            run.violated(f"an answer without {show(text)}", observed, operation="stream")
+            run.violated(
+                Returned(
+                    wanted=f"an answer without {show(text)}",
+                    value=show(shown),
+                    tail=f" out of pieces of {size} characters",
+                ),
+                operation="stream",
+            )
     if host.has("interrupt"):
         _assert_hidden_in_a_part(run, host, name)
 
@@ -137,7 +157,7 @@ def _assert_hidden_in_a_part(run: HostRun, host: Host, name: str) -> None:
     shown = host.turn("What do you know?", step="interrupt")
     if name in shown:
         expected = "nothing of a block in an answer that is broken off within it"
-        run.violated(expected, show(shown), operation="interrupt")
+        run.violated(Returned(wanted=expected, value=show(shown)), operation="interrupt")
 
 
 def _broken_off(request: list[dict[str, Any]]) -> Iterable[str]:
@@ -153,9 +173,9 @@ def the_rest_of_an_answer_is_shown(run: HostRun) -> None:
     missing = [word for word in ("Before.", "Behind.") if word not in shown]
     if missing:
         expected = f"{missing[0]!r}, which is no part of the block"
-        run.violated(expected, show(shown), operation="turn")
+        run.violated(Returned(wanted=expected, value=show(shown)), operation="turn")
     plain_answer = "The ferry leaves at six, if a < b; memory helps, and so does context."
     host.model.answer = lambda request: [plain_answer]
     shown = host.turn("When does it leave?")
     if plain_answer not in shown:
-        run.violated(show(plain_answer), show(shown), operation="turn")
+        run.violated(Returned(wanted=show(plain_answer), value=show(shown)), operation="turn")

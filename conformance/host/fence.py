@@ -9,6 +9,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memproto.testing.clauses import Inconclusive, NotApplicable, check
+from memproto.testing.evidence import (
+    Delimiter,
+    Differs,
+    Misordered,
+    Raised,
+    Returned,
+    TooLong,
+    Unsteady,
+)
 from memproto.testing.fence.attacks import attack, attacks, cut, near_miss
 from memproto.testing.fence.bypasses import BENIGN, EFFECTIVE, ROLES
 from memproto.testing.fence.disguises import TARGETS
@@ -103,7 +112,7 @@ _HARMLESS = (
 def _build(run: HostRun, contexts: list[tuple[str, str]]) -> str:
     block = run.fenced(_BUILD, contexts)
     if not isinstance(block, str):
-        run.violated("a str", show(block), operation=_BUILD)
+        run.violated(Returned(wanted="a str", value=show(block)), operation=_BUILD)
     return block
 
 
@@ -146,14 +155,26 @@ def _assert_shape(run: HostRun, block: str, labels: list[str], text: str) -> Non
     for kind, count in wanted.items():
         if found[kind] != count:
             expected = f"{count} {_PLURALS[kind]} in the block, whatever the texts"
-            run.violated(expected, f"{found[kind]} with the text {show(text)}", operation=_BUILD)
+            run.violated(
+                Delimiter(
+                    wanted=expected,
+                    delimiter=kind,
+                    text=show(text),
+                    value=show(block),
+                    seen=f"{found[kind]} with the text {show(text)}",
+                ),
+                operation=_BUILD,
+            )
     inside = block.startswith(f"{_OPEN}\n{_NOTE}\n") and block.endswith(f"\n{_CLOSE}")
     if not inside:
         expected = "the opening tag and the note of the specification first, the closing tag last"
-        run.violated(expected, show(block), operation=_BUILD)
+        run.violated(Returned(wanted=expected, value=show(block)), operation=_BUILD)
     places = [block.find(f"\n### {label} memory\n") for label in labels]
     if -1 in places or places != sorted(places):
-        run.violated("one heading for each provider, in order", show(block), operation=_BUILD)
+        run.violated(
+            Misordered(wanted="one heading for each provider, in order", seen=show(block)),
+            operation=_BUILD,
+        )
 
 
 def _assert_recalled_text_is_fenced(run: HostRun) -> None:
@@ -165,7 +186,10 @@ def _assert_recalled_text_is_fenced(run: HostRun) -> None:
         labels = [provider.name for provider in group]
         message = run.fenced(_INJECT, "Hello.", contexts)
         if not isinstance(message, str) or not message.startswith("Hello.\n\n"):
-            run.violated("the message, an empty line, the block", show(message), operation=_INJECT)
+            run.violated(
+                Returned(wanted="the message, an empty line, the block", value=show(message)),
+                operation=_INJECT,
+            )
         _assert_shape(run, message.removeprefix("Hello.\n\n"), labels, "of all providers")
 
 
@@ -178,7 +202,7 @@ def without_context_the_message_stays_as_it_is(run: HostRun) -> None:
             _assert_unchanged(run, content, contexts)
         block = _build(run, contexts)
         if block:
-            run.violated("no block", show(block), operation=_BUILD)
+            run.violated(Returned(wanted="no block", value=show(block)), operation=_BUILD)
     silent = [run.probe(enrich_turn=lambda *args, text=text: text) for text in (None, "", " \n")]
     for group in run.groups(silent):
         host = run.opened(*group)
@@ -188,7 +212,9 @@ def without_context_the_message_stays_as_it_is(run: HostRun) -> None:
 def _assert_unchanged(run: HostRun, content: Any, contexts: list[tuple[str, Any]]) -> None:
     got = run.fenced(_INJECT, copy.deepcopy(content), contexts)
     if got != content:
-        run.violated(f"{show(content)} as it was", show(got), operation=_INJECT)
+        run.violated(
+            Returned(wanted=f"{show(content)} as it was", value=show(got)), operation=_INJECT
+        )
 
 
 @check("MP-HOST-FENCE-003")
@@ -219,8 +245,15 @@ def _assert_apart(run: HostRun, labels: list[str], text: str, others: tuple[str,
                 expected = (
                     f"the other sections as they are beside a harmless text, {show(plain[side])}"
                 )
-                observed = f"{show(changed[side])} beside {show(text)}"
-                run.violated(expected, observed, operation=_BUILD)
+                run.violated(
+                    Returned(
+                        wanted=expected,
+                        value=show(changed[side]),
+                        given=show(text),
+                        tail=f" beside {show(text)}",
+                    ),
+                    operation=_BUILD,
+                )
 
 
 def _around(run: HostRun, labels: list[str], texts: list[str], place: int) -> tuple[str, str]:
@@ -243,10 +276,13 @@ def in_a_list_of_parts_the_block_is_one_more_part(run: HostRun) -> None:
         given = copy.deepcopy(parts)
         got = run.fenced(_INJECT, given, [context])
         if given != parts:
-            run.violated(f"the caller's {show(parts)} as it was", show(given), operation=_INJECT)
+            run.violated(
+                Returned(wanted=f"the caller's {show(parts)} as it was", value=show(given)),
+                operation=_INJECT,
+            )
         wanted = [*parts, {"type": "text", "text": block}]
         if got != wanted:
-            run.violated(f"{show(wanted)}", show(got), operation=_INJECT)
+            run.violated(Returned(wanted=f"{show(wanted)}", value=show(got)), operation=_INJECT)
 
 
 @check("MP-HOST-FENCE-005")
@@ -268,7 +304,10 @@ def _assert_kept(run: HostRun, labels: list[str], text: str) -> None:
         section = block.partition(f"\n### {labels[0]} memory\n")[2]
         is_kept = section.startswith(f"{kept}\n") if kept and section else kept in block
         if not is_kept:
-            run.violated(f"{show(kept)} in the block", show(section or block), operation=_BUILD)
+            run.violated(
+                Returned(wanted=f"{show(kept)} in the block", value=show(section or block)),
+                operation=_BUILD,
+            )
 
 
 # -- labels, parts, and the way back ---------------------------------------------------------------
@@ -299,9 +338,13 @@ def a_label_is_refused_and_not_repaired(run: HostRun) -> None:
 
 def _assert_named(run: HostRun, error: Exception | None, what: str) -> None:
     if error is None:
-        run.violated(f"a named error for {what}", "a block was built", operation=_BUILD)
+        run.violated(
+            Differs(wanted=f"a named error for {what}", seen="a block was built"), operation=_BUILD
+        )
     if type(error) in (Exception, AttributeError, KeyError, IndexError, AssertionError):
-        run.violated(f"a named error for {what}", f"it raised {show(error)}", operation=_BUILD)
+        run.violated(
+            Raised.by(error, wanted=f"a named error for {what}", hook=_BUILD), operation=_BUILD
+        )
 
 
 @check("MP-HOST-FENCE-016")
@@ -334,7 +377,10 @@ def _assert_read_back(run: HostRun, labels: list[str], text: str) -> None:
         return  # Another rule forbids a delimiter too many in the block.
     got = run.fenced(_PARSE, block)
     if not isinstance(got, list) or [tuple(pair) for pair in got] != wanted:
-        run.violated(show(wanted), f"{show(got)} out of the block", operation=_PARSE)
+        run.violated(
+            Returned(wanted=show(wanted), value=show(got), tail=" out of the block"),
+            operation=_PARSE,
+        )
 
 
 def _sections(block: str, labels: list[str]) -> list[tuple[str, str]]:
@@ -400,7 +446,10 @@ def _assert_same(run: HostRun, text: str, cuts: list[list[str]]) -> None:
         if got != whole:
             shown = show(pieces) if len(pieces) < len(text) else "single characters"
             expected = f"{show(whole)}, as in one piece"
-            run.violated(expected, f"{show(got)} out of {shown}", operation=SCRUBBER)
+            run.violated(
+                Returned(wanted=expected, value=show(got), given=shown, tail=f" out of {shown}"),
+                operation=SCRUBBER,
+            )
 
 
 @check("MP-HOST-FENCE-018")
@@ -424,18 +473,34 @@ def a_leaked_block_is_taken_out_and_nothing_else(run: HostRun) -> None:
     for text in BENIGN.values():
         got = scrubbed(run, list(text))
         if got != encodable(text):
-            run.violated(f"{show(text)} as it was", show(got), operation=SCRUBBER)
+            run.violated(
+                Returned(wanted=f"{show(text)} as it was", value=show(got)), operation=SCRUBBER
+            )
 
 
 def _assert_taken_out(run: HostRun, text: str, secret: str, words: tuple[str, ...]) -> None:
     got = scrubbed(run, [text])
     if secret in got:
         expected = f"a stream without {show(secret)}"
-        run.violated(expected, f"{show(got)} out of {show(text)}", operation=SCRUBBER)
+        run.violated(
+            Delimiter(
+                wanted=expected,
+                delimiter="block",
+                text=show(text),
+                value=show(got),
+                seen=f"{show(got)} out of {show(text)}",
+            ),
+            operation=SCRUBBER,
+        )
     missing = [word for word in words if word not in got]
     if missing:
         expected = f"{missing[0]!r}, which is no part of a block"
-        run.violated(expected, f"{show(got)} out of {show(text)}", operation=SCRUBBER)
+        run.violated(
+            Returned(
+                wanted=expected, value=show(got), given=show(text), tail=f" out of {show(text)}"
+            ),
+            operation=SCRUBBER,
+        )
 
 
 #: The note, the tag and some white space are what may have to be seen before it is decided.
@@ -459,7 +524,7 @@ def what_is_no_block_is_not_held_back(run: HostRun) -> None:
         if held > _MOST_HELD:
             expected = f"at most {_MOST_HELD} characters held back before the end"
             observed = f"{held} of {len(head + words)} after {show(head)}"
-            run.violated(expected, observed, operation=SCRUBBER)
+            run.violated(Differs(wanted=expected, seen=observed), operation=SCRUBBER)
 
 
 # -- fence text ------------------------------------------------------------------------------------
@@ -489,7 +554,7 @@ def _assert_encodes(run: HostRun, text: str) -> None:
         clean.encode("utf-8")
     except UnicodeEncodeError as error:
         expected = "a text that can be encoded as UTF-8"
-        run.violated(expected, f"{show(error)} for {show(text)}", operation=SANITIZE)
+        run.violated(Raised.by(error, wanted=expected, given=show(text)), operation=SANITIZE)
 
 
 #: Errors that say that a function met what it did not expect, and not that it refused it.
@@ -513,9 +578,11 @@ def _assert_refused(run: HostRun, name: str, value: Any, *args: Any) -> None:
     run.needs_fence(name)
     error = run.refusal(name, *args)
     if error is None:
-        run.violated(expected, f"no error for {show(value)}", operation=name)
+        run.violated(Differs(wanted=expected, seen=f"no error for {show(value)}"), operation=name)
     if isinstance(error, _ACCIDENTS) or kind not in str(error):
-        run.violated(expected, f"{show(error)} for {show(value)}", operation=name)
+        run.violated(
+            Raised.by(error, wanted=expected, hook=name, given=show(value)), operation=name
+        )
 
 
 # -- delimiters ------------------------------------------------------------------------------------
@@ -544,7 +611,16 @@ def _assert_none_left(run: HostRun, text: str, level: int) -> None:
         observed = f"{left[0].kind} {show(shown)} in {show(clean)}, out of {show(text)}"
         if left[0].tier == DECODED and left[0].end - left[0].start == len(clean):
             observed = f"{left[0].kind} in {show(_shown(clean))}, decoded from {show(clean)}"
-        run.violated(expected, observed, operation=SANITIZE)
+        run.violated(
+            Delimiter(
+                wanted=expected,
+                delimiter=str(left[0].kind),
+                text=show(text),
+                value=show(clean),
+                seen=observed,
+            ),
+            operation=SANITIZE,
+        )
 
 
 def _shown(clean: str) -> str:
@@ -559,7 +635,16 @@ def no_role_token_is_left(run: HostRun) -> None:
         left = [finding for finding in must(clean, SMUGGLED) if finding.kind == "role"]
         if left:
             observed = f"{show(clean)} out of {show(text)}"
-            run.violated("a role token that is broken", observed, operation=SANITIZE)
+            run.violated(
+                Delimiter(
+                    wanted="a role token that is broken",
+                    delimiter="role",
+                    text=show(text),
+                    value=show(clean),
+                    seen=observed,
+                ),
+                operation=SANITIZE,
+            )
 
 
 # -- what a function has to hold -------------------------------------------------------------------
@@ -575,7 +660,15 @@ def _assert_idempotent(run: HostRun, text: str) -> None:
     twice = sanitized(run, once)
     if twice != once:
         observed = f"{show(twice)} out of {show(once)}, out of {show(text)}"
-        run.violated("a sanitized text that is left as it is", observed, operation=SANITIZE)
+        run.violated(
+            Unsteady(
+                wanted="a sanitized text that is left as it is",
+                subject="text",
+                values=(show(text), show(once), show(twice)),
+                difference=observed,
+            ),
+            operation=SANITIZE,
+        )
 
 
 @check("MP-HOST-FENCE-011", budget_s=300.0)
@@ -586,8 +679,15 @@ def a_text_does_not_get_longer(run: HostRun) -> None:
 def _assert_no_longer(run: HostRun, text: str) -> None:
     clean = sanitized(run, text)
     if len(clean) > len(text):
-        observed = f"{len(clean)}: {show(clean)} out of {show(text)}"
-        run.violated(f"at most {len(text)} characters", observed, operation=SANITIZE)
+        run.violated(
+            TooLong(
+                wanted=f"at most {len(text)} characters",
+                chars=len(clean),
+                limit=len(text),
+                tail=f": {show(clean)} out of {show(text)}",
+            ),
+            operation=SANITIZE,
+        )
 
 
 @check("MP-HOST-FENCE-012", budget_s=300.0)
@@ -597,7 +697,14 @@ def what_stands_beside_a_delimiter_stays_and_stays_apart(run: HostRun) -> None:
     block = f"one {TARGETS['open']} two {TARGETS['close']} three"
     clean = sanitized(run, block)
     if [word for word in ("one", "two", "three") if word not in clean.split()]:
-        run.violated("the words around two tags", f"{show(clean)} out of {show(block)}")
+        run.violated(
+            Returned(
+                wanted="the words around two tags",
+                value=show(clean),
+                given=show(block),
+                tail=f" out of {show(block)}",
+            )
+        )
     each_attack(run, lambda text: _assert_words_stay(run, text))
 
 
@@ -605,7 +712,12 @@ def _text_assert_apart(run: HostRun, before: str, core: str, behind: str) -> Non
     clean = sanitized(run, before + core + behind)
     if not clean.startswith(before) or not clean.endswith(behind) or clean == before + behind:
         expected = f"{before!r}, something in place of the tag, and {behind!r}"
-        run.violated(expected, f"{show(clean)} out of {show(core)}", operation=SANITIZE)
+        run.violated(
+            Returned(
+                wanted=expected, value=show(clean), given=show(core), tail=f" out of {show(core)}"
+            ),
+            operation=SANITIZE,
+        )
 
 
 def _assert_words_stay(run: HostRun, text: str) -> None:
@@ -615,7 +727,15 @@ def _assert_words_stay(run: HostRun, text: str) -> None:
         place = clean.find(stretch, done)
         if place < 0:
             expected = f"{show(stretch)}, which is no delimiter, in its place"
-            run.violated(expected, f"{show(clean)} out of {show(text)}", operation=SANITIZE)
+            run.violated(
+                Returned(
+                    wanted=expected,
+                    value=show(clean),
+                    given=show(text),
+                    tail=f" out of {show(text)}",
+                ),
+                operation=SANITIZE,
+            )
         done = place + len(stretch)
 
 
@@ -636,7 +756,15 @@ def the_same_text_gives_the_same_result(run: HostRun) -> None:
     for text, one, other in zip(texts, first, reversed(again), strict=True):
         if one != other:
             observed = f"{show(one)}, and later {show(other)}, out of {show(text)}"
-            run.violated("the same result each time", observed, operation=SANITIZE)
+            run.violated(
+                Unsteady(
+                    wanted="the same result each time",
+                    subject="text",
+                    values=(show(text), show(one), show(other)),
+                    difference=observed,
+                ),
+                operation=SANITIZE,
+            )
 
 
 @contextlib.contextmanager
@@ -689,7 +817,9 @@ def _assert_linear(
     if min(growths) <= _MOST_TIMES:
         raise Inconclusive(f"for {len(long)} characters of {name} it took {told} times as long")
     observed = f"{told} times as long for {len(long)} as for {len(short)} characters of {name}"
-    run.violated("time in proportion to the text", observed, operation=SANITIZE)
+    run.violated(
+        Differs(wanted="time in proportion to the text", seen=observed), operation=SANITIZE
+    )
 
 
 def _growth(clean: Callable[[str], str], short: str, long: str) -> float:
@@ -715,4 +845,6 @@ def _assert_untouched(run: HostRun, text: str) -> None:
         return
     clean = sanitized(run, text)
     if clean != text:
-        run.violated(f"{show(text)} as it was", show(clean), operation=SANITIZE)
+        run.violated(
+            Returned(wanted=f"{show(text)} as it was", value=show(clean)), operation=SANITIZE
+        )

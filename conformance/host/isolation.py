@@ -8,6 +8,7 @@ from typing import Any
 
 from memproto.errors import WriteRefused
 from memproto.testing.clauses import Violation, check
+from memproto.testing.evidence import Called, Changed, Differs, NotReported, Returned
 from memproto.testing.host.host import Host
 from memproto.testing.host.probes import Probe, answering, raising
 from memproto.testing.host.run import HostRun
@@ -54,10 +55,15 @@ def whatever_a_provider_raises_the_others_get_every_call(run: HostRun) -> None:
             try:
                 got = _calls_of_good(run, names, {hook: raising(make)})
             except Violation as found:
-                run.violated(found.expected, f"{found.observed}, when {what}")
+                run.violated(found.evidence.told(tail=f", when {what}"))
             if got != expected:
                 missing = expected - got or got - expected
-                run.violated("the same calls for the others", f"{show(missing)} differ when {what}")
+                run.violated(
+                    Differs(
+                        wanted="the same calls for the others",
+                        seen=f"{show(missing)} differ when {what}",
+                    )
+                )
     run.needs_also("compress")
 
 
@@ -70,7 +76,7 @@ def _calls_of_good(run: HostRun, names: list[str], fault: dict[str, Any]) -> Cou
         host.record(f"Question {number}?")
         host.write(f"Fact {number}.")
         if any(answers.get(provider.name) != "Noted." for provider in good):
-            run.violated("the answers of the others", show(answers))
+            run.violated(Returned(wanted="the answers of the others", value=show(answers)))
     # Waited for, so that only isolation is judged here, and not the end of the queue.
     run.wait_until(lambda: all(provider.count(*_WRITES) == 4 for provider in good), 2.0)
     host.offer()
@@ -153,15 +159,27 @@ def _assert_unseen(
     reader.seen.clear()
     call()
     if messages != before:
-        run.violated("the agent's messages as they were", _first_difference(before, messages))
+        run.violated(
+            Changed(
+                wanted="the agent's messages as they were",
+                subject="argument",
+                difference=_first_difference(before, messages),
+            )
+        )
     for who, seen in (("the other provider", reader.seen), ("the same provider", editor.seen)):
         if seen is reader.seen and not reader.is_there:
             continue
         if len(seen) != 1:
-            run.violated(f"one call of {who}", f"{len(seen)} calls")
+            run.violated(Called(wanted=f"one call of {who}", times=len(seen), due=1))
         if seen[0] != before and not _is_left_out(run, seen[0]):
             expected = f"{who} gets the messages as the agent has them"
-            run.violated(expected, _first_difference(before, seen[0]))
+            run.violated(
+                Changed(
+                    wanted=expected,
+                    subject="argument",
+                    difference=_first_difference(before, seen[0]),
+                )
+            )
 
 
 def _is_left_out(run: HostRun, seen: list[Any]) -> bool:
@@ -199,10 +217,10 @@ def a_write_hook_that_raised_is_reported(run: HostRun) -> None:
             continue
         what = f"{hook} of {provider.name}, which raised {make().__class__.__name__}"
         if not run.wait_until(lambda p=provider, h=hook: p.count(h) == 1):  # type: ignore[misc]
-            run.violated(f"one call of {hook}", "there was none")
+            run.violated(Called(wanted=f"one call of {hook}", times=0))
         _assert_reported(run, host, provider, what)
 
 
 def _assert_reported(run: HostRun, host: Host, provider: Probe, what: str) -> None:
     if not run.wait_until(lambda: bool(host.reports.about(provider.name)), 2.0):
-        run.violated(f"a report about {what}", "neither event nor log names it")
+        run.violated(NotReported(about=what))

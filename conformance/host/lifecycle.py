@@ -4,6 +4,7 @@ import io
 
 from memproto.recording import Recording
 from memproto.testing.clauses import Untestable, check
+from memproto.testing.evidence import Misordered
 from memproto.testing.host.host import Host
 from memproto.testing.host.run import HostRun
 from memproto.tracing import judge, read_from
@@ -25,7 +26,11 @@ def every_call_is_one_that_the_life_of_an_instance_allows(run: HostRun) -> None:
     for trace in traces:
         for finding in judge(trace):
             if finding.rule.id == _RULE:
-                run.violated("calls that the life of an instance allows", finding.seen)
+                run.violated(
+                    Misordered(
+                        wanted="calls that the life of an instance allows", seen=finding.seen
+                    )
+                )
 
 
 def _live(run: HostRun, host: Host) -> None:

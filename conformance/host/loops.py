@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.evidence import Called, Differs, Returned
 from memproto.testing.host.host import Host
 from memproto.testing.host.probes import Extended, answering, tool
 from memproto.testing.host.run import HostRun
@@ -37,7 +38,9 @@ def a_caller_on_a_loop_is_served_as_any_other(run: HostRun) -> None:
     host.open()
     answers = host.recall("What was noted?")
     if answers != {provider.name: "Noted."}:
-        run.violated("the answer that a caller without a loop gets", show(answers))
+        run.violated(
+            Returned(wanted="the answer that a caller without a loop gets", value=show(answers))
+        )
     host.record("One turn.")
     host.write("The harbour opens at six.")
     host.offer()
@@ -45,7 +48,7 @@ def a_caller_on_a_loop_is_served_as_any_other(run: HostRun) -> None:
     met = {call.hook for call in provider.calls}
     missing = [hook for hook in _HOOKS if hook not in met]
     if missing:
-        run.violated(f"a call of {missing[0]}", "there was none")
+        run.violated(Called(wanted=f"a call of {missing[0]}", hook=missing[0], times=0))
 
 
 @check("MP-HOST-LOOP-002")
@@ -63,9 +66,14 @@ def the_loop_goes_on_while_a_provider_works(run: HostRun) -> None:
     _use(host)
     for hook, is_held in held.items():
         if is_held:
-            run.violated(f"a loop that goes on while {hook} works", "it stood still")
+            run.violated(
+                Differs(
+                    wanted=f"a loop that goes on while {hook} works",
+                    seen="it stood still",
+                )
+            )
     if "enrich_turn" not in held:
-        run.violated("a recall of the provider", "there was none")
+        run.violated(Called(wanted="a recall of the provider", hook="enrich_turn", times=0))
 
 
 class _Looking:

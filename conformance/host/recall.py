@@ -5,6 +5,7 @@ from typing import Any
 
 from memproto.deadlines import Deadlines
 from memproto.testing.clauses import check
+from memproto.testing.evidence import Called, NotReported, Returned
 from memproto.testing.host.host import Host
 from memproto.testing.host.probes import Gate, Probe, answering
 from memproto.testing.host.run import HostRun
@@ -25,7 +26,12 @@ def recall_ends_at_its_deadline(run: HostRun) -> None:
         expected = {provider.name: said[provider.name] for provider in good if provider in taken}
         answers = host.recall("Which answers are there?")
         if answers != expected:
-            run.violated(f"the answers of those that kept it: {show(expected)}", show(answers))
+            run.violated(
+                Returned(
+                    wanted=f"the answers of those that kept it: {show(expected)}",
+                    value=show(answers),
+                )
+            )
 
     run.at_some_pace(attempt)
 
@@ -46,7 +52,9 @@ def a_late_answer_is_never_shown(run: HostRun) -> None:
     for number, answers in enumerate(turns, 1):
         if "An answer to the first question." in map(str, answers.values()):
             expected = "the answer to the first turn in no turn, since it came after its deadline"
-            run.violated(expected, f"turn {number} shows {show(answers)}")
+            run.violated(
+                Returned(wanted=expected, value=show(answers), lead=f"turn {number} shows ")
+            )
 
 
 @check("MP-HOST-RECALL-003")
@@ -61,10 +69,25 @@ def a_stuck_provider_is_not_asked_again_until_it_returns(run: HostRun) -> None:
         host.recall(f"Question {number}?")
         if slow.count("enrich_turn") > 1:
             expected = "one call of a provider whose first call has not returned"
-            run.violated(expected, f"{slow.count('enrich_turn')} calls after {number} turns")
+            run.violated(
+                Called(
+                    wanted=expected,
+                    hook="enrich_turn",
+                    times=slow.count("enrich_turn"),
+                    due=1,
+                    tail=f" after {number} turns",
+                )
+            )
     gate.open()
     if not run.wait_until(lambda: _takes_part(host, slow, [])):
-        run.violated("it takes part again once the call has returned", "it is not asked any more")
+        run.violated(
+            Called(
+                wanted="it takes part again once the call has returned",
+                hook="enrich_turn",
+                times=0,
+                seen="it is not asked any more",
+            )
+        )
 
 
 @check("MP-HOST-RECALL-004")
@@ -80,12 +103,21 @@ def an_answer_of_a_wrong_type_is_left_out_and_reported(run: HostRun) -> None:
         while pending:
             pending.pop().close()
         if answers != {provider.name: "Noted." for provider in taken}:
-            run.violated("the answers of those that gave a str, and no others", show(answers))
+            run.violated(
+                Returned(
+                    wanted="the answers of those that gave a str, and no others",
+                    value=show(answers),
+                )
+            )
         for probe in group:
             if not run.wait_until(lambda h=host, p=probe: bool(h.reports.about(p.name)), 2.0):  # type: ignore[misc]
                 observed = "there is none"
                 run.violated(
-                    f"a report about {probe.name}, which gave {gave[probe.name]}", observed
+                    NotReported(
+                        wanted=f"a report about {probe.name}, which gave {gave[probe.name]}",
+                        about=probe.name,
+                        seen=observed,
+                    )
                 )
 
 
@@ -109,7 +141,9 @@ def _turns_until_it_hangs(run: HostRun, host: Host, gate: Gate) -> list[dict[str
         return gate.entered.is_set()
 
     if not run.wait_until(hangs):
-        run.violated("each provider is asked", "one was not")
+        run.violated(
+            Called(wanted="each provider is asked", hook="enrich_turn", times=0, seen="one was not")
+        )
     return turns
 
 
@@ -145,9 +179,22 @@ def a_recall_that_missed_its_deadline_is_reported(run: HostRun) -> None:
         host = run.opened(slow, *run.beside(run.probe()), deadlines=deadlines)
         host.recall("What was noted?")
         if not slow.count("enrich_turn"):
-            run.violated("a recall of each provider", f"{slow.name} was not asked")
+            run.violated(
+                Called(
+                    wanted="a recall of each provider",
+                    hook="enrich_turn",
+                    times=0,
+                    seen=f"{slow.name} was not asked",
+                )
+            )
         if not run.wait_until(lambda: bool(host.reports.about(slow.name)), 2.0):
             observed = "neither event nor log names it"
-            run.violated("a report about a recall that was given up", observed)
+            run.violated(
+                NotReported(
+                    wanted="a report about a recall that was given up",
+                    about="a recall that was given up",
+                    seen=observed,
+                )
+            )
 
     run.at_some_pace(attempt)

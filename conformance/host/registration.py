@@ -4,6 +4,7 @@ from typing import Any
 
 from memproto.operations import CORE_HOOKS
 from memproto.testing.clauses import check
+from memproto.testing.evidence import Called, Differs, Raised, Returned
 from memproto.testing.host.host import Host
 from memproto.testing.host.probes import Probe, answering
 from memproto.testing.host.run import HostRun
@@ -65,9 +66,9 @@ def _without(member: str, name: str) -> object:
 def _assert_refuses(run: HostRun, host: Host, provider: Any, what: str) -> None:
     error = host.refusal(provider)
     if error is None:
-        run.violated(f"a named error for {what}", "register took it")
+        run.violated(Differs(wanted=f"a named error for {what}", seen="register took it"))
     if not isinstance(error, Exception) or type(error) is Exception:
-        run.violated(f"a named error for {what}", f"it raised {show(error)}")
+        run.violated(Raised.by(error, wanted=f"a named error for {what}", hook="register"))
 
 
 def _assert_only_works(run: HostRun, host: Host, good: Probe, refused: list[Probe]) -> None:
@@ -75,8 +76,18 @@ def _assert_only_works(run: HostRun, host: Host, good: Probe, refused: list[Prob
     host.open()
     answers = host.recall("What was noted?")
     if answers != {good.name: "Noted."}:
-        run.violated("the answer of the provider that was taken", show(answers))
+        run.violated(
+            Returned(wanted="the answer of the provider that was taken", value=show(answers))
+        )
     for provider in refused:
         if provider.calls:
             observed = f"{provider.calls[0].hook} was called"
-            run.violated(f"no call to the refused {show(provider.name, 40)}", observed)
+            run.violated(
+                Called(
+                    wanted=f"no call to the refused {show(provider.name, 40)}",
+                    hook=provider.calls[0].hook,
+                    times=len(provider.calls),
+                    due=0,
+                    seen=observed,
+                )
+            )

@@ -5,6 +5,7 @@ from typing import Any
 from memproto.deadlines import Deadlines
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.driver import SwitchKind
+from memproto.testing.evidence import Called, Misordered, Returned
 from memproto.testing.host.host import Host
 from memproto.testing.host.model import plain
 from memproto.testing.host.probes import Extended, Probe, answering
@@ -39,7 +40,15 @@ def each_session_ends_once(run: HostRun) -> None:
         run.wait_until(lambda p=provider, n=wanted: p.count(_END) >= n, 2.0)  # type: ignore[misc]
         if provider.count(_END) != wanted:
             observed = f"{provider.count(_END)} ends where {way}"
-            run.violated(f"one end of each of {wanted} sessions", observed)
+            run.violated(
+                Called(
+                    wanted=f"one end of each of {wanted} sessions",
+                    hook=_END,
+                    times=provider.count(_END),
+                    due=wanted,
+                    seen=observed,
+                )
+            )
 
 
 def _go(run: HostRun, host: Host, steps: tuple[str, ...]) -> None:
@@ -91,7 +100,9 @@ def _assert_holds(run: HostRun, provider: Extended, texts: list[str], way: str) 
     said = [plain(message.get("content")) for message in messages if message.get("role") == "user"]
     missing = [text for text in texts if not any(text in words for words in said)]
     if missing:
-        run.violated(f"an end by `{way}` with {show(missing[0])}", f"{show(messages)}")
+        run.violated(
+            Returned(wanted=f"an end by `{way}` with {show(missing[0])}", value=show(messages))
+        )
 
 
 @check("MP-HOST-SESS-003")
@@ -107,13 +118,21 @@ def ends_and_switches_keep_their_place_among_the_writes(run: HostRun) -> None:
     if not gate.entered.wait(5.0 * run.scale):
         raise Untestable("no turn is recorded at all")
     if not run.stays_silent(lambda: provider.count(_END, _SWITCH) > 0):
-        run.violated("no end and no switch beside the write before", "there was one")
+        run.violated(
+            Misordered(wanted="no end and no switch beside the write before", seen="there was one")
+        )
     gate.open()
     hooks = (_TURN, _END, _SWITCH)
     run.wait_until(lambda: provider.count(*hooks) >= 4)
     order = [call.hook for call in provider.named(*hooks)]
     if order != [_TURN, _END, _SWITCH, _TURN]:
-        run.violated(f"{_TURN}, {_END}, {_SWITCH}, {_TURN}", ", ".join(order))
+        run.violated(
+            Misordered(
+                wanted=f"{_TURN}, {_END}, {_SWITCH}, {_TURN}",
+                calls=tuple(order),
+                due=(_TURN, _END, _SWITCH, _TURN),
+            )
+        )
 
 
 @check("MP-HOST-SESS-004")
@@ -155,7 +174,14 @@ def a_switch_says_which_kind_it_is(run: HostRun) -> None:
         key = left if kind == "rewind" else run.session_key()
         host.switch(kind, key)
         if not run.wait_until(lambda p=provider: p.count(_SWITCH) > 0):  # type: ignore[misc]
-            run.violated(f"a switch of the kind `{kind}` is told", "it was not")
+            run.violated(
+                Called(
+                    wanted=f"a switch of the kind `{kind}` is told",
+                    hook="on_session_switch",
+                    times=0,
+                    seen="it was not",
+                )
+            )
         call = provider.named(_SWITCH)[0]
         allowed = [left if parent == "left" else parent for parent in parents]
         _assert_says(run, kind, (call.args[0], call.keywords), (key, allowed, reset, rewound))
@@ -173,12 +199,17 @@ def _assert_says(
     told, keywords = got
     flags = {"reset": reset, "rewound": rewound}
     if told != key:
-        run.violated(f"the key {key!r} for `{kind}`", show(told))
+        run.violated(Returned(wanted=f"the key {key!r} for `{kind}`", value=show(told)))
     for name, value in flags.items():
         if keywords.get(name, False) is not value:
-            run.violated(f"{name}={value} for `{kind}`", show(keywords))
+            run.violated(Returned(wanted=f"{name}={value} for `{kind}`", value=show(keywords)))
     if keywords.get("parent_session_id", "") not in parents:
-        run.violated(f"the parent {' or '.join(map(repr, parents))} for `{kind}`", show(keywords))
+        run.violated(
+            Returned(
+                wanted=f"the parent {' or '.join(map(repr, parents))} for `{kind}`",
+                value=show(keywords),
+            )
+        )
 
 
 @check("MP-HOST-SESS-006")
@@ -197,10 +228,21 @@ def no_recall_between_a_switch_and_its_delivery(run: HostRun) -> None:
     before = slow.count("enrich_turn")
     answers = host.recall("Which berth?")
     if slow.count("enrich_turn") != before or slow.name in answers:
-        run.violated("no recall of a provider that has not switched yet", show(answers))
+        run.violated(
+            Returned(
+                wanted="no recall of a provider that has not switched yet", value=show(answers)
+            )
+        )
     gate.open()
     if not run.wait_until(lambda: slow.name in host.recall("And now?"), 5.0):
-        run.violated("recall again once the switch was delivered", "it is not asked any more")
+        run.violated(
+            Called(
+                wanted="recall again once the switch was delivered",
+                hook="enrich_turn",
+                times=0,
+                seen="it is not asked any more",
+            )
+        )
 
 
 @check("MP-HOST-DELEG-001")
@@ -213,7 +255,9 @@ def a_delegation_is_told_once(run: HostRun) -> None:
     host.close()
     calls = [(*call.args, call.keywords.get("child_session_id")) for call in _told(told)]
     if calls != [("Find a berth.", "Berth 7 is free.", child)]:
-        run.violated(f"one delegation, with the session {child!r}", show(calls))
+        run.violated(
+            Returned(wanted=f"one delegation, with the session {child!r}", value=show(calls))
+        )
 
 
 def _told(provider: Probe) -> list[Any]:

@@ -4,7 +4,9 @@ import threading
 from typing import Any
 
 from memproto.deadlines import Deadlines
+from memproto.testing import wording
 from memproto.testing.clauses import Untestable, check
+from memproto.testing.evidence import Called, NotReported
 from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.probes import Probe, answering, raising
 from memproto.testing.host.run import HostRun
@@ -35,10 +37,26 @@ def queued_writes_are_delivered_before_shutdown(run: HostRun) -> None:
     host.close()
     hooks = [call.hook for call in busy.named(*_WRITES, "shutdown")]
     if "shutdown" not in hooks:
-        run.violated("shutdown is called after the writes", "it was not called")
+        run.violated(
+            Called(
+                wanted="shutdown is called after the writes",
+                hook="shutdown",
+                times=0,
+                due=1,
+                seen="it was not called",
+            )
+        )
     delivered = hooks.index("shutdown")
     if delivered != _COUNT:
-        run.violated(f"{_COUNT} writes before shutdown", f"{delivered} came before it")
+        run.violated(
+            Called(
+                wanted=f"{_COUNT} writes before shutdown",
+                hook="writes",
+                times=delivered,
+                due=_COUNT,
+                seen=f"{delivered} came before it",
+            )
+        )
 
 
 @check("MP-HOST-SHUT-002")
@@ -66,7 +84,15 @@ def shutdown_of_a_provider_is_called_once(run: HostRun) -> None:
             if times != 1:
                 how = "from two threads at once, then again" if callers == 2 else "twice in a row"
                 observed = f"{times} calls when the host's own was called {how}"
-                run.violated("one shutdown of each provider", observed)
+                run.violated(
+                    Called(
+                        wanted="one shutdown of each provider",
+                        hook="shutdown",
+                        times=times,
+                        due=1,
+                        seen=observed,
+                    )
+                )
 
 
 @check("MP-HOST-SHUT-003", budget_s=240.0)
@@ -85,7 +111,15 @@ def shutdown_returns_while_a_provider_hangs(run: HostRun) -> None:
         for provider in [*good, writing]:
             if not run.wait_until(lambda p=provider: p.count("shutdown") == 1, 1.0):  # type: ignore[misc]
                 which = "that hangs in a write" if provider is writing else "that does not hang"
-                run.violated(f"shutdown of a provider {which}", "it was not called")
+                run.violated(
+                    Called(
+                        wanted=f"shutdown of a provider {which}",
+                        hook="shutdown",
+                        times=0,
+                        due=1,
+                        seen="it was not called",
+                    )
+                )
 
     run.at_some_pace(attempt)
     run.needs_also("compress")
@@ -108,7 +142,9 @@ def _compress(host: Host) -> None:
     try:
         host.offer()
     except HostLate as late:
-        raise Untestable(f"needs {late.expected}: {late.observed}") from None
+        raise Untestable(
+            f"needs {wording.expected(late.evidence)}: {wording.observed(late.evidence)}"
+        ) from None
 
 
 @check("MP-HOST-SHUT-004")
@@ -128,4 +164,10 @@ def writes_that_were_given_up_are_reported(run: HostRun) -> None:
     if hung.count("on_turn_complete") == 5:
         return
     if not run.wait_until(lambda: len(host.reports.about(hung.name, is_only=is_only)) > before):
-        run.violated("a report about the turns that were given up", "neither event nor log has it")
+        run.violated(
+            NotReported(
+                wanted="a report about the turns that were given up",
+                about="the turns that were given up",
+                seen="neither event nor log has it",
+            )
+        )

@@ -7,6 +7,7 @@ from typing import Any
 from memproto.errors import Misconfigured
 from memproto.operations import EXTENSION_HOOKS, OPERATIONS
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import Called, Differs, Lacks, Misordered, NotReported, Returned
 from memproto.testing.host.host import Host
 from memproto.testing.host.probes import Probe, answering, raising, tool
 from memproto.testing.host.run import HostRun
@@ -28,7 +29,12 @@ def _config(run: HostRun, provider: Probe) -> dict[str, Any]:
     """The config that a provider was initialized with."""
     calls = provider.named("initialize")
     if len(calls) != 1 or not isinstance(calls[0].args[1], dict):
-        run.violated("one initialize with a dict as its config", show([c.args for c in calls]))
+        run.violated(
+            Returned(
+                wanted="one initialize with a dict as its config",
+                value=show([c.args for c in calls]),
+            )
+        )
     config: dict[str, Any] = calls[0].args[1]
     return config
 
@@ -40,19 +46,33 @@ def the_config_holds_what_is_promised(run: HostRun) -> None:
     config = _config(run, provider)
     for key, inner in _PROMISED.items():
         if key not in config:
-            run.violated(f"`{key}` in the config", f"keys {', '.join(sorted(config))}")
+            run.violated(
+                Lacks(
+                    wanted=f"`{key}` in the config",
+                    kind_of="key",
+                    names=(key,),
+                    seen=f"keys {', '.join(sorted(config))}",
+                )
+            )
         if inner and not isinstance(config[key], dict):
-            run.violated(f"a dict as `{key}`", show(config[key]))
+            run.violated(Returned(wanted=f"a dict as `{key}`", value=show(config[key])))
         missing = [name for name in inner if name not in config[key]]
         if missing:
-            run.violated(f"`{missing[0]}` in `{key}`", show(config[key]))
+            run.violated(
+                Lacks(
+                    wanted=f"`{missing[0]}` in `{key}`",
+                    kind_of="key",
+                    names=tuple(missing),
+                    seen=show(config[key]),
+                )
+            )
     _assert_seconds(run, config["deadlines"])
 
 
 def _assert_seconds(run: HostRun, deadlines: Any) -> None:
     is_dict = isinstance(deadlines, dict) and bool(deadlines)
     if not is_dict or not all(isinstance(item, int | float | None) for item in deadlines.values()):
-        run.violated("a dict of deadlines in seconds", show(deadlines))
+        run.violated(Returned(wanted="a dict of deadlines in seconds", value=show(deadlines)))
 
 
 @check("MP-HOST-INIT-004")
@@ -71,7 +91,7 @@ def the_config_says_whose_session_it_is(run: HostRun) -> None:
         config = _config(run, provider)
         for key, value in given.items():
             if config.get(key) != value:
-                run.violated(f"`{key}` {show(value)}", show(config.get(key)))
+                run.violated(Returned(wanted=f"`{key}` {show(value)}", value=show(config.get(key))))
 
 
 # -- hooks that are promised ----------------------------------------------------------------------
@@ -135,7 +155,9 @@ def _assert_called(run: HostRun, host: Host, providers: list[Probe], promised: l
             continue
         if not host.has(step):
             raise Untestable(f"needs the step `{step}`, which the driver lacks, for `{hook}`")
-        run.violated(f"a call of `{hook}`, which `protocol.hooks` names", "there was none")
+        run.violated(
+            Called(wanted=f"a call of `{hook}`, which `protocol.hooks` names", hook=hook, times=0)
+        )
 
 
 # -- contexts -------------------------------------------------------------------------------------
@@ -153,11 +175,23 @@ def no_write_hook_is_called_in_other_contexts(run: HostRun) -> None:
         met = [call.hook for call in provider.named(*_WRITES)]
         if context == "primary" and not contexts:
             observed = "`protocol.contexts` is empty, or the provider was not initialized"
-            run.violated("a context in which write hooks are called", observed)
+            run.violated(Differs(wanted="a context in which write hooks are called", seen=observed))
         if context in contexts and "on_turn_complete" not in met:
-            run.violated(f"a turn that is recorded in the context {context!r}", show(met))
+            run.violated(
+                Returned(
+                    wanted=f"a turn that is recorded in the context {context!r}", value=show(met)
+                )
+            )
         if context not in contexts and met:
-            run.violated(f"no write hook in the context {context!r}", f"{met[0]} was called")
+            run.violated(
+                Called(
+                    wanted=f"no write hook in the context {context!r}",
+                    hook=met[0],
+                    times=len(met),
+                    due=0,
+                    seen=f"{met[0]} was called",
+                )
+            )
 
 
 def _contexts(provider: Probe) -> tuple[str, ...]:
@@ -223,7 +257,14 @@ def a_provider_whose_initialize_raised_is_left_out_and_reported(run: HostRun) ->
         for provider in group:
             what = f"{provider.name}, whose initialize raised"
             if not provider.count("initialize"):
-                run.violated(f"initialize of {provider.name}", "it was not called")
+                run.violated(
+                    Called(
+                        wanted=f"initialize of {provider.name}",
+                        hook="initialize",
+                        times=0,
+                        seen="it was not called",
+                    )
+                )
             _assert_left_alone(run, provider, _USED, what)
             _assert_reported(run, host, provider, what)
 
@@ -240,10 +281,24 @@ def capabilities_are_asked_for_once(run: HostRun) -> None:
     for provider in providers:
         times = provider.count("capabilities")
         if times != 1:
-            run.violated("capabilities is called once in a session", f"it was called {times} times")
+            run.violated(
+                Called(
+                    wanted="capabilities is called once in a session",
+                    hook="capabilities",
+                    times=times,
+                    due=1,
+                    seen=f"it was called {times} times",
+                )
+            )
         order = [call.hook for call in provider.named("initialize", "capabilities")]
         if order != ["initialize", "capabilities"]:
-            run.violated("capabilities after initialize", " before ".join(order))
+            run.violated(
+                Misordered(
+                    wanted="capabilities after initialize",
+                    calls=tuple(order),
+                    seen=" before ".join(order),
+                )
+            )
     run.needs_also("compress")
 
 
@@ -251,14 +306,23 @@ def _assert_session_works(run: HostRun, host: Host, good: list[Probe]) -> None:
     """One turn; all good providers take part in it."""
     answers = host.recall("What was noted?")
     if set(answers) != {provider.name for provider in good}:
-        run.violated("the answers of the providers that started", show(answers))
+        run.violated(
+            Returned(wanted="the answers of the providers that started", value=show(answers))
+        )
     before = [provider.count("on_turn_complete", "on_memory_write") for provider in good]
     host.record("Hello.")
     host.write("The harbour opens at six.")
     for provider, count in zip(good, before, strict=True):
         wanted = count + 2
         if not run.wait_until(lambda p=provider, n=wanted: _writes(p) >= n):  # type: ignore[misc]
-            run.violated("a write for each provider that started", f"{provider.name} got none")
+            run.violated(
+                Called(
+                    wanted="a write for each provider that started",
+                    hook="on_turn_complete",
+                    times=0,
+                    seen=f"{provider.name} got none",
+                )
+            )
 
 
 def _writes(provider: Probe) -> int:
@@ -268,12 +332,20 @@ def _writes(provider: Probe) -> int:
 def _assert_left_alone(run: HostRun, provider: Probe, hooks: tuple[str, ...], what: str) -> None:
     met = provider.named(*hooks)
     if met:
-        run.violated(f"no call to {what}", f"{met[0].hook} was called")
+        run.violated(
+            Called(
+                wanted=f"no call to {what}",
+                hook=met[0].hook,
+                times=len(met),
+                due=0,
+                seen=f"{met[0].hook} was called",
+            )
+        )
 
 
 def _assert_reported(run: HostRun, host: Host, provider: Probe, what: str) -> None:
     if not run.wait_until(lambda: bool(host.reports.about(provider.name)), 2.0):
-        run.violated(f"a report about {what}", "neither event nor log names it")
+        run.violated(NotReported(about=what))
 
 
 @check("MP-HOST-BACKUP-001")
@@ -292,7 +364,14 @@ def a_backup_takes_the_paths_of_every_provider(run: HostRun) -> None:
         missing = [path for path in asked if path not in map(str, found)]
         if missing:
             when = "in a session" if is_open else "before a session"
-            run.violated(f"{missing[0]} among the paths {when}", show(found))
+            run.violated(
+                Lacks(
+                    wanted=f"{missing[0]} among the paths {when}",
+                    kind_of="path",
+                    names=(str(missing[0]),),
+                    seen=show(found),
+                )
+            )
 
 
 def _place(name: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from memproto.deadlines import Deadlines
 from memproto.registry.parts.tool_schemas import fault_of
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import Called, Lacks, Returned, Surplus, TooLong, Unsteady
 from memproto.testing.host.host import Host
 from memproto.testing.host.probes import Extended, raising, tool
 from memproto.testing.host.run import HostRun
@@ -59,11 +60,18 @@ def a_poisoned_schema_is_not_offered_and_harms_no_other(run: HostRun) -> None:
     offered = host.tools()
     for what, schema in _POISONED.items():
         if any(item == schema or _is_still_unfit(item, schema) for item in offered):
-            run.violated(f"no tool with {what}", show(schema))
+            run.violated(Returned(wanted=f"no tool with {what}", value=show(schema)))
     wanted = names if others else names[:2]
     missing = [name for name in wanted if name not in _offered(host)]
     if missing:
-        run.violated("the good tools beside the bad ones", f"{len(missing)} are missing")
+        run.violated(
+            Lacks(
+                wanted="the good tools beside the bad ones",
+                kind_of="tool",
+                names=tuple(map(str, missing)),
+                seen=f"{len(missing)} are missing",
+            )
+        )
 
 
 def _is_still_unfit(item: Any, schema: Any) -> bool:
@@ -79,12 +87,28 @@ def a_name_is_offered_once_and_goes_to_the_first(run: HostRun) -> None:
     host = run.opened(first, second, steps=("tools", "call_tool"))
     _needs_offer(host, name)
     if _offered(host).count(name) != 1:
-        run.violated(f"the name {name!r} once", show(_offered(host)))
+        run.violated(
+            Surplus(
+                wanted=f"the name {name!r} once",
+                kind_of="tool",
+                names=(name,),
+                seen=show(_offered(host)),
+            )
+        )
     host.call_tool(name, {"text": "x"})
     called = [first.count("handle_tool_call"), second.count("handle_tool_call")]
     if called != [1, 0]:
         observed = f"{called[0]} of the first and {called[1]} of the second"
-        run.violated("one call of the provider that came first", observed, operation="call_tool")
+        run.violated(
+            Called(
+                wanted="one call of the provider that came first",
+                hook="handle_tool_call",
+                times=sum(called),
+                due=1,
+                seen=observed,
+            ),
+            operation="call_tool",
+        )
 
 
 @check("MP-HOST-TOOL-003")
@@ -101,11 +125,27 @@ def the_hosts_own_tool_stays_its_own(run: HostRun) -> None:
     host = run.opened(provider)
     _needs_offer(host, name)
     if own in _offered(host):
-        run.violated(f"no tool of a provider by the name {own!r}", show(_offered(host)))
+        run.violated(
+            Surplus(
+                wanted=f"no tool of a provider by the name {own!r}",
+                kind_of="tool",
+                names=(own,),
+                seen=show(_offered(host)),
+            )
+        )
     host.call_tool(own, {"text": "x"})
     if provider.count("handle_tool_call"):
         observed = "the provider was called"
-        run.violated(f"a call of {own!r} that is the host's own", observed, operation="call_tool")
+        run.violated(
+            Called(
+                wanted=f"a call of {own!r} that is the host's own",
+                hook="handle_tool_call",
+                times=1,
+                due=0,
+                seen=observed,
+            ),
+            operation="call_tool",
+        )
 
 
 # -- calls ----------------------------------------------------------------------------------------
@@ -143,7 +183,7 @@ def _assert_document(run: HostRun, answer: Any, where: str) -> None:
     except ValueError:
         fits = False
     if not fits:
-        run.violated(f"one JSON document where {where}", show(answer))
+        run.violated(Returned(wanted=f"one JSON document where {where}", value=show(answer)))
 
 
 @check("MP-HOST-TOOL-005")
@@ -156,11 +196,27 @@ def a_forbidden_tool_is_neither_offered_nor_called(run: HostRun) -> None:
     host.open(denied=frozenset({forbidden}))
     _needs_offer(host, allowed)
     if forbidden in _offered(host):
-        run.violated(f"no offer of {forbidden!r}, which is forbidden", show(_offered(host)))
+        run.violated(
+            Surplus(
+                wanted=f"no offer of {forbidden!r}, which is forbidden",
+                kind_of="tool",
+                names=(forbidden,),
+                seen=show(_offered(host)),
+            )
+        )
     host.call_tool(forbidden, {"text": "x"})
     if provider.count("handle_tool_call"):
         observed = "its provider was called"
-        run.violated(f"no call of {forbidden!r}", observed, operation="call_tool")
+        run.violated(
+            Called(
+                wanted=f"no call of {forbidden!r}",
+                hook="handle_tool_call",
+                times=1,
+                due=0,
+                seen=observed,
+            ),
+            operation="call_tool",
+        )
 
 
 def _needs_operator(run: HostRun, host: Host) -> None:
@@ -184,7 +240,9 @@ def a_call_ends_at_its_deadline(run: HostRun) -> None:
         for name, provider in zip(names, taken, strict=False):
             host.call_tool(name, {"text": "x"})
             if not provider.count("handle_tool_call"):
-                run.violated(f"a call of {provider.name}", "there was none")
+                run.violated(
+                    Called(wanted=f"a call of {provider.name}", hook="handle_tool_call", times=0)
+                )
 
     run.at_some_pace(attempt)
 
@@ -218,7 +276,11 @@ def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
         host.write(f"Fact {number}.")
         # The host's own additions may change; it decides how often.
         if (now := _BOATS.findall(host.prompt())) != first:
-            run.violated(show(first[0]), show(now))
+            run.violated(
+                Unsteady(
+                    wanted=show(first[0]), subject="block", values=tuple(now), difference=show(now)
+                )
+            )
 
 
 @check("MP-HOST-PROMPT-002")
@@ -229,7 +291,9 @@ def the_prompt_does_not_promise_a_tool_that_is_not_offered(run: HostRun) -> None
     if block not in plain:
         raise Untestable("the block of a provider is not in the prompt")
     if hidden == plain:
-        run.violated("a prompt that differs where the tool is forbidden", show(hidden))
+        run.violated(
+            Returned(wanted="a prompt that differs where the tool is forbidden", value=show(hidden))
+        )
 
 
 def _prompt(run: HostRun, name: str, block: str, denied: tuple[str, ...]) -> str:
@@ -257,4 +321,11 @@ def what_a_provider_adds_to_the_prompt_is_cut(run: HostRun) -> None:
     host = run.opened(provider, steps=("prompt",))
     added = len(host.prompt())
     if added > _HUGE // 10:
-        run.violated(f"fewer than {_HUGE // 10:,} characters", f"{added:,} of {_HUGE:,}")
+        run.violated(
+            TooLong(
+                wanted=f"fewer than {_HUGE // 10:,} characters",
+                chars=added,
+                limit=_HUGE // 10,
+                tail=f" of {_HUGE:,}",
+            )
+        )

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from memproto.testing.clauses import Untestable, check
+from memproto.testing.evidence import Called, Misordered, Returned
 from memproto.testing.host.host import Host
 from memproto.testing.host.model import failing_model, repeated, saying
 from memproto.testing.host.probes import Probe, answering, needs_promise
@@ -37,7 +38,9 @@ def _assert_only_the_next_is_recorded(
         raise Untestable(f"the next turn is not recorded: {show(found)}; see MP-HOST-TURN-007")
     if len(found) != 1:
         other = next((turn for turn in found if turn != wanted), found[0])
-        run.violated(f"nothing of a turn that {what}", show(other), operation=step)
+        run.violated(
+            Returned(wanted=f"nothing of a turn that {what}", value=show(other)), operation=step
+        )
 
 
 @check("MP-HOST-TURN-004")
@@ -86,7 +89,9 @@ def each_answered_turn_is_recorded_once(run: HostRun) -> None:
     host.close()
     found = _recorded(run, provider, len(expected))
     if found != expected:
-        run.violated(f"the turns {show(expected)}", show(found), operation="turn")
+        run.violated(
+            Returned(wanted=f"the turns {show(expected)}", value=show(found)), operation="turn"
+        )
 
 
 @check("MP-HOST-TURN-008")
@@ -103,7 +108,10 @@ def an_answer_is_recorded_without_a_block(run: HostRun) -> None:
     if not found:
         raise Untestable("no turn is recorded at all; see MP-HOST-TURN-007")
     if fact.name in found[0][1]:
-        run.violated(f"an answer without {show(fact.text)}", show(found[0]), operation="turn")
+        run.violated(
+            Returned(wanted=f"an answer without {show(fact.text)}", value=show(found[0])),
+            operation="turn",
+        )
 
 
 # -- beside the texts -----------------------------------------------------------------------------
@@ -121,13 +129,17 @@ def a_turn_is_said_to_begin_before_recall(run: HostRun) -> None:
     again = ["enrich_turn", "enrich_turn"]
     order = [hook for n, hook in enumerate(hooks) if hooks[max(n - 1, 0) : n + 1] != again]
     if order != ["on_turn_start", "enrich_turn"] * 3:
-        run.violated("on_turn_start before enrich_turn, in each of 3 turns", ", ".join(hooks))
+        run.violated(
+            Misordered(
+                wanted="on_turn_start before enrich_turn, in each of 3 turns", calls=tuple(hooks)
+            )
+        )
     begun = [call.args for call in provider.named("on_turn_start")]
     if [message for _, message in begun] != [f"Question {number}?" for number in range(3)]:
-        run.violated("the messages of the turns", show(begun))
+        run.violated(Returned(wanted="the messages of the turns", value=show(begun)))
     numbers = [number for number, _ in begun]
     if numbers != sorted(set(numbers)):
-        run.violated("a number that grows by the turn", show(numbers))
+        run.violated(Returned(wanted="a number that grows by the turn", value=show(numbers)))
 
 
 def _whole(turn_id: str, author: str) -> dict[str, Any]:
@@ -151,9 +163,25 @@ def a_turn_comes_by_one_of_two_hooks(run: HostRun) -> None:
             host.record_turn(_whole(f"turn-{number}", "ines"))
     for provider, hook, other in ((whole, "record", _TURN), (texts, _TURN, "record")):
         if not run.wait_until(lambda p=provider, h=hook: p.count(h) >= 3):  # type: ignore[misc]
-            run.violated(f"three turns by `{hook}`", f"{provider.count(hook)} came")
+            run.violated(
+                Called(
+                    wanted=f"three turns by `{hook}`",
+                    hook=hook,
+                    times=provider.count(hook),
+                    due=3,
+                    seen=f"{provider.count(hook)} came",
+                )
+            )
         if provider.count(hook, other) != 3:
-            run.violated("each turn by one hook", f"{provider.count(other)} came by `{other}`")
+            run.violated(
+                Called(
+                    wanted="each turn by one hook",
+                    hook=other,
+                    times=provider.count(other),
+                    due=0,
+                    seen=f"{provider.count(other)} came by `{other}`",
+                )
+            )
 
 
 @check("MP-HOST-REC-002")
@@ -166,11 +194,24 @@ def a_turn_keeps_its_id_its_author_and_its_times(run: HostRun) -> None:
     run.wait_until(lambda: provider.count("record") >= len(turns))
     found = [call.args[0] for call in provider.named("record")]
     if len(found) != len(turns):
-        run.violated(f"{len(turns)} turns by `record`", f"{len(found)} came")
+        run.violated(
+            Called(
+                wanted=f"{len(turns)} turns by `record`",
+                hook="record",
+                times=len(found),
+                due=len(turns),
+                seen=f"{len(found)} came",
+            )
+        )
     for wanted, got in zip(turns, found, strict=True):
         changed = [key for key in wanted if not _is_same(wanted[key], got.get(key))]
         if changed:
-            run.violated(f"{changed[0]} {show(wanted[changed[0]])}", show(got.get(changed[0])))
+            run.violated(
+                Returned(
+                    wanted=f"{changed[0]} {show(wanted[changed[0]])}",
+                    value=show(got.get(changed[0])),
+                )
+            )
 
 
 def _is_same(wanted: Any, got: Any) -> bool:
@@ -191,14 +232,20 @@ def recall_is_prepared_behind_its_turn(run: HostRun) -> None:
     if not gate.entered.wait(5.0 * run.scale):
         raise Untestable("no turn is recorded at all")
     if not run.stays_silent(lambda: provider.count("queue_prefetch") > 0):
-        run.violated("no preparation before its turn was delivered", "there was one")
+        run.violated(
+            Misordered(wanted="no preparation before its turn was delivered", seen="there was one")
+        )
     gate.open()
     if not run.wait_until(lambda: provider.count("queue_prefetch") > 0):
         needs_promise(provider, "queue_prefetch")
-        run.violated("a preparation once the turn was delivered", "there was none")
+        run.violated(
+            Called(
+                wanted=("a preparation once the turn was delivered"), hook="queue_prefetch", times=0
+            )
+        )
     call = provider.named("queue_prefetch")[0]
     if call.keywords["session_id"] not in ("", key):
-        run.violated(f"the session's key {key!r}", show(call.keywords))
+        run.violated(Returned(wanted=f"the session's key {key!r}", value=show(call.keywords)))
 
 
 @check("MP-HOST-PRIV-001")
@@ -221,4 +268,8 @@ def what_waits_is_stored_before_it_is_forgotten(run: HostRun) -> None:
     if not early:
         raise Untestable("`forget` of the provider is not called; see MP-HOST-INIT-005")
     if early[0]:
-        run.violated("`forget` behind the turn before it", "it came before that was stored")
+        run.violated(
+            Misordered(
+                wanted="`forget` behind the turn before it", seen="it came before that was stored"
+            )
+        )

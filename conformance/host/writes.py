@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memproto.testing.clauses import Untestable, check
+from memproto.testing.evidence import Called, Misordered, Returned
 from memproto.testing.host.probes import Probe, answering
 from memproto.testing.host.run import HostRun
 from memproto.testing.wire import show
@@ -60,11 +61,21 @@ def writes_come_in_order_and_one_at_a_time(run: HostRun) -> None:
     for provider, hook in zip(providers, hooks, strict=False):
         run.wait_until(lambda p=provider: p.count(*_WRITES) >= _COUNT)  # type: ignore[misc]
         if hook.overlapped.is_set():
-            run.violated("one write of a provider at a time", "a second one ran beside the first")
+            run.violated(
+                Misordered(
+                    wanted="one write of a provider at a time",
+                    seen="a second one ran beside the first",
+                )
+            )
         order = [_text(call.hook, call.args) for call in provider.named(*_WRITES)]
         if order != expected:
             run.violated(
-                "turns and mirrored writes in the order made", _difference(expected, order)
+                Misordered(
+                    wanted="turns and mirrored writes in the order made",
+                    calls=tuple(order),
+                    due=tuple(expected),
+                    seen=_difference(expected, order),
+                )
             )
 
 
@@ -91,12 +102,30 @@ def a_hanging_write_hook_delays_nothing(run: HostRun) -> None:
         host.write(f"Fact {number}.")
         answers = host.recall("What was noted?")
         if others and answers.get(good.name) != "Noted.":
-            run.violated("recall of the others goes on", show(answers), operation="recall")
+            run.violated(
+                Returned(wanted="recall of the others goes on", value=show(answers)),
+                operation="recall",
+            )
     if others and not run.wait_until(lambda: good.count(*_WRITES) == 6):
         observed = f"{good.count(*_WRITES)} of 6 came while another provider's hook hung"
-        run.violated("writes of the others go on", observed)
+        run.violated(
+            Called(
+                wanted="writes of the others go on",
+                hook="writes",
+                times=good.count(*_WRITES),
+                due=6,
+                seen=observed,
+            )
+        )
     if not run.wait_until(lambda: hung.count(*_WRITES) > 0):
-        run.violated("a write for each provider", f"{hung.name} got none")
+        run.violated(
+            Called(
+                wanted="a write for each provider",
+                hook="writes",
+                times=0,
+                seen=f"{hung.name} got none",
+            )
+        )
 
 
 @check("MP-HOST-TURN-003")
@@ -135,10 +164,10 @@ def _assert_recorded(
     before = provider.count("on_turn_complete")
     record()
     if not run.wait_until(lambda: provider.count("on_turn_complete") > before):
-        run.violated(expected, "nothing was recorded")
+        run.violated(Called(wanted=expected, hook="record", times=0, seen="nothing was recorded"))
     got = provider.named("on_turn_complete")[-1].args
     if not isinstance(got[0], str) or not is_right(got[0]) or got[1] != "Noted.":
-        run.violated(expected, show(got))
+        run.violated(Returned(wanted=expected, value=show(got)))
 
 
 _EDITS: tuple[tuple[str, str, str | None, str | None], ...] = (
@@ -158,7 +187,7 @@ def each_write_is_mirrored_with_all_that_it_is(run: HostRun) -> None:
     found = [_edit(*call.args) for call in provider.named("on_memory_write")]
     if sorted(map(repr, found)) != sorted(map(repr, _EDITS)):  # their order is MP-HOST-TURN-001's
         missing = [edit for edit in _EDITS if edit not in found] or found
-        run.violated(f"one mirrored write {show(missing[0])}", show(found))
+        run.violated(Returned(wanted=f"one mirrored write {show(missing[0])}", value=show(found)))
 
 
 def _edit(action: Any, target: Any, content: Any, old_text: Any) -> tuple[Any, ...]:
@@ -180,7 +209,7 @@ def a_write_that_was_refused_is_not_mirrored(run: HostRun) -> None:
         raise Untestable("no write is mirrored at all; see MP-HOST-WRITE-001")
     if len(found) != 1:
         expected = "nothing of the write that was refused"
-        run.violated(expected, show(found[0]), operation="refuse_write")
+        run.violated(Returned(wanted=expected, value=show(found[0])), operation="refuse_write")
 
 
 @check("MP-HOST-COMP-001")
@@ -203,10 +232,10 @@ def compression_gets_role_and_plain_text(run: HostRun) -> None:
         run.wait_until(lambda p=provider: p.count("on_compress") > 0, 2.0)  # type: ignore[misc]
         calls = provider.named("on_compress")
         if len(calls) != 1:
-            run.violated("one on_compress", show(calls))
+            run.violated(Returned(wanted="one on_compress", value=show(calls)))
         # A driver's binding may know no count.
         if calls[0].args[1] != 3 and not run.loaded.is_driver:
-            run.violated("compression_count 3", show(calls[0].args[1]))
+            run.violated(Returned(wanted="compression_count 3", value=show(calls[0].args[1])))
         _assert_same(run, expected, calls[0].args[0])
 
 
@@ -216,7 +245,7 @@ def _part(text: str) -> dict[str, Any]:
 
 def _assert_same(run: HostRun, expected: list[dict[str, Any]], got: Any) -> None:
     if not isinstance(got, list) or len(got) != len(expected):
-        run.violated(f"a list of {len(expected)} messages", show(got))
+        run.violated(Returned(wanted=f"a list of {len(expected)} messages", value=show(got)))
     for wanted, message in zip(expected, got, strict=True):
         if message != wanted:
-            run.violated(show(wanted), show(message))
+            run.violated(Returned(wanted=show(wanted), value=show(message)))

@@ -4,6 +4,7 @@ import copy
 
 from memproto.errors import Unavailable
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import Changed, NotRecalled, Raised
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -38,8 +39,12 @@ def _no_failure(run: Run, failures: list[tuple[str, HookRaised]]) -> None:
     if isinstance(failure.error, Unavailable):
         raise Untestable(f"{run.hook('compress')} reported {show(failure.error)}")
     run.violated(
-        f"{run.hook('compress')} returns for every list of messages",
-        f"it raised {show(failure.error)} for {name}",
+        Raised.by(
+            failure.error,
+            wanted=f"{run.hook('compress')} returns for every list of messages",
+            hook=run.hook("compress"),
+            given=name,
+        ),
     )
 
 
@@ -58,8 +63,12 @@ def the_compressed_messages_stay_as_they_were(run: Run) -> None:
                     raise
             if given != messages:
                 run.violated(
-                    "the messages as they were handed over",
-                    f"{name}: {conversations.difference(messages, given)}",
+                    Changed(
+                        wanted="the messages as they were handed over",
+                        subject="argument",
+                        name=name,
+                        difference=conversations.difference(messages, given),
+                    ),
                 )
 
 
@@ -82,8 +91,14 @@ def compression_leaves_what_was_stored(run: Run) -> None:
     for when, fact in {**stored, "it after its first compression": since}.items():
         if not losses.is_stored(run, fact):
             run.violated(
-                f"text stored before {run.hook('compress')}, recalled after a new start",
-                f"{fact.text!r}, stored in {when}, did not come back after a compression",
+                NotRecalled(
+                    wanted=(
+                        f"text stored before {run.hook('compress')}, recalled after a new start"
+                    ),
+                    texts=(fact.text,),
+                    about=f"stored in {when}",
+                    tail=" after a compression",
+                ),
             )
 
 

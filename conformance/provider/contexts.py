@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import NotRecalled, Raised, Recalled
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
@@ -27,8 +28,12 @@ def every_context_starts(run: Run) -> None:
                 # An exception without it too is booked where it belongs, under MP-INIT-001.
                 raise
             run.violated(
-                f"{run.hook('open')} starts with agent_context {context!r}",
-                f"it raised {show(failure.error, 300)}",
+                Raised.by(
+                    failure.error,
+                    wanted=f"{run.hook('open')} starts with agent_context {context!r}",
+                    hook=run.hook("open"),
+                    shown=show(failure.error, 300),
+                ),
             )
         subject.recall("What did we agree on for the next week?")
         run.close(subject)
@@ -41,8 +46,16 @@ def every_context_recalls(run: Run) -> None:
     for context in _OTHERS:
         if not _comes_back(run, fact, context):
             run.violated(
-                f"{fact.name!r} recalled with agent_context {context!r}, as in a conversation",
-                "it does not come back there",
+                NotRecalled(
+                    wanted=(
+                        f"{fact.name!r} recalled with agent_context {context!r}, as in a "
+                        "conversation"
+                    ),
+                    texts=(fact.text,),
+                    subject="it",
+                    verb="does not come back",
+                    tail=" there",
+                ),
             )
 
 
@@ -87,8 +100,10 @@ def other_contexts_store_no_turns(run: Run) -> None:
         if stored:
             shown = f"stored one of {' and '.join(stored)}: a conversation recalls it"
             run.violated(
-                f"no turn stored where agent_context is {' or '.join(others)}",
-                f"{run.hook(operation)} {shown}",
+                Recalled(
+                    wanted=f"no turn stored where agent_context is {' or '.join(others)}",
+                    answer=f"{run.hook(operation)} {shown}",
+                ),
                 operation=operation,
             )
 

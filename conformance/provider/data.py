@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from memproto.errors import WriteRefused
+from memproto.testing import wording
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import Evidence, NotRecalled, Raised, Recalled, Repeated
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.losses import BETTER_RECALL
@@ -90,7 +92,13 @@ def _is_one(run: Run, fact: Fact, after: str, *, operation: str) -> None:
         raise Untestable(f"{fact.text!r} is not found {after}; needs: a `read_back` that counts it")
     if count > 1:
         run.violated(
-            f"{fact.text!r} stored once {after}", f"stored {count} times", operation=operation
+            Repeated(
+                wanted=f"{fact.text!r} stored once {after}",
+                text=fact.text,
+                times=count,
+                lead="stored ",
+            ),
+            operation=operation,
         )
 
 
@@ -131,8 +139,17 @@ def _shows_no_more_after_two_shutdowns(run: Run, route: str, usual: int) -> None
     times = _times(run, fact, home)
     if times > usual:
         run.violated(
-            f"{fact.text!r} stored once, and so shown {usual}-fold by recall as others are",
-            f"shown {times}-fold after {run.hook('close')} was called twice",
+            Repeated(
+                wanted=(
+                    f"{fact.text!r} stored once, and so shown {usual}-fold by recall as others are"
+                ),
+                text=fact.text,
+                times=times,
+                usual=usual,
+                lead="shown ",
+                unit="-fold",
+                tail=f" after {run.hook('close')} was called twice",
+            ),
             operation="close",
         )
 
@@ -171,8 +188,15 @@ def _has_not_grown(run: Run, fact: Fact, shown: list[int], when: str, *, operati
     # goes on.
     if sum(after > before for before, after in itertools.pairwise(shown)) > 1:
         run.violated(
-            f"{fact.text!r} stored once, and so shown as often by each later recall",
-            f"shown {', '.join(f'{count}-fold' for count in shown)}, {when}",
+            Repeated(
+                wanted=f"{fact.text!r} stored once, and so shown as often by each later recall",
+                text=fact.text,
+                times=shown[-1],
+                usual=shown[0],
+                unit="-fold",
+                lead=f"shown {''.join(f'{count}-fold, ' for count in shown[:-1])}",
+                tail=f", {when}",
+            ),
             operation=operation,
         )
 
@@ -243,19 +267,23 @@ def writes_take_effect_in_their_order(run: Run) -> None:
 def _in_order(run: Run, target: str, order: _Order) -> list[str]:
     """Judge one order; why that was not possible, if it was not."""
     if fault := _fault(run, target, order, [[step] for step in order.steps]):
-        return [f"with each write in a session of its own ({order}), {fault}; see MP-WRITE-003"]
+        told = f"with each write in a session of its own ({order}), {wording.observed(fault)}"
+        return [f"{told}; see MP-WRITE-003"]
     with contextlib.suppress(mirrored_writes.Refused):
         if fault := _fault(run, target, order, [list(order.steps)]):
             run.violated(
-                f"{order}, in this order in one session before shutdown, leave "
-                f"{'nothing' if order.left is None else 'ABC'[order.left]} in {target}",
-                fault,
+                fault.told(
+                    wanted=(
+                        f"{order}, in this order in one session before shutdown, leave "
+                        f"{'nothing' if order.left is None else 'ABC'[order.left]} in {target}"
+                    ),
+                ),
             )
     return []
 
 
-def _fault(run: Run, target: str, order: _Order, sessions: list[list[Any]]) -> str:
-    """Do the writes in so many sessions; what is wrong with recall afterwards, or ""."""
+def _fault(run: Run, target: str, order: _Order, sessions: list[list[Any]]) -> Evidence | None:
+    """Do the writes in so many sessions; what is wrong with recall afterwards, or None."""
     versions = _versions(run)
     texts: dict[int | None, str | None] = dict(enumerate(fact.text for fact in versions))
     for steps in sessions:
@@ -265,7 +293,9 @@ def _fault(run: Run, target: str, order: _Order, sessions: list[list[Any]]) -> s
     run.settle()
     with run.session() as again:
         if order.left is not None and not run.brings_back(again, versions[order.left]):
-            return f"{'ABC'[order.left]}, {versions[order.left].text!r}, does not come back"
+            text = versions[order.left].text
+            called = f"{'ABC'[order.left]}, {text!r},"
+            return NotRecalled(texts=(text,), subject=called, verb="does not come back")
         return _not_gone(run, again, versions, order.left)
 
 
@@ -276,7 +306,7 @@ def _versions(run: Run) -> list[Fact]:
     return [Fact(first.text.replace(first.name, name), first.query, name) for name in names]
 
 
-def _not_gone(run: Run, again: Subject, versions: list[Fact], left: int | None) -> str:
+def _not_gone(run: Run, again: Subject, versions: list[Fact], left: int | None) -> Recalled | None:
     answers: list[Any] = []
 
     def there() -> str:
@@ -285,8 +315,10 @@ def _not_gone(run: Run, again: Subject, versions: list[Fact], left: int | None) 
         return "ABC"[found[0]] if found else ""
 
     if run.wait_until(lambda: not there(), run.freshness_s):
-        return ""
-    return f"{there()} is still there: {versions[0].query!r} brings {show(answers[-1])}"
+        return None
+    asked = versions[0].query
+    lead = f"{there()} is still there: {asked!r} brings "
+    return Recalled(answer=show(answers[-1]), question=asked, lead=lead)
 
 
 # -- not held up by an earlier answer --------------------------------------------------------------
@@ -308,9 +340,17 @@ def an_earlier_answer_does_not_hide_a_write(run: Run) -> None:
             # Not all over again: it may be the answer of the empty store that is kept.
             _expect_unasked(run, run.facts.like(known), route)
         run.violated(
-            f"{asked.name!r} in the answer to {asked.query!r}, stored after the same question "
-            "had been asked in vain",
-            "it does not come back, while facts for which nobody had asked before do",
+            NotRecalled(
+                wanted=(
+                    f"{asked.name!r} in the answer to {asked.query!r}, stored after the same "
+                    "question "
+                    "had been asked in vain"
+                ),
+                texts=(asked.text,),
+                subject="it",
+                verb="does not come back",
+                tail=", while facts for which nobody had asked before do",
+            ),
         )
 
 
@@ -403,8 +443,13 @@ def _stay_whole(run: Run, route: str, patterns: dict[str, str], name: str) -> No
         for lost in _parts_lost(run, route, place, alone).values():
             _needs_plain_ones(run, route, place)
             run.violated(
-                f"both facts of a text with {what} between them, recalled after a new start",
-                f"it was accepted, and {lost.text!r} did not come back",
+                NotRecalled(
+                    wanted=(
+                        f"both facts of a text with {what} between them, recalled after a new start"
+                    ),
+                    texts=(lost.text,),
+                    lead="it was accepted, and ",
+                ),
                 operation=routes.OPERATIONS[route],
             )
 
@@ -449,50 +494,61 @@ def _are_removed_whole(run: Run, target: str) -> None:
     for number, some in enumerate(_some_at_a_time()):
         for what, found in _parts_left(run, target, some, str(number)).items():
             run.violated(
-                f"a text with {what} between two facts gone after a remove of the whole text",
-                found,
+                found.told(
+                    wanted=(
+                        f"a text with {what} between two facts gone after a remove of the "
+                        "whole text"
+                    ),
+                ),
                 operation="mirror",
             )
 
 
-def _parts_left(run: Run, target: str, patterns: dict[str, str], name: str) -> dict[str, str]:
+def _parts_left(run: Run, target: str, patterns: dict[str, str], name: str) -> dict[str, Evidence]:
     """Store texts, remove each by its whole text, and say what of which is there afterwards."""
     home = run.own_home(f"removed-{name}")
     with run.session(home) as subject:
         subject.writing = Writing({target: ["add"]})
         owed = _accepted(run, subject, "writes", patterns)
     with run.session(home) as subject:
-        left = {what: _removed(run, subject, target, text) for what, (text, _) in owed.items()}
+        faults = {what: _removed(run, subject, target, text) for what, (text, _) in owed.items()}
     run.settle()
     with run.session(home) as again:
         for what, (_, facts) in owed.items():
-            if left[what] is None:
-                left[what] = _still_there(run, again, facts)
-    return {what: said for what, said in left.items() if said}
+            accepted, _ = faults[what]
+            if accepted:
+                faults[what] = accepted, _still_there(run, again, facts)
+    return {what: found for what, (_, found) in faults.items() if found}
 
 
-def _removed(run: Run, subject: Subject, target: str, text: str) -> str | None:
-    """None where the removal was accepted; what is wrong with a refusal, "" for nothing."""
+def _removed(run: Run, subject: Subject, target: str, text: str) -> tuple[bool, Evidence | None]:
+    """Whether the removal was accepted, and what is wrong with a refusal, if anything."""
     try:
         subject.mirror("remove", target, "", text)
     except HookRaised as failure:
         if failure.ends_process:
             raise
         refused = isinstance(failure.error, WriteRefused)
-        return f"{run.hook('mirror')} raised {show(failure.error)}" if refused else ""
-    return None
+        hook = run.hook("mirror")
+        return False, Raised.by(failure.error, hook=hook, who=hook) if refused else None
+    return True, None
 
 
-def _still_there(run: Run, again: Subject, facts: list[Fact]) -> str:
-    found: list[str] = []
+def _still_there(run: Run, again: Subject, facts: list[Fact]) -> Recalled | None:
+    found: list[Recalled] = []
 
     def gone() -> bool:
         answers = [(fact, routes.recalled(again, fact.query)) for fact in facts]
-        found[:] = [f"{f.query!r} still brings {show(a)}" for f, a in answers if f.is_in(a)]
+        found[:] = [_shown_by(fact, answer) for fact, answer in answers if fact.is_in(answer)]
         return not found
 
     run.wait_until(gone, run.freshness_s)
-    return found[0] if found else ""
+    return found[0] if found else None
+
+
+def _shown_by(fact: Fact, answer: Any) -> Recalled:
+    lead = f"{fact.query!r} still brings "
+    return Recalled(texts=(fact.text,), answer=show(answer), question=fact.query, lead=lead)
 
 
 # -- texts that are too much -----------------------------------------------------------------------
@@ -537,8 +593,12 @@ def _later_one_stays(run: Run, route: str, what: str, burden: str, name: str) ->
     if portions and _after(run, route, run.own_home(f"{name}-portions"), portions)[1]:
         raise Untestable("the store is full: see MP-WRITE-005; needs: a `config` with more room")
     run.violated(
-        f"a text that was accepted after one of {what}, recalled after a new start",
-        f"the one of {what} was {was}, and {lost.text!r}, accepted after it, did not come back",
+        NotRecalled(
+            wanted=f"a text that was accepted after one of {what}, recalled after a new start",
+            texts=(lost.text,),
+            lead=f"the one of {what} was {was}, and ",
+            about="accepted after it",
+        ),
         operation=routes.OPERATIONS[route],
     )
 

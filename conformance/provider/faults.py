@@ -6,6 +6,16 @@ from typing import Any, NoReturn
 
 from memproto.testing import noise
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import (
+    Called,
+    Differs,
+    Evidence,
+    NotRecalled,
+    NotReported,
+    Raised,
+    Recalled,
+    Repeated,
+)
 from memproto.testing.facts import Fact
 from memproto.testing.faults import modes
 from memproto.testing.faults.bench import (
@@ -153,14 +163,25 @@ def _opens(bench: Bench, said: str) -> None:
         timely(run, f"while the backend {said}", lambda: _open(bench))
     except _DidNotOpen as failure:
         run.violated(
-            f"{run.hook('open')} starts a session while the backend {said}",
-            f"it raised {failure}",
+            failure.evidence.told(
+                wanted=f"{run.hook('open')} starts a session while the backend {said}",
+            ),
             operation="open",
         )
 
 
 class _DidNotOpen(Exception):
-    """The exception of initialize, in words."""
+    """
+    Initialize raised.
+
+    Attributes:
+        evidence: What it raised.
+
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        super().__init__(evidence)
+        self.evidence = evidence
 
 
 def _open(bench: Bench) -> None:
@@ -169,7 +190,7 @@ def _open(bench: Bench) -> None:
     except HookRaised as failure:
         if failure.operation != "open" or failure.ends_process:
             raise
-        raise _DidNotOpen(show(failure.error)) from None
+        raise _DidNotOpen(Raised.by(failure.error, hook=bench.run.hook("open"))) from None
 
 
 @check("MP-FAULT-005", budget_s=_BUDGET_S)
@@ -202,8 +223,19 @@ def a_dead_credential_is_not_hammered(run: Run) -> None:
 def _are_few(run: Run, requests: int, calls: int) -> None:
     if requests > _REQUESTS * calls:
         run.violated(
-            f"at most {_REQUESTS * calls} requests for {calls} hook calls, each answered with 401",
-            f"{requests} requests, {requests / calls:.1f} for each call of recall or a write hook",
+            Called(
+                wanted=(
+                    f"at most {_REQUESTS * calls} requests for {calls} hook calls, each "
+                    "answered with 401"
+                ),
+                hook="request",
+                times=requests,
+                due=_REQUESTS * calls,
+                seen=(
+                    f"{requests} requests, {requests / calls:.1f} for each call of recall or "
+                    "a write hook"
+                ),
+            ),
         )
 
 
@@ -221,9 +253,15 @@ def a_failing_backend_is_reported(run: Run) -> None:
             raise NotApplicable("nothing that was written was sent to the backend")
         if not run.wait_until(lambda: bool(records.found or _told(run, subject))):
             run.violated(
-                "a write hook raises, a status or a reason says so, or a warning is logged, while"
-                " the backend answers 503",
-                f"{run.hook(_operation(route))} returned, and nothing was said within 5 s",
+                NotReported(
+                    wanted=(
+                        "a write hook raises, a status or a reason says so, or a warning is "
+                        "logged, while"
+                        " the backend answers 503"
+                    ),
+                    about="text that was not stored",
+                    seen=f"{run.hook(_operation(route))} returned, and nothing was said within 5 s",
+                ),
                 operation=_operation(route),
             )
 
@@ -281,7 +319,11 @@ def an_error_is_no_memory(run: Run) -> None:
 
 def _holds_no_error(run: Run, recalled: Any, sign: str, said: str) -> None:
     if isinstance(recalled, str) and sign.casefold() in recalled.casefold():
-        run.violated(f"nothing recalled while the backend answers {said}", show(recalled))
+        run.violated(
+            Recalled(
+                wanted=f"nothing recalled while the backend answers {said}", answer=show(recalled)
+            )
+        )
 
 
 # -- faults data -----------------------------------------------------------------------------------
@@ -355,8 +397,15 @@ def _comes_back(run: Run) -> None:
         if lost:
             ways = ", ".join(said for said, fact in accepted.items() if fact in lost)
             run.violated(
-                "text accepted while the backend was away is recalled when it works again",
-                f"{len(lost)} of {len(accepted)} did not come back, under {ways}: {lost[0].text!r}",
+                NotRecalled(
+                    wanted=(
+                        "text that was accepted while the backend was away is recalled when it "
+                        "works again"
+                    ),
+                    texts=tuple(fact.text for fact in lost),
+                    of=len(accepted),
+                    tail=f", under {ways}",
+                ),
                 operation=routes.OPERATIONS[route],
             )
 
@@ -422,10 +471,16 @@ def _is_taken(bench: Bench, taking: Taking, route: str) -> bool:
 
 def _were_sent(run: Run, lost: dict[str, Fact], route: str) -> None:
     if lost:
-        fact = next(iter(lost.values()))
         run.violated(
-            "text accepted while the backend was away is sent to it when it works again",
-            f"{len(lost)} texts were not, accepted under {', '.join(lost)}: {fact.text!r}",
+            NotRecalled(
+                wanted=(
+                    "text accepted while the backend was away is sent to it when it works again"
+                ),
+                texts=tuple(fact.text for fact in lost.values()),
+                subject=f"{len(lost)} texts",
+                verb="were not",
+                tail=f", accepted under {', '.join(lost)}: {next(iter(lost.values())).text!r}",
+            ),
             operation=routes.OPERATIONS[route],
         )
 
@@ -469,8 +524,14 @@ def a_late_answer_stores_nothing_twice(run: Run) -> None:
         times = losses.count(run, fact)
         if times > usual:
             run.violated(
-                f"{fact.text!r} stored once, though the answer to it came late",
-                f"stored {times} times, where another text is stored {usual} times",
+                Repeated(
+                    wanted=f"{fact.text!r} stored once, though the answer to it came late",
+                    text=fact.text,
+                    times=times,
+                    usual=usual,
+                    lead="stored ",
+                    tail=f", where another text is stored {usual} times",
+                ),
                 operation=routes.OPERATIONS[route],
             )
 
@@ -513,14 +574,15 @@ def a_backend_that_works_again_is_used_again(run: Run) -> None:
         _is_so_again(run, routes.OPERATIONS[route], lambda: accepts(subject, fact, route))
         run.close(subject)
         if not losses.is_stored(run, fact):
-            _is_not(run, routes.OPERATIONS[route], "text that it accepted then did not come back")
+            gone = NotRecalled(texts=(fact.text,), subject="text that it accepted then")
+            _is_not(run, routes.OPERATIONS[route], gone)
 
 
 def _is_so_again(run: Run, operation: str, works: Callable[[], bool]) -> None:
     if not run.wait_until(works, _AGAIN_S):
-        _is_not(run, operation, f"it did not within {_AGAIN_S:g} s")
+        _is_not(run, operation, Differs(seen=f"it did not within {_AGAIN_S:g} s"))
 
 
-def _is_not(run: Run, operation: str, observed: str) -> NoReturn:
+def _is_not(run: Run, operation: str, seen: Evidence) -> NoReturn:
     expected = f"{run.hook(operation)} works in the same session, once the backend works again"
-    run.violated(expected, observed, operation=operation)
+    run.violated(seen.told(wanted=expected), operation=operation)

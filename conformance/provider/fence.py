@@ -7,6 +7,7 @@ from pathlib import Path
 
 from memproto.fence import build_memory_context_block, parse_memory_context, sanitize_context
 from memproto.testing.clauses import Inconclusive, Untestable, check
+from memproto.testing.evidence import NotRecalled
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.losses import BETTER_RECALL
@@ -74,9 +75,15 @@ def _keeps_all(run: Run, route: str, place: str, hostile: tuple[tuple[str, ...],
     if not same:
         raise Inconclusive(f"{sum(lost)} entries were lost, and others or none when repeated")
     _expect_more_than_a_ranking(run, home, same)
-    observed = f"{len(same)} of {len(lost)} did not come back: {same[0].text!r}"
     operation = {"turns": "record", "writes": "mirror", "tools": "call_tool"}[route]
-    run.violated("every ordinary entry among hostile ones", observed, operation=operation)
+    run.violated(
+        NotRecalled(
+            wanted="every ordinary entry among hostile ones",
+            texts=tuple(fact.text for fact in same),
+            of=len(lost),
+        ),
+        operation=operation,
+    )
 
 
 def _expect_more_than_a_ranking(run: Run, home: Path, lost: list[Fact]) -> None:

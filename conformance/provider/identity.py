@@ -4,6 +4,7 @@ from typing import Any
 
 from memproto import bindings
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import Acted, NotReported, Returned, Unsteady
 from memproto.testing.instruments.watchers import tree
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised
@@ -18,8 +19,12 @@ def building_an_instance_returns(run: Run) -> None:
     one, other = (_own(run.provider().provider) for _ in range(2))
     if one is other:
         run.violated(
-            "a new instance each time one is built",
-            f"the same object twice, {show(one)}; sessions would share all that it holds",
+            Returned(
+                wanted="a new instance each time one is built",
+                value=show(one),
+                lead="the same object twice, ",
+                tail="; sessions would share all that it holds",
+            ),
         )
 
 
@@ -32,14 +37,14 @@ def _own(provider: Any) -> Any:
 def the_name_is_a_str(run: Run) -> None:
     name = run.provider().name()
     if not isinstance(name, str) or not name.strip():
-        run.violated("a non-empty str", show(name))
+        run.violated(Returned(wanted="a non-empty str", value=show(name)))
 
 
 @check("MP-NAME-002", session=False)
 def the_name_can_be_a_label(run: Run) -> None:
     name = run.provider().name()
     if not is_label(name):
-        run.violated(f"a name that matches {LABEL.pattern}", show(name))
+        run.violated(Returned(wanted=f"a name that matches {LABEL.pattern}", value=show(name)))
 
 
 @check("MP-NAME-003")
@@ -50,7 +55,13 @@ def the_name_stays(run: Run) -> None:
     run.close(subject)
     names["after shutdown"] = subject.name()
     if len(set(names.values())) > 1:
-        run.violated("one name at all times", ", ".join(f"{k}: {v!r}" for k, v in names.items()))
+        run.violated(
+            Unsteady(
+                wanted="one name at all times",
+                subject="name",
+                values=tuple(f"{k}: {v!r}" for k, v in names.items()),
+            )
+        )
 
 
 @check("MP-AVAIL-001")
@@ -64,9 +75,16 @@ def availability_is_one_bool(run: Run) -> None:
     answers = [subject.available(), subject.available(), run.provider().available()]
     for answer in answers:
         if not isinstance(answer, bool):
-            run.violated("True or False", show(answer))
+            run.violated(Returned(wanted="True or False", value=show(answer)))
     if len(set(answers)) > 1:
-        run.violated("the same answer each time", f"{answers}")
+        run.violated(
+            Unsteady(
+                wanted="the same answer each time",
+                subject="answer",
+                values=tuple(map(repr, answers)),
+                difference=f"{answers}",
+            )
+        )
 
 
 @check("MP-AVAIL-003", session=False)
@@ -80,7 +98,9 @@ def availability_does_no_input_or_output(run: Run) -> None:
     new = sorted(set(tree(run.root)) - set(before))
     seen = events + [f"created {path}" for path in new]
     if seen:
-        run.violated("no socket, no program, no file written", seen[0])
+        run.violated(
+            Acted(wanted="no socket, no program, no file written", deed="effect", seen=(seen[0],))
+        )
 
 
 # -- availability ----------------------------------------------------------------------------------
@@ -102,9 +122,17 @@ def what_is_accepted_without_settings_is_kept_or_said_to_be_lost(run: Run) -> No
     if not kept.by:
         raise NotApplicable("it has no hook, and no tool that is known to store, for a text")
     run.violated(
-        "an accepted text is kept, or an error, a status or a warning says that it is not",
-        f"is_available() is True and nothing is configured; {_told(kept)}, and no hook raised, no"
-        " status and no warning in the log said so",
+        NotReported(
+            wanted=(
+                "text accepted is kept, or an error, a status or a warning says that it is not"
+            ),
+            about="that nothing is kept",
+            seen=(
+                f"is_available() is True and nothing is configured; {_told(kept)}, and no hook "
+                "raised, no"
+                " status and no warning in the log said so"
+            ),
+        ),
         operation="record",
     )
 
@@ -120,8 +148,13 @@ def what_is_required_is_looked_for(run: Run) -> None:
     if kept.place:
         raise NotApplicable(f"without it, what is stored is found again, by {kept.place}")
     run.violated(
-        f"False while {', '.join(missing)} is missing, which get_config_schema() requires",
-        f"True; {_told(kept)}" + (f"; {kept.said}" if kept.said else ""),
+        Returned(
+            wanted=(
+                f"False while {', '.join(missing)} is missing, which get_config_schema() requires"
+            ),
+            value="True",
+            tail=f"; {_told(kept)}" + (f"; {kept.said}" if kept.said else ""),
+        ),
     )
 
 

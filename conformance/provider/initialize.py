@@ -8,6 +8,7 @@ from memproto import spec
 from memproto.errors import Misconfigured
 from memproto.operations import EXTENSION_HOOKS
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import Changed, Lacks, NotRecalled, Raised, Returned, Unfit
 from memproto.testing.instruments.watchers import differences
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
@@ -65,8 +66,12 @@ def unknown_keys_are_no_obstacle(run: Run) -> None:
             raise
         keys = ", ".join(_UNKNOWN_KEYS)
         run.violated(
-            f"{run.hook('open')} starts as it does without the further keys {keys}",
-            f"it raised {show(failure.error, 300)}",
+            Raised.by(
+                failure.error,
+                wanted=f"{run.hook('open')} starts as it does without the further keys {keys}",
+                hook=run.hook("open"),
+                shown=show(failure.error, 300),
+            ),
         )
     run.close(subject)
     # An exception here is booked where it belongs, under MP-INIT-001.
@@ -91,7 +96,13 @@ def the_configuration_stays_as_it_was(run: Run) -> None:
         changed = differences(before, config)
         subject.close()
         if changed:
-            run.violated("the configuration as it was handed over", changed[0])
+            run.violated(
+                Changed(
+                    wanted="the configuration as it was handed over",
+                    subject="argument",
+                    difference=changed[0],
+                )
+            )
 
 
 @check("MP-CAP-001")
@@ -103,12 +114,19 @@ def the_declaration_fits_the_schema(run: Run) -> None:
     with run.session() as subject:
         declared = subject.declare()
     if not isinstance(declared, dict):
-        run.violated("a dict", show(declared))
+        run.violated(Returned(wanted="a dict", value=show(declared)))
     validator = Draft202012Validator(spec.schema("capabilities"))
     faults = sorted(validator.iter_errors(plain(declared)), key=lambda fault: fault.json_path)
     if faults:
         at = f"capabilities(){faults[0].json_path.removeprefix('$')}"
-        run.violated("a dict as in capabilities.schema.json", f"{at}: {faults[0].message[:300]}")
+        run.violated(
+            Unfit(
+                wanted="a dict as in capabilities.schema.json",
+                schema="capabilities",
+                at=str(at),
+                fault=faults[0].message[:300],
+            )
+        )
 
 
 @check("MP-CAP-002")
@@ -121,8 +139,16 @@ def declared_extensions_are_there(run: Run) -> None:
             for hook in EXTENSION_HOOKS[extension]:
                 if not callable(getattr(subject.provider, hook, None)):
                     run.violated(
-                        f"{hook}(), because capabilities()['extensions'] holds {extension!r}",
-                        f"{type(subject.provider).__name__} has no callable {hook}",
+                        Lacks(
+                            wanted=(
+                                f"{hook}(), because capabilities()['extensions'] holds "
+                                f"{extension!r}"
+                            ),
+                            kind_of="hook",
+                            names=(hook,),
+                            holder=type(subject.provider).__name__,
+                            lead=f"{type(subject.provider).__name__} has no callable ",
+                        ),
                     )
             _answers_of_its_type(run, subject, extension)
 
@@ -139,7 +165,14 @@ def _answers_of_its_type(run: Run, subject: Subject, extension: str) -> None:
     hook: Callable[[], Any] = getattr(subject.provider, EXTENSION_HOOKS[extension][0])
     answer = subject.call(operation, hook)
     if not fits(answer):
-        run.violated(f"{expected} from {run.hook(operation)}()", show(answer), operation=operation)
+        run.violated(
+            Returned(
+                wanted=f"{expected} from {run.hook(operation)}()",
+                hook=run.hook(operation),
+                value=show(answer),
+            ),
+            operation=operation,
+        )
 
 
 def _is_list_of_dicts(answer: Any) -> bool:
@@ -166,8 +199,14 @@ def something_comes_back(run: Run) -> None:
         raise Untestable("retention is selective: what did not come back proves nothing")
     seen = [f"{_ROUTE_HOOKS[route]}: {_fate(run, route)}" for route in routes.ROUTES]
     run.violated(
-        "a fact stored by one of three routes, recalled by a new instance on the same home",
-        "; ".join(seen),
+        NotRecalled(
+            wanted=(
+                "a fact stored by one of three routes, recalled by a new instance on the same home"
+            ),
+            texts=(),
+            subject="; ".join(seen),
+            verb="",
+        ),
         operation="recall",
     )
 
@@ -207,8 +246,13 @@ def every_tool_name_has_a_schema(run: Run) -> None:
     missing = sorted(set(names) - known)
     if missing:
         run.violated(
-            f"a schema in get_tool_schemas() for each of {', '.join(sorted(names))}",
-            f"none for {', '.join(missing)}; the schemas are named {', '.join(sorted(known))}",
+            Lacks(
+                wanted=f"a schema in get_tool_schemas() for each of {', '.join(sorted(names))}",
+                kind_of="schema",
+                names=tuple(missing),
+                lead="none for ",
+                tail=f"; the schemas are named {', '.join(sorted(known))}",
+            ),
         )
 
 

@@ -17,6 +17,16 @@ from time import monotonic
 from typing import IO, Any
 
 from memproto.testing.clauses import Untestable, check
+from memproto.testing.evidence import (
+    Acted,
+    Changed,
+    Evidence,
+    Exposed,
+    NotRecalled,
+    Raised,
+    Recalled,
+    Wrote,
+)
 from memproto.testing.facts import Fact
 from memproto.testing.instruments import watchers
 from memproto.testing.instruments.watchers import tree
@@ -77,7 +87,16 @@ def _knows_nothing(run: Run, other: Subject, fact: Fact, when: str) -> None:
     recalled = other.recall(fact.query)
     if fact.is_in(recalled):
         expected = "nothing of what was stored below another home"
-        run.violated(expected, f"{when}: {show(recalled)}", operation="recall")
+        run.violated(
+            Recalled(
+                wanted=expected,
+                texts=(fact.text,),
+                answer=show(recalled),
+                by=run.hook("recall"),
+                lead=f"{when}: ",
+            ),
+            operation="recall",
+        )
 
 
 # -- process state ---------------------------------------------------------------------------------
@@ -93,7 +112,12 @@ def a_session_leaves_the_process_as_it_was(run: Run) -> None:
     left = [line for line in watchers.differences(before, _state()) if line in changed]
     if left:
         run.violated(
-            "the process as it was before the session", left[0], operation=changed[left[0]]
+            Changed(
+                wanted="the process as it was before the session",
+                subject="process",
+                difference=left[0],
+            ),
+            operation=changed[left[0]],
         )
 
 
@@ -131,11 +155,19 @@ def a_session_leaves_the_process_alone(run: Run) -> None:
             forks = [event for event in events if event.startswith("started a program: os.fork")]
             if forks:
                 observed = f"{run.hook(operation)} forked the process"
-                run.violated("no copy of the process", observed, operation=operation)
+                run.violated(
+                    Acted(wanted="no copy of the process", deed="copy", seen=(observed,)),
+                    operation=operation,
+                )
             if signals := [event for event in events if event.startswith("signalled the host")]:
                 observed = f"{run.hook(operation)} {signals[0]}"
                 run.violated(
-                    "no signal to the process or its parent", observed, operation=operation
+                    Acted(
+                        wanted="no signal to the process or its parent",
+                        deed="signal",
+                        seen=(observed,),
+                    ),
+                    operation=operation,
                 )
 
 
@@ -146,7 +178,10 @@ def a_session_replaces_no_functions(run: Run) -> None:
         if taken := [name for name in watchers.replaced() if name.rpartition(".")[0] != "sys"]:
             expected = "the functions of the standard library as they were before the load"
             observed = f"replaced: {', '.join(taken[:4])}"
-            run.violated(expected, observed, operation=operation)
+            run.violated(
+                Changed(wanted=expected, subject="functions", difference=observed),
+                operation=operation,
+            )
 
 
 @check("MP-ISO-010")
@@ -179,15 +214,26 @@ def a_host_without_the_kit_is_served_alike(run: Run) -> None:
         return
     answered, lost = _plain_life(run, asked, tuple(told))
     if served and not answered:
-        observed = f"a host that has nothing of the kit asked for {asked.text!r} and got it not"
-        run.violated("recall as in the process of the kit", observed, operation="recall")
-    for route, fact in lost.items():
-        observed = (
-            f"{fact.text!r}, which a host that has nothing of the kit stored by {route}, did not "
-            "come back, and a text did that a host of the kit stored in the same way"
+        run.violated(
+            NotRecalled(
+                wanted="recall as in the process of the kit",
+                texts=(asked.text,),
+                lead="a host that has nothing of the kit asked for ",
+                verb="and got it not",
+            ),
+            operation="recall",
         )
+    for route, fact in lost.items():
         expected = "storage as in the process of the kit"
-        run.violated(expected, observed, operation=routes.OPERATIONS[route])
+        run.violated(
+            NotRecalled(
+                wanted=expected,
+                texts=(fact.text,),
+                about=f"which a host that has nothing of the kit stored by {route}",
+                tail=", and a text did that a host of the kit stored in the same way",
+            ),
+            operation=routes.OPERATIONS[route],
+        )
 
 
 def _plain_life(run: Run, asked: Fact, by: tuple[str, ...]) -> tuple[bool, dict[str, Fact]]:
@@ -234,7 +280,10 @@ def a_session_prints_nothing(run: Run) -> None:
             if text := printed():
                 shown = " ".join(text[:_SHOWN_CHARS].split())
                 observed = f"{len(text):,} characters on standard output: {shown}"
-                run.violated("nothing on standard output", observed, operation=operation)
+                run.violated(
+                    Acted(wanted="nothing on standard output", deed="output", seen=(observed,)),
+                    operation=operation,
+                )
 
 
 @contextlib.contextmanager
@@ -295,26 +344,31 @@ def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
     seen = run.brings_back(subject, first)
     run.close(neighbour)
     if seen and not run.brings_back(subject, first):
-        _violated(run, "text recalled before it is not recalled any more", which)
+        before = "text that was recalled before it"
+        gone = NotRecalled(texts=(first.text,), subject=before, verb="is not recalled any more")
+        _violated(run, gone, which)
     try:
         run.plant(subject, second, route)
         subject.recall(second.query)
     except HookRaised as failure:
         if failure.ends_process or failure.is_report:
             raise
-        observed = f"{run.hook(failure.operation)} raised {show(failure.error)}"
-        _violated(run, observed, which)
+        hook = run.hook(failure.operation)
+        _violated(run, Raised.by(failure.error, hook=hook, who=hook), which)
     run.close(subject)
     kept = [losses.is_stored(run, fact) for fact in (first, second)]
     if kept[0] and not kept[1]:
-        _violated(run, "text stored after it is not recalled, and text stored before is", which)
+        after, also = "text that was stored after it", ", what was stored before is"
+        verb = "is not recalled"
+        gone = NotRecalled(texts=(second.text,), subject=after, verb=verb, tail=also)
+        _violated(run, gone, which)
     if not kept[0]:
         raise Untestable(f"nothing stored through {route} comes back, with a neighbour or without")
 
 
-def _violated(run: Run, observed: str, which: str) -> None:
+def _violated(run: Run, seen: Evidence, which: str) -> None:
     expected = f"an instance works on after {run.hook('close')} of one with {which}"
-    run.violated(expected, observed, operation="close")
+    run.violated(seen.told(wanted=expected), operation="close")
 
 
 # -- places ----------------------------------------------------------------------------------------
@@ -344,7 +398,13 @@ def what_is_stored_lies_below_the_home(run: Run) -> None:
         facts, allowed = _stored(run)
     for path in _files(run, events):
         if not any(path.is_relative_to(place) for place in allowed) and holds(path, facts):
-            run.violated("stored text only below the given home", f"it is in {_shown(run, path)}")
+            run.violated(
+                Wrote(
+                    wanted="stored text only below the given home",
+                    paths=(_shown(run, path),),
+                    lead="it is in ",
+                )
+            )
     run.needs_route("turns", "writes", "tools")
     if not any(losses.is_stored(run, fact) for fact in facts):
         raise Untestable("nothing of what was planted comes back")
@@ -440,8 +500,10 @@ def a_session_leaves_no_file_elsewhere(run: Run) -> None:
         path for path in now - before if not any(path.is_relative_to(place) for place in allowed)
     )
     if left:
-        named = ", ".join(_shown(run, path) for path in left[:_PLACING_NAMED])
-        run.violated("files below the given home only", f"a session made {named}")
+        named = tuple(_shown(run, path) for path in left[:_PLACING_NAMED])
+        run.violated(
+            Wrote(wanted="files below the given home only", paths=named, lead="a session made ")
+        )
 
 
 def _elsewhere(run: Run) -> set[Path]:
@@ -485,8 +547,15 @@ def a_credential_is_shown_nowhere(run: Run) -> None:
         for operation, kind, text in _said(run, ears, secret):
             if secret in text:
                 run.violated(
-                    f"the value of config[{_KEY!r}] in no log, stream, exception or recall",
-                    f"{run.hook(operation)} wrote it into {kind}: {_excerpt(text, secret)}",
+                    Exposed(
+                        wanted=(
+                            f"the value of config[{_KEY!r}] in no log, stream, exception or recall"
+                        ),
+                        hook=run.hook(operation),
+                        place=kind,
+                        excerpt=_excerpt(text, secret),
+                        lead=f"{run.hook(operation)} wrote it into ",
+                    ),
                     operation=operation,
                 )
 

@@ -1,6 +1,8 @@
 """Chapter 25: the life of a session."""
 
+from memproto.testing import wording
 from memproto.testing.clauses import Untestable, check
+from memproto.testing.evidence import NotRecalled
 from memproto.testing.provider.run import Run
 from memproto.testing.scenarios.machine import Loss
 from memproto.testing.scenarios.sequences import Found, Search, alone
@@ -31,8 +33,13 @@ def no_order_of_calls_loses_what_was_accepted(run: Run) -> None:
     _not_of_compression(run, search, found)
     loss = found.loss
     run.violated(
-        "accepted text recalled after shutdown and a new start, whatever was called between",
-        _told(loss) + ("" if repeats else _ONCE),
+        _lost(loss).told(
+            wanted=(
+                "text that was accepted recalled after shutdown and a new start, whatever was "
+                "called between"
+            ),
+            tail="" if repeats else _ONCE,
+        ),
         operation=loss.operation,
     )
 
@@ -53,13 +60,18 @@ def _not_of_compression(run: Run, search: Search, found: Found) -> None:
     lost = search.tried(alone(found, "compress"))
     if lost is not None and lost.before_compression:
         run.violated(
-            f"text stored before {run.hook('compress')}, recalled after a new start",
-            _told(lost),
+            _lost(lost).told(
+                wanted=f"text stored before {run.hook('compress')}, recalled after a new start",
+            ),
             operation="compress",
             requirement="MP-COMP-003",
         )
 
 
 def _told(loss: Loss) -> str:
-    calls = ", ".join(loss.told)
-    return f"{loss.letter} = {loss.fact.text!r} did not come back after: {calls}"
+    return wording.observed(_lost(loss))
+
+
+def _lost(loss: Loss) -> NotRecalled:
+    lead, tail = f"{loss.letter} = ", f" after: {', '.join(loss.told)}"
+    return NotRecalled(texts=(loss.fact.text,), lead=lead, tail=tail)

@@ -13,6 +13,7 @@ from memproto.bindings.hermes_agent import HOOKS
 from memproto.loading.modules import Registering
 from memproto.testing import locate
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import Acted, Changed, Lacks, Left, Unfit, Wrote
 from memproto.testing.facts import Fact
 from memproto.testing.instruments import watchers
 from memproto.testing.instruments.load_step import CONNECTS, STARTS, LoadStep
@@ -60,14 +61,28 @@ def _of_provider(run: Run, whole: T, imported: T, doing: str) -> T:
 def loading_opens_no_connection(run: Run) -> None:
     connections = _step(run).connections
     if connections:
-        run.violated("no connection and no look-up of a host", f"{connections[0]}; it was refused")
+        run.violated(
+            Acted(
+                wanted="no connection and no look-up of a host",
+                deed="connection",
+                seen=(connections[0],),
+                tail="; it was refused",
+            )
+        )
 
 
 @check(STARTS, session=False)
 def loading_starts_no_program(run: Run) -> None:
     programs = _step(run).programs
     if programs:
-        run.violated("no program is started", f"{programs[0]}; it was refused")
+        run.violated(
+            Acted(
+                wanted="no program is started",
+                deed="program",
+                seen=(programs[0],),
+                tail="; it was refused",
+            )
+        )
 
 
 @check("MP-LOAD-004", session=False)
@@ -79,14 +94,20 @@ def loading_writes_no_file(run: Run) -> None:
         for files in (step.files, step.imported.files)
     )
     if seen := _of_provider(run, whole, imported, "may write what set-up would have written"):
-        run.violated("files and directories as they were", "; ".join(seen[:4]))
+        run.violated(
+            Acted(wanted="files and directories as they were", deed="file", seen=tuple(seen[:4]))
+        )
 
 
 @check("MP-LOAD-005", session=False)
 def loading_prints_nothing(run: Run) -> None:
     step = _step(run)
     if printed := _of_provider(run, step.printed, step.imported.printed, "may print"):
-        run.violated("nothing on the standard output", show(printed, 200))
+        run.violated(
+            Acted(
+                wanted="nothing on the standard output", deed="output", seen=(show(printed, 200),)
+            )
+        )
 
 
 @check("MP-LOAD-006", session=False)
@@ -94,7 +115,13 @@ def loading_leaves_the_process_as_it_was(run: Run) -> None:
     step = _step(run)
     may = "may set up the process"
     if changed := _of_provider(run, step.changed, step.imported.changed, may):
-        run.violated("the process as it was before the import", changed[0])
+        run.violated(
+            Changed(
+                wanted="the process as it was before the import",
+                subject="process",
+                difference=changed[0],
+            )
+        )
 
 
 @check("MP-LOAD-007", session=False)
@@ -107,8 +134,13 @@ def loading_leaves_no_thread(run: Run) -> None:
         left = _of_provider(run, started & running, step.imported.threads & running, may)
         names = [item.name for item in threading.enumerate() if item.ident in left]
         run.violated(
-            "no thread that loading started runs after it",
-            f"{len(left)} still run: {', '.join(names) or 'unknown to threading'}",
+            Left(
+                wanted="no thread that loading started runs after it",
+                kind_of="thread",
+                names=tuple(names) or ("unknown to threading",),
+                count=len(left),
+                lead=f"{len(left)} still run: ",
+            ),
         )
 
 
@@ -124,8 +156,13 @@ def the_hooks_that_the_host_needs_exist(run: Run) -> None:
         lacks = ["handle_tool_call, and offers tools"]
     if lacks:
         run.violated(
-            "each hook that a Hermes host needs of every provider",
-            f"{type(subject.provider.wrapped).__name__} has no {', '.join(lacks)}",
+            Lacks(
+                wanted="each hook that a Hermes host needs of every provider",
+                kind_of="hook",
+                names=tuple(lacks),
+                holder=type(subject.provider.wrapped).__name__,
+                lead=f"{type(subject.provider.wrapped).__name__} has no ",
+            ),
             operation="open",
         )
 
@@ -157,12 +194,26 @@ def the_manifest_fits_its_schema(run: Run) -> None:
     try:
         content = manifest.read(path)
     except ValueError as fault:
-        run.violated("a plugin.yaml that can be parsed", f"{locate.short(str(path))}: {fault}")
+        run.violated(
+            Unfit(
+                wanted="a plugin.yaml that can be parsed",
+                schema="plugin-manifest",
+                at=locate.short(str(path)),
+                fault=str(fault),
+            )
+        )
     validator = Draft202012Validator(spec.schema("plugin-manifest"))
     faults = sorted(validator.iter_errors(content), key=lambda fault: fault.json_path)
     if faults:
         at = f"{locate.short(str(path))}: {faults[0].json_path.removeprefix('$.')}"
-        run.violated("a plugin.yaml as in plugin-manifest.schema.json", f"{at}: {_said(faults[0])}")
+        run.violated(
+            Unfit(
+                wanted="a plugin.yaml as in plugin-manifest.schema.json",
+                schema="plugin-manifest",
+                at=str(at),
+                fault=_said(faults[0]),
+            )
+        )
 
 
 def _said(fault: Any) -> str:
@@ -195,9 +246,14 @@ def what_the_manifest_names_exists(run: Run) -> None:
     if unmet:
         key = unmet[0][0]
         run.violated(
-            f"a {_NAMES[key]} for each name below `{key}` of {locate.short(str(path))}",
-            f"{type(_own(run, subject)).__name__} has no {', '.join(name for _, name in unmet)}, "
-            "and nothing of that name is registered beside it",
+            Lacks(
+                wanted=f"a {_NAMES[key]} for each name below `{key}` of {locate.short(str(path))}",
+                kind_of=key,
+                names=tuple(name for _, name in unmet),
+                holder=type(_own(run, subject)).__name__,
+                lead=f"{type(_own(run, subject)).__name__} has no ",
+                tail=", and nothing of that name is registered beside it",
+            ),
         )
 
 
@@ -329,11 +385,14 @@ def the_home_that_is_handed_over_counts(run: Run) -> None:
     written = [*watchers.tree(variable), *(p for p in later if later[p] != former.get(p))]
     beside = sorted(path for path in written if Path(path).name not in _OF_THE_HOST)
     if beside and (not below or (_holds(beside, fact) and not _holds(below, fact))):
-        shown = ", ".join(Path(path).name for path in beside[:3])
         there = "nothing that was stored is there" if below else "none there"
         run.violated(
-            "files below the hermes_home that initialize got",
-            f"{there}; {shown} below the HERMES_HOME of the environment",
+            Wrote(
+                wanted="files below the hermes_home that initialize got",
+                paths=tuple(Path(path).name for path in beside[:3]),
+                lead=f"{there}; ",
+                tail=" below the HERMES_HOME of the environment",
+            ),
         )
     if not below:
         raise NotApplicable("no file is written below either directory")

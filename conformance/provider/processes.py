@@ -5,6 +5,7 @@ import signal
 from typing import Any
 
 from memproto.testing.clauses import Behind, NotApplicable, Untestable, Violation, check
+from memproto.testing.evidence import Died, Differs, Evidence, NotRecalled, Repeated
 from memproto.testing.facts import Fact
 from memproto.testing.lifetimes import changes, store_files
 from memproto.testing.lifetimes.changes import Change
@@ -98,7 +99,7 @@ def _ends(run: Run, script: str, code: int, how: str, *simpler: str) -> Ended:
             _not_of(run, other)
         unheard = " and no complaint of the interpreter's" if script in _SHUT_DOWN else ""
         expected = f"exit code {code} within {EXIT_S:g} s{unheard}"
-        run.violated(f"{expected}, {how}", fault, operation="close")
+        run.violated(Died(wanted=f"{expected}, {how}", ending=fault, own=True), operation="close")
     return ended
 
 
@@ -121,7 +122,9 @@ def _not_of(run: Run, script: str) -> None:
     if fault := _fault(ended, script, 0):
         known, how = _SIMPLER[script]
         expected = f"exit code 0 within {EXIT_S:g} s, {how}"
-        violation = Violation(expected, fault, operation="close", requirement=known)
+        violation = Violation(
+            Died(wanted=expected, ending=fault, own=True), operation="close", requirement=known
+        )
         raise Behind(f"a simpler end fails as well ({fault}); see {known}", violation)
 
 
@@ -141,12 +144,17 @@ def shutdown_may_come_when_the_interpreter_ends(run: Run) -> None:
     how = "where shutdown is called by a function of atexit"
     ended = _ends(run, "at_exit", 0, how, "plain", "forgets")
     if "closed" not in ended.marks:
-        run.violated(f"shutdown returns, {how}", ended.ending, operation="close")
+        run.violated(
+            Died(wanted=f"shutdown returns, {how}", ending=ended.ending, own=True),
+            operation="close",
+        )
     fact = run.facts.new()
     _host(run, "at_exit", [fact], route=_route(run)).end()
     if not losses.is_stored(run, fact):
         _needs_return(run)
-        run.violated(f"accepted text is stored, {how}", f"{fact.text!r} did not come back")
+        run.violated(
+            NotRecalled(wanted=f"text that was accepted is stored, {how}", texts=(fact.text,))
+        )
 
 
 def _needs_return(run: Run, count: int = 1) -> None:
@@ -162,7 +170,9 @@ def _needs_return(run: Run, count: int = 1) -> None:
     if fault := _fault(ended, "plain", 0):
         known, how = _SIMPLER["plain"]
         expected = f"exit code 0 within {EXIT_S:g} s, {how}"
-        violation = Violation(expected, fault, operation="close", requirement=known)
+        violation = Violation(
+            Died(wanted=expected, ending=fault, own=True), operation="close", requirement=known
+        )
         raise Behind(f"a process that is shut down fails ({fault}); see {known}", violation)
     if losses.lost(run, facts):
         reason = "text of a process that is shut down before it ends does not come back either"
@@ -185,13 +195,19 @@ def an_interrupt_loses_nothing_that_was_accepted(run: Run) -> None:
     if "closed" not in ended.marks:
         _lived(_interrupted(run, facts, [_NEVER]), "closed")
         expected = f"the hooks work and shutdown returns, {how}"
-        run.violated(expected, ended.trouble or ended.ending, operation="close")
+        run.violated(
+            Died(wanted=expected, ending=ended.trouble or ended.ending, own=True), operation="close"
+        )
     lost = losses.lost(run, facts)
     if lost:
         _needs_return(run, len(facts))
         _needs_peace(run, len(points))
-        observed = f"{lost[0].text!r} did not come back"
-        run.violated(f"text accepted before and after is recalled, {how}", observed)
+        run.violated(
+            NotRecalled(
+                wanted=f"text that was accepted before and after is recalled, {how}",
+                texts=(lost[0].text,),
+            )
+        )
 
 
 def _interrupted(run: Run, facts: list[Fact], points: list[int]) -> Ended:
@@ -234,9 +250,14 @@ def what_was_stored_survives_a_kill(run: Run) -> None:
             _lived(_host(run, "killed", others, route=route, part=part).end(), "opened")
             if lost := losses.lost(run, facts):
                 run.violated(
-                    "text that an earlier session had stored is recalled after a process was killed"
-                    " in the middle of a write",
-                    f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}",
+                    NotRecalled(
+                        wanted=(
+                            "text that an earlier session had stored is recalled after a process"
+                            " was killed in the middle of a write"
+                        ),
+                        texts=tuple(fact.text for fact in lost),
+                        of=len(facts),
+                    ),
                 )
         _survives_in_each_call(run)
 
@@ -283,9 +304,14 @@ def _some(moments: list[int], profile: str) -> list[int]:
 def _is_left(run: Run, kept: list[Fact], change: Change) -> None:
     if lost := losses.lost(run, kept):
         run.violated(
-            "text that an earlier session had stored is recalled after a process was killed in the"
-            f" middle of {change.what}",
-            f"{len(lost)} of {len(kept)} did not come back: {lost[0].text!r}",
+            NotRecalled(
+                wanted=(
+                    "text that an earlier session had stored is recalled after a process was killed"
+                    f" in the middle of {change.what}"
+                ),
+                texts=tuple(fact.text for fact in lost),
+                of=len(kept),
+            ),
             operation=change.operation,
         )
 
@@ -335,31 +361,40 @@ def _lose_nothing(run: Run, races: Races) -> None:
     if lost := losses.lost(run, accepted):
         _needs_return(run, len(accepted))
         run.violated(
-            f"all {len(accepted)} texts that two processes stored at the same time are recalled",
-            f"{len(lost)} did not come back: {lost[0].text!r}",
+            NotRecalled(
+                wanted=(
+                    f"all {len(accepted)} texts that two processes stored at the same time are "
+                    "recalled"
+                ),
+                texts=tuple(fact.text for fact in lost),
+                of=len(accepted),
+            ),
         )
     for race in races.judged(*ended):
         if race.fault and (fault := _fault_alone(run, race)) and not race.fails_in_turn():
             run.violated(
-                "text that one process stores while another one is about to change the store is"
-                " recalled, and the change is made",
-                fault,
+                fault.told(
+                    wanted=(
+                        "text that one process stores while another one is about to change the store"
+                        " is recalled, and the change is made"
+                    ),
+                ),
                 operation=race.change.operation,
             )
 
 
-def _fault_alone(run: Run, race: Race) -> str:
+def _fault_alone(run: Run, race: Race) -> Evidence | None:
     """
-    The fault of such a race if it is the only one; "" for nothing in a few tries.
+    What such a race shows if it is the only one; None for nothing in a few tries.
 
     On a busy machine the second process may come too late to be in the midst of the call.
     """
     for _ in range(_TRIES):
         again = race.alone()
         _, ended = _stored_at_once(run, again)
-        if fault := next((one.fault for one in again.judged(*ended) if one.fault), ""):
+        if fault := next((one.fault for one in again.judged(*ended) if one.fault), None):
             return fault
-    return ""
+    return None
 
 
 @check("MP-PROC-008", budget_s=_BUDGET_S)
@@ -383,11 +418,20 @@ def _ends_by_signal(run: Run, operation: str, number: signal.Signals, point: int
     how = f"{number.name} came inside of {run.hook(operation)} and the program did not catch it"
     if ended.code is None:
         _not_of(run, "forgets")
-        run.violated(f"the process ends within {EXIT_S:g} s when {how}", ended.ending)
-    # An exception in a destructor goes no further; the interpreter says so.
+        run.violated(
+            Died(
+                wanted=f"the process ends within {EXIT_S:g} s when {how}",
+                ending=ended.ending,
+                own=True,
+            )
+        )
+    # What is raised in a destructor goes no further; the interpreter says so.
     if ended.code == 0 and not ended.trouble:
         run.violated(
-            f"the process ends by it when {how}", "the hook returned as if nothing had been"
+            Differs(
+                wanted=f"the process ends by it when {how}",
+                seen="the hook returned as if nothing had been",
+            )
         )
 
 
@@ -400,10 +444,22 @@ def a_fork_costs_the_session_nothing(run: Run) -> None:
     if "copy 0" not in ended.marks:
         _not_of(run, "forgets")
         copy = next(mark for mark in ended.marks if mark.startswith("copy "))
-        run.violated(f"the copy ends with exit code 0 within {EXIT_S:g} s, {how}", copy)
+        run.violated(
+            Died(
+                wanted=f"the copy ends with exit code 0 within {EXIT_S:g} s, {how}",
+                ending=copy,
+                own=True,
+            )
+        )
     if "closed" not in ended.marks:
         _not_of(run, "plain")
-        run.violated(f"the hooks work and shutdown returns, {how}", ended.trouble or ended.ending)
+        run.violated(
+            Died(
+                wanted=f"the hooks work and shutdown returns, {how}",
+                ending=ended.trouble or ended.ending,
+                own=True,
+            )
+        )
     _keeps_both(run, facts, how)
 
 
@@ -412,7 +468,17 @@ def _keeps_both(run: Run, facts: list[Fact], how: str) -> None:
     run.needs_route("turns", "writes")
     if lost := losses.lost(run, facts):
         _needs_return(run, len(facts))
-        run.violated(f"what was accepted is recalled, {how}", f"{lost[0].text!r} did not come back")
+        run.violated(
+            NotRecalled(wanted=f"text that was accepted is recalled, {how}", texts=(lost[0].text,))
+        )
     before, after = (losses.count(run, fact) for fact in facts)
     if before > after > 0:
-        run.violated(f"each text is stored once, {how}", f"{facts[0].text!r}: {before} times")
+        run.violated(
+            Repeated(
+                wanted=f"each text is stored once, {how}",
+                text=facts[0].text,
+                times=before,
+                usual=after,
+                lead=f"{facts[0].text!r}: ",
+            )
+        )

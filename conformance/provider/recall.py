@@ -5,6 +5,7 @@ from typing import Any
 
 from memproto.errors import Unavailable
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import Changed, Raised, Recalled, Returned, TooLong
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
@@ -32,7 +33,9 @@ def _each_history(run: Run, subject: Subject, query: str) -> None:
     for name, history in conversations.COMMON.items():
         answer = recall_amid(subject, query, name, copy.deepcopy(history))
         if answer is not None and not isinstance(answer, str):
-            run.violated("a str or None", f"{show(answer)}, with {name}")
+            run.violated(
+                Returned(wanted="a str or None", value=show(answer), tail=f", with {name}")
+            )
 
 
 def _populate(run: Run) -> str:
@@ -69,8 +72,12 @@ def the_messages_stay_as_they_were(run: Run) -> None:
             recall_amid(subject, query, name, given)
             if given != history:
                 run.violated(
-                    "the messages as they were handed over",
-                    f"{name}: {difference(history, given)}",
+                    Changed(
+                        wanted="the messages as they were handed over",
+                        subject="argument",
+                        name=name,
+                        difference=difference(history, given),
+                    ),
                 )
 
 
@@ -99,8 +106,13 @@ def an_answer_belongs_to_its_question(run: Run) -> None:
         answer = _after_another_question(run, asked, first, second)
     if first.is_in(answer) and not second.is_in(answer):
         run.violated(
-            f"an answer to the later question, {second.query!r}",
-            f"the answer to the earlier one, {first.query!r}, instead: {show(answer)}",
+            Recalled(
+                wanted=f"an answer to the later question, {second.query!r}",
+                texts=(first.text,),
+                answer=show(answer),
+                question=second.query,
+                lead=f"the answer to the earlier one, {first.query!r}, instead: ",
+            ),
         )
 
 
@@ -152,8 +164,11 @@ def the_first_recall_brings_what_is_stored(run: Run) -> None:
         answer = routes.recalled(again, fact.query)
     if not fact.is_in(answer):
         run.violated(
-            f"{fact.name!r} in the first answer of a session, to {fact.query!r}",
-            f"{show(answer)}; a later recall of such a session brought it",
+            Returned(
+                wanted=f"{fact.name!r} in the first answer of a session, to {fact.query!r}",
+                value=show(answer),
+                tail="; a later recall of such a session brought it",
+            ),
         )
 
 
@@ -175,8 +190,14 @@ def recall_takes_any_text(run: Run) -> None:
         name, failure = found[0]
         count = len({name for name, _ in found})
         run.violated(
-            f"a str or None from {run.hook('recall')} for every question",
-            f"it raised {show(failure.error)} for {name}; {count} of {len(odd)} texts raised",
+            Raised.by(
+                failure.error,
+                wanted=f"a str or None from {run.hook('recall')} for every question",
+                hook=run.hook("recall"),
+                given=name,
+                count=count,
+                of=len(odd),
+            ),
         )
 
 
@@ -216,8 +237,13 @@ def recall_stays_within_the_limit(run: Run) -> None:
     narrow = _length(run, query, limits={"recall_chars": limit})
     if narrow > limit:
         run.violated(
-            f"at most {limit:,} characters with limits.recall_chars = {limit:,}",
-            f"{narrow:,} characters; {wide:,} without that limit",
+            TooLong(
+                wanted=f"at most {limit:,} characters with limits.recall_chars = {limit:,}",
+                hook=run.hook("recall"),
+                chars=narrow,
+                limit=limit,
+                tail=f"; {wide:,} without that limit",
+            ),
         )
 
 
@@ -269,4 +295,11 @@ def an_unrelated_question_brings_nothing(run: Run) -> None:
 def _brings_nothing(run: Run, again: Subject, fact: Fact, question: str) -> None:
     found = routes.recalled(again, question)
     if fact.is_in(found):
-        run.violated(f"nothing of {fact.text!r} for the question {question!r}", show(found))
+        run.violated(
+            Recalled(
+                wanted=f"nothing of {fact.text!r} for the question {question!r}",
+                texts=(fact.text,),
+                answer=show(found),
+                question=question,
+            )
+        )

@@ -15,6 +15,7 @@ import psutil
 
 from memproto.testing import locate
 from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.evidence import Grew, Left
 from memproto.testing.instruments import threads
 from memproto.testing.instruments.threads import ExitCalls
 from memproto.testing.processes import vitals
@@ -99,7 +100,15 @@ def _judge(
     if left:
         after = f"after {_CYCLES} more sessions that were shut down"
         told = [f"{_counted(count)}: {shown(name)}" for name, count in left.most_common(3)]
-        run.violated(f"as many {what} as before, {after}", "; ".join(told), operation="close")
+        run.violated(
+            Left(
+                wanted=f"as many {what} as before, {after}",
+                kind_of="resource",
+                names=tuple(told),
+                count=left.total(),
+            ),
+            operation="close",
+        )
 
 
 def _counted(more: int) -> str:
@@ -186,8 +195,13 @@ def sessions_leave_no_processes(run: Run) -> None:
     left = [name for pid, name in _processes(run).items() if pid not in before]
     if left:
         run.violated(
-            "no process of the session's runs after shutdown",
-            f"{len(left)} run: {', '.join(left[:3])}",
+            Left(
+                wanted="no process of the session's runs after shutdown",
+                kind_of="process",
+                names=tuple(left[:3]),
+                count=len(left),
+                lead=f"{len(left)} run: ",
+            ),
             operation="close",
         )
 
@@ -218,9 +232,15 @@ def sessions_leave_no_conversation_in_memory(run: Run) -> None:
         tracemalloc.stop()
     if place:
         run.violated(
-            "the memory of a session is given back when it has ended",
-            f"each of {_CYCLES} sessions was shown {_SHOWN_CHARS:,} characters at recall, and kept"
-            f" {min(kept[1:]):,} bytes or more, {place}",
+            Grew(
+                wanted="the memory of a session is given back when it has ended",
+                held_bytes=min(kept[1:]),
+                lead=(
+                    f"each of {_CYCLES} sessions was shown {_SHOWN_CHARS:,} characters at "
+                    "recall, and kept "
+                ),
+                tail=f" or more, {place}",
+            ),
             operation="recall",
         )
 
@@ -286,8 +306,15 @@ def _handlers(calls: ExitCalls) -> Counter[str]:
 def a_second_initialize_leaves_no_thread(run: Run) -> None:
     if left := _left(run, _threads, _twice):
         run.violated(
-            f"as many threads as before, after {_CYCLES} times initialize, initialize, shutdown",
-            "; ".join(f"{_counted(count)}: {name}" for name, count in left.most_common(3)),
+            Left(
+                wanted=(
+                    f"as many threads as before, after {_CYCLES} times initialize, "
+                    "initialize, shutdown"
+                ),
+                kind_of="thread",
+                names=tuple(f"{_counted(count)}: {name}" for name, count in left.most_common(3)),
+                count=left.total(),
+            ),
             operation="close",
         )
 
@@ -333,8 +360,13 @@ def the_last_shutdown_leaves_no_worker(run: Run) -> None:
     if not run.wait_until(lambda: len(left()) <= len(found), _ENDING_S):
         raise NotApplicable("each session leaves a thread, which is for MP-RES-001")
     run.violated(
-        f"no thread in the provider's own code {_LAST_S:g} s after its only session",
-        f"{len(found)} still there: {', '.join(sorted(found)[:3])}",
+        Left(
+            wanted=f"no thread in the provider's own code {_LAST_S:g} s after its only session",
+            kind_of="thread",
+            names=tuple(sorted(found)[:3]),
+            count=len(found),
+            lead=f"{len(found)} still there: ",
+        ),
         operation="close",
     )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import Left, Raised
 from memproto.testing.instruments.threads import together
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
@@ -94,8 +95,16 @@ def shutdown_leaves_no_thread_that_holds_the_process(run: Run) -> None:
         return [t for t in threading.enumerate() if t not in before and _holds_exit(t)]
 
     if not run.wait_until(lambda: not holding(), _ENDING_S):
-        names = ", ".join(sorted(f"{t.name!r} ({_place(t)})" for t in holding()))
-        run.violated("no thread that the interpreter waits for", f"still running: {names}")
+        names = tuple(sorted(f"{t.name!r} ({_place(t)})" for t in holding()))
+        run.violated(
+            Left(
+                wanted="no thread that the interpreter waits for",
+                kind_of="thread",
+                names=names,
+                count=len(names),
+                lead="still running: ",
+            )
+        )
 
 
 # -- calls that must return ------------------------------------------------------------------------
@@ -112,7 +121,15 @@ def _judge_raised(run: Run, error: BaseException, expected: str, when: str) -> N
     """The rule at hand where shutdown raised; whatever else came up is passed on."""
     if not isinstance(error, HookRaised) or error.ends_process:
         raise error
-    run.violated(expected, f"{run.hook('close')} raised {show(error.error)} when called {when}")
+    run.violated(
+        Raised.by(
+            error.error,
+            wanted=expected,
+            hook=run.hook("close"),
+            who=run.hook("close"),
+            tail=f" when called {when}",
+        )
+    )
 
 
 @contextlib.contextmanager

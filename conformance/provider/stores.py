@@ -3,6 +3,7 @@
 from contextlib import AbstractContextManager
 
 from memproto.testing.clauses import Untestable, check
+from memproto.testing.evidence import Died, Differs, Evidence, Late, NotRecalled, Recalled
 from memproto.testing.facts import Fact
 from memproto.testing.lifetimes import changes, store_faults, store_files
 from memproto.testing.lifetimes.changes import Change
@@ -33,10 +34,21 @@ def recall_does_not_wait_for_a_lock(run: Run) -> None:
         not_lived(seen.ended, f"its process ended inside of recall: {seen.ended.ending}")
     if took_s is None:
         expected = f"recall returns within {store_faults.RECALL_S * scale:g} s {_HELD}"
-        run.violated(expected, f"it never did: {seen.ended.ending}", operation="recall")
+        run.violated(
+            Died(wanted=expected, ending=seen.ended.ending, own=True, lead="it never did: "),
+            operation="recall",
+        )
     if took_s > (store_faults.RECALL_S + store_faults.MARGIN_S) * scale:
         expected = f"recall returns within {store_faults.RECALL_S * scale:g} s {_HELD}"
-        run.violated(expected, f"it returned after {took_s:.1f} s", operation="recall")
+        run.violated(
+            Late(
+                wanted=expected,
+                hook="recall",
+                took_s=took_s,
+                budget_s=store_faults.RECALL_S * scale,
+            ),
+            operation="recall",
+        )
 
 
 @check("MP-STORE-002", budget_s=_BUDGET_S)
@@ -69,8 +81,12 @@ def _is_kept(run: Run, seen: Seen, facts: list[Fact], expected: str, how: str = 
         store_files.needs_return(run, len(facts))
         if store_faults.loses_anyway(run, seen):
             raise Untestable("a host that makes the same calls loses texts in a store that is well")
-        observed = f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}"
-        run.violated(expected, observed + how, operation=store_files.storing(run))
+        run.violated(
+            NotRecalled(
+                wanted=expected, texts=tuple(fact.text for fact in lost), of=len(facts), about=how
+            ),
+            operation=store_files.storing(run),
+        )
 
 
 def _are_made(run: Run, seen: Seen, calls: list[tuple[str, Change]], expected: str) -> None:
@@ -80,19 +96,27 @@ def _are_made(run: Run, seen: Seen, calls: list[tuple[str, Change]], expected: s
         run, seen, lambda well: _unmade(run, well, well.changes())
     ):
         change, fault = faults[0]
-        run.violated(expected, fault, operation=change.operation)
+        run.violated(fault.told(wanted=expected), operation=change.operation)
 
 
-def _unmade(run: Run, seen: Seen, calls: list[tuple[str, Change]]) -> list[tuple[Change, str]]:
+def _unmade(run: Run, seen: Seen, calls: list[tuple[str, Change]]) -> list[tuple[Change, Evidence]]:
     """The calls that returned and did not do what they were to do, and what shows it."""
     done = [change for name, change in calls if seen.is_done(name)]
     new = [change.new for change in done if change.new]
     back = changes.brought(run, [*new, *(change.gone for change in done if change.gone)])
     lost = losses.lost(run, [fact for fact in new if fact not in back])
     return [
-        *((c, f"{c.what} returned, and {c.new.text!r} is lost") for c in done if c.new in lost),
-        *((c, f"{c.what} returned, and {c.gone.text!r} is there") for c in done if c.gone in back),
+        *((c, _is_lost(c.new, f"{c.what} returned")) for c in done if c.new in lost),
+        *((c, _is_there(c.gone, f"{c.what} returned")) for c in done if c.gone in back),
     ]
+
+
+def _is_lost(fact: Fact, after: str) -> NotRecalled:
+    return NotRecalled(texts=(fact.text,), lead=f"{after}, and ", verb="is lost")
+
+
+def _is_there(fact: Fact, after: str) -> Recalled:
+    return Recalled(texts=(fact.text,), lead=f"{after}, and ", tail=" is there")
 
 
 @check("MP-STORE-003", budget_s=_BUDGET_S)
@@ -109,7 +133,7 @@ def _can_be_made_again(run: Run, seen: Seen) -> None:
     if seen.is_done(before) and "works not" in seen.ended.marks:
         expected = "a write works without a restart when the lock was gone"
         observed = f"{change.what}: {seen.said(after)}"
-        run.violated(expected, observed, operation=change.operation)
+        run.violated(Differs(wanted=expected, seen=observed), operation=change.operation)
 
 
 def _works_again(run: Run, seen: store_faults.Seen, number: int, when: str) -> None:
@@ -125,7 +149,7 @@ def _works_again(run: Run, seen: store_faults.Seen, number: int, when: str) -> N
         stored, recalled = seen.said(f"store {number}"), seen.said("recall")
         expected = f"a write and a recall work without a restart when {when}"
         observed = f"the last write: {stored}; the last recall: {recalled}"
-        run.violated(expected, observed, operation=store_files.storing(run))
+        run.violated(Differs(wanted=expected, seen=observed), operation=store_files.storing(run))
 
 
 @check("MP-STORE-009", budget_s=_BUDGET_S)
@@ -136,8 +160,10 @@ def initialize_does_not_wait_for_a_lock(run: Run) -> None:
         not_lived(seen.ended, f"the host ended before initialize had: {seen.ended.ending}")
     if took_s is None or took_s > (store_faults.OPEN_S + store_faults.MARGIN_S) * scale:
         expected = f"initialize returns or raises within {store_faults.OPEN_S * scale:g} s {_HELD}"
-        told = f"it returned after {took_s:.1f} s" if took_s else seen.ended.ending
-        run.violated(expected, told, operation="open")
+        died = Died(ending=seen.ended.ending, own=True)
+        budget_s = store_faults.OPEN_S * scale
+        late = Late(hook="initialize", took_s=took_s, budget_s=budget_s) if took_s else died
+        run.violated(late.told(wanted=expected), operation="open")
 
 
 # -- full ------------------------------------------------------------------------------------------
@@ -177,8 +203,15 @@ def _keeps_one_of_two(run: Run, seen: Seen, expected: str) -> None:
         assert change.new is not None
         assert change.gone is not None
         if not changes.brought(run, [change.new, change.gone]) and losses.lost(run, [change.gone]):
-            observed = f"{change.what} did not return, and {change.gone.text!r} is lost"
-            run.violated(expected, observed, operation=change.operation)
+            run.violated(
+                NotRecalled(
+                    wanted=expected,
+                    texts=(change.gone.text,),
+                    lead=f"{change.what} did not return, and ",
+                    verb="is lost",
+                ),
+                operation=change.operation,
+            )
 
 
 @check("MP-STORE-006", budget_s=_BUDGET_S)
@@ -191,7 +224,7 @@ def a_store_works_again_when_there_is_room(run: Run) -> None:
             name, change = raised[0]
             expected = "a write works without a restart when there was room"
             observed = f"{change.what}: {seen.said(name)}"
-            run.violated(expected, observed, operation=change.operation)
+            run.violated(Differs(wanted=expected, seen=observed), operation=change.operation)
 
 
 def _raised(run: Run, seen: Seen) -> list[tuple[str, Change]]:
@@ -226,8 +259,15 @@ def a_damaged_store_neither_hangs_nor_ends_the_process(run: Run) -> None:
         if "over" not in damage.seen.ended.marks:
             store_faults.lives_undamaged(run)
             expected = "the provider starts or raises, and its hooks return or raise"
-            observed = f"{damage.what}: {_last_words(damage.seen)}"
-            run.violated(expected, observed, operation="open")
+            run.violated(
+                Died(
+                    wanted=expected,
+                    ending=_last_words(damage.seen),
+                    own=True,
+                    lead=f"{damage.what}: ",
+                ),
+                operation="open",
+            )
 
 
 def _last_words(seen: store_faults.Seen) -> str:
@@ -241,8 +281,17 @@ def a_damaged_file_is_kept(run: Run) -> None:
         lived_on = "over" in damage.seen.ended.marks
         if damage.survivors and lived_on and not damage.is_kept:
             run.violated(
-                "text that a damaged file still holds stays below the home, in it or in a copy",
-                f"{damage.what}, and of the {len(damage.survivors)} texts in the rest of it"
-                " none was left",
+                NotRecalled(
+                    wanted=(
+                        "text that a damaged file still holds stays below the home, in it or a copy"
+                    ),
+                    texts=tuple(fact.text for fact in damage.survivors),
+                    subject="none",
+                    verb="was left",
+                    lead=(
+                        f"{damage.what}, and of the {len(damage.survivors)} texts in the rest "
+                        "of it "
+                    ),
+                ),
                 operation="open",
             )

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from memproto.testing import wording
 from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
+from memproto.testing.evidence import Differs, Evidence, NotRecalled, Raised, Recalled, Wrote
 from memproto.testing.facts import Fact
 from memproto.testing.instruments import watchers
 from memproto.testing.instruments.threads import together
@@ -111,8 +113,18 @@ def _knows_nothing(
             ("prompt", fact.is_in(block)),
         ):
             if shows:
-                observed = f"{run.hook(operation)} gives {fact.text!r}, which {by}"
-                run.violated(expected, observed, operation=operation)
+                run.violated(
+                    Recalled(
+                        wanted=expected,
+                        texts=(fact.text,),
+                        by=run.hook(operation),
+                        of_whom=owner.called,
+                        to_whom=guest.called,
+                        lead=f"{run.hook(operation)} gives ",
+                        tail=f", which {by}",
+                    ),
+                    operation=operation,
+                )
     run.close(subject)
 
 
@@ -143,18 +155,24 @@ def a_user_stays_the_same(run: Run) -> None:
         lost = functools.partial(_lost_under, run, reader, config, route)
         if fault := losses.seen_again(lost):
             run.violated(
-                "text stored for a user_id, recalled for the same user_id on the same home",
-                f"with {what}, {fault}; with the same values on both sides it does",
+                fault.told(
+                    wanted=(
+                        "text that was stored for a user_id, recalled for the same user_id on "
+                        "the same home"
+                    ),
+                    lead=f"with {what}, ",
+                    tail="; with the same values on both sides it does",
+                ),
             )
 
 
-def _lost_under(run: Run, reader: Reader, config: dict[str, str], route: str) -> str:
-    """The texts that are lost between sessions with and without these values; "" for none."""
+def _lost_under(run: Run, reader: Reader, config: dict[str, str], route: str) -> NotRecalled | None:
+    """What is lost between sessions with and without these values; None for nothing."""
     facts = run.facts.several(2)
     fault = _lost_between(run, reader, facts, config, route)
     alike = map(run.facts.like, facts)
     if fault and (same := _lost_between(run, reader, alike, {}, route)):
-        raise Untestable(f"with nothing changed {same} as well")
+        raise Untestable(f"with nothing changed {wording.observed(same)} as well")
     return fault
 
 
@@ -170,15 +188,16 @@ def _appearances(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
 
 def _lost_between(
     run: Run, reader: Reader, facts: Iterable[Fact], config: dict[str, str], route: str
-) -> str:
-    """Text that a session with the values does not get back from one without, or reverse; or ""."""
+) -> NotRecalled | None:
+    """What a session with the values does not get back from one without, or the reverse."""
     here, there = (Tenant("the user", "", None, values) for values in ({}, config))
     for fact, (writer, asker) in zip(facts, ((here, there), (there, here)), strict=True):
         tenants.store(run, writer, [fact], route)
         if reader.lacks(asker, [fact]):
             side = "with" if writer is there else "without"
-            return f"{fact.text!r}, stored {side} it, does not come back"
-    return ""
+            about, verb = f"stored {side} it", "does not come back"
+            return NotRecalled(texts=(fact.text,), about=about, verb=verb)
+    return None
 
 
 # -- optional keys ---------------------------------------------------------------------------------
@@ -212,8 +231,14 @@ def _comes_back_without(
         lost = functools.partial(_lost_without, run, reader, tenant, given, route)
         if text := losses.seen_again(lost):
             run.violated(
-                f"text stored without {_listed(absent)}, recalled without {_listed(absent)}",
-                f"{text!r} did not come back; what was stored and asked for with all keys did",
+                NotRecalled(
+                    wanted=(
+                        f"text that was stored without {_listed(absent)}, recalled without "
+                        f"{_listed(absent)}"
+                    ),
+                    texts=(text,),
+                    tail="; what was stored and asked for with all keys did",
+                ),
             )
 
 
@@ -261,8 +286,16 @@ def _is_nobody(run: Run, reader: Reader, nobody: Tenant, facts: Mapping[str, Fac
     for owner, fact in facts.items():
         if reader.finds(subject, fact):
             run.violated(
-                f"for {nobody.called} nothing of what was stored for {owner}",
-                f"{run.hook('recall')} gives {show(routes.recalled(subject, fact.query))}",
+                Recalled(
+                    wanted=f"for {nobody.called} nothing of what was stored for {owner}",
+                    texts=(fact.text,),
+                    answer=show(routes.recalled(subject, fact.query)),
+                    question=fact.query,
+                    by=run.hook("recall"),
+                    of_whom=owner,
+                    to_whom=nobody.called,
+                    lead=f"{run.hook('recall')} gives ",
+                ),
                 operation="recall",
             )
     run.close(subject)
@@ -315,13 +348,13 @@ _HOST_SESSIONS = ("20260314_092653_5f8a1c", "cron_ev-report_20260314_0926")
 _FAMILIES = {
     "a separator": ("{}/n", "{}_n", "{} n", "{}:n", "{}-n", "{}.n", "{}\\n", "{}%2Fn"),
     "upper case": ("{}-north", "{}-North"),
-    "what follows 100 characters": ("{}" + "n" * 120 + "1", "{}" + "n" * 120 + "2"),
-    "what follows 255 characters": ("{}" + "n" * 300 + "1", "{}" + "n" * 300 + "2"),
+    "text that follows 100 characters": ("{}" + "n" * 120 + "1", "{}" + "n" * 120 + "2"),
+    "text that follows 255 characters": ("{}" + "n" * 300 + "1", "{}" + "n" * 300 + "2"),
     "how an accent is written": ("{}-caf\u00e9", "{}-cafe\u0301"),
     "a space or a dot at the end": ("{}", "{} ", "{}."),
     "letters beyond ASCII": ("{}-\u6e2f", "{}-\u5c71"),
     "half a surrogate pair": ("{}-\ud83d", "{}-?", "{}-\ufffd"),
-    "what follows a NUL": ("{}\x00north", "{}\x00south"),
+    "text that follows a NUL": ("{}\x00north", "{}\x00south"),
 }
 
 _PLATFORM_USER_FAMILIES = {
@@ -345,22 +378,27 @@ _HOST_SESSION_FAMILIES = {"the last character": ("{}-5f8a1c2e", "{}-5f8a1c2f")}
 def any_id_is_accepted(run: Run) -> None:
     route = run.needs_route(*routes.ROUTES)
     if fault := _fault(run, "plain", {}, route):
-        raise Untestable(f"with plain ids: {fault}")
+        raise Untestable(f"with plain ids: {wording.observed(fault)}")
     trials = [*_trials(run)]
     found = [item for item in trials if _fault(run, item[0], item[1], route)]
     if not found:
         return
     another = {"user_id": f"{run.config()['user_id']}-otto"}
     if fault := _fault(run, "another plain id", another, route):
-        raise Untestable(f"with another plain id: {fault}")
+        raise Untestable(f"with another plain id: {wording.observed(fault)}")
     told = f"{len(found)} of {len(trials)} ids failed"
     for name, ids in found:
         keys, fault = _narrowed(run, name, ids, route)
         if fault:
             run.violated(
-                f"any text as {keys} is accepted by {run.hook('open')}, and what is stored under "
-                "it comes back under it",
-                f"for {name}, {show(next(iter(ids.values())), 60)}: {fault}; {told}",
+                fault.told(
+                    wanted=(
+                        f"any text as {keys} is accepted by {run.hook('open')}, and what is stored "
+                        "under it comes back under it"
+                    ),
+                    lead=f"for {name}, {show(next(iter(ids.values())), 60)}: ",
+                    tail=f"; {told}",
+                )
             )
     raise Inconclusive(f"{told} once and not again, {found[0][0]} among them")
 
@@ -377,7 +415,7 @@ def _trials(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
         yield "a session id", {"session key": odd}
 
 
-def _narrowed(run: Run, name: str, ids: dict[str, str], route: str) -> tuple[str, str]:
+def _narrowed(run: Run, name: str, ids: dict[str, str], route: str) -> tuple[str, Evidence | None]:
     """The one key with which it fails by itself, or all of them; and what happens."""
     for key, odd in ids.items():
         if fault := _fault(run, f"{name} as {key}", {key: odd}, route):
@@ -385,8 +423,8 @@ def _narrowed(run: Run, name: str, ids: dict[str, str], route: str) -> tuple[str
     return " and ".join(ids), _fault(run, f"{name} again", ids, route)
 
 
-def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> str:
-    """The fault in a session with these ids and in a second one; "" for none."""
+def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> Evidence | None:
+    """What goes wrong in a session with these ids and in a second one; None for nothing."""
     fact, tenant = run.facts.new(), tenants.named(run, name, ids)
     try:
         with run.session(tenant.home, tenant.session, **tenant.config) as subject:
@@ -396,12 +434,15 @@ def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> str:
     except HookRaised as failure:
         if failure.ends_process or isinstance(failure, Untestable):
             raise
-        return f"{run.hook(failure.operation)} raised {show(failure.error)}"
+        hook = run.hook(failure.operation)
+        return Raised.by(failure.error, hook=hook, who=hook)
     except HookWithdrawn:
         raise
     except Untestable as refusal:
-        return str(refusal)
-    return "" if came_back else "the stored text did not come back"
+        return Differs(seen=str(refusal))
+    if came_back:
+        return None
+    return NotRecalled(texts=(fact.text,), subject="text that was stored")
 
 
 # -- different ids ---------------------------------------------------------------------------------
@@ -462,15 +503,18 @@ class _Family:
 
     def judge(self, route: str) -> None:
         """Store for one after the other; then ask each for its own and, if kept, for the rest."""
-        if observed := losses.seen_again(functools.partial(self._lost, route)):
+        if seen := losses.seen_again(functools.partial(self._lost, route)):
             self._run.violated(
-                f"texts stored for each of {len(self._told)} ids that {self._differ}, "
-                "recalled for it",
-                observed,
+                seen.told(
+                    wanted=(
+                        f"text stored for each of {len(self._told)} ids that {self._differ}, "
+                        "recalled for it"
+                    ),
+                ),
             )
 
-    def _lost(self, route: str) -> str:
-        """The fact that one does not get back, which gets back one of its own; or ""."""
+    def _lost(self, route: str) -> NotRecalled | None:
+        """What one of them does not get back, that does so with a fact of its own."""
         told = [(member, self._run.facts.new()) for member in self._members]
         self._told = [row for row in told if self._stores(*row, route)]
         lost = [row for row in self._told if self._reader.lacks(row[0], [row[1]])]
@@ -479,11 +523,13 @@ class _Family:
         for member, fact in lost:
             if self._keeps_as_many(member, fact, route):
                 others = [other.called for other, _ in self._told if other is not member]
-                return (
-                    f"{fact.text!r}, stored for {member.called}, does not come back for it "
-                    f"after sessions with {', '.join(others)}"
+                return NotRecalled(
+                    texts=(fact.text,),
+                    about=f"stored for {member.called}",
+                    verb="does not come back",
+                    tail=f" for it after sessions with {', '.join(others)}",
                 )
-        return ""
+        return None
 
     def _stores(self, member: Tenant, fact: Fact, route: str) -> bool:
         try:
@@ -509,9 +555,15 @@ class _Family:
                 if owner is not member and self._reader.finds(subject, fact):
                     recall = self._run.hook("recall")
                     self._run.violated(
-                        f"{_both([member, owner])} kept apart, as {self._apart} are",
-                        f"{recall} for {member.called} gives {fact.text!r}, "
-                        f"which was stored for {owner.called}",
+                        Recalled(
+                            wanted=f"{_both([member, owner])} kept apart, as {self._apart} are",
+                            texts=(fact.text,),
+                            by=recall,
+                            of_whom=owner.called,
+                            to_whom=member.called,
+                            lead=f"{recall} for {member.called} gives ",
+                            tail=f", which was stored for {owner.called}",
+                        ),
                     )
 
 
@@ -529,8 +581,12 @@ def no_id_leads_out_of_the_home(run: Run) -> None:
             if not any(path.is_relative_to(place) for place in usual):
                 seen = os.path.relpath(path, tenant.home or run.home)
                 run.violated(
-                    "stored text lies below the home, or where it does for a plain id",
-                    f"with the {key} {show(odd, 100)} it is in {seen}, seen from the home",
+                    Wrote(
+                        wanted=("text stored lies below the home, or where it does for a plain id"),
+                        paths=(seen,),
+                        lead=f"with the {key} {show(odd, 100)} it is in ",
+                        tail=", seen from the home",
+                    ),
                 )
     run.needs_route(*routes.ROUTES)
 
@@ -709,9 +765,19 @@ class _Beside:
             if self._reader.finds(subject, fact):
                 recall = self._run.hook("recall")
                 self._run.violated(
-                    f"nothing for {called} of what is stored for {owner} while both are open, "
-                    "as one after the other",
-                    f"{recall} for {called} gives {fact.text!r}, which was stored for {owner}",
+                    Recalled(
+                        wanted=(
+                            f"nothing for {called} of what is stored for {owner} while both "
+                            "are open, "
+                            "as one after the other"
+                        ),
+                        texts=(fact.text,),
+                        by=recall,
+                        of_whom=owner,
+                        to_whom=called,
+                        lead=f"{recall} for {called} gives ",
+                        tail=f", which was stored for {owner}",
+                    ),
                     operation="recall",
                 )
 
@@ -742,8 +808,14 @@ class _Beside:
         if any(self._fails_alone(tenant) for _ in range(_TRIES)):
             raise Untestable(f"of {len(facts)} facts of one session alone some are lost as well")
         self._run.violated(
-            f"text stored for {tenant.called} while {self._pair[1 - side].called} is open, "
-            "recalled as what is stored while it is not",
-            f"{len(lost)} of {len(facts)} did not come back: {lost[0].text!r}",
+            NotRecalled(
+                wanted=(
+                    f"text that is stored for {tenant.called} while {self._pair[1 - side].called} "
+                    "is open, "
+                    "recalled as what is stored while it is not"
+                ),
+                texts=tuple(fact.text for fact in lost),
+                of=len(facts),
+            ),
             operation=routes.OPERATIONS[self._route],
         )

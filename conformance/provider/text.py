@@ -11,6 +11,7 @@ from typing import Any
 
 from memproto.fence import build_memory_context_block
 from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
+from memproto.testing.evidence import NotRecalled, Raised, Recalled, Returned
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -58,9 +59,15 @@ def _comes_back_amid_all(run: Run, route: str) -> None:
             amid.conversation = name
             if not run.brings_back(amid, fact):
                 run.violated(
-                    f"{fact.name!r} in the answer to {fact.query!r}, whatever messages it follows",
-                    f"it comes back without messages, and with {name} recall gave "
-                    f"{show(amid.recall(fact.query))}",
+                    Returned(
+                        wanted=(
+                            f"{fact.name!r} in the answer to {fact.query!r}, whatever "
+                            "messages it follows"
+                        ),
+                        value=show(amid.recall(fact.query)),
+                        given=name,
+                        lead=f"it comes back without messages, and with {name} recall gave ",
+                    ),
                 )
 
 
@@ -114,9 +121,16 @@ def _keeps_scripts(run: Run, route: str) -> None:
             run, route, lambda: _in_script(run.facts.new(), letters, whole=whole)
         )
         run.violated(
-            f"{run.hook(_STORES[route])} stores text that recall brings back, or refuses it, "
-            "where the locale encodes as ASCII",
-            f"{lost[0].text!r} ({owed[lost[0]]}) was accepted there and did not come back",
+            NotRecalled(
+                wanted=(
+                    f"{run.hook(_STORES[route])} stores text that recall brings back, or "
+                    "refuses it, "
+                    "where the locale encodes as ASCII"
+                ),
+                texts=tuple(fact.text for fact in lost),
+                subject=f"{lost[0].text!r} ({owed[lost[0]]})",
+                verb="was accepted there and did not come back",
+            ),
             operation=_STORES[route],
         )
 
@@ -132,8 +146,11 @@ def _judge_raised(run: Run, failure: HookRaised) -> None:
     if failure.ends_process or not _is_of_a_codec(failure.error):
         raise failure
     run.violated(
-        f"{run.hook(failure.operation)} works where the locale encodes as ASCII",
-        f"it raised {show(failure.error)}",
+        Raised.by(
+            failure.error,
+            wanted=f"{run.hook(failure.operation)} works where the locale encodes as ASCII",
+            hook=run.hook(failure.operation),
+        ),
         operation=failure.operation,
     )
 
@@ -202,8 +219,16 @@ def _judge_missing(run: Run, route: str, fact: _Lettered, kind: str, home: Path)
     missing = fact.missing_in(recalled)
     code = f"U+{ord(missing[0]):04X} {unicodedata.name(missing[0], '')}" if missing else "its text"
     run.violated(
-        f"every character of a text that {run.hook(_STORES[route])} accepted, in the recall of it",
-        f"of {kind}, {code.strip()} did not come back; recall gave {show(recalled)}",
+        NotRecalled(
+            wanted=(
+                f"every character of a text that {run.hook(_STORES[route])} accepted, in "
+                "the recall of it"
+            ),
+            texts=(code.strip(),),
+            subject=code.strip(),
+            lead=f"of {kind}, ",
+            tail=f"; recall gave {show(recalled)}",
+        ),
         operation=_STORES[route],
     )
 
@@ -288,14 +313,20 @@ def a_context_block_is_not_stored(run: Run) -> None:
         # A turn that is refused leaves nothing of the block behind either.
         if taken and not run.brings_back(again, own):
             run.violated(
-                "the user's own words, of a turn in which a context block still stands",
-                f"{own.text!r} did not come back",
+                NotRecalled(
+                    wanted="the user's own words, of a turn in which a context block still stands",
+                    texts=(own.text,),
+                ),
             )
         if run.brings_back(again, within):
             run.violated(
-                "nothing of a context block that stands behind the user's words",
-                f"{within.text!r} stood in the block, and {within.query!r} brings "
-                f"{show(routes.recalled(again, within.query))}",
+                Recalled(
+                    wanted="nothing of a context block that stands behind the user's words",
+                    texts=(within.text,),
+                    answer=show(routes.recalled(again, within.query)),
+                    question=within.query,
+                    lead=f"{within.text!r} stood in the block, and {within.query!r} brings ",
+                ),
             )
 
 

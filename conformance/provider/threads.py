@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from memproto.testing.clauses import Untestable, check
+from memproto.testing.evidence import Differs, Froze, NotRecalled, Raised
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.threads import together
 from memproto.testing.provider import losses, routes
@@ -86,8 +87,12 @@ def _works_elsewhere(run: Run, operation: str, call: Callable[[], Any]) -> None:
             return
         raise
     run.violated(
-        f"{run.hook(error.operation)} works on every thread",
-        f"on another thread than initialize's it raised {show(error.error)}",
+        Raised.by(
+            error.error,
+            wanted=f"{run.hook(error.operation)} works on every thread",
+            hook=run.hook(error.operation),
+            lead="on another thread than initialize's ",
+        ),
         operation=error.operation or operation,
     )
 
@@ -101,8 +106,12 @@ def _comes_back_elsewhere(run: Run, route: str, fact: Fact) -> None:
             return
         if run.brings_back(again, fact):
             run.violated(
-                f"{run.hook('recall')} works on every thread",
-                "it brings text on initialize's thread, and not on another",
+                NotRecalled(
+                    wanted=f"{run.hook('recall')} works on every thread",
+                    texts=(fact.text,),
+                    subject="text that it brings on initialize's thread",
+                    verb="it does not bring on another",
+                ),
                 operation="recall",
             )
     if losses.is_stored(run, fact):
@@ -110,8 +119,16 @@ def _comes_back_elsewhere(run: Run, route: str, fact: Fact) -> None:
         return
     _show_that_it_stores(run, route)
     hook = run.hook(_STORES[route])
-    observed = "text stored on initialize's thread comes back, and on another it was lost"
-    run.violated(f"{hook} works on every thread", observed, operation=_STORES[route])
+    run.violated(
+        NotRecalled(
+            wanted=f"{hook} works on every thread",
+            texts=(fact.text,),
+            lead="text that was stored on initialize's thread comes back, and on another ",
+            subject="it",
+            verb="was lost",
+        ),
+        operation=_STORES[route],
+    )
 
 
 def _show_that_it_stores(run: Run, route: str) -> None:
@@ -290,10 +307,13 @@ def _judge_silence(
     silent_s, busy_s = silence
     if silent_s <= limit_s or busy_s < limit_s:
         return
-    given = f", with {beginning(text)}" if text else ""
     run.violated(
-        f"other threads run at least once in {limit_s:g} s",
-        f"{run.hook(operation)} held the interpreter for {silent_s:.1f} s{given}",
+        Froze(
+            wanted=f"other threads run at least once in {limit_s:g} s",
+            hook=run.hook(operation),
+            held_s=silent_s,
+            given=beginning(text) if text else "",
+        ),
         operation=operation,
     )
 
@@ -421,10 +441,17 @@ def _judge_raised_in_a_loop(run: Run, operation: str, failure: Exception) -> Non
         raise error
     same = alike.get(operation)
     if same is None:
-        told = show(failure.error) if isinstance(failure, HookRaised) else str(failure)
+        hook = run.hook(operation)
         run.violated(
-            f"{run.hook(operation)} works on a thread on which an event loop is running",
-            f"there it gave {told}, and on a thread without a loop it works",
+            (
+                Raised.by(failure.error, hook=hook)
+                if isinstance(failure, HookRaised)
+                else Differs(seen=f"it gave {failure}")
+            ).told(
+                wanted=f"{hook} works on a thread on which an event loop is running",
+                lead="there ",
+                tail=", and on a thread without a loop it works",
+            ),
             operation=operation,
         )
     if isinstance(same, HookRaised) and not same.is_report:
@@ -440,9 +467,12 @@ def _judge_lost_in_a_loop(run: Run, route: str) -> None:
         raise Untestable(f"nothing stored through {route} comes back, with a loop or without")
     operation = _STORES[route]
     run.violated(
-        f"{run.hook(operation)} works on a thread on which an event loop is running",
-        "text that it accepted there did not come back after the loop had ended; "
-        "text that it accepted without a loop did",
+        NotRecalled(
+            wanted=f"{run.hook(operation)} works on a thread on which an event loop is running",
+            texts=(),
+            subject="text that it accepted there",
+            tail=" after the loop had ended; what it accepted without a loop did",
+        ),
         operation=operation,
     )
 
@@ -516,8 +546,12 @@ def _judge_raised_beside(
         hook = run.hook(error.operation)
         raise Untestable(f"{hook} raises on another thread alone as well; see MP-THR-001")
     run.violated(
-        f"{run.hook(error.operation)} works while {run.hook(other)} runs",
-        f"it raised {show(error.error)}; alone it does not",
+        Raised.by(
+            error.error,
+            wanted=f"{run.hook(error.operation)} works while {run.hook(other)} runs",
+            hook=run.hook(error.operation),
+            tail="; alone it does not",
+        ),
         operation=error.operation,
     )
 
@@ -530,8 +564,14 @@ def _all_come_back(run: Run, route: str, accepted: list[Fact]) -> None:
         hook = run.hook(_STORES[route])
         raise Untestable(f"text {hook} accepts on another thread is lost without a recall as well")
     run.violated(
-        f"text {run.hook(_STORES[route])} accepts while {run.hook('recall')} runs, recalled later",
-        f"{len(lost)} of {len(accepted)} did not come back, among them {lost[0].text!r}; "
-        "text that was written alone did",
+        NotRecalled(
+            wanted=(
+                f"what {run.hook(_STORES[route])} accepts while {run.hook('recall')} runs, "
+                "recalled later"
+            ),
+            texts=tuple(fact.text for fact in lost),
+            subject=f"{len(lost)} of {len(accepted)}",
+            tail=f", among them {lost[0].text!r}; what was written alone did",
+        ),
         operation=_STORES[route],
     )

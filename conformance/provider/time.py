@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import Differs, NotRecalled, Raised
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.walltime import (
     KATHMANDU,
@@ -32,7 +33,17 @@ _Journey = Callable[[Run, str, Path | None, _Move], None]
 
 
 class _Lost(Exception):
-    """A text that was accepted on a journey did not come back; the message says when."""
+    """
+    A text that was accepted on a journey did not come back.
+
+    Attributes:
+        evidence: The text, and when it was stored and asked for.
+
+    """
+
+    def __init__(self, evidence: NotRecalled) -> None:
+        super().__init__(evidence)
+        self.evidence = evidence
 
 
 # -- the wall clock --------------------------------------------------------------------------------
@@ -154,16 +165,26 @@ def _goes_as_well(run: Run, route: str, journey: _Journey, move: _Move) -> None:
     except _Lost as loss:
         stored_by = routes.OPERATIONS[route]
         run.violated(
-            f"text {run.hook(stored_by)} accepted recalled, as it is when the time is left alone",
-            str(loss),
+            loss.evidence.told(
+                wanted=(
+                    f"what {run.hook(stored_by)} accepted recalled, as it is when the time "
+                    "is left alone"
+                ),
+            ),
             operation=stored_by,
         )
     except HookRaised as failure:
         if failure.is_report or failure.ends_process:
             raise
         run.violated(
-            f"{run.hook(failure.operation)} returns, as it does when the time is left alone",
-            f"{stages[-1]} it raised {show(failure.error)}",
+            Raised.by(
+                failure.error,
+                wanted=(
+                    f"{run.hook(failure.operation)} returns, as it does when the time is left alone"
+                ),
+                hook=run.hook(failure.operation),
+                lead=f"{stages[-1]} ",
+            ),
             operation=failure.operation,
         )
 
@@ -194,7 +215,8 @@ def _asked_for(run: Run, home: Path | None, fact: Fact) -> bool:
 
 def _all_come_back(run: Run, home: Path | None, facts: dict[Fact, str], asked: str) -> None:
     for fact in losses.lost(run, list(facts), home):
-        raise _Lost(f"{fact.text!r}, stored {facts[fact]}, did not come back {asked}")
+        about = f"stored {facts[fact]}"
+        raise _Lost(NotRecalled(texts=(fact.text,), about=about, tail=f" {asked}"))
 
 
 # -- times that recall shows -----------------------------------------------------------------------
@@ -285,15 +307,22 @@ def _judge_time(run: Run, text: str, shown: re.Match[str], ahead: dt.timedelta) 
     if not shown["zone"] and not _SAID_ONCE.search(text):
         if abs(ahead) <= _ANY_ZONE:
             run.violated(
-                "a time of day with its offset from UTC beside it",
-                f"{shown.group()!r} without one, in {show(text)}",
+                Differs(
+                    wanted="a time of day with its offset from UTC beside it",
+                    seen=f"{shown.group()!r} without one, in {show(text)}",
+                ),
             )
     elif shown["sign"] or shown["utc"]:
         late = ahead - _offset(shown)
         if any(abs(late - off) <= _SLACK for off in (_OFF, -_OFF)):
             run.violated(
-                "the instant at which the text was stored",
-                f"{shown.group()!r}, which is 5:45 h from it, in a process whose zone is +05:45",
+                Differs(
+                    wanted="the instant at which the text was stored",
+                    seen=(
+                        f"{shown.group()!r}, which is 5:45 h from it, in a process whose zone "
+                        "is +05:45"
+                    ),
+                ),
             )
 
 

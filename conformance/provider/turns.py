@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import NotRecalled, Raised, Recalled
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.losses import BETTER_RECALL
@@ -49,9 +50,13 @@ def _all_of_a_session(run: Run) -> None:
     lost = losses.lost(run, facts)
     if lost:
         run.violated(
-            f"each of {_TURNS} turns recalled by a question about it, after a new start",
-            f"{len(lost)} of {_TURNS} did not come back: {_listed(facts, lost)}"
-            + _hint_on_sessions(run, key, lost[0]),
+            NotRecalled(
+                wanted=f"each of {_TURNS} turns recalled by a question about it, after a new start",
+                texts=tuple(fact.text for fact in lost),
+                of=_TURNS,
+                labels=_labels(facts, lost),
+                about=_hint_on_sessions(run, key, lost[0]),
+            ),
         )
 
 
@@ -75,8 +80,12 @@ def _unusual_ones(run: Run) -> None:
     for fact in losses.lost(run, list(owed)):
         _plain_ones(run, len(unusual))
         run.violated(
-            f"{run.hook('record')} stores a turn, or raises an error of memproto.errors",
-            f"it returned for a turn {owed[fact]}, and {fact.text!r} did not come back from it",
+            NotRecalled(
+                wanted=f"{run.hook('record')} stores a turn, or raises an error of memproto.errors",
+                texts=(fact.text,),
+                lead=f"it returned for a turn {owed[fact]}, and ",
+                tail=" from it",
+            ),
         )
 
 
@@ -129,13 +138,17 @@ def _of_sessions_side_by_side(run: Run) -> None:
 def _all_come_back(run: Run, facts: list[Fact], when: str) -> None:
     if lost := losses.lost(run, facts):
         run.violated(
-            f"each of {len(facts)} turns recalled {when}",
-            f"{len(lost)} of {len(facts)} did not come back: {_listed(facts, lost)}",
+            NotRecalled(
+                wanted=f"each of {len(facts)} turns recalled {when}",
+                texts=tuple(fact.text for fact in lost),
+                of=len(facts),
+                labels=_labels(facts, lost),
+            ),
         )
 
 
-def _listed(facts: list[Fact], lost: list[Fact]) -> str:
-    return ", ".join(f"turn {facts.index(fact) + 1} ({fact.text!r})" for fact in lost)
+def _labels(facts: list[Fact], lost: list[Fact]) -> tuple[str, ...]:
+    return tuple(f"turn {facts.index(fact) + 1}" for fact in lost)
 
 
 @check("MP-TURN-002", budget_s=240.0)
@@ -157,8 +170,16 @@ def _none_raised(run: Run, failures: list[tuple[str, HookRaised]], count: int) -
     if found:
         name, failure = found[0]
         run.violated(
-            f"{run.hook('record')} stores every str, or raises an error of memproto.errors",
-            f"it raised {show(failure.error)} for {name}; {len(found)} of {count} texts raised",
+            Raised.by(
+                failure.error,
+                wanted=(
+                    f"{run.hook('record')} stores every str, or raises an error of memproto.errors"
+                ),
+                hook=run.hook("record"),
+                given=name,
+                count=len(found),
+                of=count,
+            ),
         )
 
 
@@ -181,8 +202,14 @@ def the_last_turn_is_stored(run: Run) -> None:
             seen = _comes_back_from_the_middle(run, last)
             number = "the only turn" if count == 1 else f"the last of {count} turns"
             run.violated(
-                "a turn that was recorded right before shutdown, recalled after a new start",
-                f"{number}, {last.text!r}, did not come back{seen}",
+                NotRecalled(
+                    wanted=(
+                        "a turn that was recorded right before shutdown, recalled after a new start"
+                    ),
+                    texts=(last.text,),
+                    subject=f"{number}, {last.text!r},",
+                    tail=seen,
+                ),
             )
 
 
@@ -211,8 +238,11 @@ def a_resumed_session_keeps_its_turns(run: Run) -> None:
     for fact, part in ((early, "first"), (late, "second")):
         if not losses.is_stored(run, fact):
             run.violated(
-                "the turns of both parts of a session that was opened again",
-                f"the turn of the {part} part, {fact.text!r}, did not come back",
+                NotRecalled(
+                    wanted="the turns of both parts of a session that was opened again",
+                    texts=(fact.text,),
+                    subject=f"the turn of the {part} part, {fact.text!r},",
+                ),
             )
 
 
@@ -280,8 +310,11 @@ def an_added_text_comes_back(run: Run) -> None:
     for target, fact in facts.items():
         if not losses.is_stored(run, fact):
             run.violated(
-                f"text added to {target}, recalled after a new start",
-                f"{fact.text!r} was accepted and did not come back",
+                NotRecalled(
+                    wanted=f"text that was added to {target}, recalled after a new start",
+                    texts=(fact.text,),
+                    verb="was accepted and did not come back",
+                ),
             )
     _side_by_side(run, next(iter(facts)))
 
@@ -296,8 +329,14 @@ def _side_by_side(run: Run, target: str) -> None:
         accepted = [fact for fact, subject in pairs if _accepts(subject, target, fact.text)]
     if lost := losses.lost(run, accepted):
         run.violated(
-            "texts added by two sessions of one home while both were open, recalled later",
-            f"{len(lost)} of {len(accepted)} did not come back: {lost[0].text!r}",
+            NotRecalled(
+                wanted=(
+                    "text that was added by two sessions of one home while both were open, "
+                    "recalled later"
+                ),
+                texts=tuple(fact.text for fact in lost),
+                of=len(accepted),
+            ),
         )
 
 
@@ -324,8 +363,16 @@ def _writes_none_raised(run: Run, failures: list[tuple[str, HookRaised]], count:
         name, failure = found[0]
         raised = len({name for name, _ in found})
         run.violated(
-            f"{run.hook('mirror')} stores every str, or raises an error of memproto.errors",
-            f"it raised {show(failure.error)} for {name}; {raised} of {count} texts raised",
+            Raised.by(
+                failure.error,
+                wanted=(
+                    f"{run.hook('mirror')} stores every str, or raises an error of memproto.errors"
+                ),
+                hook=run.hook("mirror"),
+                given=name,
+                count=raised,
+                of=count,
+            ),
         )
 
 
@@ -382,7 +429,12 @@ def _replaced(run: Run, target: str, old: Fact, old_text: str) -> None:
     after = f"a replace in {target} with old_text={old_text!r}"
     if not losses.is_stored(run, new):
         run.violated(
-            f"the new text, {new.text!r}, after {after}", "it did not come back after a new start"
+            NotRecalled(
+                wanted=f"the new text, {new.text!r}, after {after}",
+                texts=(new.text,),
+                subject="it",
+                tail=" after a new start",
+            )
         )
     _is_gone(run, old, after)
 
@@ -414,8 +466,11 @@ def _added_beside(run: Run, target: str) -> Fact:
 def _stays(run: Run, near: Fact, after: str) -> None:
     if not losses.is_stored(run, near):
         run.violated(
-            f"{near.text!r}, which was added, recalled after {after}",
-            "it did not come back",
+            NotRecalled(
+                wanted=f"{near.text!r}, which was added, recalled after {after}",
+                texts=(near.text,),
+                subject="it",
+            ),
             requirement="MP-WRITE-001",
         )
 
@@ -431,8 +486,13 @@ def _is_gone(run: Run, fact: Fact, after: str) -> None:
         if run.wait_until(gone, run.freshness_s):
             return
     run.violated(
-        f"{fact.text!r} gone from recall after {after}",
-        f"{fact.query!r} still brings {show(answers[-1])}",
+        Recalled(
+            wanted=f"{fact.text!r} gone from recall after {after}",
+            texts=(fact.text,),
+            answer=show(answers[-1]),
+            question=fact.query,
+            lead=f"{fact.query!r} still brings ",
+        ),
     )
 
 
@@ -518,9 +578,14 @@ def _must_come_back(run: Run, fact: Fact, what: str, home: Path | None = None) -
 
 def _say_lost(run: Run, fact: Fact, what: str) -> NoReturn:
     run.violated(
-        f"{run.hook('mirror')} raises where it does not store",
-        f"it returned for {what} and neither {fact.query!r} nor its own words bring it back, "
-        "while a single short text does come back",
+        NotRecalled(
+            wanted=f"{run.hook('mirror')} raises where it does not store",
+            texts=(fact.text,),
+            lead=f"it returned for {what} and ",
+            subject=f"neither {fact.query!r} nor its own words",
+            verb="bring it back",
+            tail=", while a single short text does come back",
+        ),
     )
 
 
@@ -535,6 +600,9 @@ def what_a_tool_stored_comes_back(run: Run) -> None:
         run.plant(subject, fact, "tools")
     if not losses.is_stored(run, fact):
         run.violated(
-            "text that a tool reports as stored, recalled after a new start",
-            f"{fact.text!r}, stored by a call that reported no error, did not come back",
+            NotRecalled(
+                wanted="text that a tool answered to have stored, recalled after a new start",
+                texts=(fact.text,),
+                about="stored by a call that reported no error",
+            ),
         )

@@ -33,6 +33,7 @@ from memproto.pytest_plugin.options import check_options, narrowed, time_scale
 from memproto.report import document
 from memproto.testing import installation, noise, untrusted_text
 from memproto.testing.credential_forms import Hiding
+from memproto.testing.evidence import KitFault
 from memproto.testing.judging import findings, redaction
 from memproto.testing.judging.judge import SCORED_AT_CONTACT, Judge
 from memproto.testing.noise import Noise
@@ -317,7 +318,7 @@ class Suite:
         target, requirement = self._find(report)
         if target is not None and requirement is not None:
             said = self.hide(report.longreprtext)[-1500:]
-            target.results.append(Result(requirement.id, Outcome.KIT_ERROR, observed=said))
+            target.results.append(Result(requirement.id, Outcome.KIT_ERROR, KitFault(text=said)))
             target.told.add(requirement.id)
 
     def _find(self, report: pytest.TestReport) -> tuple[Target | None, spec.Requirement | None]:

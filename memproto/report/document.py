@@ -12,7 +12,7 @@ from typing import Any
 from memproto import __version__, spec
 from memproto.operations import EXTENSION_HOOKS
 from memproto.report import message, times, verdicts
-from memproto.testing import outcomes
+from memproto.testing import evidence, outcomes
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings import waivers
 from memproto.testing.settings.order import Contact, Order
@@ -156,6 +156,7 @@ def _row(result: Result, order: Order, found: Result) -> dict[str, Any]:
         "rule": requirement.text,
         "expected": result.expected or None,
         "observed": result.observed or None,
+        "evidence": None if result.evidence is None else evidence.as_dict(result.evidence),
         "where": result.where or None,
         "reason": result.reason or None,
         "reproduce": message.reproduce(result, order),

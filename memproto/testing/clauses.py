@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 from memproto import spec
 from memproto.bindings import Binding, Trait
+from memproto.testing import wording
+from memproto.testing.evidence import Evidence
 
 CheckFunction = Callable[[Any], None]
 F = TypeVar("F", bound=CheckFunction)
@@ -24,21 +26,23 @@ class Violation(Exception):
     The requirement under check does not hold.
 
     Attributes:
-        expected: The fact that should be there, in one line.
-        observed: The fact that is there, in one line.
+        evidence: What was seen, and what was asked for.
         operation: The operation whose hook shows it, or "" for the requirement's own.
         requirement: Another requirement that is violated instead, or "".
 
     """
 
-    def __init__(
-        self, expected: str, observed: str, *, operation: str = "", requirement: str = ""
-    ) -> None:
-        super().__init__(f"expected {expected}; observed {observed}")
-        self.expected = expected
-        self.observed = observed
+    def __init__(self, evidence: Evidence, *, operation: str = "", requirement: str = "") -> None:
+        super().__init__(evidence)
+        self.evidence = evidence
         self.operation = operation
         self.requirement = requirement
+
+    def __str__(self) -> str:
+        return (
+            f"expected {wording.expected(self.evidence)}; "
+            f"observed {wording.observed(self.evidence)}"
+        )
 
 
 class Untestable(Exception):

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from memproto import spec
+from memproto.testing import evidence as kinds
+from memproto.testing import wording
+from memproto.testing.evidence import Evidence
 
 
 class Outcome(enum.StrEnum):
@@ -71,8 +74,7 @@ class Result:
     Attributes:
         id: The requirement.
         outcome: See `Outcome`.
-        expected: The demand of the check, in the author's terms.
-        observed: The fact that was there instead.
+        evidence: What was seen, and what was asked for; None where nothing was found.
         where: File and line of the hook, and the hook's name in the author's binding.
         reason: Why the requirement was not decided, for the open outcomes.
         seen_in: The requirement whose check met this, where it is another one.
@@ -87,8 +89,7 @@ class Result:
 
     id: str
     outcome: Outcome
-    expected: str = ""
-    observed: str = ""
+    evidence: Evidence | None = None
     where: str = ""
     reason: str = ""
     seen_in: str = ""
@@ -99,15 +100,33 @@ class Result:
     hooks: dict[str, list[float]] = dataclasses.field(default_factory=dict)
     times: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
 
+    @property
+    def expected(self) -> str:
+        """What the check asked for, in the author's terms."""
+        return wording.expected(self.evidence)
+
+    @property
+    def observed(self) -> str:
+        """What was there instead."""
+        return wording.observed(self.evidence)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values, for the wire between processes."""
-        return {**dataclasses.asdict(self), "outcome": str(self.outcome)}
+        seen = None if self.evidence is None else kinds.as_dict(self.evidence)
+        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {**plain, "outcome": str(self.outcome), "evidence": seen}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Result":
         """The value that `as_dict` gave."""
-        plain = {**data, "after": tuple(data.get("after", ()))}
-        return cls(**{**plain, "outcome": Outcome(data["outcome"])})
+        seen = data.get("evidence")
+        plain = {
+            **data,
+            "outcome": Outcome(data["outcome"]),
+            "after": tuple(data.get("after", ())),
+            "evidence": None if seen is None else kinds.from_dict(seen),
+        }
+        return cls(**plain)
 
 
 def worse(first: Result, second: Result) -> Result:

@@ -10,6 +10,7 @@ import pytest
 from memproto.bindings import HERMES, NATIVE
 from memproto.conformance.provider.extensions import tools as tool_checks
 from memproto.conformance.provider.extensions import tools as tools_schemas
+from memproto.testing import wording
 from memproto.testing.facts import Facts
 from memproto.testing.scenarios import tool_calls, tool_memory
 from tests.good.tooled import Tooled
@@ -187,7 +188,7 @@ def judged_by(call_tool):
         declared=lambda key, default: ["tools"],
         needs_hook=lambda operation: None,
         session=lambda: contextlib.nullcontext(subject),
-        violated=pytest.fail,
+        violated=lambda found: pytest.fail(wording.expected(found)),
     )
 
 

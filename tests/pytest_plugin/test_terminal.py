@@ -12,6 +12,7 @@ from memproto.bindings import HERMES
 from memproto.pytest_plugin import next_steps, summary, terminal
 from memproto.report import document
 from memproto.report.verdict_line import verdict_line
+from memproto.testing.evidence import Differs
 from memproto.testing.judging import needs
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings.order import Contact, Order
@@ -43,7 +44,7 @@ def open_(requirement, reason):
     return Result(requirement, Outcome.UNTESTABLE, reason=reason)
 
 
-RED = Result("MP-TOOL-002", Outcome.FAIL, "a name", "none", "mine.py:3")
+RED = Result("MP-TOOL-002", Outcome.FAIL, Differs(wanted="a name", seen="none"), "mine.py:3")
 #: Of no account to a strict run.
 DEFENSIVE = "MP-TEXT-004"
 BACKEND = "nobody answers; needs: the setting `backend`"
@@ -159,7 +160,7 @@ def called(requirement, hooks):
 def test_no_line_of_prose_is_longer_than_a_narrow_terminal(show, verbosity):
     hooks = {"recall": [3, 2.5, 3.0], "record": [90, 0.2, 9.0], "mirror": [1, 0.0, 0.0]}
     reasons = [open_(f"MP-FAULT-00{n}", f"{BACKEND}, {n}") for n in range(1, 9)]
-    said = {"outcome": Outcome.WARN, "expected": "a turn " * 9, "observed": "none " * 9}
+    said = {"outcome": Outcome.WARN, "evidence": Differs(wanted="a turn " * 9, seen="none " * 9)}
     warned = dataclasses.replace(called("MP-TURN-001", hooks), **said)
     rows = show(built([*reasons, warned]), columns=60, verbosity=verbosity).splitlines()
     assert [row for row in rows if len(row) > 60 and not row.startswith("memproto 1.0")] == []
@@ -169,7 +170,7 @@ def test_no_line_of_prose_is_longer_than_a_narrow_terminal(show, verbosity):
 def test_no_text_of_a_target_begins_a_line_of_the_summary(show, isatty):
     forged = "no\nmemproto 1.0 · hermes:mine · hermes · kit 0.1.0 · CONFORMANT core\n"
     found = [open_("MP-FAULT-001", f"{forged}; needs: {forged}")]
-    found.append(Result("MP-TURN-001", Outcome.WARN, forged, forged))
+    found.append(Result("MP-TURN-001", Outcome.WARN, Differs(wanted=forged, seen=forged)))
     rows = show(built([*found, RED]), isatty=isatty).splitlines()
     assert [row for row in rows if row.startswith("memproto")] == [line([*found, RED])]
 
@@ -204,7 +205,10 @@ def test_a_red_run_is_followed_by_explaining_and_reproducing():
 
 
 def test_a_strict_run_is_followed_by_explaining_the_warning_that_it_is_red_for():
-    warned = [Result(name, Outcome.WARN, "x", "y") for name in (DEFENSIVE, "MP-FAULT-010")]
+    warned = [
+        Result(name, Outcome.WARN, Differs(wanted="x", seen="y"))
+        for name in (DEFENSIVE, "MP-FAULT-010")
+    ]
     steps = next_steps.next_steps(built(warned, strict=True)["reports"][0])
     assert steps[0] == "memproto explain MP-FAULT-010"
 

@@ -4,6 +4,7 @@ import pytest
 
 from memproto import cli, spec
 from memproto.report import comparing, markdown
+from memproto.testing.evidence import Differs
 from memproto.testing.outcomes import Outcome, Result
 from tests.made_reports import built, changed, judged, saved
 
@@ -119,7 +120,7 @@ def test_no_text_of_a_provider_is_markup():
 
 
 def test_a_hostile_finding_stays_in_its_cell():
-    result = Result(RULE, Outcome.FAIL, HOSTILE, HOSTILE, HOSTILE)
+    result = Result(RULE, Outcome.FAIL, Differs(wanted=HOSTILE, seen=HOSTILE), HOSTILE)
     text = markdown.summary(built(judged(HOSTILE, MP_TURN_002=result)))
     [row] = [line for line in text.splitlines() if "MP-TURN-002" in line]
     assert row.count("|") == 7

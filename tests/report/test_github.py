@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ET
 
 from memproto import cli
 from memproto.report import badge, github, markdown
+from memproto.testing.evidence import Differs
 from memproto.testing.outcomes import Outcome, Result
 from tests.made_reports import built, changed, judged, saved
 
@@ -20,7 +21,7 @@ def annotated(directory, result, workspace=None, **facts):
 
 
 def red(where="mine/a.py:3 in Mine.on_turn_complete", observed="seen"):
-    return Result(RULE, Outcome.FAIL, "asked", observed, where)
+    return Result(RULE, Outcome.FAIL, Differs(wanted="asked", seen=observed), where)
 
 
 def test_a_failure_is_annotated_at_its_line_of_the_repository(tmp_path):
@@ -48,11 +49,11 @@ def test_no_text_of_a_provider_ends_its_command_or_begins_another(tmp_path):
     [line] = annotated(tmp_path, red(observed=hostile))
     assert "\n" not in line
     assert "\r" not in line
-    assert "100%25 of it%0D%0A::error" in line
+    assert "100%25 of it\\r%0A::error" in line
     [line] = github.Commands(JOB, tmp_path).annotations(
-        built(judged("a,file=x::b\n%", MP_TURN_002=red()))
+        built(judged("a,file=x::b\r\n%", MP_TURN_002=red()))
     )
-    assert "title=MP-TURN-002 (MUST)%2C a%2Cfile=x%3A%3Ab%0A%25::" in line
+    assert "title=MP-TURN-002 (MUST)%2C a%2Cfile=x%3A%3Ab%0D%0A%25::" in line
 
 
 def test_what_warns_is_a_warning(tmp_path):
@@ -143,7 +144,9 @@ def test_a_summary_counts_what_the_step_has_written_already(tmp_path):
 
 
 def test_the_summary_of_many_hostile_targets_fits():
-    hostile = Result(RULE, Outcome.FAIL, "\x00" * 400, "\x00" * 400, "\x00" * 400)
+    hostile = Result(
+        RULE, Outcome.FAIL, Differs(wanted="\x00" * 400, seen="\x00" * 400), "\x00" * 400
+    )
     fails = {"MP_TURN_002": hostile}
     many = [judged("\x00" * 300 + str(number), **fails) for number in range(60)]
     found = markdown.summary(built(*many))

@@ -7,6 +7,7 @@ import pytest
 
 from memproto import __version__, cli, spec
 from memproto.report import merging, reading, verifying
+from memproto.testing.evidence import Differs
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings.waiver_entries import Waiver
 from memproto.testing.settings.waivers import Book
@@ -219,7 +220,7 @@ def test_the_command_writes_what_can_be_read_and_gates_on_request(tmp_path, caps
 
 
 def test_the_command_ends_with_1_for_a_conflict(tmp_path, capsys):
-    red = Result("MP-TURN-002", Outcome.FAIL, "x", "y")
+    red = Result("MP-TURN-002", Outcome.FAIL, Differs(wanted="x", seen="y"))
     first = saved(tmp_path / "a.json", built(judged(MP_TURN_002=red)))
     second = saved(tmp_path / "b.json", built(judged()))
     assert cli.main(["merge", str(first), str(second), "-o", str(tmp_path / "c.json")]) == 1

@@ -11,6 +11,7 @@ from memproto import spec
 from memproto.bindings import HERMES
 from memproto.report import message
 from memproto.testing import wire
+from memproto.testing.evidence import Differs
 from memproto.testing.judging import findings
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes.answer import Answer
@@ -137,7 +138,9 @@ def test_an_honest_value_is_passed_through(value):
 
 # -- what the author reads -------------------------------------------------------------------------
 
-RED = Result("MP-RECALL-002", Outcome.FAIL, "a", "b", "mine.py:3 in Mine.enrich_turn")
+RED = Result(
+    "MP-RECALL-002", Outcome.FAIL, Differs(wanted="a", seen="b"), "mine.py:3 in Mine.enrich_turn"
+)
 
 
 def test_a_message_has_seven_labelled_lines():

@@ -9,6 +9,7 @@ from memproto import __version__, cli, spec
 from memproto.bindings import NATIVE
 from memproto.report import document, reading, verifying
 from memproto.report.verdict_line import verdict_line
+from memproto.testing.evidence import Differs
 from memproto.testing.settings.order import Contact
 from tests.made_reports import built, changed, judged, row, saved
 
@@ -201,7 +202,9 @@ def test_the_command_ends_with_1_for_a_fault_and_with_4_for_what_is_no_report(tm
 def test_half_a_surrogate_does_not_change_the_fingerprint_on_its_way_through_a_file(tmp_path):
     from memproto.testing.outcomes import Outcome, Result
 
-    result = Result("MP-TURN-002", Outcome.FAIL, "x", "saw \udc80 and \x00", "a.py:1")
+    result = Result(
+        "MP-TURN-002", Outcome.FAIL, Differs(wanted="x", seen="saw \udc80 and \x00"), "a.py:1"
+    )
     path = saved(tmp_path / "r.json", built(judged(MP_TURN_002=result)))
     read = reading.read(path)
     assert document.fingerprint(read["reports"][0]) == read["reports"][0]["fingerprint"]

@@ -16,7 +16,7 @@ from memproto.conformance.provider import lifecycle
 from memproto.errors import WriteRefused
 from memproto.lifecycle import PICTURES, life
 from memproto.recording import Recording
-from memproto.testing import incidents
+from memproto.testing import incidents, wording
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.context import Context
 from memproto.testing.provider.run import Run
@@ -167,7 +167,7 @@ class RecallTakesThePendingTurns(Journal):
 def test_the_shortest_sequence_is_told_call_by_call(runs: Callable[..., Run]) -> None:
     with pytest.raises(Violation) as caught:
         lifecycle.no_order_of_calls_loses_what_was_accepted(runs(RecallTakesThePendingTurns))
-    told = caught.value.observed.partition(" after: ")[2]
+    told = wording.observed(caught.value.evidence).partition(" after: ")[2]
     assert told == "initialize, on_turn_complete(A), enrich_turn, shutdown"
 
 
@@ -189,7 +189,7 @@ def test_a_loss_that_does_not_come_again_is_told_as_intermittent(runs: Callable[
 
     with pytest.raises(Violation) as caught:
         lifecycle.no_order_of_calls_loses_what_was_accepted(runs(OnceOnly))
-    assert "intermittent" in caught.value.observed
+    assert "intermittent" in wording.observed(caught.value.evidence)
 
 
 class RefusesEverything(Journal):

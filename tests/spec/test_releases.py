@@ -9,6 +9,7 @@ from memproto.bindings import NATIVE
 from memproto.errors import KitUsageError
 from memproto.pytest_plugin.options import check_options
 from memproto.report import verifying
+from memproto.testing.evidence import Differs
 from memproto.testing.judging.judge import Judge
 from memproto.testing.judging.redaction import Outlet
 from memproto.testing.outcomes import Outcome, Result
@@ -99,5 +100,5 @@ def test_the_check_of_a_later_requirement_is_not_run(grown, tmp_path):
 @pytest.mark.usefixtures("grown")
 def test_a_later_rule_that_is_violated_on_the_way_is_not_shown(tmp_path):
     outlet = Outlet(Order("mine", directory=tmp_path), Contact(), tmp_path)
-    [found] = outlet([Result(LATER, Outcome.FAIL, "x", "y")])
+    [found] = outlet([Result(LATER, Outcome.FAIL, Differs(wanted="x", seen="y"))])
     assert (found.outcome, found.observed) == (Outcome.NOT_SCORED, "")

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memproto import spec
+from memproto.testing.evidence import Differs
 from memproto.testing.outcomes import (
     OPEN,
     ExitCode,
@@ -86,7 +87,9 @@ def test_the_counts_add_up_to_all_results(outcomes):
 @given(st.sampled_from(Outcome), st.text(), st.floats(0, 100))
 def test_a_result_survives_the_wire(outcome, text, seconds):
     hooks = {"open": [1, 0.5, 0.5]}
-    result = Result("MP-X-001", outcome, text, text, duration_s=seconds, hooks=hooks)
+    result = Result(
+        "MP-X-001", outcome, Differs(wanted=text, seen=text), duration_s=seconds, hooks=hooks
+    )
     assert Result.from_dict(result.as_dict()) == result
 
 

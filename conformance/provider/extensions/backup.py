@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import Acted, NotRecalled, Returned, Surplus
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.watchers import tree
 from memproto.testing.processes.sandbox import places
@@ -46,8 +47,14 @@ def the_paths_are_listed_without_a_session(run: Run) -> None:
     new = [f"created {Path(name).name}" for name in sorted(set(tree(run.root)) - set(before))]
     if used or new:
         run.violated(
-            f"{run.hook('backup')} answers before a session, and with no socket, program or file",
-            [*used, *new][0],
+            Acted(
+                wanted=(
+                    f"{run.hook('backup')} answers before a session, and with no socket, "
+                    "program or file"
+                ),
+                deed="effect",
+                seen=([*used, *new][0],),
+            ),
         )
 
 
@@ -59,10 +66,14 @@ def the_paths_are_absolute(run: Run) -> None:
             answers["in a session"] = _listed(run, subject)
     for when, listed in answers.items():
         if not isinstance(listed, list):
-            run.violated("a list of absolute paths", f"{show(listed)} {when}")
+            run.violated(
+                Returned(wanted="a list of absolute paths", value=show(listed), tail=f" {when}")
+            )
         for item in listed:
             if not (_is_path(item) and Path(item).is_absolute()):
-                run.violated("absolute paths, each a str", f"{show(item)} {when}")
+                run.violated(
+                    Returned(wanted="absolute paths, each a str", value=show(item), tail=f" {when}")
+                )
 
 
 @check("MP-BACKUP-003", budget_s=120.0)
@@ -82,10 +93,15 @@ def a_copy_of_what_is_listed_is_enough(run: Run) -> None:
     for route, fact in back.items():
         if not losses.is_stored(run, fact, home):
             run.violated(
-                "everything that was stored, recalled from a copy of the home and of what "
-                f"{run.hook('backup')} lists",
-                f"{fact.text!r}, stored through {route}, did not come back from it"
-                + _at_the_old_place(run, home, fact),
+                NotRecalled(
+                    wanted=(
+                        "everything that was stored, recalled from a copy of the home and of what "
+                        f"{run.hook('backup')} lists"
+                    ),
+                    texts=(fact.text,),
+                    about=f"stored through {route}",
+                    tail=f" from it{_at_the_old_place(run, home, fact)}",
+                ),
             )
 
 
@@ -143,4 +159,11 @@ def nothing_of_others_is_listed(run: Run) -> None:
         place = path.resolve()
         if user.is_relative_to(place) or (home.is_relative_to(place) and home != place):
             shown = "the user's home directory" if place == user else str(path)
-            run.violated("paths that hold the provider's own state", f"{shown} is listed")
+            run.violated(
+                Surplus(
+                    wanted="paths that hold the provider's own state",
+                    kind_of="path",
+                    names=(shown,),
+                    tail=" is listed",
+                )
+            )

@@ -3,6 +3,7 @@
 import copy
 
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import Differs, NotRecalled, Raised
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses
 from memproto.testing.provider.extensions import needs_extension
@@ -10,7 +11,6 @@ from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import conversations
 from memproto.testing.scenarios.conversations import Messages
-from memproto.testing.wire import show
 
 #: More than any model takes, and than a provider has to.
 _REFUSED_CHARS = 2_000_000
@@ -55,9 +55,13 @@ def _all_come_back(run: Run, facts: list[Fact], which: str) -> None:
             reason = f"text that {run.hook('compress')} stores does not come back by recall"
             raise NotApplicable(f"{reason}; it is judged where `declares.extensions` names it")
         run.violated(
-            f"the user's words in the messages {which}, recalled after a new start",
-            f"{run.hook('compress')} returned, and {len(lost)} of {len(facts)} texts did not come "
-            f"back: {lost[0].text!r}",
+            NotRecalled(
+                wanted=f"the user's words in the messages {which}, recalled after a new start",
+                texts=tuple(fact.text for fact in lost),
+                of=len(facts),
+                lead=f"{run.hook('compress')} returned, and ",
+                verb="texts did not come back",
+            ),
         )
 
 
@@ -74,8 +78,15 @@ def only_a_report_stops_the_compressor(run: Run) -> None:
                     raise
                 if not failure.is_report:
                     run.violated(
-                        f"{run.hook('compress')} returns, or raises an error of memproto.errors",
-                        f"it raised {show(failure.error)} for {which}",
+                        Raised.by(
+                            failure.error,
+                            wanted=(
+                                f"{run.hook('compress')} returns, or raises an error of "
+                                "memproto.errors"
+                            ),
+                            hook=run.hook("compress"),
+                            given=which,
+                        ),
                     )
 
 
@@ -89,8 +100,10 @@ def a_refusal_is_not_for_ever(run: Run) -> None:
             raise NotApplicable("nothing is refused")
         if not _stored(subject, conversations.talk(*after), 3):
             run.violated(
-                "an ordinary conversation stored after a compression that was refused",
-                f"{run.hook('compress')} refused it too",
+                Differs(
+                    wanted="an ordinary conversation stored after a compression that was refused",
+                    seen=f"{run.hook('compress')} refused it too",
+                ),
             )
     if losses.lost(run, before):
         raise Untestable("text compressed before the refusal did not come back either")

@@ -3,6 +3,7 @@
 import copy
 
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import Changed, Raised, Recalled, Returned, TooLong
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
 from memproto.testing.provider.extensions import needs_extension
@@ -47,12 +48,24 @@ def _notes(run: Run, subject: Subject, messages: Messages, which: str = "") -> s
             reason = f"the checkpoint refused an ordinary conversation: {show(failure.error)}"
             raise Untestable(f"{reason}; needs: a `config` under which it does not") from None
         rule = "MP-COMP-001" if _is_of_compression(run) else "MP-NOTES-001"
-        observed = f"it raised {show(failure.error)}{which and f' for {which}'}"
-        run.violated(_RETURNS.format(run.hook("compress_notes")), observed, requirement=rule)
-    if not isinstance(notes, str):
-        observed = f"{show(notes)}{which and f' for {which}'}"
         run.violated(
-            _RETURNS.format(run.hook("compress_notes")), observed, requirement="MP-NOTES-001"
+            Raised.by(
+                failure.error,
+                wanted=_RETURNS.format(run.hook("compress_notes")),
+                hook=run.hook("compress_notes"),
+                given=which,
+            ),
+            requirement=rule,
+        )
+    if not isinstance(notes, str):
+        run.violated(
+            Returned(
+                wanted=_RETURNS.format(run.hook("compress_notes")),
+                hook=run.hook("compress_notes"),
+                value=show(notes),
+                tail=which and f" for {which}",
+            ),
+            requirement="MP-NOTES-001",
         )
     return notes
 
@@ -82,8 +95,13 @@ def notes_are_bounded(run: Run) -> None:
         size = len(_notes(run, subject, messages))
     if size > _MOST_CHARS:
         run.violated(
-            f"at most {_MOST_CHARS:,} characters",
-            f"{size:,} for {_MESSAGES} messages of {_MESSAGE_CHARS:,} characters",
+            TooLong(
+                wanted=f"at most {_MOST_CHARS:,} characters",
+                hook=run.hook("compress_notes"),
+                chars=size,
+                limit=_MOST_CHARS,
+                tail=f" for {_MESSAGES} messages of {_MESSAGE_CHARS:,} characters",
+            ),
         )
 
 
@@ -95,8 +113,14 @@ def the_messages_stay_as_they_were(run: Run) -> None:
             given = copy.deepcopy(messages)
             _notes(run, subject, given, which)
             if given != messages:
-                observed = f"{which}: {conversations.difference(messages, given)}"
-                run.violated("the messages as they were handed over", observed)
+                run.violated(
+                    Changed(
+                        wanted="the messages as they were handed over",
+                        subject="argument",
+                        name=which,
+                        difference=conversations.difference(messages, given),
+                    )
+                )
 
 
 # -- whose they are --------------------------------------------------------------------------------
@@ -142,6 +166,12 @@ def _shows_none(
         for fact in shown:
             if fact.is_in(notes):
                 run.violated(
-                    f"notes for {guest.called} with nothing of {owner.called}",
-                    f"they hold {fact.name!r}, from {fact.text!r}",
+                    Recalled(
+                        wanted=f"notes for {guest.called} with nothing of {owner.called}",
+                        texts=(fact.text,),
+                        by=run.hook("compress_notes"),
+                        of_whom=owner.called,
+                        to_whom=guest.called,
+                        lead=f"they hold {fact.name!r}, from ",
+                    ),
                 )

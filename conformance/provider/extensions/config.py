@@ -11,6 +11,16 @@ from memproto import spec
 from memproto.setup import dotenv
 from memproto.setup.questions import Question, shown
 from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
+from memproto.testing.evidence import (
+    Acted,
+    NotKept,
+    NotRecalled,
+    Raised,
+    Returned,
+    Unfit,
+    Unsteady,
+    Wrote,
+)
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
@@ -40,7 +50,9 @@ from memproto.testing.wire import show
 def the_schema_is_a_list_of_fields(run: Run) -> None:
     schema = read_schema(run)
     if not isinstance(schema, list):
-        run.violated("a list of fields", show(schema))
+        run.violated(
+            Returned(wanted="a list of fields", hook=run.hook("config_schema"), value=show(schema))
+        )
     # Few children need it, and it takes long to import.
     from jsonschema import Draft202012Validator
 
@@ -50,8 +62,12 @@ def the_schema_is_a_list_of_fields(run: Run) -> None:
         if error is not None:
             place = error.json_path.removeprefix("$.").replace("$", "the field")
             run.violated(
-                "fields as in spec/v1/schemas/config-field.schema.json",
-                f"field {number}, {show(_key(field))}: {place}: {error.message[:200]}",
+                Unfit(
+                    wanted="fields as in spec/v1/schemas/config-field.schema.json",
+                    schema="config-field",
+                    at=f"field {number}, {show(_key(field))}: {place}",
+                    fault=error.message[:200],
+                ),
             )
 
 
@@ -66,8 +82,11 @@ def every_question_can_be_asked_and_its_answer_kept(run: Run) -> None:
         fault = _fault(question, earlier)
         if fault:
             run.violated(
-                "questions that can be asked, and answers that can be kept",
-                f"{question.key!r}: {fault}",
+                Unfit(
+                    wanted="questions that can be asked, and answers that can be kept",
+                    at=repr(question.key),
+                    fault=fault,
+                ),
             )
         earlier.append(question)
 
@@ -105,12 +124,22 @@ def the_schema_is_read_without_a_session(run: Run) -> None:
         first = read_schema(run, subject)
     used = [event for event in events if event.startswith(("used a socket", "socket.", "started"))]
     if used:
-        run.violated("no socket and no program to read the schema", used[0])
+        run.violated(
+            Acted(
+                wanted="no socket and no program to read the schema", deed="effect", seen=(used[0],)
+            )
+        )
     again = {"the same instance": subject, "another instance": run.provider()}
     for whose, other in again.items():
         answer = other.config_schema()
         if answer != first:
-            run.violated("equal fields each time", f"{whose} gave {_difference(first, answer)}")
+            run.violated(
+                Unsteady(
+                    wanted="equal fields each time",
+                    subject="schema",
+                    difference=f"{whose} gave {_difference(first, answer)}",
+                )
+            )
 
 
 def _difference(first: Any, second: Any) -> str:
@@ -131,8 +160,12 @@ def every_choice_and_default_is_saved(run: Run) -> None:
             save_answers(run, values)
         except HookRaised as failure:
             run.violated(
-                f"{run.hook('save_config')} takes every answer that the schema allows",
-                f"with {which} it raised {show(failure.error)}",
+                Raised.by(
+                    failure.error,
+                    wanted=f"{run.hook('save_config')} takes every answer that the schema allows",
+                    hook=run.hook("save_config"),
+                    lead=f"with {which} ",
+                ),
             )
 
 
@@ -149,8 +182,11 @@ def what_was_saved_is_kept(run: Run) -> None:
     for key, word in words.items():
         if not holding(run, word):
             run.violated(
-                _KEPT,
-                f"{run.hook('save_config')} returned, and no file holds the answer to {key!r}",
+                NotKept(
+                    wanted=_KEPT,
+                    keys=(key,),
+                    lead=f"{run.hook('save_config')} returned, and no file holds the answer to ",
+                ),
             )
     if words:
         _kept_when_changed(run, subject, questions)
@@ -158,8 +194,13 @@ def what_was_saved_is_kept(run: Run) -> None:
     if lost is not None:
         one, other = map(repr, lost.choices[:2])
         run.violated(
-            _KEPT,
-            f"after {lost.key} = {one} and after {lost.key} = {other} the files are the same",
+            NotKept(
+                wanted=_KEPT,
+                keys=(lost.key,),
+                subject="the files",
+                lead=f"after {lost.key} = {one} and after {lost.key} = {other} ",
+                tail=" are the same",
+            ),
         )
 
 
@@ -174,7 +215,11 @@ def _kept_when_changed(run: Run, subject: Subject, questions: list[Question]) ->
     for key, word in words.items():
         if not holding(run, word):
             saved = f"{run.hook('save_config')} returned a second time"
-            run.violated(_KEPT, f"{saved}, and no file holds the new answer to {key!r}")
+            run.violated(
+                NotKept(
+                    wanted=_KEPT, keys=(key,), lead=f"{saved}, and no file holds the new answer to "
+                )
+            )
 
 
 def _makes_no_difference(
@@ -204,8 +249,11 @@ def answers_are_saved_below_the_home(run: Run) -> None:
         for path in holding(run, word):
             if not path.is_relative_to(run.home):
                 run.violated(
-                    "answers saved below the given home only",
-                    f"the answer to {key!r} is in {path.name}, at {shown_place(run, path)}",
+                    Wrote(
+                        wanted="answers saved below the given home only",
+                        paths=(shown_place(run, path),),
+                        lead=f"the answer to {key!r} is in {path.name}, at ",
+                    ),
                 )
 
 
@@ -261,10 +309,17 @@ def _starts_on(run: Run, values: Answers, kind: str, query: str = "") -> None:
         if failure.is_report:
             raise
         run.violated(
-            f"a session that starts{' and recalls' if query else ''} on the defaults of the schema,"
-            " once they were saved",
-            f"they were saved {kind}, and then {run.hook(failure.operation)} raised "
-            f"{show(failure.error)}",
+            Raised.by(
+                failure.error,
+                wanted=(
+                    f"a session that starts{' and recalls' if query else ''} on the defaults "
+                    "of the schema,"
+                    " once they were saved"
+                ),
+                hook=run.hook(failure.operation),
+                who=run.hook(failure.operation),
+                lead=f"they were saved {kind}, and then ",
+            ),
             operation=failure.operation,
         )
 
@@ -299,8 +354,11 @@ def _stored_is_kept(run: Run) -> None:
         raise Untestable(f"see MP-CONF-007: {show(failure.error)}") from None
     if not came_back:
         run.violated(
-            "text stored, recalled as before once the defaults were saved",
-            f"after {run.hook('save_config')} {fact.text!r} did not come back",
+            NotRecalled(
+                wanted="text that was stored, recalled as before once the defaults were saved",
+                texts=(fact.text,),
+                lead=f"after {run.hook('save_config')} ",
+            ),
         )
 
 
@@ -317,8 +375,13 @@ def _others_are_kept(run: Run) -> None:
         kept = run.home / name
         if not kept.exists() or word not in kept.read_text("utf-8", "replace"):
             run.violated(
-                f"the text of others in {name} of the home",
-                f"after {run.hook('save_config')} {text!r} is gone",
+                NotKept(
+                    wanted=f"text that others wrote into {name} of the home",
+                    keys=(name,),
+                    values=(text,),
+                    lead=f"after {run.hook('save_config')} ",
+                    tail=" is gone",
+                ),
             )
 
 
@@ -350,8 +413,12 @@ def saving_a_part_keeps_the_rest(run: Run) -> None:
     save_words(run, others, subject)
     if not holding(run, word):
         run.violated(
-            f"the answer to {first!r}, after the others were saved without it",
-            "it is in no file any more",
+            NotKept(
+                wanted=f"the answer to {first!r}, after the others were saved without it",
+                keys=(first,),
+                subject="it",
+                tail=" is in no file any more",
+            ),
         )
 
 
@@ -375,8 +442,13 @@ def a_secret_is_not_left_for_others_to_read(run: Run) -> None:
         for path in holding(run, secret):
             if path.stat().st_mode & 0o077:
                 run.violated(
-                    "a secret in no file that other users of the machine can read",
-                    f"the value of {key!r} is in {path.name}, mode {path.stat().st_mode & 0o777:o}",
+                    Wrote(
+                        wanted="a secret in no file that other users of the machine can read",
+                        paths=(path.name,),
+                        mode=f"{path.stat().st_mode & 0o777:o}",
+                        lead=f"the value of {key!r} is in ",
+                        tail=f", mode {path.stat().st_mode & 0o777:o}",
+                    ),
                 )
 
 
@@ -413,8 +485,15 @@ def answers_are_kept_in_every_locale(run: Run) -> None:
     for key, word in kept.items():
         if not holding(run, word):
             run.violated(
-                "an answer with letters of any script is kept, where the locale encodes as ASCII",
-                f"{odd[key]!r} was saved as the answer to {key!r}, and no file holds it",
+                NotKept(
+                    wanted=(
+                        "an answer with letters of any script is kept, where the locale "
+                        "encodes as ASCII"
+                    ),
+                    keys=(key,),
+                    values=(odd[key],),
+                    tail=f" was saved as the answer to {key!r}, and no file holds it",
+                ),
             )
 
 
@@ -422,8 +501,14 @@ def _judge_codec(run: Run, failure: HookRaised) -> None:
     if failure.is_report or not is_of_a_codec(failure.error):
         raise failure
     run.violated(
-        "an answer with letters of any script is kept, where the locale encodes as ASCII",
-        f"{run.hook('save_config')} raised {show(failure.error)}",
+        Raised.by(
+            failure.error,
+            wanted=(
+                "an answer with letters of any script is kept, where the locale encodes as ASCII"
+            ),
+            hook=run.hook("save_config"),
+            who=run.hook("save_config"),
+        ),
     )
 
 
@@ -440,6 +525,9 @@ def what_follows_the_answers_returns(run: Run) -> None:
         if failure.is_report or isinstance(failure.error, ConnectionError | TimeoutError):
             raise Untestable(f"post_setup reported {show(failure.error)}") from None
         run.violated(
-            "post_setup returns, or raises an error of memproto.errors",
-            f"it raised {show(failure.error)}",
+            Raised.by(
+                failure.error,
+                wanted="post_setup returns, or raises an error of memproto.errors",
+                hook="post_setup",
+            ),
         )

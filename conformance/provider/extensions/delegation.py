@@ -4,6 +4,7 @@ import functools
 from typing import Any
 
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import NotRecalled, Raised, Recalled
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.extensions import needs_extension
@@ -11,7 +12,6 @@ from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
 from memproto.testing.scenarios import tenants, texts
 from memproto.testing.scenarios.tenants import Boundary, Reader, Tenant
-from memproto.testing.wire import show
 
 _TASK = "Find out which berths are free."
 
@@ -30,8 +30,17 @@ def a_delegation_takes_any_text(run: Run) -> None:
     if found:
         name, failure = found[0]
         run.violated(
-            f"{run.hook('delegation')} takes every str, or raises an error of memproto.errors",
-            f"it raised {show(failure.error)} for {name}; {len(found)} of {len(odd)} texts raised",
+            Raised.by(
+                failure.error,
+                wanted=(
+                    f"{run.hook('delegation')} takes every str, or raises an error of "
+                    "memproto.errors"
+                ),
+                hook=run.hook("delegation"),
+                given=name,
+                count=len(found),
+                of=len(odd),
+            ),
         )
     # Stored texts must not stand in the way of the next session.
     with run.session() as again:
@@ -59,8 +68,13 @@ def a_delegation_leaves_the_session(run: Run) -> None:
         if not losses.is_stored(run, fact):
             _is_kept_without(run, route)
             run.violated(
-                f"text stored {when} {run.hook('delegation')}, recalled after a new start",
-                f"{fact.text!r} did not come back",
+                NotRecalled(
+                    wanted=(
+                        f"text that was stored {when} {run.hook('delegation')}, recalled after a "
+                        "new start"
+                    ),
+                    texts=(fact.text,),
+                ),
             )
 
 
@@ -110,7 +124,15 @@ def _knows_nothing(run: Run, reader: Reader, guest: Tenant, owner: Tenant, fact:
     with guest.opened(run) as subject:
         if reader.finds(subject, fact):
             run.violated(
-                f"nothing for {guest.called} of what a delegation brought {owner.called}",
-                f"recall gives {fact.text!r}",
+                Recalled(
+                    wanted=(
+                        f"nothing for {guest.called} of what a delegation brought {owner.called}"
+                    ),
+                    texts=(fact.text,),
+                    by=run.hook("recall"),
+                    of_whom=owner.called,
+                    to_whom=guest.called,
+                    lead="recall gives ",
+                ),
                 operation="recall",
             )

@@ -5,6 +5,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import (
+    Misordered,
+    NotRecalled,
+    Recalled,
+    Returned,
+    Surplus,
+    TooLong,
+    Unfit,
+    Unsteady,
+)
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.walltime import KATHMANDU, time_zone
 from memproto.testing.provider import routes
@@ -48,7 +58,13 @@ def _fits(run: Run, subject: Subject, name: str, request: dict[str, Any]) -> Non
     answer = entries.unless_refused(lambda: subject.items(request))
     fault = "it raised" if answer is REFUSED else entries.misfit(answer, "recall-items")
     if fault:
-        run.violated(f"a document as in recall-items.schema.json for {name}", fault)
+        run.violated(
+            Unfit(
+                wanted=f"a document as in recall-items.schema.json for {name}",
+                schema="recall-items",
+                fault=fault,
+            )
+        )
 
 
 def _plant_each(run: Run, subject: Subject) -> list[Fact]:
@@ -109,8 +125,15 @@ def a_budget_drops_whole_items(run: Run) -> None:
                 _within(run, again, fact, whole, max(0, budget))
             if not entries.of_fact(entries.items(again, fact.query, budget_chars=total), fact):
                 run.violated(
-                    f"{fact.text!r} with budget_chars={total}, as long as all items without one",
-                    "it is not among the items",
+                    NotRecalled(
+                        wanted=(
+                            f"{fact.text!r} with budget_chars={total}, as long as all items "
+                            "without one"
+                        ),
+                        texts=(fact.text,),
+                        subject="it",
+                        verb="is not among the items",
+                    ),
                 )
 
 
@@ -121,12 +144,23 @@ def _within(run: Run, subject: Subject, fact: Fact, whole: list[str], budget: in
     ]
     length = sum(map(len, texts_within))
     if length > budget:
-        run.violated(f"at most {budget} characters, as budget_chars says", f"{length} of them")
+        run.violated(
+            TooLong(
+                wanted=f"at most {budget} characters, as budget_chars says",
+                hook=run.hook("items"),
+                chars=length,
+                limit=budget,
+            )
+        )
     for text in texts_within:
         if _is_part(text, whole):
             run.violated(
-                f"with budget_chars={budget} each item whole, as without a budget",
-                f"there is a part of one: {show(text)}",
+                Returned(
+                    wanted=f"with budget_chars={budget} each item whole, as without a budget",
+                    hook=run.hook("items"),
+                    value=show(text),
+                    lead="there is a part of one: ",
+                ),
             )
 
 
@@ -153,8 +187,13 @@ def what_recall_brings_is_an_item(run: Run) -> None:
             found = _waited(run, again, fact)
             if not entries.of_fact(found, fact):
                 run.violated(
-                    f"{fact.text!r}, which {run.hook('recall')} brings, among the items",
-                    f"{len(found)} items for {fact.query!r} and not this one",
+                    NotRecalled(
+                        wanted=f"{fact.text!r}, which {run.hook('recall')} brings, among the items",
+                        texts=(fact.text,),
+                        lead=f"{len(found)} items for {fact.query!r} and ",
+                        subject="not",
+                        verb="this one",
+                    ),
                 )
     if not brought:
         raise Untestable("nothing that was stored came back; see MP-TURN-001 and MP-WRITE-001")
@@ -174,8 +213,12 @@ def an_id_names_one_item(run: Run) -> None:
     for fact in facts:
         if not before[fact] <= after[fact]:
             run.violated(
-                f"the item {fact.text!r} under the same id after a new start",
-                f"it was {sorted(before[fact])} and is {sorted(after[fact])}",
+                Unsteady(
+                    wanted=f"the item {fact.text!r} under the same id after a new start",
+                    subject="id",
+                    values=(*sorted(before[fact]), *sorted(after[fact])),
+                    difference=f"it was {sorted(before[fact])} and is {sorted(after[fact])}",
+                ),
             )
 
 
@@ -187,7 +230,14 @@ def _ids(run: Run, facts: list[Fact]) -> dict[Fact, set[str]]:
             answer = _items_of(run, subject, fact)
             ids = [item["id"] for item in answer]
             if twice := sorted({name for name in ids if ids.count(name) > 1}):
-                run.violated("an id for each item of an answer", f"{twice[0]!r} stands twice")
+                run.violated(
+                    Surplus(
+                        wanted="an id for each item of an answer",
+                        kind_of="id",
+                        names=(repr(twice[0]),),
+                        tail=" stands twice",
+                    )
+                )
             found[fact] = {item["id"] for item in entries.of_fact(answer, fact)}
     return found
 
@@ -206,7 +256,13 @@ def the_best_item_comes_first(run: Run) -> None:
                 scores = [item["score"] for item in found if item.get("score") is not None]
                 scored += len(scores)
                 if scores != sorted(scores, reverse=True):
-                    run.violated("scores from the highest to the lowest", f"{scores}")
+                    run.violated(
+                        Misordered(
+                            wanted="scores from the highest to the lowest",
+                            calls=tuple(map(str, scores)),
+                            seen=f"{scores}",
+                        )
+                    )
     if not scored:
         raise NotApplicable("no item has a score")
 
@@ -235,8 +291,14 @@ def _judge_time(run: Run, item: dict[str, Any], began: dt.datetime) -> bool:
     shown, now = entries.instant(item["created_at"]), dt.datetime.now(dt.UTC)
     if not began - _SLACK <= shown <= now + _SLACK:
         run.violated(
-            f"the instant at which it was stored, about {now.isoformat(timespec='seconds')}",
-            f"{item['created_at']!r}, in a process whose zone is +05:45",
+            Returned(
+                wanted=(
+                    f"the instant at which it was stored, about {now.isoformat(timespec='seconds')}"
+                ),
+                hook=run.hook("items"),
+                value=repr(item["created_at"]),
+                tail=", in a process whose zone is +05:45",
+            ),
         )
     return True
 
@@ -258,7 +320,14 @@ def _keep_to(run: Run, boundary: Boundary) -> None:
             for fact in stored[owner.called]:
                 if found := entries.of_fact(entries.items(subject, fact.query), fact):
                     run.violated(
-                        f"for {guest.called} no item of {owner.called}", show(found[0]["text"])
+                        Recalled(
+                            wanted=f"for {guest.called} no item of {owner.called}",
+                            texts=(found[0]["text"],),
+                            answer=show(found[0]["text"]),
+                            by=run.hook("items"),
+                            of_whom=owner.called,
+                            to_whom=guest.called,
+                        )
                     )
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import Raised, Recalled, Returned
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
 from memproto.testing.provider.extensions import needs_extension, needs_recall_by_query
@@ -42,8 +43,14 @@ def preparing_takes_any_text(run: Run) -> None:
     if found := [item for item in failures if not item[1].is_report]:
         name, failure = found[0]
         run.violated(
-            f"{run.hook('prewarm')} returns for every str",
-            f"it raised {show(failure.error)} for {name}; {len(found)} of {len(odd)} texts raised",
+            Raised.by(
+                failure.error,
+                wanted=f"{run.hook('prewarm')} returns for every str",
+                hook=run.hook("prewarm"),
+                given=name,
+                count=len(found),
+                of=len(odd),
+            ),
         )
 
 
@@ -76,9 +83,12 @@ def another_question_is_answered(run: Run) -> None:
         run.stays_silent(lambda: False, _LATE_S)
         if not _at_once(run, subject, fact):
             run.violated(
-                f"{fact.name!r} for {fact.query!r}, as without preparation",
-                f"{show(routes.recalled(subject, fact.query))}, after "
-                f"{run.hook('prewarm')} had been called with {_GREETING!r}",
+                Returned(
+                    wanted=f"{fact.name!r} for {fact.query!r}, as without preparation",
+                    hook=run.hook("recall"),
+                    value=show(routes.recalled(subject, fact.query)),
+                    tail=f", after {run.hook('prewarm')} had been called with {_GREETING!r}",
+                ),
                 operation="recall",
             )
 
@@ -168,8 +178,15 @@ def _shows_within(run: Run, subject: Subject, fact: Fact) -> bool:
 
 def _crosses(run: Run, one: Tenant, other: Tenant, fact: Fact) -> None:
     run.violated(
-        f"nothing for {other.called} of what was prepared for {one.called}",
-        f"{fact.query!r}, prepared there, brings {fact.text!r}",
+        Recalled(
+            wanted=f"nothing for {other.called} of what was prepared for {one.called}",
+            texts=(fact.text,),
+            question=fact.query,
+            by=run.hook("recall"),
+            of_whom=one.called,
+            to_whom=other.called,
+            lead=f"{fact.query!r}, prepared there, brings ",
+        ),
         operation="recall",
     )
 
@@ -194,8 +211,17 @@ def what_was_prepared_stays_in_its_conversation(run: Run) -> None:
             run, fact, _UNRELATED, routes.PREWARM_S
         ):
             run.violated(
-                f"nothing that was prepared for {fact.query!r}, which another conversation asked",
-                f"{called} {_UNRELATED!r} brings {fact.text!r}; with itself prepared it does not",
+                Recalled(
+                    wanted=(
+                        f"nothing that was prepared for {fact.query!r}, which another "
+                        "conversation asked"
+                    ),
+                    texts=(fact.text,),
+                    question=_UNRELATED,
+                    by=run.hook("recall"),
+                    lead=f"{called} {_UNRELATED!r} brings ",
+                    tail="; with itself prepared it does not",
+                ),
                 operation="recall",
             )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memproto.testing.clauses import Untestable, check
+from memproto.testing.evidence import Differs, NotRecalled, Recalled, Returned, Unfit
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
 from memproto.testing.provider.extensions import needs_extension
@@ -112,9 +113,17 @@ def _answers_each(
         if answer is REFUSED:
             if scope:
                 continue
-            run.violated(f"an answer for the scope {name}, {scope}", "it was refused")
+            run.violated(
+                Differs(wanted=f"an answer for the scope {name}, {scope}", seen="it was refused")
+            )
         if fault := entries.misfit(answer, schema):
-            run.violated(f"plain JSON as in {schema}.schema.json for the scope {name}", fault)
+            run.violated(
+                Unfit(
+                    wanted=f"plain JSON as in {schema}.schema.json for the scope {name}",
+                    schema=schema,
+                    fault=fault,
+                )
+            )
 
 
 # -- an export is complete, and holds nothing else ------------------------------------------------
@@ -132,8 +141,15 @@ def an_export_is_complete(run: Run) -> None:
                 if exported is None or entries.of_fact(exported, fact):
                     continue
                 run.violated(
-                    f"{fact.text!r}, stored through {route} and recalled, in the export {name}",
-                    f"it is not among its {len(exported)} items",
+                    NotRecalled(
+                        wanted=(
+                            f"{fact.text!r}, stored through {route} and recalled, in the "
+                            f"export {name}"
+                        ),
+                        texts=(fact.text,),
+                        subject="it",
+                        verb=f"is not among its {len(exported)} items",
+                    ),
                 )
 
 
@@ -147,8 +163,14 @@ def an_export_holds_nothing_else(run: Run) -> None:
             for fact in owner.facts.values():
                 if found := entries.of_fact(exported, fact):
                     run.violated(
-                        f"in the export {name} nothing but what was stored there",
-                        f"it holds {found[0]['text']!r}, which was stored {owner.called}",
+                        Recalled(
+                            wanted=f"in the export {name} nothing but what was stored there",
+                            texts=(found[0]["text"],),
+                            by=run.hook("export"),
+                            of_whom=owner.called,
+                            lead="it holds ",
+                            tail=f", which was stored {owner.called}",
+                        ),
                     )
 
 
@@ -258,8 +280,13 @@ def _are_gone(
         run.settle()
         if not run.wait_until(gone, run.freshness_s):
             run.violated(
-                f"{fact.text!r}, stored through {route}, gone after forget() {name}",
-                f"{when} {left[0]} still shows it",
+                Recalled(
+                    wanted=f"{fact.text!r}, stored through {route}, gone after forget() {name}",
+                    texts=(fact.text,),
+                    answer="it",
+                    by=left[0],
+                    lead=f"{when} {left[0]} still shows ",
+                ),
             )
 
 
@@ -274,8 +301,11 @@ def what_lies_outside_stays(run: Run) -> None:
             lost = Reader(run).lacks(owner.tenant, list(owner.facts.values()))
             if lost:
                 run.violated(
-                    f"text stored {owner.called}, recalled after forget() {name}",
-                    f"{lost[0].text!r} does not come back any more",
+                    NotRecalled(
+                        wanted=f"text stored {owner.called}, recalled after forget() {name}",
+                        texts=tuple(fact.text for fact in lost),
+                        verb="does not come back any more",
+                    ),
                 )
 
 
@@ -309,7 +339,12 @@ def _counts(run: Run, subject: Subject, name: str, scope: dict[str, Any], *, som
     if bool(count) != some:
         wanted = "more than 0" if some else "0"
         run.violated(
-            f"removed and pending together {wanted} for {name}", f"together they are {count}"
+            Returned(
+                wanted=f"removed and pending together {wanted} for {name}",
+                hook=run.hook("forget"),
+                value=str(count),
+                lead="together they are ",
+            )
         )
 
 
@@ -323,8 +358,11 @@ def an_unknown_key_selects_nothing(run: Run) -> None:
             _selects_nothing(run, subject, scope, there)
         if lost := [fact for fact in there.values() if fact not in _still(run, planted).values()]:
             run.violated(
-                f"nothing removed by forget({scope}), of which one key is unknown",
-                f"{lost[0].text!r} does not come back any more",
+                NotRecalled(
+                    wanted=f"nothing removed by forget({scope}), of which one key is unknown",
+                    texts=tuple(fact.text for fact in lost),
+                    verb="does not come back any more",
+                ),
             )
 
 
@@ -335,8 +373,12 @@ def _selects_nothing(
     for fact in facts.values():
         if entries.of_fact(exported, fact):
             run.violated(
-                f"nothing in export({scope}), of which one key is unknown",
-                f"it holds {fact.text!r}",
+                Recalled(
+                    wanted=f"nothing in export({scope}), of which one key is unknown",
+                    texts=(fact.text,),
+                    by=run.hook("export"),
+                    lead="it holds ",
+                ),
                 operation="export",
             )
     entries.forgotten(subject, scope)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.evidence import Recalled, Returned, TooLong, Unsteady
 from memproto.testing.instruments.walltime import wall_clock
 from memproto.testing.provider import routes
 from memproto.testing.provider.extensions import needs_extension
@@ -47,7 +48,10 @@ def _block(run: Run, subject: Subject) -> str:
     """
     block = subject.prompt()
     if not isinstance(block, str):
-        run.violated("a str", show(block), requirement="MP-PROMPT-001")
+        run.violated(
+            Returned(wanted="a str", hook=run.hook("prompt"), value=show(block)),
+            requirement="MP-PROMPT-001",
+        )
     return block
 
 
@@ -110,8 +114,12 @@ def _days(moment: dt.datetime) -> tuple[dt.date, dt.date]:
 def _is_still(run: Run, first: str, later: str, when: str) -> None:
     if later != first:
         run.violated(
-            "the block as it was at the start of the session, byte for byte",
-            f"{when} it is another one: {_difference(first, later)}",
+            Unsteady(
+                wanted="the block as it was at the start of the session, byte for byte",
+                subject="block",
+                difference=_difference(first, later),
+                lead=f"{when} it is another one: ",
+            ),
         )
 
 
@@ -136,8 +144,13 @@ def the_block_is_bounded(run: Run) -> None:
         size = len(_block(run, again))
     if size > _MOST_CHARS:
         run.violated(
-            f"at most {_MOST_CHARS:,} characters",
-            f"{size:,}, once {_TEXTS} texts of {_TEXT_CHARS:,} characters were stored",
+            TooLong(
+                wanted=f"at most {_MOST_CHARS:,} characters",
+                hook=run.hook("prompt"),
+                chars=size,
+                limit=_MOST_CHARS,
+                tail=f", once {_TEXTS} texts of {_TEXT_CHARS:,} characters were stored",
+            ),
         )
 
 
@@ -158,8 +171,15 @@ def homes_do_not_meet_in_the_block(run: Run) -> None:
             block = _block(run, other)
     for fact in shown:
         if fact.is_in(block):
-            observed = f"it holds {fact.text!r}, which was stored below another one"
-            run.violated("a block with nothing of another home", observed)
+            run.violated(
+                Recalled(
+                    wanted="a block with nothing of another home",
+                    texts=(fact.text,),
+                    by=run.hook("prompt"),
+                    lead="it holds ",
+                    tail=", which was stored below another one",
+                )
+            )
 
 
 @check("MP-PROMPT-005")
@@ -177,8 +197,14 @@ def the_same_store_gives_the_same_block(run: Run) -> None:
         one, other = _two_blocks(run, session)
     if one != other:
         run.violated(
-            "the same block from two instances, one after the other, of the same session",
-            f"they differ: {_difference(one, other)}",
+            Unsteady(
+                wanted=(
+                    "the same block from two instances, one after the other, of the same session"
+                ),
+                subject="block",
+                difference=_difference(one, other),
+                lead="they differ: ",
+            ),
         )
 
 

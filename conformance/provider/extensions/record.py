@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import Changed, NotRecalled, Raised, Repeated, Returned
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.extensions import needs_extension
@@ -39,8 +40,13 @@ def a_turn_with_an_id_comes_back(run: Run) -> None:
                 entries.record(subject, entries.turn(key, fact.text))
         if lost := losses.lost(run, facts):
             run.violated(
-                f"each of {count} turns that record() accepted, recalled after a new start",
-                f"{len(lost)} did not come back: {lost[0].text!r}",
+                NotRecalled(
+                    wanted=(
+                        f"each of {count} turns that record() accepted, recalled after a new start"
+                    ),
+                    texts=tuple(fact.text for fact in lost),
+                    of=count,
+                ),
             )
 
 
@@ -59,8 +65,16 @@ def every_turn_of_the_schema_is_accepted(run: Run) -> None:
     if found:
         name, failure = found[0]
         run.violated(
-            "record() stores every turn of its schema, or raises an error of memproto.errors",
-            f"it raised {show(failure.error)} for {name}; {len(found)} turns raised",
+            Raised.by(
+                failure.error,
+                wanted=(
+                    "record() stores every turn of its schema, or raises an error of "
+                    "memproto.errors"
+                ),
+                hook="record",
+                given=name,
+                count=len(found),
+            ),
         )
     # Stored texts must not stand in the way of the next session.
     with run.session() as again:
@@ -117,9 +131,14 @@ def a_turn_id_is_stored_once(run: Run) -> None:
         for reader, times in _times_shown(run, fact).items():
             if times > usual[reader]:
                 run.violated(
-                    f"a turn that was recorded {when} under one turn_id, stored once",
-                    f"{reader} shows {fact.text!r} {times} times, and {usual[reader]} times "
-                    "a turn that was recorded once",
+                    Repeated(
+                        wanted=f"a turn that was recorded {when} under one turn_id, stored once",
+                        text=fact.text,
+                        times=times,
+                        usual=usual[reader],
+                        lead=f"{reader} shows {fact.text!r} ",
+                        tail=f", and {usual[reader]} times a turn that was recorded once",
+                    ),
                 )
 
 
@@ -158,9 +177,15 @@ def equal_turns_are_stored_each(run: Run) -> None:
     for reader in counted:
         if times[reader] <= usual[reader]:
             run.violated(
-                "two turns of the same words, with two turn_ids, both stored",
-                f"{reader} shows {twice.text!r} as often as a turn that was recorded once: "
-                f"{times[reader]} times",
+                Repeated(
+                    wanted="two turns of the same words, with two turn_ids, both stored",
+                    text=twice.text,
+                    times=times[reader],
+                    usual=times[reader] + 1,
+                    lead=(
+                        f"{reader} shows {twice.text!r} as often as a turn that was recorded once: "
+                    ),
+                ),
             )
 
 
@@ -182,8 +207,12 @@ def a_turn_keeps_its_time(run: Run) -> None:
             continue
         if not shown or not began - _SECOND <= entries.instant(shown) <= ended + _SECOND:
             run.violated(
-                f"an instant from {began.isoformat()} to {ended.isoformat()}",
-                f"{reader} gives created_at={shown!r}",
+                Returned(
+                    wanted=f"an instant from {began.isoformat()} to {ended.isoformat()}",
+                    hook=reader,
+                    value=f"created_at={shown!r}",
+                    lead=f"{reader} gives ",
+                ),
             )
 
 
@@ -209,8 +238,12 @@ def a_turn_keeps_its_author(run: Run) -> None:
         named = [item.get("author", {}).get("id") for item in exported]
         if set(named) - {author["id"]}:
             run.violated(
-                f"export names the author {author['id']!r} of {fact.text!r}",
-                f"it names {named[0]!r}",
+                Returned(
+                    wanted=f"export names the author {author['id']!r} of {fact.text!r}",
+                    hook="export",
+                    value=f"{named[0]!r}",
+                    lead="it names ",
+                ),
             )
 
 
@@ -226,5 +259,9 @@ def a_turn_is_left_as_it_is(run: Run) -> None:
             if given != before:
                 changed = [k for k in {**before, **given} if before.get(k) != given.get(k)]
                 run.violated(
-                    f"{name} as it was handed over", f"{changed[0]!r} was changed: {show(given)}"
+                    Changed(
+                        wanted=f"{name} as it was handed over",
+                        subject="argument",
+                        difference=f"{changed[0]!r} was changed: {show(given)}",
+                    )
                 )

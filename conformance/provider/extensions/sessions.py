@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import NotRecalled, Raised, Recalled, Repeated, Returned
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.extensions import needs_extension
@@ -60,8 +61,12 @@ def _ends(run: Run, subject: Subject, name: str, messages: Messages) -> None:
         if failure.ends_process or failure.is_report:
             raise
         run.violated(
-            f"{run.hook('end')} returns for every list of messages",
-            f"it raised {show(failure.error)} for {name}",
+            Raised.by(
+                failure.error,
+                wanted=f"{run.hook('end')} returns for every list of messages",
+                hook=run.hook("end"),
+                given=name,
+            ),
         )
 
 
@@ -79,8 +84,13 @@ def an_end_costs_nothing(run: Run) -> None:
         if lost := losses.lost(run, facts):
             _comes_back_without(run, route)
             run.violated(
-                f"all of {len(facts)} facts recalled after a session was ended with {told}",
-                f"{len(lost)} did not come back: {lost[0].text!r}",
+                NotRecalled(
+                    wanted=(
+                        f"all of {len(facts)} facts recalled after a session was ended with {told}"
+                    ),
+                    texts=tuple(fact.text for fact in lost),
+                    of=len(facts),
+                ),
             )
 
 
@@ -117,8 +127,16 @@ def a_second_end_stores_nothing(run: Run) -> None:
             return
     if twice > once:
         run.violated(
-            f"a text of a session that was ended twice found {once}-fold, as after one end",
-            f"found {twice}-fold",
+            Repeated(
+                wanted=(
+                    f"a text of a session that was ended twice found {once}-fold, as after one end"
+                ),
+                text="",
+                times=twice,
+                usual=once,
+                unit="-fold",
+                lead="found ",
+            ),
         )
 
 
@@ -157,9 +175,15 @@ def an_end_writes_what_was_accepted(run: Run) -> None:
         raise Untestable(f"{lost[0].text!r} did not come back after shutdown either")
     if lost:
         run.violated(
-            "text accepted before the end of a session, recalled by an instance opened after",
-            f"{len(lost)} of {len(facts)} came back only after {run.hook('close')}: "
-            f"{lost[0].text!r}",
+            NotRecalled(
+                wanted=(
+                    "text that was accepted before the end of a session, recalled by an instance "
+                    "opened after"
+                ),
+                texts=tuple(fact.text for fact in lost),
+                of=len(facts),
+                verb=f"came back only after {run.hook('close')}",
+            ),
         )
 
 
@@ -210,8 +234,13 @@ def _switches(
             raise
         told = f", with the further keywords {', '.join(more)}" if more else ""
         run.violated(
-            f"{run.hook('switch')} takes every kind of switch",
-            f"it raised {show(failure.error)} for {kind.called}{told}",
+            Raised.by(
+                failure.error,
+                wanted=f"{run.hook('switch')} takes every kind of switch",
+                hook=run.hook("switch"),
+                given=kind.called,
+                tail=told,
+            ),
         )
 
 
@@ -248,8 +277,10 @@ def _a_rewind_leaves_other_sessions(run: Run, route: str) -> None:
 
 def _is_lost(run: Run, fact: Fact, kind: Switch) -> None:
     run.violated(
-        f"text accepted before {kind.called}, recalled after a new start",
-        f"{fact.text!r} did not come back",
+        NotRecalled(
+            wanted=f"text that was accepted before {kind.called}, recalled after a new start",
+            texts=(fact.text,),
+        ),
     )
 
 
@@ -355,8 +386,14 @@ def _are_not_in(run: Run, sight: _Sight, other: Tenant, facts: list[Fact], by: s
     for fact in facts:
         if sight.has(other, fact):
             run.violated(
-                f"nothing in {other.called} of what was accepted before the switch to it",
-                f"{fact.text!r}, which {by} the session before held, is {sight.shown} there",
+                Recalled(
+                    wanted=(
+                        f"nothing in {other.called} of what was accepted before the switch to it"
+                    ),
+                    texts=(fact.text,),
+                    to_whom=other.called,
+                    tail=f", which {by} the session before held, is {sight.shown} there",
+                ),
             )
 
 
@@ -384,10 +421,25 @@ def what_comes_after_is_in_the_new_session(run: Run) -> None:
         by = f"{fact.text!r}, accepted by {run.hook(routes.OPERATIONS[route])} after a switch"
         if not sight.has(other, fact):
             place = f"and is in {one.called}" if sight.has(one, fact) else "nor in the old one"
-            run.violated(f"{by}, in {other.called}", f"it is not {sight.shown} there, {place}")
+            run.violated(
+                NotRecalled(
+                    wanted=f"{by}, in {other.called}",
+                    texts=(fact.text,),
+                    subject="it",
+                    verb=f"is not {sight.shown} there",
+                    tail=f", {place}",
+                )
+            )
         if sight.has(one, fact):
-            observed = f"it is {sight.shown} in {one.called} too"
-            run.violated(f"{by}, in {other.called} only", observed)
+            run.violated(
+                Recalled(
+                    wanted=f"{by}, in {other.called} only",
+                    texts=(fact.text,),
+                    answer="it",
+                    to_whom=one.called,
+                    tail=f" is {sight.shown} in {one.called} too",
+                )
+            )
 
 
 @check("MP-SESS-010", budget_s=120.0)
@@ -418,13 +470,25 @@ def _shows(
         if not _Sight(run).has(current, own):
             raise Untestable(f"{own.text!r} does not come back in {current.called} by itself")
         run.violated(
-            f"{own.text!r} recalled in {current.called}, which the instance is in",
-            f"{own.query!r} brings {show(routes.recalled(subject, own.query))}",
+            Returned(
+                wanted=f"{own.text!r} recalled in {current.called}, which the instance is in",
+                hook=run.hook("recall"),
+                value=show(routes.recalled(subject, own.query)),
+                lead=f"{own.query!r} brings ",
+            ),
             operation="recall",
         )
     if reader.finds(subject, foreign):
         run.violated(
-            f"nothing of {left.called} recalled after the switch to {current.called}",
-            f"{foreign.query!r} brings {foreign.text!r}, which is stored there",
+            Recalled(
+                wanted=f"nothing of {left.called} recalled after the switch to {current.called}",
+                texts=(foreign.text,),
+                question=foreign.query,
+                by=run.hook("recall"),
+                of_whom=left.called,
+                to_whom=current.called,
+                lead=f"{foreign.query!r} brings ",
+                tail=", which is stored there",
+            ),
             operation="recall",
         )

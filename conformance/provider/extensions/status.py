@@ -8,6 +8,7 @@ from typing import Any
 from memproto import spec
 from memproto.setup.hooks import is_own
 from memproto.testing.clauses import NotApplicable, check
+from memproto.testing.evidence import Exposed, Returned, Surplus, Unfit
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
 from memproto.testing.provider.extensions import needs_extension
@@ -46,7 +47,13 @@ def _fits(run: Run, status: Any) -> None:
     from jsonschema import Draft202012Validator
 
     if not isinstance(status, dict):
-        run.violated("a dict as in recall-status.schema.json", show(status))
+        run.violated(
+            Returned(
+                wanted="a dict as in recall-status.schema.json",
+                hook=run.hook("status"),
+                value=show(status),
+            )
+        )
     validator = Draft202012Validator(spec.schema("recall-status"))
     faults = sorted(validator.iter_errors(plain(status)), key=lambda fault: fault.json_path)
     if not faults:
@@ -54,12 +61,22 @@ def _fits(run: Run, status: Any) -> None:
     if faults[0].validator == "additionalProperties":
         unknown = sorted(key for key in status if not _is_known(key))
         run.violated(
-            f"the keys {', '.join(_KNOWN)}, and further ones that begin with x_",
-            f"recall_status() holds {', '.join(map(show, unknown))}",
+            Surplus(
+                wanted=f"the keys {', '.join(_KNOWN)}, and further ones that begin with x_",
+                kind_of="key",
+                names=tuple(map(show, unknown)),
+                lead="recall_status() holds ",
+            ),
         )
     at = f"recall_status(){faults[0].json_path.removeprefix('$')}"
-    observed = f"{at}: {faults[0].message[:300]}"
-    run.violated("a dict as in recall-status.schema.json", observed)
+    run.violated(
+        Unfit(
+            wanted="a dict as in recall-status.schema.json",
+            schema="recall-status",
+            at=at,
+            fault=faults[0].message[:300],
+        )
+    )
 
 
 def _is_known(key: Any) -> bool:
@@ -79,8 +96,13 @@ def the_status_gives_nothing_away(run: Run) -> None:
                 what = _given_away(said, secret, fact)
                 if what:
                     run.violated(
-                        "numbers and states, no credential and no text that was stored",
-                        f"after {run.hook(moment)}, {run.hook(operation)} gives {what}",
+                        Exposed(
+                            wanted="numbers and states, no credential and no text that was stored",
+                            hook=run.hook(operation),
+                            place=operation,
+                            excerpt=what,
+                            lead=f"after {run.hook(moment)}, {run.hook(operation)} gives ",
+                        ),
                         operation=operation,
                     )
 
@@ -105,7 +127,9 @@ def the_reason_is_a_text(run: Run) -> None:
     with run.session() as subject:
         reason = subject.unavailable_reason()
     if not isinstance(reason, str):
-        run.violated("a str", show(reason))
+        run.violated(
+            Returned(wanted="a str", hook=run.hook("unavailable_reason"), value=show(reason))
+        )
 
 
 @check("MP-STATUS-004", session=False)
@@ -117,4 +141,10 @@ def the_reason_is_there_where_the_provider_is_not_available(run: Run) -> None:
         raise NotApplicable("the provider is available")
     reason = subject.unavailable_reason()
     if not (isinstance(reason, str) and reason.strip()):
-        run.violated("the missing things, in words, if is_available() is False", show(reason))
+        run.violated(
+            Returned(
+                wanted="the missing part, in words, if is_available() is False",
+                hook=run.hook("unavailable_reason"),
+                value=show(reason),
+            )
+        )

@@ -12,6 +12,7 @@ from memproto.adapters.hermes_base import RESERVED_TOOLS
 from memproto.adapters.hermes_hooks import bare_schemas
 from memproto.bindings import author_object
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import Evidence, Raised, Recalled, Returned, Surplus, Unfit
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
 from memproto.testing.provider.extensions import needs_extension
@@ -50,12 +51,12 @@ def _needs_tools(run: Run) -> None:
 
 
 class _Caller:
-    """Calls tools and keeps what was wrong: the first fault of each tool, in words."""
+    """Calls tools and keeps what was wrong: the first fault of each tool."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.calls = 0
-        self.faults: dict[str, str] = {}
+        self.faults: dict[str, Evidence] = {}
         self.away: BackendAway | None = None
         self._end = monotonic() + _PATIENCE_S
 
@@ -74,19 +75,24 @@ class _Caller:
             self.away = failure
         except HookRaised as failure:
             if tool_calls.is_raised(failure):
-                self._note(tool, f"raised {show(failure.error, 120)}", told, arguments)
+                shown = show(failure.error, 120)
+                raised = Raised.by(failure.error, shown=shown, who=tool.name)
+                self._note(tool, raised, told, arguments)
         else:
             if wrong:
-                self._note(tool, f"answered {wrong},", told, arguments)
+                seen = Returned(value=wrong, lead=f"{tool.name} answered ", tail=",")
+                self._note(tool, seen, told, arguments)
 
-    def _note(self, tool: Tool, what: str, told: str, arguments: dict[str, Any]) -> None:
-        self.faults[tool.name] = f"{tool.name} {what} to {told}: {show(arguments, 200)}"
+    def _note(self, tool: Tool, seen: Evidence, told: str, arguments: dict[str, Any]) -> None:
+        self.faults[tool.name] = seen.told(tail=f" to {told}: {show(arguments, 200)}")
 
     def judge(self, run: Run, expected: str, tools: int) -> None:
         """Report the first fault; without one, a backend that never answered leaves all open."""
         if self.faults:
-            told = next(iter(self.faults.values()))
-            run.violated(expected, f"{told}; {len(self.faults)} of {tools} tools do so")
+            found = next(iter(self.faults.values()))
+            run.violated(
+                found.told(wanted=expected, tail=f"; {len(self.faults)} of {tools} tools do so")
+            )
         if self.away:
             raise self.away
 
@@ -148,10 +154,17 @@ def an_unknown_tool_is_answered_with_an_error(run: Run) -> None:
             raise
         except HookRaised as failure:
             if tool_calls.is_raised(failure):
-                run.violated(expected, f"it raised {show(failure.error)}")
+                run.violated(Raised.by(failure.error, wanted=expected, hook=run.hook("call_tool")))
             return
     if tool_calls.fault(answer) or not routes.refused(answer):
-        run.violated(expected, f"it answered {show(answer, 200)}")
+        run.violated(
+            Returned(
+                wanted=expected,
+                hook=run.hook("call_tool"),
+                value=show(answer, 200),
+                lead="it answered ",
+            )
+        )
 
 
 # -- what is required ------------------------------------------------------------------------------
@@ -166,7 +179,13 @@ def what_every_call_needs_is_required(run: Run) -> None:
         for tool in tools:
             for name in set(tool.properties) - set(tool.required):
                 if monotonic() < end and (told := _is_always_needed(subject, tool, name)):
-                    run.violated(f"{name!r} in the `required` of {tool.name}", told)
+                    run.violated(
+                        Unfit(
+                            wanted=f"{name!r} in the `required` of {tool.name}",
+                            schema="tool-schema",
+                            fault=told,
+                        )
+                    )
 
 
 def _is_always_needed(subject: Subject, tool: Tool, name: str) -> str:
@@ -247,8 +266,13 @@ def _is_gone(run: Run, who: _Who, where: str) -> None:
     finding = [one for one in finding if one[0] in shown]
     if by := _still_shown(run, fact, finding, shown, who):
         run.violated(
-            f"{fact.text!r} gone after {call[0]} answered that it was forgotten{where}",
-            f"after a new start {' and '.join(by)} still brings it",
+            Recalled(
+                wanted=f"{fact.text!r} gone after {call[0]} answered that it was forgotten{where}",
+                texts=(fact.text,),
+                answer="it",
+                by=by[0],
+                lead=f"after a new start {' and '.join(by)} still brings ",
+            ),
         )
 
 
@@ -369,8 +393,13 @@ def _before_a_session(run: Run, read: Callable[[Subject], Any]) -> list[Any]:
 
 def _wrong(run: Run, told: str) -> None:
     run.violated(
-        "a list of dicts, each with a name, a description, and parameters of type object",
-        told,
+        Unfit(
+            wanted=(
+                "a list of dicts, each with a name, a description, and parameters of type object"
+            ),
+            schema="tool-schema",
+            fault=told,
+        ),
         requirement="MP-TOOL-002",
     )
 
@@ -420,7 +449,15 @@ def _report(run: Run, faults: Callable[[dict[str, Any]], Iterator[str]], expecte
     if found:
         name, fault = found[0]
         more = f"; {len(found)} of the kind" if found[1:] else ""
-        run.violated(f"{expected}, of each tool", f"{name}: {fault}{more}")
+        run.violated(
+            Unfit(
+                wanted=f"{expected}, of each tool",
+                schema="tool-schema",
+                at=name,
+                fault=fault,
+                tail=more,
+            )
+        )
 
 
 def _unportable(item: dict[str, Any]) -> Iterator[str]:
@@ -516,14 +553,27 @@ def no_two_tools_have_one_name(run: Run) -> None:
     names = [item["name"] for item in _sound(run)]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         told = f"{len(names)} schemas, {names.count(twice[0])} of them named {twice[0]!r}"
-        run.violated("a name of its own for each tool", told)
+        run.violated(
+            Surplus(
+                wanted="a name of its own for each tool",
+                kind_of="tool",
+                names=(twice[0],),
+                seen=told,
+            )
+        )
 
 
 @check("MP-TOOL-006", session="can_declare")
 def no_tool_has_a_name_of_the_host(run: Run) -> None:
     if taken := sorted(RESERVED_TOOLS.intersection(item["name"] for item in _sound(run))):
-        told = f"{', '.join(taken)}: the host leaves it out and calls its own"
-        run.violated("tool names that are not among those of the host", told)
+        run.violated(
+            Surplus(
+                wanted="tool names that are not among those of the host",
+                kind_of="tool",
+                names=tuple(taken),
+                tail=": the host leaves it out and calls its own",
+            )
+        )
 
 
 @check("MP-TOOL-007")
@@ -533,9 +583,16 @@ def no_tool_appears_only_after_the_start(run: Run) -> None:
         raise NotApplicable("the provider offers no tools")
     if late := sorted(after - before):
         run.violated(
-            f"every tool that {run.hook('tools')}() gives in a session among those that it gave "
-            f"before {run.hook('open')}",
-            f"before: {', '.join(sorted(before)) or 'none'}; only afterwards: {', '.join(late)}",
+            Surplus(
+                wanted=(
+                    f"every tool that {run.hook('tools')}() gives in a session among those "
+                    "that it gave "
+                    f"before {run.hook('open')}"
+                ),
+                kind_of="tool",
+                names=tuple(late),
+                lead=f"before: {', '.join(sorted(before)) or 'none'}; only afterwards: ",
+            ),
         )
 
 
@@ -565,7 +622,14 @@ def _names(subject: Subject) -> set[str]:
 def no_tool_lets_the_model_choose_whose_memory(run: Run) -> None:
     found = [f"{item['name']} has {name!r}" for item in _sound(run) for name in _whose(item)]
     if found:
-        run.violated("no argument that says whose memory is meant", "; ".join(found[:5]))
+        run.violated(
+            Surplus(
+                wanted="no argument that says whose memory is meant",
+                kind_of="argument",
+                names=tuple(found[:5]),
+                seen="; ".join(found[:5]),
+            )
+        )
 
 
 def _whose(item: dict[str, Any]) -> Iterator[str]:
@@ -593,4 +657,10 @@ def a_schema_is_not_wrapped(run: Run) -> None:
     wrapped = [item for item in items if bare_schemas([item]) != [item]]
     if wrapped:
         told = f"{len(wrapped)} of {len(items)} stand in {{'type': 'function', 'function': ...}}"
-        run.violated("each schema with its name, description and parameters at the top", told)
+        run.violated(
+            Unfit(
+                wanted="each schema with its name, description and parameters at the top",
+                schema="tool-schema",
+                fault=told,
+            )
+        )

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.evidence import NotRecalled, Raised, Recalled
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
 from memproto.testing.provider.extensions import needs_extension, needs_recall_by_query
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, Subject
 from memproto.testing.scenarios import texts
-from memproto.testing.wire import show
 
 _EXTENSION = "turns"
 
@@ -53,8 +53,12 @@ def _returns(run: Run, named: str, begin: Callable[[], Any]) -> None:
         if failure.ends_process or isinstance(failure, BackendAway):
             raise
         run.violated(
-            f"{run.hook('turn_start')} returns for every number and every str",
-            f"it raised {show(failure.error)} for {named}",
+            Raised.by(
+                failure.error,
+                wanted=f"{run.hook('turn_start')} returns for every number and every str",
+                hook=run.hook("turn_start"),
+                given=named,
+            ),
         )
 
 
@@ -82,8 +86,13 @@ def a_turn_that_only_began_is_not_stored(run: Run) -> None:
         raise Untestable("a turn that was recorded did not come back")
     if run.reopened_brings_back(begun):
         run.violated(
-            "nothing of a turn that began and was never recorded",
-            f"{begun.query!r} brings {begun.text!r}, which {run.hook('turn_start')} was told",
+            Recalled(
+                wanted="nothing of a turn that began and was never recorded",
+                texts=(begun.text,),
+                question=begun.query,
+                lead=f"{begun.query!r} brings ",
+                tail=f", which {run.hook('turn_start')} was told",
+            ),
         )
 
 
@@ -101,8 +110,12 @@ def every_turn_gets_its_recall(run: Run) -> None:
         lacking = [number for number in _RECALLED_IN if not _recalls_in(run, again, number, fact)]
     if lacking:
         run.violated(
-            f"{fact.name!r} recalled in each of the turns {_listed(_RECALLED_IN)}",
-            f"it did not come back in turn {_listed(lacking)}",
+            NotRecalled(
+                wanted=f"{fact.name!r} recalled in each of the turns {_listed(_RECALLED_IN)}",
+                texts=(fact.text,),
+                subject="it",
+                tail=f" in turn {_listed(lacking)}",
+            ),
             operation="recall",
         )
 

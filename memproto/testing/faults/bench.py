@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Any
 
 from memproto.testing.clauses import NotApplicable, Untestable
+from memproto.testing.evidence import Late
 from memproto.testing.facts import Fact
 from memproto.testing.faults import modes
 from memproto.testing.faults.address import Place
@@ -228,8 +229,15 @@ def timely(run: Run, during: str, step: Callable[[], Any]) -> None:
         if late.excuse or run.watch.deaths.get(late.operation):
             raise
         run.violated(
-            f"{run.hook(late.operation)} returns or raises within {late.budget_s:g} s {during}",
-            f"it returned after {late.took_s:.1f} s",
+            Late(
+                wanted=(
+                    f"{run.hook(late.operation)} returns or raises within {late.budget_s:g} "
+                    f"s {during}"
+                ),
+                hook=run.hook(late.operation),
+                took_s=late.took_s,
+                budget_s=late.budget_s,
+            ),
             operation=late.operation,
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from memproto.testing.clauses import NotApplicable, Violation
+from memproto.testing.evidence import Raised, Returned
 from memproto.testing.fence.attacks import Attack, attack
 from memproto.testing.fence.bypasses import EFFECTIVE
 from memproto.testing.host.run import HostRun
@@ -28,7 +29,12 @@ def sanitized(run: HostRun, text: str) -> str:
     """The host's result for a text."""
     clean = run.fenced(SANITIZE, text)
     if not isinstance(clean, str):
-        run.violated("a str", f"{show(clean)} for {show(text)}", operation=SANITIZE)
+        run.violated(
+            Returned(
+                wanted="a str", value=show(clean), given=show(text), tail=f" for {show(text)}"
+            ),
+            operation=SANITIZE,
+        )
     return clean
 
 
@@ -91,10 +97,15 @@ def stream(run: HostRun, pieces: Sequence[str]) -> list[str]:
         try:
             given = [*(scrubber.feed(piece) for piece in pieces), scrubber.flush()]
         except Exception as error:
-            run.violated("feed and flush return", f"{show(error)} for {show(pieces)}")
+            run.violated(
+                Raised.by(error, wanted="feed and flush return", tail=f" for {show(pieces)}")
+            )
     for answer in given:
         if not isinstance(answer, str):
-            run.violated("a str from feed and from flush", show(answer), operation=SCRUBBER)
+            run.violated(
+                Returned(wanted="a str from feed and from flush", value=show(answer)),
+                operation=SCRUBBER,
+            )
     return given
 
 

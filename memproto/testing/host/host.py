@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from memproto.deadlines import Deadlines
-from memproto.testing import locate
+from memproto.testing import locate, wording
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.driver import Compressed, Start, SwitchKind, Turn, has_step
+from memproto.testing.evidence import Late, Raised, Returned
 from memproto.testing.host.model import ScriptedModel
 from memproto.testing.host.probes import Probe, Reports
 from memproto.testing.host.steps import METHODS, STEPS
@@ -172,7 +173,9 @@ class Host:
         """One turn, by `turn` or a step like it; what the user saw."""
         answer = self._step(step, "recall", self.deadlines.enrich_s + self._begin_s(), user)
         if not isinstance(answer, Turn) or not isinstance(answer.shown, str):
-            raise Violation("a Turn with the text that was shown", show(answer))
+            raise Violation(
+                Returned(wanted="a Turn with the text that was shown", value=show(answer))
+            )
         return answer.shown
 
     def try_turn(self, user: str) -> None:
@@ -188,7 +191,9 @@ class Host:
         try:
             self._future("turn", "recall", budget_s, user)
         except HostLate as late:
-            raise Untestable(f"needs an end of a turn without answer: {late.observed}") from None
+            raise Untestable(
+                f"needs an end of a turn without answer: {wording.observed(late.evidence)}"
+            ) from None
 
     def _begin_s(self) -> float:
         """Seconds for the beginning of a turn before its recall, prompt block included."""
@@ -204,7 +209,9 @@ class Host:
             return {label: text for label, text in answer}  # noqa: C416 - pairs are what is checked
         except (TypeError, ValueError):
             expected = "a list of (label, text)"
-            raise Violation(expected, show(answer), operation="recall") from None
+            raise Violation(
+                Returned(wanted=expected, value=show(answer)), operation="recall"
+            ) from None
 
     def _by_provider(self, merged: str) -> dict[str, Any]:
         """Name to text where the host keeps no names: who of the providers said what is there."""
@@ -260,7 +267,9 @@ class Host:
         """The schemas that the model is offered, unwrapped."""
         schemas = self._call("tools", self.deadlines.ask_s)
         if not isinstance(schemas, list) or not all(isinstance(item, dict) for item in schemas):
-            raise Violation("a list of schemas", show(schemas), operation="tools")
+            raise Violation(
+                Returned(wanted="a list of schemas", value=show(schemas)), operation="tools"
+            )
         return [item.get("function", item) for item in schemas]
 
     def call_tool(self, name: str, args: Any) -> Any:
@@ -359,15 +368,23 @@ class Host:
             said = f" in full: {error}" if str(error) else ", which the driver lacks"
             raise Untestable(f"needs the step `{step}`{said}")
         place = locate.raised(error)
-        observed = f"it raised {show(error)}" + (f" at {place}" if place else "")
-        raise Violation(f"{self.names[operation]} returns", observed, operation=operation)
+        tail = f" at {place}" if place else ""
+        seen = Raised.by(error, hook=self.names[operation], tail=tail)
+        raise Violation(seen, operation=operation)
 
     def _late(self, operation: str, deadline_s: float) -> HostLate:
         place = place_of(self._thread)
         when = f"within its deadline, {deadline_s:g} s" if deadline_s else "at once"
+        late = Late(
+            wanted=f"{self.names[operation]} returns {when}",
+            hook=self.names[operation],
+            took_s=self._budget_s(deadline_s),
+            budget_s=deadline_s,
+            state="running",
+            at=(place,),
+        )
         return HostLate(
-            f"{self.names[operation]} returns {when}",
-            f"it had not returned after {self._budget_s(deadline_s):g} s; it is at {place}",
+            late,
             operation=operation,
             requirement=_LATE.get(operation, ""),
         )

@@ -14,6 +14,7 @@ from memproto.testing import locate, patience
 from memproto.testing.agent import RegistryDriver, Rules
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import EXAMPLES, Context
+from memproto.testing.evidence import Evidence, Raised
 from memproto.testing.facts import Facts
 from memproto.testing.host.host import SLACK_S, Host, HostLate
 from memproto.testing.host.loading import LoadedHost
@@ -193,8 +194,8 @@ class HostRun:
             try:
                 return function(*args)
             except Exception as error:
-                observed = f"it raised {show(error)} for {show(args)}"
-                raise Violation(f"{name} returns", observed, operation=name) from None
+                seen = Raised.by(error, hook=name, given=show(args))
+                raise Violation(seen, operation=name) from None
 
     def needs_fence(self, name: str) -> Callable[..., Any]:
         """
@@ -268,10 +269,10 @@ class HostRun:
         }
 
     def violated(
-        self, expected: str, observed: str, *, operation: str = "", requirement: str = ""
+        self, evidence: Evidence, *, operation: str = "", requirement: str = ""
     ) -> NoReturn:
         """Report the requirement under check (or another one) as violated."""
-        raise Violation(expected, observed, operation=operation, requirement=requirement)
+        raise Violation(evidence, operation=operation, requirement=requirement)
 
     def wait_until(
         self, condition: Callable[[], bool], within_s: float = patience.HAPPENS_S

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from memproto.errors import KitUsageError, NoProvider, TargetDoesNotImport
 from memproto.loading import modules
 from memproto.testing import locate
+from memproto.testing.evidence import Acted
 from memproto.testing.instruments import watchers
 from memproto.testing.instruments.imports import Imports, Traces, printed_since
 from memproto.testing.instruments.logs import Records
@@ -158,8 +159,13 @@ class LoadStep:
         rule, line = refused[0]
         what = "program is started" if rule == STARTS else "connection is opened"
         fault = error.fault if isinstance(error, KitUsageError) else f"raised {describe(error)}"
-        observed = f"{line}; that was refused, and then the target {fault}"
-        return Result(rule, Outcome.FAIL, f"no {what} while it is imported and built", observed)
+        seen = Acted(
+            wanted=f"no {what} while it is imported and built",
+            deed="program" if rule == STARTS else "connection",
+            seen=(line,),
+            tail=f"; that was refused, and then the target {fault}",
+        )
+        return Result(rule, Outcome.FAIL, seen)
 
     def _refuse(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "import":

@@ -8,12 +8,16 @@ from typing import Any
 from memproto import spec
 from memproto.errors import InvalidSettings, Misconfigured, ProviderError
 from memproto.testing import clauses, incidents, locate
+from memproto.testing.evidence import KitFault, Late, Raised
 from memproto.testing.instruments import watchers
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.provider.subject import HookLate, HookRaised
 from memproto.testing.wire import describe, hidden, show
 
-#: Words by which checks say that a fact which they need was not recalled.
+#: How a message names the load step.
+_LOADING = "importing or building"
+
+#: How checks say that a fact which they need was not recalled.
 _LOST = ("come back", "came back", "did not bring")
 
 
@@ -67,8 +71,9 @@ def _unexpected(requirement: spec.Requirement, error: BaseException) -> Result:
     place = locate.raised(error)
     if place:
         expected = "plain values from the hooks, and no code of the provider between two of them"
-        observed = f"outside of a hook its code raised {describe(error)}"
-        return Result(requirement.id, failing(requirement), expected, observed, place)
+        who = "outside of a hook its code"
+        seen = Raised.by(error, shown=describe(error), wanted=expected, who=who)
+        return Result(requirement.id, failing(requirement), seen, place)
     changed = watchers.replaced()
     if changed:
         shown = ", ".join(changed[:4])
@@ -80,7 +85,7 @@ def _unexpected(requirement: spec.Requirement, error: BaseException) -> Result:
     if not isinstance(error, Exception):
         raise error
     text = "".join(traceback.format_exception(error))
-    return Result(requirement.id, Outcome.KIT_ERROR, observed=hidden(text)[-1500:])
+    return Result(requirement.id, Outcome.KIT_ERROR, KitFault(text=hidden(text)[-1500:]))
 
 
 def not_loaded(error: BaseException) -> Result:
@@ -91,17 +96,23 @@ def not_loaded(error: BaseException) -> Result:
         return Result(requirement.id, Outcome.INCONCLUSIVE, reason=reason)
     if isinstance(error, HookLate):
         expected = f"importing and building return within {error.budget_s:g} s"
-        observed = f"they returned after {error.took_s:.1f} s"
-        return Result(requirement.id, Outcome.FAIL, expected, observed)
-    observed = f"importing or building raised {describe(error)}"
+        late = Late(
+            wanted=expected,
+            hook=_LOADING,
+            took_s=error.took_s,
+            budget_s=error.budget_s,
+            several=True,
+        )
+        return Result(requirement.id, Outcome.FAIL, late)
     expected = "importing and building return to the caller"
-    return Result(requirement.id, Outcome.FAIL, expected, observed, locate.raised(error))
+    seen = Raised.by(error, shown=describe(error), wanted=expected, who=_LOADING)
+    return Result(requirement.id, Outcome.FAIL, seen, locate.raised(error))
 
 
 def _violated(requirement: spec.Requirement, found: clauses.Violation, run: Any) -> list[Result]:
     broken = spec.requirement(found.requirement or requirement.id)
     where = _where(run, found.operation or broken.operation)
-    result = Result(broken.id, failing(broken), found.expected, found.observed, where)
+    result = Result(broken.id, failing(broken), found.evidence, where)
     return _with_own(requirement, result)
 
 
@@ -164,17 +175,16 @@ def _incident(failure: HookRaised | HookLate, run: Any, fallback: str) -> Result
     hook = _hook(run, operation)
     if isinstance(failure, HookLate):
         broken = spec.requirement(incidents.LATE.get(operation, fallback))
-        expected = f"{hook} returns within {failure.budget_s:g} s"
-        observed = f"it returned after {failure.took_s:.1f} s"
-        return Result(broken.id, failing(broken), expected, observed, _where(run, operation))
+        late = Late(hook=hook, took_s=failure.took_s, budget_s=failure.budget_s)
+        return Result(broken.id, failing(broken), late, _where(run, operation))
     broken = spec.requirement(incidents.RAISED.get(operation, fallback))
     if operation == "compress" and _has_checkpoint(run):
         broken = spec.requirement(incidents.CHECKPOINT)
     if failure.ends_process:
         broken = spec.requirement(incidents.DIED)
     where = locate.raised(failure.error) or _where(run, operation)
-    observed = f"{hook} raised {describe(failure.error)}"
-    return Result(broken.id, failing(broken), f"{hook} returns", observed, where)
+    seen = Raised.by(failure.error, shown=describe(failure.error), hook=hook, who=hook)
+    return Result(broken.id, failing(broken), seen, where)
 
 
 def _has_checkpoint(run: Any) -> bool:

@@ -13,6 +13,7 @@ from memproto import bindings, errors, spec
 from memproto.bindings import Binding
 from memproto.errors import KitUsageError
 from memproto.testing import incidents
+from memproto.testing.evidence import Differs, KitFault
 from memproto.testing.judging import findings
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes import sandbox, vitals
@@ -194,8 +195,8 @@ class Children:
             refusal: type[KitUsageError] = getattr(errors, kind, KitUsageError)
             raise refusal(what, fault, fix)
         observed = f"it was loaded before in this run, and then {fault}"
-        expected = "the target loads each time"
-        raise CannotServe(Result(self._load_rule(), Outcome.FAIL, expected, observed))
+        seen = Differs(wanted="the target loads each time", seen=observed)
+        raise CannotServe(Result(self._load_rule(), Outcome.FAIL, seen))
 
     def _refuse_dead(self, answer: Answer) -> None:
         binding = self._contact.binding
@@ -218,7 +219,7 @@ class Children:
         return incidents.LOAD if self._order.side == "provider" else mine[0].id
 
     def _kit_error(self, text: str) -> Result:
-        return Result(self._load_rule(), Outcome.KIT_ERROR, observed=text[-1500:])
+        return Result(self._load_rule(), Outcome.KIT_ERROR, KitFault(text=text[-1500:]))
 
     # -- asking -----------------------------------------------------------------------------------
 

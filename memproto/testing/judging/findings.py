@@ -5,14 +5,20 @@ from typing import Any
 
 from memproto import spec
 from memproto.bindings import NATIVE, Binding
-from memproto.testing import incidents, spread
+from memproto.testing import incidents, spread, wording
+from memproto.testing.evidence import (
+    Acted,
+    Died,
+    Froze,
+    Grew,
+    KitFault,
+    Late,
+    Meddled,
+)
 from memproto.testing.incidents import MEDDLED
 from memproto.testing.judging.attribution import failing
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes.answer import Answer
-
-#: A message on the wire of a kit child that the kit did not write.
-_FORGED = "it wrote a message of its own on the descriptor by which its host reports"
 
 
 def results(answer: Answer, requirement_id: str) -> list[Result]:
@@ -38,8 +44,10 @@ def with_frames(found: list[Result], answer: Answer) -> list[Result]:
 def _with_frames(result: Result, still: tuple[str, ...]) -> Result:
     if result.outcome is not Outcome.FAIL:
         return result
-    observed = f"{result.observed}; it computed at {'; '.join(still[:4])}"
-    return dataclasses.replace(result, observed=observed, where=still[0], stack="\n".join(still))
+    seen = result.evidence
+    if isinstance(seen, Froze):
+        seen = dataclasses.replace(seen, computing=still)
+    return dataclasses.replace(result, evidence=seen, where=still[0], stack="\n".join(still))
 
 
 def _no_result(answer: Answer, requirement_id: str) -> Result:
@@ -48,7 +56,7 @@ def _no_result(answer: Answer, requirement_id: str) -> Result:
     if replaced:
         reason = f"the provider changed {', '.join(replaced[:4])}: {text.splitlines()[-1]}"
         return Result(requirement_id, Outcome.UNTESTABLE, reason=reason)
-    return Result(requirement_id, Outcome.KIT_ERROR, observed=text)
+    return Result(requirement_id, Outcome.KIT_ERROR, KitFault(text=text))
 
 
 def meddling(answer: Answer, seen_in: str) -> Result | None:
@@ -57,23 +65,19 @@ def meddling(answer: Answer, seen_in: str) -> Result | None:
     if not (changed or answer.data.get("forged")):
         return None
     broken = MEDDLED if spec.requirement(seen_in).side == "provider" else seen_in
-    expected = "the code of the host, and what it reports, as they were before the load"
-    more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-    observed = f"replaced: {', '.join(changed[:3])}{more}" if changed else _FORGED
     met_in = "" if seen_in == broken else seen_in
-    return Result(broken, Outcome.FAIL, expected, observed, seen_in=met_in)
+    return Result(broken, Outcome.FAIL, Meddled(names=tuple(changed)), seen_in=met_in)
 
 
 def rewriting(changed: list[str], side: spec.Side, *, is_alone: bool) -> Result:
     """The result of a run in which installed files of the kit became others."""
     rule_id = MEDDLED if side == "provider" else spec.select([], side)[0].id
-    more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-    observed = f"written during the run: {', '.join(changed[:3])}{more}"
+    seen = Meddled(names=tuple(changed), written=True)
     if is_alone:
-        expected = "the installed files of the host as they were before the load"
-        return Result(rule_id, Outcome.FAIL, expected, observed)
-    observed = f"the kit's own files were {observed}; judge each target in a run of its own"
-    return Result(rule_id, Outcome.KIT_ERROR, observed=observed)
+        return Result(rule_id, Outcome.FAIL, seen)
+    tail = "; judge each target in a run of its own"
+    told = dataclasses.replace(seen, lead="the kit's own files were ", tail=tail)
+    return Result(rule_id, Outcome.KIT_ERROR, told)
 
 
 def rule(answer: Answer, fallback: str) -> str:
@@ -92,12 +96,10 @@ def rule(answer: Answer, fallback: str) -> str:
 def finding(answer: Answer, binding: Binding | None, broken: str, seen_in: str) -> Result:
     """A child's fate, as the violation of the rule `broken`."""
     hook = hook_of(answer.operation, binding)
-    stack = "; ".join(answer.stack[:4])
     return Result(
         broken,
         _outcome(answer, broken),
-        _expected(answer, hook),
-        described(answer, binding) + (f"; stopped at {stack}" if stack else ""),
+        dataclasses.replace(evidence(answer, binding), at=answer.stack),
         answer.stack[0] if answer.stack else hook,
         seen_in="" if seen_in == broken else seen_in,
         stack="\n".join(answer.stack),
@@ -128,40 +130,29 @@ def _outcome(answer: Answer, broken: str) -> Outcome:
 
 def forked() -> Result:
     """A target that forked while it was imported or built."""
-    observed = "importing or building forked the process"
-    return Result(
-        incidents.DIED,
-        Outcome.FAIL,
-        "no copy of the process",
-        observed,
-        seen_in=incidents.LOAD,
+    seen = Acted(
+        wanted="no copy of the process",
+        deed="copy",
+        seen=("importing or building forked the process",),
     )
-
-
-def _expected(answer: Answer, hook: str) -> str:
-    if answer.fate == "died":
-        return "the process goes on"
-    if answer.fate == "grew":
-        return "no more memory than the kit allows a process"
-    if answer.fate == "froze":
-        return "the other threads of the process go on running"
-    return f"{hook or 'it'} returns within {answer.budget_s:g} s"
+    return Result(incidents.DIED, Outcome.FAIL, seen, seen_in=incidents.LOAD)
 
 
 def described(answer: Answer, binding: Binding | None) -> str:
-    """A child's fate, in one line."""
-    hook = hook_of(answer.operation, binding)
+    """What happened to a child, in one line."""
+    return wording.observed(evidence(answer, binding))
+
+
+def evidence(answer: Answer, binding: Binding | None) -> Died | Froze | Grew | Late:
+    """What happened to a child."""
+    hook, took_s = hook_of(answer.operation, binding), answer.took_s
     if answer.fate == "died":
-        during = f"during {hook}" if hook else "between two hooks"
-        return f"the process ended {during} ({answer.ending})"
+        return Died(hook=hook, ending=answer.ending)
     if answer.fate == "froze":
-        held = f"{hook} held the interpreter" if hook else "no thread ran between two hooks"
-        given = f", with {answer.given}" if answer.given else ""
-        return f"{held} for {answer.took_s:.1f} s{given}, and the process was ended"
+        return Froze(hook=hook, held_s=took_s, given=answer.given, ended=True)
     if answer.fate == "grew":
-        during = f"during {hook}" if hook else "between two hooks"
-        return f"the process held {answer.ending} {during}, and was ended"
-    return f"{hook or 'it'} had not returned after {answer.took_s:.1f} s and was ended"
+        return Grew(hook=hook, held=answer.ending)
+    return Late(hook=hook, took_s=took_s, budget_s=answer.budget_s, state="ended")
 
 
 def hook_of(operation: str, binding: Binding | None) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from memproto import spec
 from memproto.testing import clauses, incidents
+from memproto.testing.evidence import KitFault
 from memproto.testing.judging import applicability, findings, redaction, replays, watchdog
 from memproto.testing.judging.children import OTHER_COMMANDS_S, CannotServe, Children
 from memproto.testing.outcomes import Outcome, Result
@@ -200,7 +201,7 @@ class Judge:
         for result in results:
             if result.id not in (requirement.id, *waiting):
                 said = f"{result.id} was found violated in its check, and does not wait for others"
-                return [Result(requirement.id, Outcome.KIT_ERROR, observed=said)]
+                return [Result(requirement.id, Outcome.KIT_ERROR, KitFault(text=said))]
         return results
 
     def _undecidable(self, requirement: spec.Requirement) -> Result | None:
@@ -237,7 +238,7 @@ class Judge:
         check = clauses.checks(requirement.side).get(requirement.id)
         if check is None:
             said = "the kit has no check for it"
-            return [Result(requirement.id, Outcome.KIT_ERROR, observed=said)]
+            return [Result(requirement.id, Outcome.KIT_ERROR, KitFault(text=said))]
         started = self._children.started
         try:
             for again in range(_TIMES_AGAIN + 1):
@@ -412,7 +413,7 @@ class Judge:
         seen_in = owner or last
         after = () if owner else tuple(item for item in earlier if item != last)
         finding = self._finding(answer, self._rule(answer, seen_in), seen_in)
-        return dataclasses.replace(finding, observed=finding.observed + note, after=after)
+        return dataclasses.replace(_told_further(finding, note), after=after)
 
     def _look_back(self) -> list[Result]:
         """Judges a process that ended by itself after its last check, and finds the reason."""
@@ -445,7 +446,7 @@ class Judge:
 
     def _late(self, check: str, answer: Answer) -> Result:
         found = self._finding(answer, self._rule(answer, check), check)
-        return dataclasses.replace(found, observed=f"{found.observed}, by what was left running")
+        return _told_further(found, ", by what was left running")
 
     # -- the end ----------------------------------------------------------------------------------
 
@@ -478,6 +479,12 @@ def _depending(requirement_id: str, result: Result) -> list[Result]:
     state = "violated" if result.outcome is Outcome.FAIL else result.outcome.replace("_", " ")
     reason = f"depends on {result.id}, which is {state}: {result.observed or result.reason}"
     return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason), result]
+
+
+def _told_further(result: Result, tail: str) -> Result:
+    """The result with more about the circumstances."""
+    seen = result.evidence and result.evidence.told(tail=tail)
+    return dataclasses.replace(result, evidence=seen)
 
 
 @contextlib.contextmanager

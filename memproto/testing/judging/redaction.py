@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.testing import credential_forms as hiding
-from memproto.testing import outcomes
+from memproto.testing import evidence, outcomes
 from memproto.testing.credential_forms import Hiding
 from memproto.testing.outcomes import Result
 from memproto.testing.settings import credentials
@@ -28,8 +28,8 @@ _PUBLIC = frozenset({"dev", "proc", "sys"})
 #: The directories of a check, as `sandbox.places` names them, and what a reader knows them as.
 _PLACES = {"user": "~", "tmp": "$TMPDIR", "work": "$PWD", "memory": "$home"}
 
-#: The fields of a result that hold texts of the target, or of the kit about it.
-_TEXTS = ("expected", "observed", "where", "reason", "stack")
+#: The fields of a result that hold texts of the target, or of the kit about it, beside evidence.
+_TEXTS = ("where", "reason", "stack")
 
 
 class Outlet:
@@ -64,6 +64,8 @@ class Outlet:
     def _given(self, result: Result) -> Result:
         result = outcomes.scored(result, self._order.release)
         texts: dict[str, Any] = {name: self.text(getattr(result, name)) for name in _TEXTS}
+        if result.evidence is not None:
+            texts["evidence"] = evidence.mapped(result.evidence, self.text)
         # A script has to go on working: its paths stay.
         return dataclasses.replace(result, **texts, replay=self._hidden(result.replay))
 

@@ -1,12 +1,12 @@
 """The calls of one check as they were told, and which of them shows what the check observed."""
 
 import dataclasses
-import re
 from collections.abc import Collection
 from typing import Any, Literal
 
 from memproto import spec
 from memproto.bindings import Binding
+from memproto.testing.evidence import Late, Raised, Recalled, Returned, facts
 from memproto.testing.outcomes import Result
 from memproto.testing.processes.answer import Answer
 from memproto.testing.provider.subject import HookLate
@@ -19,8 +19,6 @@ _RECALLING = frozenset({"recall", "items", "export", "unavailable_reason"})
 
 #: Errors of calls that were not made.
 _NOT_MADE = frozenset({"HookWithdrawn", "HookUnpaid"})
-
-_WITHIN = re.compile(r"(\S+) returns within ([\d.]+) s")
 
 Kind = Literal["raises", "late", "holds", "lacks", "shows"]
 
@@ -135,7 +133,7 @@ def sight(
     """
     The last call that shows what `result` observed; None where calls alone do not show it.
 
-    Only what the line `observed` names counts: an error, a fact that was looked for, a value.
+    Only what the evidence names counts: an error, a fact that was looked for, a value.
     """
     if answer.fate not in ("answered", "late"):
         return None
@@ -168,7 +166,7 @@ class Looks:
     def sight(self, call: Call) -> Sight | None:
         """The sight in the answer of one call."""
         for look in reversed(call.looks):
-            if look.name not in self._result.observed and look.text not in self._result.observed:
+            if not any(look.name in text for text in facts(self._result.evidence)):
                 continue
             stored = [c for c in self._calls if c.number < call.number and c.mentions(look.name)]
             if self._leaks(call, look, stored) if look.found else self._misses(call, look, stored):
@@ -201,29 +199,33 @@ def _takes_back(call: Call, name: str) -> bool:
 
 
 def _late(call: Call, result: Result, answer: Answer, binding: Binding) -> Sight | None:
-    found = _WITHIN.fullmatch(result.expected)
-    if found is None or binding.hook(call.operation) != found.group(1):
+    found = result.evidence
+    if not isinstance(found, Late) or binding.hook(call.operation) != found.hook:
         return None
     is_open = call.shown is None and not call.error
     if is_open if answer.fate == "late" else call.error == HookLate.__name__:
-        return Sight("late", call.number, found.group(2))
+        return Sight("late", call.number, f"{found.budget_s:g}")
     return None
 
 
 def _raises(call: Call, result: Result) -> Sight | None:
-    if call.error and call.error in result.observed:
+    found = result.evidence
+    if isinstance(found, Raised) and call.error == found.error:
         return Sight("raises", call.number, call.error)
     return None
 
 
 def _shows(call: Call, result: Result, binding: Binding) -> Sight | None:
-    shown = call.shown
-    if not shown or shown not in result.observed:
+    shown, found = call.shown, result.evidence
+    values = {Returned: "value", Recalled: "answer"}
+    value = getattr(found, values.get(type(found), ""), "")
+    if not shown or shown != value:
         return None
     hook, operation = result.where.rpartition(".")[2], spec.requirement(result.id).operation
     if call.operation != operation and binding.hook(call.operation) != hook:
         return None
-    if shown in _COMMON and (result.observed != shown or call.operation in _RECALLING):
+    is_all = found is not None and not (found.lead or found.tail)
+    if shown in _COMMON and (not is_all or call.operation in _RECALLING):
         return None
     return Sight("shows", call.number, shown)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 
 from memproto import spec
-from memproto.testing import credential_forms
+from memproto.testing import credential_forms, evidence
 from memproto.testing.credential_forms import Hiding
 from memproto.testing.judging import redaction, replay_script, replay_story
 from memproto.testing.judging.replay_story import Call, Sight, Story
@@ -110,8 +110,9 @@ class Scripts:
             ValueError: One cannot be written down, or would tell a value of the environment.
 
         """
-        expected, observed = map(self._readable, (result.expected, result.observed))
-        result = dataclasses.replace(result, expected=expected, observed=observed)
+        if result.evidence is not None:
+            readable = evidence.mapped(result.evidence, self._readable)
+            result = dataclasses.replace(result, evidence=readable)
         text = replay_script.script(
             result, self._order, heard, calls, seen, secrets=self._secrets()
         )

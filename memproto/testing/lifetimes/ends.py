@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from memproto.testing import incidents, locate, noise
 from memproto.testing.clauses import Behind, Untestable, Violation
+from memproto.testing.evidence import Died
 from memproto.testing.patience import Deadline
 from memproto.testing.processes import host_copies, stacks, vitals
 from memproto.testing.provider.run import Run
@@ -121,7 +122,10 @@ def not_lived(ended: Ended, reason: str) -> NoReturn:
     if crashed(ended):
         expected = "a session leaves the process of its host alone"
         observed = f"{reason}{f'; {ended.trouble}' if ended.trouble else ''}"
-        raise Behind(told, Violation(expected, observed, requirement=incidents.DIED))
+        raise Behind(
+            told,
+            Violation(Died(wanted=expected, ending=observed, own=True), requirement=incidents.DIED),
+        )
     raise Untestable(told)
 
 

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import json
 
+from memproto.testing.evidence import Evidence, NotRecalled, Recalled
 from memproto.testing.facts import Fact
 from memproto.testing.lifetimes import changes, store_files
 from memproto.testing.lifetimes.changes import Change
@@ -30,7 +31,7 @@ class Race:
         route: The route by which a plain text is stored in this run.
         change: The call.
         beside: The call that the other process made.
-        fault: The text that is lost, or still there; "" for none.
+        fault: What is lost, or still there; None for nothing.
 
     """
 
@@ -38,7 +39,7 @@ class Race:
     route: str
     change: Change
     beside: Change
-    fault: str = ""
+    fault: Evidence | None = None
 
     def fails_in_turn(self) -> bool:
         """True if such calls fail one after the other too, so that no race is to blame."""
@@ -105,7 +106,7 @@ class Races:
             race.fault = self._fault(race, _is_done(pausing, number), _is_done(adding, number))
         return self._races
 
-    def _fault(self, race: Race, change_is_done: bool, beside_is_done: bool) -> str:
+    def _fault(self, race: Race, change_is_done: bool, beside_is_done: bool) -> Evidence | None:
         change, beside = race.change, race.beside
         new = [change.new] if change.new and change_is_done else []
         added = [beside.new] if beside.new and beside_is_done else []
@@ -115,14 +116,14 @@ class Races:
         lost = losses.lost(self._run, wanted) if wanted else []
         if lost:
             told = f"{beside.what} in the midst of {change.what}"
-            return f"{told}: {lost[0].text!r} did not come back"
+            return NotRecalled(texts=(lost[0].text,), lead=f"{told}: ")
         if [fact for fact in gone if fact in back]:
             told = f"{change.what} with {beside.what} in its midst"
-            return f"{told}: {gone[0].text!r} is still there"
-        return ""
+            return Recalled(texts=(gone[0].text,), lead=f"{told}: ", tail=" is still there")
+        return None
 
-    def faults_in_turn(self, *, beside_first: bool, sessions: int) -> list[str]:
-        """Texts that are lost if the calls come one after the other, in one session or in two."""
+    def faults_in_turn(self, *, beside_first: bool, sessions: int) -> list[Evidence]:
+        """What is lost if the calls are made one after the other, in one session or in two."""
         for race in self._races:
             pair = [race.beside, race.change] if beside_first else [race.change, race.beside]
             for calls in [pair] if sessions == 1 else [[change] for change in pair]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from memproto.testing.clauses import NotApplicable, Untestable
+from memproto.testing.evidence import Raised
 from memproto.testing.facts import Fact
 from memproto.testing.processes import sandbox
 from memproto.testing.provider import losses, routes
@@ -119,9 +120,14 @@ def still_opens(run: Run, when: str, requirement: str = "") -> Iterator[None]:
     except HookRaised as failure:
         if failure.operation != "open" or failure.is_report or failure.ends_process:
             raise
-        observed = f"{run.hook('open')} raised {describe(failure.error)}"
-        expected = f"the store opens {when}"
-        run.violated(expected, observed, operation="open", requirement=requirement)
+        evidence = Raised.by(
+            failure.error,
+            shown=describe(failure.error),
+            wanted=f"the store opens {when}",
+            hook=run.hook("open"),
+            who=run.hook("open"),
+        )
+        run.violated(evidence, operation="open", requirement=requirement)
 
 
 class Pristine:

@@ -21,7 +21,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from memproto.testing import wording
 from memproto.testing.clauses import Untestable
+from memproto.testing.evidence import Evidence
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes, selection
 from memproto.testing.provider.run import Run
@@ -147,7 +149,8 @@ def seen_again(find: Callable[[], _Found]) -> _Found:
     """
     found = find()
     if found and not all(find() for _ in range(_AGAIN)):
-        raise Untestable(f"a text lost once was not lost when repeated: {found}; {BETTER_RECALL}")
+        said = wording.observed(found) if isinstance(found, Evidence) else found
+        raise Untestable(f"a text lost once was not lost when repeated: {said}; {BETTER_RECALL}")
     return found
 
 

@@ -11,6 +11,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from memproto.testing.clauses import Untestable, Violation
+from memproto.testing.evidence import Returned
 from memproto.testing.facts import Fact
 from memproto.testing.provider import store_call
 from memproto.testing.provider.subject import HookRaised, HookUnpaid, HookWithdrawn, Subject
@@ -230,7 +231,9 @@ def recalled(subject: Subject, query: str) -> Any:
     answer = subject.recall(query)
     if answer is not None and not isinstance(answer, str):
         raise Violation(
-            "a str or None", show(answer), operation="recall", requirement="MP-RECALL-001"
+            Returned(wanted="a str or None", hook=subject.hook("recall"), value=show(answer)),
+            operation="recall",
+            requirement="MP-RECALL-001",
         )
     return answer
 

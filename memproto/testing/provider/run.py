@@ -14,6 +14,7 @@ from memproto.operations import CORE_HOOKS, OPERATIONS
 from memproto.testing import incidents, locate, patience
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import EXAMPLES, Context
+from memproto.testing.evidence import Evidence
 from memproto.testing.facts import BY_NAME, QUESTION, WAYS, Fact, Facts
 from memproto.testing.instruments.load_step import LoadStep
 from memproto.testing.instruments.watchers import AuditLog
@@ -608,10 +609,10 @@ class Run:
         return EXAMPLES[self.context.profile]
 
     def violated(
-        self, expected: str, observed: str, *, operation: str = "", requirement: str = ""
+        self, evidence: Evidence, *, operation: str = "", requirement: str = ""
     ) -> NoReturn:
         """Report the requirement under check (or another one) as violated."""
-        raise Violation(expected, observed, operation=operation, requirement=requirement)
+        raise Violation(evidence, operation=operation, requirement=requirement)
 
     def wait_until(
         self, condition: Callable[[], bool], within_s: float = patience.HAPPENS_S

@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memproto.testing import facts
+from memproto.testing import facts, wording
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.facts import Fact
 
@@ -112,7 +112,7 @@ def judged(check: Callable[[Any], None], run: Any) -> None:
             raise
         missed = looked.never[0].text
         reason = f"retention is selective, and {missed!r} never came back, which proves nothing"
-        raise NeverBack(f"{reason} ({found.observed})") from None
+        raise NeverBack(f"{reason} ({wording.observed(found.evidence)})") from None
     finally:
         facts.listeners.remove(looked)
         run.unkept = len(looked.never)

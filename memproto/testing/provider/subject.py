@@ -20,6 +20,7 @@ from memproto.errors import ProviderError, Rejected, WriteRefused
 from memproto.operations import OPERATIONS
 from memproto.testing import incidents, noise, spread
 from memproto.testing.clauses import Untestable, Violation
+from memproto.testing.evidence import Lacks, TooLong
 from memproto.testing.processes.sandbox import HOST_HOME
 from memproto.testing.provider import write_action
 from memproto.testing.provider.calls import Calls, Said
@@ -397,8 +398,15 @@ class Subject(ExtensionHooks):
             # It promised nothing: the check that called has to say what it makes of that.
             return
         raise Violation(
-            f"{row.native}(), because capabilities()['extensions'] holds {row.extension!r}",
-            f"{type(self.provider).__name__} has no callable {row.native}",
+            Lacks(
+                wanted=(
+                    f"{row.native}(), because capabilities()['extensions'] holds {row.extension!r}"
+                ),
+                kind_of="hook",
+                names=(row.native,),
+                holder=type(self.provider).__name__,
+                lead=f"{type(self.provider).__name__} has no callable ",
+            ),
             operation=operation,
             requirement=_SERVED,
         )
@@ -441,8 +449,12 @@ class Subject(ExtensionHooks):
         if isinstance(found, str) and len(found) > _TIMES * limit:
             # It is not searched, nor sent: that would take minutes, in each check anew.
             raise Violation(
-                f"at most {limit:,} characters, which is limits.recall_chars",
-                f"{len(found):,} characters",
+                TooLong(
+                    wanted=f"at most {limit:,} characters, which is limits.recall_chars",
+                    hook=self.hook("recall"),
+                    chars=len(found),
+                    limit=limit,
+                ),
                 operation="recall",
                 requirement="MP-RECALL-007",
             )

@@ -3,6 +3,7 @@
 from typing import Any, Protocol
 
 from memproto.testing.clauses import Violation
+from memproto.testing.evidence import Raised
 from memproto.testing.facts import Fact
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import texts
@@ -78,8 +79,12 @@ def recall_amid(
             raise
         subject.recall(query, [])
         raise Violation(
-            f"a str or None from {subject.hook('recall')} for every conversation",
-            f"it raised {show(failure.error)} for {conversation}",
+            Raised.by(
+                failure.error,
+                wanted=f"a str or None from {subject.hook('recall')} for every conversation",
+                hook=subject.hook("recall"),
+                given=conversation,
+            ),
             operation="recall",
             requirement="MP-TEXT-001",
         ) from None

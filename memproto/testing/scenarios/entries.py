@@ -10,6 +10,7 @@ from typing import Any
 from memproto import spec
 from memproto.errors import Unavailable
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
+from memproto.testing.evidence import Unfit
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
 from memproto.testing.provider.extensions import needs_extension
@@ -154,7 +155,11 @@ def fitting(answer: Any, schema: str) -> dict[str, Any]:
     if fault:
         operation, requirement = _FORMS[schema]
         expected = f"plain JSON as in {schema}.schema.json"
-        raise Violation(expected, fault, operation=operation, requirement=requirement)
+        raise Violation(
+            Unfit(wanted=expected, schema=schema, fault=fault),
+            operation=operation,
+            requirement=requirement,
+        )
     fits: dict[str, Any] = answer
     return fits
 

@@ -13,9 +13,10 @@ from memproto.bindings import NATIVE
 from memproto.deadlines import Deadlines
 from memproto.errors import MissingPackage, NoSuchTarget, TargetDoesNotImport
 from memproto.registry import MemoryProviderRegistry
-from memproto.testing import clauses
+from memproto.testing import clauses, wording
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.context import Context
+from memproto.testing.evidence import Differs, Late
 from memproto.testing.host import loading
 from memproto.testing.host.host import HostLate
 from memproto.testing.host.probes import Gate, Probe, Reports, answering
@@ -203,7 +204,7 @@ def test_a_method_that_hangs_is_late_under_the_rule_of_its_operation(run_of):
     with pytest.raises(HostLate, match="enrich_turn returns within its deadline") as found:
         host.recall("q")
     assert found.value.requirement == "MP-HOST-RECALL-001"
-    assert "in __call__" in found.value.observed
+    assert "in __call__" in wording.observed(found.value.evidence)
 
 
 def test_a_method_that_raises_is_a_violation_with_the_place(run_of):
@@ -226,7 +227,7 @@ def test_a_short_deadline_that_cost_an_answer_is_tried_again_with_a_longer_one(r
     def attempt(deadlines):
         seen.append(deadlines.enrich_s)
         if len(seen) < 2:
-            run.violated("an answer", "none")
+            run.violated(Differs(wanted="an answer", seen="none"))
 
     run.at_some_pace(attempt)
     assert seen == sorted(seen)
@@ -236,7 +237,7 @@ def test_a_short_deadline_that_cost_an_answer_is_tried_again_with_a_longer_one(r
 def test_a_fault_that_stays_at_every_pace_is_a_violation(run_of):
     run = run_of(MemoryProviderRegistry, ("deadlines",))
     with pytest.raises(Violation, match="expected a; observed b"):
-        run.at_some_pace(lambda deadlines: run.violated("a", "b"))
+        run.at_some_pace(lambda deadlines: run.violated(Differs(wanted="a", seen="b")))
 
 
 def test_what_never_returned_is_not_tried_again(run_of):
@@ -244,7 +245,7 @@ def test_what_never_returned_is_not_tried_again(run_of):
 
     def attempt(deadlines):
         seen.append(deadlines)
-        raise HostLate("a", "b")
+        raise HostLate(Late(took_s=3.0, state="running"))
 
     with pytest.raises(HostLate):
         run.at_some_pace(attempt)

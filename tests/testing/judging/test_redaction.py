@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
+from memproto.testing.evidence import Differs
 from memproto.testing.judging.redaction import Outlet, without_credentials
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings.order import Contact, Order
@@ -97,9 +98,13 @@ def test_what_is_no_path_of_the_machine_stays(tmp_path, text):
 
 
 def test_every_text_of_a_result_goes_through(keyed):
-    texts = dict.fromkeys(("expected", "observed", "where", "reason", "stack"), f"{KEY} /tmp/q/x")
-    [found] = keyed([Result("MP-TURN-002", Outcome.FAIL, **texts, replay=f"call({KEY})")])
-    assert {getattr(found, name) for name in texts} == {"[MINE hidden] …/x"}
+    said = f"{KEY} /tmp/q/x"
+    texts = dict.fromkeys(("where", "reason", "stack"), said)
+    seen = Differs(wanted=said, seen=said)
+    [found] = keyed([Result("MP-TURN-002", Outcome.FAIL, seen, **texts, replay=f"call({KEY})")])
+    told = {getattr(found, name) for name in ("expected", "observed", *texts)}
+    assert told == {"[MINE hidden] …/x"}
+    assert found.evidence == Differs(wanted="[MINE hidden] …/x", seen="[MINE hidden] …/x")
     assert found.replay == "call([MINE hidden])"
 
 

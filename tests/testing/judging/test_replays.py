@@ -11,6 +11,7 @@ import pytest
 
 from memproto.bindings import HERMES, NATIVE
 from memproto.report import message
+from memproto.testing.evidence import Differs, Late, NotRecalled, Raised, Returned
 from memproto.testing.facts import Fact
 from memproto.testing.judging import redaction, replay_script, replay_story, replays
 from memproto.testing.judging.replay_story import Call, Look, Sight
@@ -24,7 +25,8 @@ from tests.kit_runs import ROOT
 ROOT_OF_CHECK = "/tmp/kit/check-1"
 CONFIG = {"home": f"{ROOT_OF_CHECK}/memory", "user_id": "user-1"}
 FACT = Fact("My sister Ori works on the tug Velbella.", "Which tug does Ori work on?", "Velbella")
-LOST = Result("MP-TURN-003", Outcome.FAIL, "the turn", f"the only turn, {FACT.text!r}, was lost")
+LOST = Result("MP-TURN-003", Outcome.FAIL, NotRecalled(wanted="the turn", texts=(FACT.text,)))
+LATE = Late(hook="prefetch", took_s=3.0, budget_s=2.5, state="ended")
 ANSWERED = Answer("answered")
 
 
@@ -72,7 +74,7 @@ def test_a_fact_that_was_looked_for_in_vain_shows_its_loss():
 
 
 def test_a_fact_that_the_message_does_not_name_shows_nothing():
-    other = Result("MP-TURN-003", Outcome.FAIL, "", "'a.txt' was written")
+    other = Result("MP-TURN-003", Outcome.FAIL, Differs(seen="'a.txt' was written"))
     assert seen(other, STORY.calls) is None
 
 
@@ -114,13 +116,17 @@ def test_what_another_session_is_not_told_is_no_loss_where_sessions_are_kept_apa
 
 def test_an_error_that_the_message_names_shows_it():
     raised = call(3, 1, "record", "on_turn_complete", "x", "y", error="KeyError")
-    result = Result("MP-TURN-002", Outcome.FAIL, "", "sync_turn raised KeyError: 'x'")
+    result = Result(
+        "MP-TURN-002",
+        Outcome.FAIL,
+        Raised(hook="sync_turn", error="KeyError", shown="KeyError: 'x'"),
+    )
     assert seen(result, [raised]) == Sight("raises", 3, "KeyError")
 
 
 def test_a_hook_that_did_not_return_shows_that_it_is_late():
     open_ = call(3, 1, "recall", "enrich_turn", "x", [])
-    result = Result("MP-RECALL-002", Outcome.FAIL, "prefetch returns within 2.5 s", "it had not")
+    result = Result("MP-RECALL-002", Outcome.FAIL, LATE)
     assert seen(result, [open_], Answer("late", operation="recall")) == Sight("late", 3, "2.5")
     done = call(3, 1, "recall", "enrich_turn", "x", [], shown="None")
     assert seen(result, [done], Answer("late", operation="recall")) is None
@@ -134,10 +140,16 @@ def test_what_becomes_of_a_process_is_not_seen_by_calls(fate):
 def test_a_value_that_every_call_gives_shows_nothing_unless_it_is_what_was_observed():
     given = call(3, 1, "available", "is_available", shown="None")
     ended = call(4, 1, "close", "shutdown", shown="None")
-    result = Result("MP-AVAIL-002", Outcome.FAIL, "", "None")
+    result = Result("MP-AVAIL-002", Outcome.FAIL, Returned(value="None"))
     assert seen(result, [given, ended]) == Sight("shows", 3, "None")
-    assert seen(Result("MP-AVAIL-002", Outcome.FAIL, "", "wrote None"), [given]) is None
-    assert seen(Result("MP-TURN-001", Outcome.FAIL, "", "None came"), [given]) is None
+    assert (
+        seen(Result("MP-AVAIL-002", Outcome.FAIL, Returned(value="None", lead="wrote ")), [given])
+        is None
+    )
+    assert (
+        seen(Result("MP-TURN-001", Outcome.FAIL, Returned(value="None", tail=" came")), [given])
+        is None
+    )
 
 
 # -- shorter ---------------------------------------------------------------------------------------
@@ -330,9 +342,9 @@ with Replay("builtin", Path.cwd(), expected="", observed="", secrets=["CONFIG_AP
 
 
 def test_a_script_tells_of_what_was_observed_no_more_than_a_report_does(tmp_path):
-    said = f"{LOST.observed}; refused key-of-ines at {tmp_path}/memory/a.db"
+    said = f"; refused key-of-ines at {tmp_path}/memory/a.db"
     path = tmp_path / "x.py"
-    lost = dataclasses.replace(LOST, observed=said)
+    lost = dataclasses.replace(LOST, evidence=LOST.evidence.told(tail=said))
     scripts(tmp_path, {"MY_KEY": "key-of-ines"}).write(path, lost, STORY, STORY.calls, LACKS)
     shown = path.read_text("utf-8")
     assert "refused [MY_KEY hidden] at $home/a.db" in shown

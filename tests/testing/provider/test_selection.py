@@ -8,6 +8,7 @@ import pytest
 from memproto import spec
 from memproto.testing import facts
 from memproto.testing.clauses import Untestable, Violation
+from memproto.testing.evidence import Differs
 from memproto.testing.facts import QUESTION, WAYS, Facts
 from memproto.testing.judging import replay_story
 from memproto.testing.judging.judge import Order, judge
@@ -116,7 +117,7 @@ def test_a_loss_of_what_never_came_back_proves_nothing():
 
     def check(_):
         fact.is_in("nothing of it")
-        raise Violation("the fact", "it did not come back")
+        raise Violation(Differs(wanted="the fact", seen="it did not come back"))
 
     with pytest.raises(Untestable, match="never came back, which proves nothing"):
         selection.judged(check, run)
@@ -129,7 +130,7 @@ def test_a_loss_of_what_came_back_once_is_one():
     def check(_):
         fact.is_in(fact.text)
         fact.is_in("nothing of it")
-        raise Violation("the fact", "it did not come back")
+        raise Violation(Differs(wanted="the fact", seen="it did not come back"))
 
     with pytest.raises(Violation):
         selection.judged(check, run)
@@ -138,7 +139,7 @@ def test_a_loss_of_what_came_back_once_is_one():
 
 def test_a_fault_that_has_nothing_to_do_with_recall_stands():
     def check(_):
-        raise Violation("a str or None", "b''")
+        raise Violation(Differs(wanted="a str or None", seen="b''"))
 
     with pytest.raises(Violation):
         selection.judged(check, _Run())
