@@ -34,9 +34,9 @@ def every_context_starts(run: Run) -> None:
         run.close(subject)
 
 
-@check("MP-CTX-002")
+@check("MP-CTX-002", routes=routes.ROUTES)
 def every_context_recalls(run: Run) -> None:
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     fact = _stored_in_primary(run, route)
     for context in _OTHERS:
         if not _comes_back(run, fact, context):

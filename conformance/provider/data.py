@@ -30,9 +30,8 @@ _READ_BACK = "; needs: the setting `read_back`"
 # -- stored once -----------------------------------------------------------------------------------
 
 
-@check("MP-DATA-001", budget_s=240.0)
+@check("MP-DATA-001", budget_s=240.0, routes=("turns", "writes", "tools"))
 def what_was_accepted_once_is_stored_once(run: Run) -> None:
-    run.needs_route("turns", "writes", "tools")
     judge = _stays_one if _is_counted(run) else _grows_no_more
     owed: list[Untestable] = []
     for route in filter(run.serves, routes.ROUTES):
@@ -223,7 +222,7 @@ _ORDERS = (
 )
 
 
-@check("MP-DATA-002", budget_s=120.0)
+@check("MP-DATA-002", budget_s=120.0, routes=("writes",))
 def writes_take_effect_in_their_order(run: Run) -> None:
     targets = [
         target
@@ -292,9 +291,9 @@ def _not_gone(run: Run, again: Subject, versions: list[Fact], left: int | None) 
 # -- not held up by an earlier answer --------------------------------------------------------------
 
 
-@check("MP-DATA-005")
+@check("MP-DATA-005", routes=("writes", "turns", "tools"))
 def an_earlier_answer_does_not_hide_a_write(run: Run) -> None:
-    route = run.needs_route("writes", "turns", "tools")
+    route = run.route
     known = run.facts.new()
     asked = run.facts.like(known)
     _ask(run, asked)
@@ -374,9 +373,8 @@ _AGAIN = ("one", "two", "three", "four")
 _AT_A_TIME = 5
 
 
-@check("MP-DATA-003", budget_s=240.0)
+@check("MP-DATA-003", budget_s=240.0, routes=("turns", "writes", "tools"))
 def a_text_stays_whole(run: Run) -> None:
-    run.needs_route("turns", "writes", "tools")
     for route in filter(run.serves, routes.ROUTES):
         if _parts_lost(run, route, run.own_home(f"{route}-plain"), {"": _PLAIN}):
             raise Untestable(f"two facts in one plain text, stored through {route}, did not return")
@@ -517,9 +515,8 @@ _BURDENS = {
 }
 
 
-@check("MP-DATA-004", budget_s=240.0)
+@check("MP-DATA-004", budget_s=240.0, routes=("turns", "writes", "tools"))
 def a_text_that_is_too_much_costs_no_later_one(run: Run) -> None:
-    run.needs_route("turns", "writes", "tools")
     for route in filter(run.serves, routes.ROUTES):
         for number, (what, burden) in enumerate(_BURDENS.items()):
             _later_one_stays(run, route, what, burden, f"{route}-burden-{number}")

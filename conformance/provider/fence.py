@@ -41,9 +41,8 @@ _IN_DISGUISE = (
 _MOMENT_S = 1.0
 
 
-@check("MP-FENCE-001", budget_s=120.0)
+@check("MP-FENCE-001", budget_s=120.0, routes=("turns", "writes", "tools"))
 def a_delimiter_costs_no_other_entry(run: Run) -> None:
-    run.needs_route("turns", "writes", "tools")
     for route in routes.ROUTES:
         if run.serves(route):
             _keeps_all(run, route, route, _HOSTILE)

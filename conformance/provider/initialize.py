@@ -8,6 +8,7 @@ from memproto import spec
 from memproto.errors import Misconfigured
 from memproto.operations import EXTENSION_HOOKS
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.conditions import BindingHas
 from memproto.testing.instruments.watchers import differences
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
@@ -94,10 +95,8 @@ def the_configuration_stays_as_it_was(run: Run) -> None:
             run.violated("the configuration as it was handed over", changed[0])
 
 
-@check("MP-CAP-001")
+@check("MP-CAP-001", binding=BindingHas("can_declare", "a {binding} provider cannot declare"))
 def the_declaration_fits_the_schema(run: Run) -> None:
-    if not run.binding.can_declare:
-        raise NotApplicable(f"a {run.binding.name} provider cannot declare")
     from jsonschema import Draft202012Validator
 
     with run.session() as subject:

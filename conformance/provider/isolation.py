@@ -55,9 +55,9 @@ _PRINTED_BYTES = 50_000_000
 # -- homes -----------------------------------------------------------------------------------------
 
 
-@check("MP-ISO-001")
+@check("MP-ISO-001", routes=("turns", "writes", "tools"))
 def homes_do_not_leak(run: Run) -> None:
-    route = run.needs_route("turns", "writes", "tools")
+    route = run.route
     other_home, fact = run.place("other"), run.facts.new()
     one, other = run.open(), run.open(other_home)
     run.plant(one, fact, route)
@@ -156,9 +156,9 @@ def a_session_leaves_the_code_of_its_host_alone(run: Run) -> None:
         pass
 
 
-@check("MP-ISO-011", budget_s=_PLAIN_LIVES_S)
+@check("MP-ISO-011", budget_s=_PLAIN_LIVES_S, routes=("turns", "writes", "tools"))
 def a_host_without_the_kit_is_served_alike(run: Run) -> None:
-    first = run.needs_route("turns", "writes", "tools")
+    first = run.route
     others = [route for route in routes.ROUTES if route != first and run.serves(route)]
     if run.is_selective:
         others = [route for route in others if route in run.manner.routes]
@@ -276,9 +276,9 @@ def _whole(descriptor: int) -> str:
 # -- neighbours ------------------------------------------------------------------------------------
 
 
-@check("MP-ISO-004")
+@check("MP-ISO-004", routes=("turns", "writes", "tools"))
 def shutdown_of_one_leaves_the_others(run: Run) -> None:
-    route = run.needs_route("turns", "writes", "tools")
+    route = run.route
     if run.binding.own_homes:
         _outlives(run, route, run.place("neighbour"), "another home")
     if not run.binding.own_homes or not run.declared("single_writer", default=False):

@@ -16,9 +16,8 @@ _RULES = {
 _ONCE = "; intermittent: the same calls, made once more, lost nothing"
 
 
-@check("MP-LIFE-001", budget_s=300.0)
+@check("MP-LIFE-001", budget_s=300.0, routes=("turns", "writes", "tools"))
 def no_order_of_calls_loses_what_was_accepted(run: Run) -> None:
-    run.needs_route("turns", "writes", "tools")
     search = Search(run)
     found = search.shortest()
     if found is None:

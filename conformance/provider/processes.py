@@ -5,6 +5,7 @@ import signal
 from typing import Any
 
 from memproto.testing.clauses import Behind, NotApplicable, Untestable, Violation, check
+from memproto.testing.conditions import Declared
 from memproto.testing.facts import Fact
 from memproto.testing.lifetimes import changes, store_files
 from memproto.testing.lifetimes.changes import Change
@@ -315,12 +316,19 @@ def _stored_at_once(run: Run, races: Races | None = None) -> tuple[list[Fact], l
     return accepted, ended
 
 
-@check("MP-PROC-007", budget_s=_BUDGET_S)
+_SHARED = (
+    Declared("single_writer", False, none_of=(True,), otherwise="it declares a single writer"),
+    Declared(
+        "isolates",
+        [],
+        none_of=("session",),
+        otherwise="each session has a memory of its own, and no two share one",
+    ),
+)
+
+
+@check("MP-PROC-007", budget_s=_BUDGET_S, declares=_SHARED)
 def two_processes_lose_none_of_each_others_writes(run: Run) -> None:
-    if run.declared("single_writer", default=False):
-        raise NotApplicable("it declares a single writer")
-    if "session" in run.declared("isolates", []):
-        raise NotApplicable("each session has a memory of its own, and no two share one")
     races = Races(run, _route(run))
     accepted, ended = _stored_at_once(run, races)
     if losses.lost(run, accepted):

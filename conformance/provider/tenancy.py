@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
+from memproto.testing.conditions import Declared
 from memproto.testing.facts import Fact
 from memproto.testing.instruments import watchers
 from memproto.testing.instruments.threads import together
@@ -20,6 +21,17 @@ from memproto.testing.scenarios import mirrored_writes, tenants
 from memproto.testing.scenarios.tenants import Boundary, Reader, Tenant
 from memproto.testing.wire import show
 
+
+def _isolates(boundary: Boundary) -> Declared:
+    """The provider declares that it keeps sides apart by the boundary."""
+    return Declared(
+        "isolates",
+        ["profile"],
+        any_of=(boundary,),
+        otherwise=f"`isolates` does not name {boundary}",
+    )
+
+
 #: The optional keys of the configuration that the kit gives in all other checks.
 _GIVEN = ("user_id", "agent_identity", "agent_context")
 
@@ -29,25 +41,17 @@ _GIVEN = ("user_id", "agent_identity", "agent_context")
 # -- one after the other ---------------------------------------------------------------------------
 
 
-@check("MP-TENANT-001")
+@check("MP-TENANT-001", declares=_isolates("user"), routes=routes.ROUTES)
 def users_do_not_leak(run: Run) -> None:
-    _needs_boundary(run, "user")
     _do_not_leak(run, "user")
 
 
-@check("MP-TENANT-002")
+@check("MP-TENANT-002", declares=_isolates("session"), routes=routes.ROUTES)
 def sessions_do_not_leak(run: Run) -> None:
-    _needs_boundary(run, "session")
     _do_not_leak(run, "session")
 
 
-def _needs_boundary(run: Run, boundary: Boundary) -> None:
-    if boundary not in run.declared("isolates", ["profile"]):
-        raise NotApplicable(f"`isolates` does not name {boundary}")
-
-
 def _do_not_leak(run: Run, boundary: Boundary) -> None:
-    run.needs_route(*routes.ROUTES)
     one, other = tenants.pair(run, boundary)
     stored = {tenant.called: _store_by_each_route(run, tenant) for tenant in (one, other)}
     reader, missing = Reader(run), ""
@@ -137,9 +141,9 @@ def _prompt_block(subject: Subject) -> Any:
 # -- one user on several platforms -----------------------------------------------------------------
 
 
-@check("MP-TENANT-007")
+@check("MP-TENANT-007", routes=routes.ROUTES)
 def a_user_stays_the_same(run: Run) -> None:
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     reader = Reader(run)
     for what, config in _appearances(run):
         lost = functools.partial(_lost_under, run, reader, config, route)
@@ -186,9 +190,8 @@ def _lost_between(
 # -- optional keys ---------------------------------------------------------------------------------
 
 
-@check("MP-TENANT-008")
+@check("MP-TENANT-008", routes=routes.ROUTES)
 def absent_keys_are_absent_for_both(run: Run) -> None:
-    run.needs_route(*routes.ROUTES)
     reader, refusals, sessions = Reader(run), [], [*_sessions_without()]
     given = Tenant("a session with all keys", run.session_key())
     for absent in sessions:
@@ -236,10 +239,9 @@ def _listed(keys: tuple[str, ...]) -> str:
     return ", ".join(keys)
 
 
-@check("MP-TENANT-009")
+@check("MP-TENANT-009", declares=_isolates("user"), routes=routes.ROUTES)
 def nobody_is_nobody_else(run: Run) -> None:
-    _needs_boundary(run, "user")
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     if "user_id" in run.context.config:
         raise NotApplicable("the settings give a user_id to every session")
     one, other = tenants.pair(run, "user")
@@ -343,9 +345,9 @@ _HOST_SESSION_FAMILIES = {"the last character": ("{}-5f8a1c2e", "{}-5f8a1c2f")}
 # -- any id ----------------------------------------------------------------------------------------
 
 
-@check("MP-TENANT-004", budget_s=240.0)
+@check("MP-TENANT-004", budget_s=240.0, routes=routes.ROUTES)
 def any_id_is_accepted(run: Run) -> None:
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     if fault := _fault(run, "plain", {}, route):
         raise Untestable(f"with plain ids: {fault}")
     trials = [*_trials(run)]
@@ -409,9 +411,9 @@ def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> str:
 # -- different ids ---------------------------------------------------------------------------------
 
 
-@check("MP-TENANT-006", budget_s=300.0)
+@check("MP-TENANT-006", budget_s=300.0, routes=routes.ROUTES)
 def different_ids_stay_different(run: Run) -> None:
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     refusals = []
     families = _families(run)
     for boundary, rows in families.items():
@@ -620,9 +622,9 @@ _BY_TURNS, _AT_ONCE = 2, 6
 _TRIES = 3
 
 
-@check("MP-TENANT-003", budget_s=180.0)
+@check("MP-TENANT-003", budget_s=180.0, routes=routes.ROUTES)
 def tenants_at_the_same_time_do_not_cross(run: Run) -> None:
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     refusals, tried = [], False
     for boundary in _several_at_a_time(run):
         try:

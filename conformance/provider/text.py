@@ -11,6 +11,7 @@ from typing import Any
 
 from memproto.fence import build_memory_context_block
 from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
+from memproto.testing.conditions import Declared
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -164,12 +165,16 @@ class _Lettered(Fact):
         return Fact.is_in(self, recalled) and not self.missing_in(recalled)
 
 
-@check("MP-TEXT-003", budget_s=120.0)
+_VERBATIM = Declared(
+    "retention",
+    "verbatim",
+    any_of=("verbatim",),
+    otherwise="retention is {value}: texts come back in other words",
+)
+
+
+@check("MP-TEXT-003", declares=_VERBATIM, routes=("turns", "writes", "tools"), budget_s=120.0)
 def every_character_comes_back(run: Run) -> None:
-    retention = run.declared("retention", "verbatim")
-    if retention != "verbatim":
-        raise NotApplicable(f"retention is {retention}: texts come back in other words")
-    run.needs_route("turns", "writes", "tools")
     served = [route for route in routes.ROUTES if run.serves(route)]
     judged = [_keeps_characters(run, route) for route in served]
     if not any(judged):
@@ -276,9 +281,8 @@ def _keeps_words(run: Run, route: str, home: Path) -> bool:
 # -- the context block -----------------------------------------------------------------------------
 
 
-@check("MP-TEXT-004")
+@check("MP-TEXT-004", routes=("turns",))
 def a_context_block_is_not_stored(run: Run) -> None:
-    run.needs_route("turns")
     within, own = run.facts.several(2)
     _show_that_it_comes_back(run, within)
     said = f"{own.text}\n\n{build_memory_context_block([('other-memory', within.text)])}"

@@ -29,9 +29,8 @@ _LAST_OF = (1, 3, 8, 8, 8)
 _MOMENT_S = 1.0
 
 
-@check("MP-TURN-001", budget_s=240.0)
+@check("MP-TURN-001", budget_s=240.0, routes=("turns",))
 def every_turn_comes_back(run: Run) -> None:
-    run.needs_route("turns")
     _all_of_a_session(run)
     _unusual_ones(run)
     _of_another_user(run)
@@ -138,9 +137,8 @@ def _listed(facts: list[Fact], lost: list[Fact]) -> str:
     return ", ".join(f"turn {facts.index(fact) + 1} ({fact.text!r})" for fact in lost)
 
 
-@check("MP-TURN-002", budget_s=240.0)
+@check("MP-TURN-002", budget_s=240.0, hook="record")
 def a_turn_takes_any_text(run: Run) -> None:
-    run.needs_hook("record")
     odd = {**texts.NAMED, **texts.LONGEST, **texts.generated(run.context.seed, run.examples)}
     with run.session() as subject:
         subject.record("Which berth is free today?", "Berth 4.")
@@ -168,9 +166,8 @@ def _exchange(subject: Subject, text: str) -> None:
     subject.record("What did you find?", text)
 
 
-@check("MP-TURN-003", budget_s=120.0)
+@check("MP-TURN-003", budget_s=120.0, routes=("turns",))
 def the_last_turn_is_stored(run: Run) -> None:
-    run.needs_route("turns")
     for count in _LAST_OF:
         *_, last = facts = run.facts.several(count)
         subject = run.open()
@@ -199,9 +196,8 @@ def _comes_back_from_the_middle(run: Run, fact: Fact) -> str:
     return "; recorded again, with time and other turns before shutdown, it did"
 
 
-@check("MP-TURN-004")
+@check("MP-TURN-004", routes=("turns",))
 def a_resumed_session_keeps_its_turns(run: Run) -> None:
-    run.needs_route("turns")
     session = run.session_key()
     early, late = run.facts.several(2)
     _one_turn(run, session, early)
@@ -274,7 +270,7 @@ def _brought(run: Run, targets: list[str]) -> dict[str, Fact]:
     return facts
 
 
-@check("MP-WRITE-001")
+@check("MP-WRITE-001", routes=("writes",))
 def an_added_text_comes_back(run: Run) -> None:
     facts = _brought(run, mirrored_writes.needed_targets(run, "add"))
     for target, fact in facts.items():
@@ -301,9 +297,8 @@ def _side_by_side(run: Run, target: str) -> None:
         )
 
 
-@check("MP-WRITE-002", budget_s=_ANY_TEXT_S)
+@check("MP-WRITE-002", budget_s=_ANY_TEXT_S, hook="mirror")
 def a_write_takes_any_text(run: Run) -> None:
-    run.needs_hook("mirror")
     odd = {**texts.NAMED, **texts.LONGEST, **texts.generated(run.context.seed, run.examples)}
     failures: list[tuple[str, HookRaised]] = []
     with run.session() as subject:
@@ -357,7 +352,7 @@ def _fill(run: Run, subject: Subject, arguments: tuple[Any, ...], text: str) -> 
     subject.mirror(*(text if item is _ODD else item for item in arguments))
 
 
-@check("MP-WRITE-003", budget_s=120.0)
+@check("MP-WRITE-003", budget_s=120.0, routes=("writes",))
 def a_replaced_text_is_gone(run: Run) -> None:
     _named_both_ways(run, "replace", _replaced)
 
@@ -387,7 +382,7 @@ def _replaced(run: Run, target: str, old: Fact, old_text: str) -> None:
     _is_gone(run, old, after)
 
 
-@check("MP-WRITE-004", budget_s=120.0)
+@check("MP-WRITE-004", budget_s=120.0, routes=("writes",))
 def a_removed_text_is_gone(run: Run) -> None:
     _named_both_ways(run, "remove", _removed)
 
@@ -436,7 +431,7 @@ def _is_gone(run: Run, fact: Fact, after: str) -> None:
     )
 
 
-@check("MP-WRITE-005", budget_s=120.0)
+@check("MP-WRITE-005", budget_s=120.0, routes=("writes",))
 def what_is_not_stored_is_reported(run: Run) -> None:
     target, _ = next(_added(run, mirrored_writes.needed_targets(run, "add")))
     _unmatched_replace(run, target)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from memproto import spec
 from memproto.bindings import Binding, Trait
+from memproto.testing.conditions import Condition, Extension, Hook, Known, Stores
 
 CheckFunction = Callable[[Any], None]
 F = TypeVar("F", bound=CheckFunction)
@@ -82,6 +83,9 @@ class Check:
             only once; "" for the one that the others share.
         session: Whether it opens one, of every provider or of those whose binding has the trait;
             without, it is decided also if no session begins.
+        conditions: Those under which the requirement concerns a provider; the first that is not
+            met says why it does not.
+        routes: Routes of which the provider has to serve one; the check uses `Run.route`.
 
     """
 
@@ -92,6 +96,30 @@ class Check:
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
     session: bool | Trait = True
     apart: str = ""
+    conditions: tuple[Condition, ...] = ()
+    routes: tuple[str, ...] = ()
+
+    def unmet(self, known: Known) -> str:
+        """Why the requirement does not concern a provider; "" if nothing known says so."""
+        return next(filter(None, (item.unmet(known) for item in self.conditions)), "")
+
+    def decide(self, run: Any) -> None:
+        """
+        Run the function over `run` if its conditions are met; returns for a pass.
+
+        Raises:
+            Violation: The requirement does not hold.
+            NotApplicable: A condition is not met, or the function found out that it is not.
+            Untestable: The provider serves no route that is needed, or the function is short of
+                something.
+            Inconclusive: The machine could not decide.
+
+        """
+        if why := self.unmet(run):
+            raise NotApplicable(why)
+        if self.routes:
+            run.route = run.needs_route(*self.routes)
+        self.function(run)
 
     def needs_session(self, binding: Binding | None) -> bool:
         """Whether it opens a session with a provider of the binding."""
@@ -111,9 +139,17 @@ def check(
     environment: Mapping[str, str] | None = None,
     session: bool | Trait = True,
     apart: str = "",
+    binding: Condition | None = None,
+    extension: str | Condition = "",
+    hook: str = "",
+    declares: Condition | tuple[Condition, ...] = (),
+    routes: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """
     Register the decorated function as the check of `requirement`.
+
+    The last five say which providers the requirement concerns, and are looked at in this order.
+    `hook` is an operation; one of `routes` has to be served, and `Run.route` is the one.
 
     Raises:
         NoSuchRequirement: The catalogue does not hold the id.
@@ -121,14 +157,29 @@ def check(
 
     """
     spec.requirement(requirement)
+    named: list[Condition | None] = [binding]
+    named.append(Extension(extension) if isinstance(extension, str) and extension else None)
+    named.append(extension if isinstance(extension, Condition) else None)
+    named.append(Hook(hook) if hook else None)
+    named += [declares] if isinstance(declares, Condition) else declares
+    named.append(Stores(routes) if routes else None)
+    conditions = tuple(item for item in named if item is not None)
 
     def register(function: F) -> F:
         known = _CHECKS.get(requirement)
         if known and known.function.__qualname__ != function.__qualname__:
             raise ValueError(f"{requirement} has two checks: {known.function} and {function}")
-        told = environment or {}
-        times = (budget_s, linger_s)
-        _CHECKS[requirement] = Check(requirement, function, *times, told, session, apart)
+        _CHECKS[requirement] = Check(
+            requirement,
+            function,
+            budget_s,
+            linger_s,
+            environment or {},
+            session,
+            apart,
+            conditions,
+            routes,
+        )
         return function
 
     return register

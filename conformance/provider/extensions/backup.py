@@ -10,7 +10,6 @@ from memproto.testing.facts import Fact
 from memproto.testing.instruments.watchers import tree
 from memproto.testing.processes.sandbox import places
 from memproto.testing.provider import losses, routes
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
 from memproto.testing.wire import show
@@ -18,7 +17,6 @@ from memproto.testing.wire import show
 
 def _listed(run: Run, subject: Subject | None = None) -> Any:
     """What the hook gives, of an instance that was not opened where none is given."""
-    needs_extension(run, "backup")
     subject = subject or run.provider()
     if not subject.has("backup"):
         raise NotApplicable("the provider has no backup_paths")
@@ -34,7 +32,7 @@ def _is_path(item: Any) -> bool:
     return isinstance(item, str) and bool(item) and "\0" not in item
 
 
-@check("MP-BACKUP-001", session=False)
+@check("MP-BACKUP-001", session=False, extension="backup")
 def the_paths_are_listed_without_a_session(run: Run) -> None:
     assert run.audit is not None
     # Whoever builds an instance, a `factory` of the settings too, may write a file.
@@ -51,7 +49,7 @@ def the_paths_are_listed_without_a_session(run: Run) -> None:
         )
 
 
-@check("MP-BACKUP-002", session=False)
+@check("MP-BACKUP-002", session=False, extension="backup")
 def the_paths_are_absolute(run: Run) -> None:
     answers = {"before a session": _listed(run)}
     if not run.context.no_session:
@@ -65,7 +63,7 @@ def the_paths_are_absolute(run: Run) -> None:
                 run.violated("absolute paths, each a str", f"{show(item)} {when}")
 
 
-@check("MP-BACKUP-003", budget_s=120.0)
+@check("MP-BACKUP-003", budget_s=120.0, extension="backup")
 def a_copy_of_what_is_listed_is_enough(run: Run) -> None:
     _listed(run)
     run.needs_route("turns", "writes", "tools")
@@ -132,7 +130,7 @@ def _at_the_old_place(run: Run, home: Path, fact: Fact) -> str:
     return "; copied to the directory where the home was, it did" if is_back else ""
 
 
-@check("MP-BACKUP-004", session=False)
+@check("MP-BACKUP-004", session=False, extension="backup")
 def nothing_of_others_is_listed(run: Run) -> None:
     listed = _paths(_listed(run))
     if not run.context.no_session:

@@ -5,7 +5,6 @@ import copy
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import conversations
@@ -16,13 +15,8 @@ from memproto.testing.wire import show
 _REFUSED_CHARS = 2_000_000
 
 
-def _needs_checkpoint(run: Run) -> None:
-    needs_extension(run, "checkpoint")
-
-
-@check("MP-CHECK-001")
+@check("MP-CHECK-001", extension="checkpoint")
 def a_compression_that_returned_is_stored(run: Run) -> None:
-    _needs_checkpoint(run)
     early, late = run.facts.several(3), run.facts.several(2)
     with run.session() as subject:
         for count, facts in enumerate((early, late), start=1):
@@ -61,9 +55,8 @@ def _all_come_back(run: Run, facts: list[Fact], which: str) -> None:
         )
 
 
-@check("MP-CHECK-002")
+@check("MP-CHECK-002", extension="checkpoint")
 def only_a_report_stops_the_compressor(run: Run) -> None:
-    needs_extension(run, "checkpoint")
     with run.session() as subject:
         lists = conversations.of(run)
         for count, (which, messages) in enumerate(lists.items(), start=1):
@@ -79,9 +72,8 @@ def only_a_report_stops_the_compressor(run: Run) -> None:
                     )
 
 
-@check("MP-CHECK-003")
+@check("MP-CHECK-003", extension="checkpoint")
 def a_refusal_is_not_for_ever(run: Run) -> None:
-    _needs_checkpoint(run)
     before, after = run.facts.several(2), run.facts.several(2)
     with run.session() as subject:
         _must_be_stored(run, subject, before, 1)

@@ -8,7 +8,6 @@ from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.walltime import KATHMANDU, time_zone
 from memproto.testing.provider import routes
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
 from memproto.testing.scenarios import entries, tenants, texts
@@ -25,9 +24,8 @@ _MESSAGES = [
 ]
 
 
-@check("MP-ITEMS-001", budget_s=240.0)
+@check("MP-ITEMS-001", budget_s=240.0, extension="items")
 def every_request_gets_a_list(run: Run) -> None:
-    needs_extension(run, "items")
     odd = {**texts.NAMED, **texts.LONG, **texts.generated(run.context.seed, run.examples)}
     requests: dict[str, dict[str, Any]] = {
         "a request with all keys": {"messages": _MESSAGES, "budget_chars": 400},
@@ -61,11 +59,6 @@ def _plant_each(run: Run, subject: Subject) -> list[Fact]:
     return planted
 
 
-def _needs_items(run: Run) -> None:
-    needs_extension(run, "items")
-    run.needs_route(*routes.ROUTES)
-
-
 def _items_of(run: Run, subject: Subject, fact: Fact, **request: Any) -> list[dict[str, Any]]:
     """
     The items for the question of a fact, once one of them brings it.
@@ -96,9 +89,8 @@ def _waited(run: Run, subject: Subject, fact: Fact, **request: Any) -> list[dict
 # -- the budget -----------------------------------------------------------------------------------
 
 
-@check("MP-ITEMS-002")
+@check("MP-ITEMS-002", extension="items", routes=routes.ROUTES)
 def a_budget_drops_whole_items(run: Run) -> None:
-    _needs_items(run)
     with run.session() as subject:
         facts = [fact for _ in range(3) for fact in _plant_each(run, subject)]
     with run.session() as again:
@@ -139,9 +131,8 @@ def _is_part(text: str, whole: list[str]) -> bool:
 # -- items and the recall that they stand beside --------------------------------------------------
 
 
-@check("MP-ITEMS-003")
+@check("MP-ITEMS-003", extension="items", routes=routes.ROUTES)
 def what_recall_brings_is_an_item(run: Run) -> None:
-    _needs_items(run)
     with run.session() as subject:
         facts = _plant_each(run, subject)
     brought = 0
@@ -160,9 +151,8 @@ def what_recall_brings_is_an_item(run: Run) -> None:
         raise Untestable("nothing that was stored came back; see MP-TURN-001 and MP-WRITE-001")
 
 
-@check("MP-ITEMS-004")
+@check("MP-ITEMS-004", extension="items", routes=routes.ROUTES)
 def an_id_names_one_item(run: Run) -> None:
-    _needs_items(run)
     with run.session() as subject:
         facts = [*_plant_each(run, subject), *_plant_each(run, subject)]
     before = _ids(run, facts)
@@ -192,9 +182,8 @@ def _ids(run: Run, facts: list[Fact]) -> dict[Fact, set[str]]:
     return found
 
 
-@check("MP-ITEMS-005")
+@check("MP-ITEMS-005", extension="items", routes=routes.ROUTES)
 def the_best_item_comes_first(run: Run) -> None:
-    _needs_items(run)
     scored = 0
     with run.session() as subject:
         facts = [fact for _ in range(3) for fact in _plant_each(run, subject)]
@@ -214,9 +203,8 @@ def the_best_item_comes_first(run: Run) -> None:
 # -- time and boundaries --------------------------------------------------------------------------
 
 
-@check("MP-ITEMS-006", environment={"TZ": KATHMANDU.name})
+@check("MP-ITEMS-006", environment={"TZ": KATHMANDU.name}, extension="items", routes=routes.ROUTES)
 def an_item_knows_its_instant(run: Run) -> None:
-    _needs_items(run)
     began, dated = dt.datetime.now(dt.UTC), 0
     with time_zone(KATHMANDU):
         with run.session() as subject:
@@ -241,9 +229,8 @@ def _judge_time(run: Run, item: dict[str, Any], began: dt.datetime) -> bool:
     return True
 
 
-@check("MP-ITEMS-007")
+@check("MP-ITEMS-007", extension="items", routes=routes.ROUTES)
 def items_keep_to_their_side(run: Run) -> None:
-    _needs_items(run)
     declared = set(run.declared("isolates", [])) | {"profile"}
     for boundary in ("user", "session", "profile"):
         if boundary in declared:

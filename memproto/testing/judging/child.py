@@ -232,13 +232,13 @@ class Child:
         """The results of a check, with other facts where a selective provider is told them."""
         requirement = spec.requirement(check.requirement)
         if self._side != "provider" or not run.is_selective or run.context.no_session:
-            return judge(requirement, lambda: check.function(run), run)
+            return judge(requirement, lambda: check.decide(run), run)
         return judge(requirement, lambda: self._of_selective(check, run), run)
 
     @staticmethod
     def _of_selective(check: clauses.Check, run: Run) -> None:
         run.tell_in(run.manner)
-        selection.judged(check.function, run)
+        selection.judged(check.decide, run)
 
     def _attempts(self, run: Any) -> int:
         """How often a check is made in which a selective provider kept too little."""

@@ -229,7 +229,7 @@ class Judge:
 
     def _foreseen(self, requirement: spec.Requirement) -> Result | None:
         check = clauses.checks(requirement.side).get(requirement.id)
-        if check is None or requirement.side != "provider" or not requirement.extension:
+        if check is None:
             return None
         return applicability.not_applicable(check, self.order, self.contact)
 

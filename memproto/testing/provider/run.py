@@ -59,6 +59,7 @@ class Run:
         shared: What checks of this process leave for those that come after them.
         tag: What the ids of this check's user, profile and sessions hold.
         numbers: What tells its sessions apart, where the provider does not keep them apart.
+        route: The route by which the check stores, of those that it needs; "" if it needs none.
         asked: For each route that was tried, in which ways recall brought the fact.
         unkept: How many texts the check missed that never came back, of a selective provider.
         doubts: Whether something did not come back, and none ever did for a question.
@@ -90,6 +91,7 @@ class Run:
         self.shared: dict[str, Any] = {}
         self.observed: dict[str, Any] = {}
         self.asked: dict[str, list[str]] = {}
+        self.route = ""
         self.unkept = 0
         self._told_in = PLAIN
         self.doubts = False
@@ -216,6 +218,11 @@ class Run:
     def declared(self, key: str, default: Any) -> Any:
         """What the provider declared under `key`, or the specification's default."""
         return {**self.context.capabilities, **self.observed}.get(key, default)
+
+    @property
+    def declares(self) -> dict[str, Any]:
+        """What the settings declare for a provider that cannot."""
+        return self.context.declares
 
     @property
     def mirrors(self) -> dict[str, list[str]]:
@@ -522,17 +529,6 @@ class Run:
         if self.binding.can_declare or not OPERATIONS[operation].extension:
             return False
         return not self.provider().has(operation)
-
-    def needs_hook(self, operation: str) -> None:
-        """
-        Go on only where the provider has the hook.
-
-        Raises:
-            NotApplicable: It has not: what is not served cannot be done wrong.
-
-        """
-        if self.lacks(operation):
-            raise NotApplicable(f"the provider has no {self.hook(operation)}")
 
     # -- planting and bringing back ---------------------------------------------------------------
 

@@ -12,7 +12,6 @@ from memproto.errors import Unavailable
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, Subject
 from memproto.testing.wire import hidden, show
@@ -36,17 +35,6 @@ _numbers = itertools.count(1)
 def served(run: Run, extension: str) -> bool:
     """Whether the provider declares the extension."""
     return extension in run.declared("extensions", [])
-
-
-def needs_keeping(run: Run, extension: str) -> None:
-    """
-    Go on only where the extension is served.
-
-    Raises:
-        NotApplicable: It is not served.
-
-    """
-    needs_extension(run, extension)
 
 
 # -- turns -----------------------------------------------------------------------------------------
