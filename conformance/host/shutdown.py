@@ -108,7 +108,7 @@ def _compress(host: Host) -> None:
     try:
         host.offer()
     except HostLate as late:
-        raise Untestable(f"needs {late.expected}: {late.observed}") from None
+        raise Untestable(f"expected {late.expected}; {late.observed}") from None
 
 
 @check("MP-HOST-SHUT-004")

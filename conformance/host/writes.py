@@ -7,6 +7,7 @@ from typing import Any
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.host.probes import Probe, answering
 from memproto.testing.host.run import HostRun
+from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
 _WRITES = ("on_turn_complete", "on_memory_write")
@@ -177,7 +178,7 @@ def a_write_that_was_refused_is_not_mirrored(run: HostRun) -> None:
     run.wait_until(lambda: any(wanted in c.args for c in provider.named("on_memory_write")), 2.0)
     found = [call.args[2] for call in provider.named("on_memory_write")]
     if wanted not in found:
-        raise Untestable("no write is mirrored at all; see MP-HOST-WRITE-001")
+        raise Untestable("no write is mirrored at all", depends_on("MP-HOST-WRITE-001"))
     if len(found) != 1:
         expected = "nothing of the write that was refused"
         run.violated(expected, show(found[0]), operation="refuse_write")

@@ -3,7 +3,7 @@
 import copy
 
 from memproto.errors import Unavailable
-from memproto.testing.clauses import Untestable, check
+from memproto.testing.clauses import Lost, Untestable, check
 from memproto.testing.conditions import Declared
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
@@ -76,7 +76,7 @@ def compression_leaves_what_was_stored(run: Run) -> None:
         with run.session() as subject:
             run.plant(subject, fact, route)
     if not all(losses.is_stored(run, fact) for fact in (before, between)):
-        raise Untestable("two stored facts did not come back without a compression either")
+        raise Lost("two stored facts did not come back without a compression either")
     with run.session() as subject:
         run.plant(subject, during, route)
         _compress(subject, during, 1)

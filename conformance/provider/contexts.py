@@ -3,8 +3,9 @@
 import contextlib
 from collections.abc import Callable, Iterator
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
@@ -51,7 +52,7 @@ def _stored_in_primary(run: Run, route: str) -> Fact:
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not _comes_back(run, fact, _PRIMARY):
-        raise Untestable("a fact stored in a conversation did not come back")
+        raise Lost("a fact stored in a conversation did not come back")
     return fact
 
 
@@ -62,8 +63,8 @@ def _opened(run: Run, context: str, session: str = "") -> Iterator[Subject]:
     except HookRaised as failure:
         if failure.ends_process or context == _PRIMARY:
             raise
-        reason = f"it does not start with agent_context {context!r}; see MP-CTX-001"
-        raise Untestable(reason) from None
+        reason = f"it does not start with agent_context {context!r}"
+        raise Untestable(reason, depends_on("MP-CTX-001")) from None
     yield subject
     run.close(subject)
 

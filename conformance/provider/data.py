@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from memproto.errors import WriteRefused
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
+from memproto.testing.needs import BETTER_RECALL, KEEPING, READ_BACK, Setting, depends_on
 from memproto.testing.provider import losses, routes
-from memproto.testing.provider.losses import BETTER_RECALL
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.provider.write_action import Writing
@@ -24,7 +24,8 @@ _STARTS = 4
 #: So many facts for which nobody asked have to come back behind one that did not.
 _CONTROLS = 3
 
-_READ_BACK = "; needs: the setting `read_back`"
+_COUNTING = (Setting("read_back", that="that counts it"),)
+_ROOM = (Setting("config", that="with more room"),)
 
 
 # -- stored once -----------------------------------------------------------------------------------
@@ -51,7 +52,8 @@ def _is_counted(run: Run) -> bool:
 
 def _stays_one(run: Run, route: str) -> None:
     if run.is_selective and run.manner.times > 1:
-        raise Untestable("retention is selective: what it keeps has to be told it more than once")
+        reason = "retention is selective: what it keeps has to be told it more than once"
+        raise Untestable(reason, KEEPING)
     fact, key = run.facts.new(), run.session_key()
     _planted(run, route, fact, key=key, closings=1)
     _is_one(run, fact, "after the session ended", operation=routes.OPERATIONS[route])
@@ -86,7 +88,7 @@ def _is_one(run: Run, fact: Fact, after: str, *, operation: str) -> None:
     with run.session() as subject:
         count = run.stored(subject, fact.text)
     if not count:
-        raise Untestable(f"{fact.text!r} is not found {after}; needs: a `read_back` that counts it")
+        raise Untestable(f"{fact.text!r} is not found {after}", _COUNTING)
     if count > 1:
         run.violated(
             f"{fact.text!r} stored once {after}", f"stored {count} times", operation=operation
@@ -117,7 +119,7 @@ def _grows_no_more(run: Run, route: str) -> None:
     _planted(run, route, fact, key=key, closings=1, home=home)
     usual = _times(run, fact, home)
     if not usual:
-        raise Untestable("recall does not show a stored text in its own words" + _READ_BACK)
+        raise Untestable("recall does not show a stored text in its own words", READ_BACK)
     _shows_no_more_after_two_shutdowns(run, route, usual)
     _shows_no_more_with_each_start(run, fact, key, home, usual)
     if route == "turns" and _may_compress(run):
@@ -236,13 +238,13 @@ def writes_take_effect_in_their_order(run: Run) -> None:
         if target in mirrored_writes.targets(run, order.action):
             owed += _in_order(run, target, order)
     if owed:
-        raise Untestable(owed[0])
+        raise Untestable(owed[0], depends_on("MP-WRITE-003"))
 
 
 def _in_order(run: Run, target: str, order: _Order) -> list[str]:
     """Judge one order; why that was not possible, if it was not."""
     if fault := _fault(run, target, order, [[step] for step in order.steps]):
-        return [f"with each write in a session of its own ({order}), {fault}; see MP-WRITE-003"]
+        return [f"with each write in a session of its own ({order}), {fault}"]
     with contextlib.suppress(mirrored_writes.Refused):
         if fault := _fault(run, target, order, [list(order.steps)]):
             run.violated(
@@ -318,7 +320,7 @@ def _expect_unasked(run: Run, fact: Fact, route: str) -> None:
         run.plant(subject, fact, route)
     if not run.reopened_brings_back(fact):
         reason = "a stored fact for which nobody had asked before did not come back"
-        raise Untestable(f"{reason}; {BETTER_RECALL}")
+        raise Untestable(reason, BETTER_RECALL)
 
 
 def _ask(run: Run, fact: Fact) -> None:
@@ -377,7 +379,7 @@ _AT_A_TIME = 5
 def a_text_stays_whole(run: Run) -> None:
     for route in filter(run.serves, routes.ROUTES):
         if _parts_lost(run, route, run.own_home(f"{route}-plain"), {"": _PLAIN}):
-            raise Untestable(f"two facts in one plain text, stored through {route}, did not return")
+            raise Lost(f"two facts in one plain text, stored through {route}, did not return")
         for number, some in enumerate(_some_at_a_time()):
             _stay_whole(run, route, some, f"{route}-{number}")
     removed = [
@@ -411,7 +413,7 @@ def _needs_plain_ones(run: Run, route: str, home: Path) -> None:
     """Go on only where plain texts come back from a store that holds as much as it does by now."""
     if _parts_lost(run, route, home, dict.fromkeys(_AGAIN, _PLAIN)):
         reason = f"plain texts stored through {route} do not all come back either, beside others"
-        raise Untestable(f"{reason}; needs: a `config` under which recall brings the best ones")
+        raise Untestable(reason, BETTER_RECALL)
 
 
 def _parts_lost(run: Run, route: str, home: Path, patterns: dict[str, str]) -> dict[str, Fact]:
@@ -525,14 +527,14 @@ def a_text_that_is_too_much_costs_no_later_one(run: Run) -> None:
 def _later_one_stays(run: Run, route: str, what: str, burden: str, name: str) -> None:
     _, lost = _after(run, route, run.own_home(f"{name}-none"), [_LINE])
     if lost:
-        raise Untestable(f"an ordinary text stored through {route} did not come back")
+        raise Lost(f"an ordinary text stored through {route} did not come back")
     was, lost = _after(run, route, run.own_home(name), [burden])
     if not lost:
         return
     size = len(burden) // _PORTIONS
     portions = [burden[:size]] * _PORTIONS if burden is _HUGE else []
     if portions and _after(run, route, run.own_home(f"{name}-portions"), portions)[1]:
-        raise Untestable("the store is full: see MP-WRITE-005; needs: a `config` with more room")
+        raise Untestable("the store is full", (*depends_on("MP-WRITE-005"), *_ROOM))
     run.violated(
         f"a text that was accepted after one of {what}, recalled after a new start",
         f"the one of {what} was {was}, and {lost.text!r}, accepted after it, did not come back",

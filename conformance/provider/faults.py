@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from memproto.testing import noise
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.faults import modes
 from memproto.testing.faults.bench import (
@@ -21,6 +21,7 @@ from memproto.testing.faults.bench import (
 from memproto.testing.faults.server import Mode
 from memproto.testing.faults.sink import Taking
 from memproto.testing.instruments.logs import Records
+from memproto.testing.needs import READ_BACK, depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookLate, HookRaised, HookWithdrawn, Subject
@@ -123,7 +124,7 @@ def _elsewhere(call: Callable[[], Any]) -> None:
     try:
         call()
     except HookLate as late:
-        raise Untestable(f"{late}; see MP-FAULT-001 and MP-FAULT-002") from None
+        raise Untestable(str(late), depends_on("MP-FAULT-001", "MP-FAULT-002")) from None
     except HookRaised as failure:
         if failure.ends_process:
             raise
@@ -329,7 +330,7 @@ def _known(bench: Bench, route: str) -> Fact:
         run.plant(subject, fact, route)
     bench.needs_reach()
     if not run.reopened_brings_back(fact):
-        raise Untestable(f"{fact.text!r}, stored while the backend works, did not come back")
+        raise Lost(f"{fact.text!r}, stored while the backend works, did not come back")
     return fact
 
 
@@ -460,7 +461,7 @@ def a_late_answer_stores_nothing_twice(run: Run) -> None:
         usual = losses.times(run, _known(bench, route))
         if not usual:
             reason = "recall does not show a stored text in its own words"
-            raise Untestable(f"{reason}; needs: the setting `read_back`")
+            raise Untestable(reason, READ_BACK)
         fact, subject = run.facts.new(), bench.open()
         _frozen(bench, subject, fact, route)
         run.close(subject)
@@ -490,7 +491,7 @@ def _stored(subject: Subject, fact: Fact, route: str) -> None:
     try:
         accepts(subject, fact, route)
     except HookLate as late:
-        raise Untestable(f"{late}; see MP-FAULT-002") from None
+        raise Untestable(str(late), depends_on("MP-FAULT-002")) from None
 
 
 @check("MP-FAULT-008", budget_s=_DATA_BUDGET_S)
@@ -501,7 +502,7 @@ def a_backend_that_works_again_is_used_again(run: Run) -> None:
         subject = bench.open()
         asks = run.declared("recall_basis", "query") != "session"
         if asks and not run.brings_back(subject, known):
-            raise Untestable(f"{known.text!r} did not come back before the backend failed")
+            raise Lost(f"{known.text!r} did not come back before the backend failed")
         bench.turn(modes.status(503))
         with contextlib.suppress(HookRaised):
             subject.recall(run.facts.new().query)

@@ -10,6 +10,7 @@ from memproto.operations import EXTENSION_HOOKS
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.conditions import BindingHas
 from memproto.testing.instruments.watchers import differences
+from memproto.testing.needs import KEEPING
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
@@ -52,7 +53,7 @@ _ALWAYS = ("home", "protocol", "deadlines", "limits", "platform")
 def an_available_provider_initializes(run: Run) -> None:
     subject = run.provider()
     if not subject.available():
-        raise Untestable(f"{_reason(subject)}; needs: {manifest.settings(subject)}")
+        raise Untestable(_reason(subject), manifest.settings(subject))
     subject.open(run.session_key(), run.config())
     subject.close()
 
@@ -162,7 +163,7 @@ def something_comes_back(run: Run) -> None:
     if any(run.serves(route) for route in routes.ROUTES):
         return
     if run.declared("retention", "verbatim") == "selective":
-        raise Untestable("retention is selective: what did not come back proves nothing")
+        raise Untestable("retention is selective: what did not come back proves nothing", KEEPING)
     seen = [f"{_ROUTE_HOOKS[route]}: {_fate(run, route)}" for route in routes.ROUTES]
     run.violated(
         "a fact stored by one of three routes, recalled by a new instance on the same home",

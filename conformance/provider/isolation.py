@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic
 from typing import IO, Any
 
-from memproto.testing.clauses import Untestable, check
+from memproto.testing.clauses import Lost, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.instruments import watchers
 from memproto.testing.instruments.watchers import tree
@@ -65,7 +65,7 @@ def homes_do_not_leak(run: Run) -> None:
     run.close(other)
     run.close(one)
     if not run.reopened_brings_back(fact):
-        raise Untestable(f"nothing stored through {route} comes back from its own home")
+        raise Lost(f"nothing stored through {route} comes back from its own home")
     with run.session(other_home) as again:
         _knows_nothing(run, again, fact, "after a new start")
     with run.session() as one, run.session(other_home) as again:
@@ -166,14 +166,14 @@ def a_host_without_the_kit_is_served_alike(run: Run) -> None:
     with run.session() as subject:
         run.plant(subject, asked, first)
     if not run.reopened_brings_back(asked):
-        raise Untestable("a text that was just stored does not come back in a new session")
+        raise Lost("a text that was just stored does not come back in a new session")
     answered, lost = _plain_life(run, asked, (first, *others))
     if answered and not lost:
         return
     # Only a loss that no host of the kit meets, and that is met twice, has to do with the kit.
     served, lost_too = _life_of_the_kit(run, asked, tuple(lost))
     if first in lost_too:
-        raise Untestable("a text that a host in a process of its own stored does not come back")
+        raise Lost("a text that a host in a process of its own stored does not come back")
     told = [route for route in lost if route not in lost_too]
     if not (told or (served and not answered)):
         return
@@ -309,7 +309,7 @@ def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
     if kept[0] and not kept[1]:
         _violated(run, "what was stored after it is not recalled, what was stored before is", which)
     if not kept[0]:
-        raise Untestable(f"nothing stored through {route} comes back, with a neighbour or without")
+        raise Lost(f"nothing stored through {route} comes back, with a neighbour or without")
 
 
 def _violated(run: Run, observed: str, which: str) -> None:
@@ -347,7 +347,7 @@ def what_is_stored_lies_below_the_home(run: Run) -> None:
             run.violated("stored text only below the given home", f"it is in {_shown(run, path)}")
     run.needs_route("turns", "writes", "tools")
     if not any(losses.is_stored(run, fact) for fact in facts):
-        raise Untestable("nothing of what was planted comes back")
+        raise Lost("nothing of what was planted comes back")
 
 
 def _stored(run: Run) -> tuple[list[Fact], list[Path]]:

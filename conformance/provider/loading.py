@@ -17,6 +17,7 @@ from memproto.testing.facts import Fact
 from memproto.testing.instruments import watchers
 from memproto.testing.instruments.load_step import CONNECTS, STARTS, LoadStep
 from memproto.testing.lifetimes import store_files
+from memproto.testing.needs import Install
 from memproto.testing.processes.sandbox import HOST_HOME
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
@@ -119,7 +120,7 @@ def the_hooks_that_the_host_needs_exist(run: Run) -> None:
     if lacks and host.hooks_of_base() is None and _step(run).sought_host:
         # Built on the host's base class, it has its hooks wherever the host runs.
         reason = "its base class is that of hermes-agent, which is not installed here"
-        raise Untestable(f"{reason}; needs: `pip install --no-deps hermes-agent`")
+        raise Untestable(reason, (Install("hermes-agent", "--no-deps"),))
     if not lacks and "handle_tool_call" in subject.provider.missing_hooks and _offers(subject):
         lacks = ["handle_tool_call, and offers tools"]
     if lacks:
@@ -226,8 +227,7 @@ def _unmet_in_a_session(
             return _unmet(run, opened, named)
     name = named[0][1]
     if _context(run) is not None or all(_NAMES[key] == "tool" for key, _ in named):
-        reason = f"it may offer {name} in a session"
-        raise Untestable(f"{reason}; needs: {settings(subject)}")
+        raise Untestable(f"it may offer {name} in a session", settings(subject))
     return named
 
 

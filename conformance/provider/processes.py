@@ -4,7 +4,7 @@ import json
 import signal
 from typing import Any
 
-from memproto.testing.clauses import Behind, NotApplicable, Untestable, Violation, check
+from memproto.testing.clauses import Behind, Lost, NotApplicable, Untestable, Violation, check
 from memproto.testing.conditions import Declared
 from memproto.testing.facts import Fact
 from memproto.testing.lifetimes import changes, store_files
@@ -12,6 +12,7 @@ from memproto.testing.lifetimes.changes import Change
 from memproto.testing.lifetimes.ends import EXIT_S, Ended, HostProcess, not_lived
 from memproto.testing.lifetimes.ends_process import EXIT_CODE, TERMINATED
 from memproto.testing.lifetimes.races import Race, Races
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses
 from memproto.testing.provider.run import Run
 
@@ -123,7 +124,7 @@ def _not_of(run: Run, script: str) -> None:
         known, how = _SIMPLER[script]
         expected = f"exit code 0 within {EXIT_S:g} s, {how}"
         violation = Violation(expected, fault, operation="close", requirement=known)
-        raise Behind(f"a simpler end fails as well ({fault}); see {known}", violation)
+        raise Behind(f"a simpler end fails as well ({fault})", violation, depends_on(known))
 
 
 @check("MP-PROC-001", budget_s=_BUDGET_S)
@@ -164,10 +165,10 @@ def _needs_return(run: Run, count: int = 1) -> None:
         known, how = _SIMPLER["plain"]
         expected = f"exit code 0 within {EXIT_S:g} s, {how}"
         violation = Violation(expected, fault, operation="close", requirement=known)
-        raise Behind(f"a process that is shut down fails ({fault}); see {known}", violation)
+        raise Behind(f"a process that is shut down fails ({fault})", violation, depends_on(known))
     if losses.lost(run, facts):
         reason = "what a process stores that is shut down before it ends does not come back either"
-        raise Untestable(f"{reason}; see MP-TURN-001 and MP-PROC-001")
+        raise Lost(reason, depends_on("MP-TURN-001", "MP-PROC-001"))
 
 
 @check("MP-PROC-004", budget_s=_BUDGET_S)
@@ -220,7 +221,7 @@ def _needs_peace(run: Run, rounds: int) -> None:
         _interrupted(run, facts, [_NEVER] * count)
         if losses.lost(run, facts):
             reason = f"{facts[0].text!r} or what followed it is lost without Ctrl+C too"
-            raise Untestable(f"{reason}; see MP-TURN-001, MP-TURN-003 and MP-COMP-003")
+            raise Untestable(reason, depends_on("MP-TURN-001", "MP-TURN-003", "MP-COMP-003"))
 
 
 @check("MP-PROC-006", budget_s=_BUDGET_S)
@@ -229,7 +230,7 @@ def what_was_stored_survives_a_kill(run: Run) -> None:
     route = _route(run)
     _lived(_host(run, "plain", facts, route=route).end(), "closed")
     if losses.lost(run, facts):
-        raise Untestable("what another process stored did not come back")
+        raise Lost("what another process stored did not come back")
     for part in _PARTS[run.context.profile]:
         _lived(_host(run, "killed", others, route=route, part=part).end(), "opened")
         if lost := losses.lost(run, facts):

@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 from memproto.errors import Unavailable
-from memproto.testing.clauses import Untestable, check
+from memproto.testing.clauses import Lost, check
 from memproto.testing.conditions import RECALL_BY_QUERY, Declared
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
@@ -102,7 +102,7 @@ def an_answer_belongs_to_its_question(run: Run) -> None:
         run.plant(subject, second, route)
     for fact in (first, second):
         if not _answers(run, fact):
-            raise Untestable("recall by question did not bring both of two stored facts")
+            raise Lost("recall by question did not bring both of two stored facts")
     with run.session() as asked:
         answer = _after_another_question(run, asked, first, second)
     if first.is_in(answer) and not second.is_in(answer):
@@ -153,7 +153,7 @@ def the_first_recall_brings_what_is_stored(run: Run) -> None:
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not run.reopened_brings_back(fact):
-        raise Untestable("a stored fact did not come back at all")
+        raise Lost("a stored fact did not come back at all")
     with run.session() as again:
         answer = routes.recalled(again, fact.query)
     if not fact.is_in(answer):
@@ -214,7 +214,7 @@ def recall_stays_within_the_limit(run: Run) -> None:
     query = _alike(run, route)
     wide = _length(run, query)
     if not wide:
-        raise Untestable("none of many stored texts came back for a question that all answer")
+        raise Lost("none of many stored texts came back for a question that all answer")
     if wide < _SHORT_CHARS:
         return
     limit = wide // 2
@@ -263,7 +263,7 @@ def an_unrelated_question_brings_nothing(run: Run) -> None:
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not run.reopened_brings_back(fact):
-        raise Untestable("a stored fact did not come back for its own question")
+        raise Lost("a stored fact did not come back for its own question")
     with run.session() as again:
         for question in _UNRELATED:
             _brings_nothing(run, again, fact, question)

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
+from memproto.testing.clauses import Inconclusive, Lost, NotApplicable, Untestable, check
 from memproto.testing.conditions import Declared
 from memproto.testing.facts import Fact
 from memproto.testing.instruments import watchers
 from memproto.testing.instruments.threads import together
 from memproto.testing.lifetimes import store_files
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, HookWithdrawn, Subject
@@ -64,7 +65,7 @@ def _do_not_leak(run: Run, boundary: Boundary) -> None:
     for guest, owner in guests:
         _knows_nothing(run, reader, guest, owner, stored[owner.called])
     if missing:
-        raise Untestable(missing)
+        raise Lost(missing)
 
 
 def _store_by_each_route(run: Run, tenant: Tenant) -> dict[str, Fact]:
@@ -160,7 +161,7 @@ def _lost_under(run: Run, reader: Reader, config: dict[str, str], route: str) ->
     fault = _lost_between(run, reader, facts, config, route)
     alike = map(run.facts.like, facts)
     if fault and (same := _lost_between(run, reader, alike, {}, route)):
-        raise Untestable(f"with nothing changed {same} as well")
+        raise Lost(f"with nothing changed {same} as well")
     return fault
 
 
@@ -231,7 +232,7 @@ def _lost_without(run: Run, reader: Reader, tenant: Tenant, given: Tenant, route
         return ""
     tenants.store(run, given, [other], route)
     if reader.lacks(given, [other]):
-        raise Untestable(f"nothing stored through {route} comes back with all keys either")
+        raise Lost(f"nothing stored through {route} comes back with all keys either")
     return fact.text
 
 
@@ -251,7 +252,7 @@ def nobody_is_nobody_else(run: Run) -> None:
     for tenant, fact in zip((one, other), facts, strict=True):
         tenants.store(run, tenant, [fact], route)
         if reader.lacks(tenant, [fact]):
-            raise Untestable(f"nothing stored through {route} comes back for {tenant.called}")
+            raise Lost(f"nothing stored through {route} comes back for {tenant.called}")
     nobody = Tenant("a session without user_id", one.session, None, {"user_id": None})
     for tenant in (nobody, dataclasses.replace(nobody, session=other.session)):
         _is_nobody(run, reader, tenant, dict(zip((one.called, other.called), facts, strict=True)))
@@ -349,14 +350,14 @@ _HOST_SESSION_FAMILIES = {"the last character": ("{}-5f8a1c2e", "{}-5f8a1c2f")}
 def any_id_is_accepted(run: Run) -> None:
     route = run.route
     if fault := _fault(run, "plain", {}, route):
-        raise Untestable(f"with plain ids: {fault}")
+        raise fault.open("with plain ids")
     trials = [*_trials(run)]
     found = [item for item in trials if _fault(run, item[0], item[1], route)]
     if not found:
         return
     another = {"user_id": f"{run.config()['user_id']}-otto"}
     if fault := _fault(run, "another plain id", another, route):
-        raise Untestable(f"with another plain id: {fault}")
+        raise fault.open("with another plain id")
     told = f"{len(found)} of {len(trials)} ids failed"
     for name, ids in found:
         keys, fault = _narrowed(run, name, ids, route)
@@ -381,7 +382,22 @@ def _trials(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
         yield "a session id", {"session key": odd}
 
 
-def _narrowed(run: Run, name: str, ids: dict[str, str], route: str) -> tuple[str, str]:
+@dataclasses.dataclass(frozen=True)
+class _Fault:
+    """What goes wrong with ids: a hook raised or refused, or the text was lost."""
+
+    said: str
+    is_loss: bool = False
+
+    def __str__(self) -> str:
+        return self.said
+
+    def open(self, ids: str) -> Untestable:
+        """The error of a check whose plain ids meet it as well."""
+        return (Lost if self.is_loss else Untestable)(f"{ids}: {self.said}")
+
+
+def _narrowed(run: Run, name: str, ids: dict[str, str], route: str) -> tuple[str, _Fault | None]:
     """The one key with which it fails by itself, or all of them; and what happens."""
     for key, odd in ids.items():
         if fault := _fault(run, f"{name} as {key}", {key: odd}, route):
@@ -389,8 +405,8 @@ def _narrowed(run: Run, name: str, ids: dict[str, str], route: str) -> tuple[str
     return " and ".join(ids), _fault(run, f"{name} again", ids, route)
 
 
-def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> str:
-    """What goes wrong in a session with these ids and in a second one; "" for nothing."""
+def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> _Fault | None:
+    """What goes wrong in a session with these ids and in a second one; None for nothing."""
     fact, tenant = run.facts.new(), tenants.named(run, name, ids)
     try:
         with run.session(tenant.home, tenant.session, **tenant.config) as subject:
@@ -400,12 +416,12 @@ def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> str:
     except HookRaised as failure:
         if failure.ends_process or isinstance(failure, Untestable):
             raise
-        return f"{run.hook(failure.operation)} raised {show(failure.error)}"
+        return _Fault(f"{run.hook(failure.operation)} raised {show(failure.error)}")
     except HookWithdrawn:
         raise
     except Untestable as refusal:
-        return str(refusal)
-    return "" if came_back else "what was stored did not come back"
+        return _Fault(str(refusal))
+    return None if came_back else _Fault("what was stored did not come back", is_loss=True)
 
 
 # -- different ids ---------------------------------------------------------------------------------
@@ -654,7 +670,9 @@ def _one_home_beside_another(run: Run, route: str) -> None:
     with one.opened(run) as first, other.opened(run) as second:
         run.plant(first, fact, route)
         if fact.is_in(routes.recalled(second, fact.query)):
-            raise Untestable(f"{other.called} shows what {one.called} is told; see MP-ISO-001")
+            raise Untestable(
+                f"{other.called} shows what {one.called} is told", depends_on("MP-ISO-001")
+            )
 
 
 def _pair_in_two_sessions(run: Run, boundary: Boundary) -> list[Tenant]:

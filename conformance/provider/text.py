@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.fence import build_memory_context_block
-from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
+from memproto.testing.clauses import Inconclusive, Lost, NotApplicable, Untestable, check
 from memproto.testing.conditions import Declared
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
@@ -53,7 +53,7 @@ def _comes_back_amid_all(run: Run, route: str) -> None:
         run.plant(subject, fact, route)
     with run.session() as again:
         if not run.brings_back(again, fact):
-            raise Untestable("a stored fact did not come back, with no messages before it either")
+            raise Lost("a stored fact did not come back, with no messages before it either")
         for name in conversations.NAMED:
             amid = _Amid(again.provider, run.binding, run.watch)
             amid.conversation = name
@@ -243,7 +243,7 @@ def _plain_ones_come_back(run: Run, route: str, count: int) -> None:
     with run.session(home) as subject:
         accepted = [fact for fact in facts if _is_taken(subject, fact, route)]
     if not accepted or losses.lost(run, accepted, home):
-        raise Untestable(f"of {count} plain facts stored through {route} not all came back either")
+        raise Lost(f"of {count} plain facts stored through {route} not all came back either")
 
 
 def _assert_lost_each_time(run: Run, route: str, make: Callable[[], Fact]) -> None:
@@ -260,7 +260,7 @@ def _assert_lost_each_time(run: Run, route: str, make: Callable[[], Fact]) -> No
             accepted = [fact for fact in facts if _is_taken(subject, fact, route)]
         lost = losses.lost(run, accepted, home)
         if before in lost or after in lost:
-            raise Untestable(f"plain facts stored through {route} do not all come back either")
+            raise Lost(f"plain facts stored through {route} do not all come back either")
         if odd not in lost:
             raise Untestable(f"a text stored through {route} was lost once, and not again")
 
@@ -322,4 +322,4 @@ def _show_that_it_comes_back(run: Run, fact: Fact) -> None:
     with run.session(home) as subject:
         subject.record(said.text, "Done.")
     if not run.reopened_brings_back(said, home):
-        raise Untestable("a plain turn did not come back")
+        raise Lost("a plain turn did not come back")

@@ -8,9 +8,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
-from memproto.testing.clauses import Untestable, check
+from memproto.testing.clauses import Lost, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.threads import together
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, HookWithdrawn, Subject
@@ -119,7 +120,7 @@ def _show_that_it_stores(run: Run, route: str) -> None:
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not run.reopened_brings_back(fact):
-        raise Untestable(f"nothing stored through {route} comes back, on no thread")
+        raise Lost(f"nothing stored through {route} comes back, on no thread")
 
 
 # -- the interpreter lock --------------------------------------------------------------------------
@@ -437,7 +438,7 @@ def _judge_lost_in_a_loop(run: Run, route: str) -> None:
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not losses.is_stored(run, fact):
-        raise Untestable(f"nothing stored through {route} comes back, with a loop or without")
+        raise Lost(f"nothing stored through {route} comes back, with a loop or without")
     operation = _STORES[route]
     run.violated(
         f"{run.hook(operation)} works on a thread on which an event loop is running",
@@ -514,7 +515,7 @@ def _judge_raised_beside(
     if together(call)[0]:
         call()
         hook = run.hook(error.operation)
-        raise Untestable(f"{hook} raises on another thread alone as well; see MP-THR-001")
+        raise Untestable(f"{hook} raises on another thread alone as well", depends_on("MP-THR-001"))
     run.violated(
         f"{run.hook(error.operation)} works while {run.hook(other)} runs",
         f"it raised {show(error.error)}; alone it does not",

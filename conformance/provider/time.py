@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, check
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.walltime import (
     KATHMANDU,
@@ -138,7 +138,7 @@ def _goes_well(run: Run, route: str, journey: _Journey, when: str) -> None:
     try:
         journey(run, route, _home(run, route, "before"), lambda when: None)
     except _Lost:
-        raise Untestable(f"what was stored through {route} did not come back {when}") from None
+        raise Lost(f"what was stored through {route} did not come back {when}") from None
 
 
 def _goes_as_well(run: Run, route: str, journey: _Journey, move: _Move) -> None:
@@ -253,7 +253,7 @@ def _recalled_texts(run: Run, route: str) -> list[str]:
     with run.session(home) as again:
         heard = _listen(again)
         if not run.brings_back(again, fact):
-            raise Untestable(f"what was stored through {route} did not come back")
+            raise Lost(f"what was stored through {route} did not come back")
     return [text.replace(fact.text, "") for text in heard if isinstance(text, str)]
 
 

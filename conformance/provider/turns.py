@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
+from memproto.testing.needs import BETTER_RECALL, depends_on
 from memproto.testing.provider import losses, routes
-from memproto.testing.provider.losses import BETTER_RECALL
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.provider.write_action import USUAL
@@ -192,7 +192,7 @@ def _comes_back_from_the_middle(run: Run, fact: Fact) -> str:
         routes.talk_on(subject)
         run.wait_until(lambda: False, _MOMENT_S)
     if not losses.is_stored(run, fact):
-        raise Untestable("the last turn did not come back from the middle of a session either")
+        raise Lost("the last turn did not come back from the middle of a session either")
     return "; recorded again, with time and other turns before shutdown, it did"
 
 
@@ -202,7 +202,7 @@ def a_resumed_session_keeps_its_turns(run: Run) -> None:
     early, late = run.facts.several(2)
     _one_turn(run, session, early)
     if not losses.is_stored(run, early):
-        raise Untestable("the turn of the session's first part did not come back")
+        raise Lost("the turn of the session's first part did not come back")
     _one_turn(run, session, late)
     for fact, part in ((early, "first"), (late, "second")):
         if not losses.is_stored(run, fact):
@@ -238,7 +238,7 @@ def _added(run: Run, targets: list[str]) -> Iterator[tuple[str, Fact]]:
     for target, fact in facts.items():
         found = losses.found(run, fact)
         if found is None:
-            raise Untestable(f"what was added to {target} did not come back; see MP-WRITE-001")
+            raise Lost(f"what was added to {target} did not come back", depends_on("MP-WRITE-001"))
         # It is asked for afterwards in the way that brought it.
         facts[target] = found
     yield from facts.items()
@@ -475,7 +475,7 @@ def _expect_a_plain_one(run: Run, target: str, home: Path) -> None:
         kept = _accepts(subject, target, plain.text)
     if not kept or not run.reopened_brings_back(plain, home):
         reason = "behind texts of many characters a short one does not come back either"
-        raise Untestable(f"{reason}; {BETTER_RECALL}")
+        raise Untestable(reason, BETTER_RECALL)
 
 
 def _accepts(

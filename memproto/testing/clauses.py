@@ -10,11 +10,12 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from memproto import spec
 from memproto.bindings import Binding, Trait
 from memproto.testing.conditions import Condition, Extension, Hook, Known, Stores
+from memproto.testing.needs import Need
 
 CheckFunction = Callable[[Any], None]
 F = TypeVar("F", bound=CheckFunction)
@@ -43,7 +44,21 @@ class Violation(Exception):
 
 
 class Untestable(Exception):
-    """The requirement applies and could not be exercised; the message names what is missing."""
+    """
+    The requirement applies and could not be exercised; the message says why.
+
+    Attributes:
+        needs: What would let it be exercised.
+
+    """
+
+    def __init__(self, reason: str, needs: tuple[Need, ...] = ()) -> None:
+        super().__init__(reason)
+        self.needs = needs
+
+
+class Lost(Untestable):
+    """A fact on which the check rests was not recalled, so that it proves nothing."""
 
 
 class Behind(Untestable):
@@ -55,8 +70,8 @@ class Behind(Untestable):
 
     """
 
-    def __init__(self, reason: str, violation: Violation) -> None:
-        super().__init__(reason)
+    def __init__(self, reason: str, violation: Violation, needs: tuple[Need, ...] = ()) -> None:
+        super().__init__(reason, needs)
         self.violation = violation
 
 
@@ -146,7 +161,7 @@ def check(
     routes: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """
-    Register the decorated function as the check of `requirement`.
+    Register the decorated function as the check of `requirement`; gives one with its conditions.
 
     The last five say which providers the requirement concerns, and are looked at in this order.
     `hook` is an operation; one of `routes` has to be served, and `Run.route` is the one.
@@ -169,7 +184,7 @@ def check(
         known = _CHECKS.get(requirement)
         if known and known.function.__qualname__ != function.__qualname__:
             raise ValueError(f"{requirement} has two checks: {known.function} and {function}")
-        _CHECKS[requirement] = Check(
+        item = _CHECKS[requirement] = Check(
             requirement,
             function,
             budget_s,
@@ -180,7 +195,14 @@ def check(
             conditions,
             routes,
         )
-        return function
+        if not conditions:
+            return function
+
+        @functools.wraps(function)
+        def decided(run: Any) -> None:
+            item.decide(run)
+
+        return cast("F", decided)
 
     return register
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from memproto import spec
+from memproto.testing import needs
+from memproto.testing.needs import Need
 
 
 class Outcome(enum.StrEnum):
@@ -75,6 +77,7 @@ class Result:
         observed: What was there instead.
         where: File and line of the hook, and the hook's name in the author's binding.
         reason: Why the requirement was not decided, for the open outcomes.
+        needs: What would let it be decided, for the open outcomes.
         seen_in: The requirement whose check met this, where it is another one.
         after: The requirements whose checks have to run before that one for it to be met again.
         duration_s: How long the check took.
@@ -91,6 +94,7 @@ class Result:
     observed: str = ""
     where: str = ""
     reason: str = ""
+    needs: tuple[Need, ...] = ()
     seen_in: str = ""
     after: tuple[str, ...] = ()
     duration_s: float = 0.0
@@ -101,12 +105,14 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values, for the wire between processes."""
-        return {**dataclasses.asdict(self), "outcome": str(self.outcome)}
+        wanted = [need.as_dict() for need in self.needs]
+        return {**dataclasses.asdict(self), "outcome": str(self.outcome), "needs": wanted}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Result":
         """The value that `as_dict` gave."""
-        plain = {**data, "after": tuple(data.get("after", ()))}
+        wanted = tuple(map(needs.from_dict, data.get("needs", ())))
+        plain = {**data, "after": tuple(data.get("after", ())), "needs": wanted}
         return cls(**{**plain, "outcome": Outcome(data["outcome"])})
 
 

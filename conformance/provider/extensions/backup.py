@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, check
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.watchers import tree
 from memproto.testing.processes.sandbox import places
@@ -75,7 +75,7 @@ def a_copy_of_what_is_listed_is_enough(run: Run) -> None:
     kept = _paths(_listed(run))
     back = {route: fact for route, fact in facts.items() if losses.is_stored(run, fact)}
     if not back:
-        raise Untestable("nothing of what was planted came back before the backup was made")
+        raise Lost("nothing of what was planted came back before the backup was made")
     home = _restored(run, [*kept, *_of_the_operator(run)])
     for route, fact in back.items():
         if not losses.is_stored(run, fact, home):

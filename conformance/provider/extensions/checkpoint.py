@@ -2,8 +2,9 @@
 
 import copy
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
+from memproto.testing.needs import NO_REFUSAL
 from memproto.testing.provider import losses
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
@@ -27,7 +28,7 @@ def a_compression_that_returned_is_stored(run: Run) -> None:
 def _must_be_stored(run: Run, subject: Subject, facts: list[Fact], count: int) -> None:
     if not _stored(subject, conversations.talk(*facts), count):
         reason = f"{run.hook('compress')} refused an ordinary conversation"
-        raise Untestable(f"{reason}; needs: a `config` under which it does not")
+        raise Untestable(reason, NO_REFUSAL)
 
 
 def _stored(subject: Subject, messages: Messages, count: int) -> bool:
@@ -85,5 +86,5 @@ def a_refusal_is_not_for_ever(run: Run) -> None:
                 f"{run.hook('compress')} refused it too",
             )
     if losses.lost(run, before):
-        raise Untestable("what was compressed before the refusal did not come back either")
+        raise Lost("what was compressed before the refusal did not come back either")
     _all_come_back(run, after, "after a compression that was refused")

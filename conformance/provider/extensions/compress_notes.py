@@ -4,6 +4,7 @@ import copy
 
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
+from memproto.testing.needs import NO_REFUSAL
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, Subject
@@ -44,7 +45,7 @@ def _notes(run: Run, subject: Subject, messages: Messages, which: str = "") -> s
             raise
         if failure.is_report and "checkpoint" in run.declared("extensions", []):
             reason = f"the checkpoint refused an ordinary conversation: {show(failure.error)}"
-            raise Untestable(f"{reason}; needs: a `config` under which it does not") from None
+            raise Untestable(reason, NO_REFUSAL) from None
         rule = "MP-COMP-001" if _is_of_compression(run) else "MP-NOTES-001"
         observed = f"it raised {show(failure.error)}{which and f' for {which}'}"
         run.violated(_RETURNS.format(run.hook("compress_notes")), observed, requirement=rule)

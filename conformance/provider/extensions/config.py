@@ -10,7 +10,8 @@ from typing import Any
 from memproto import spec
 from memproto.setup import dotenv
 from memproto.setup.questions import Question, shown
-from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
+from memproto.testing.clauses import Inconclusive, Lost, NotApplicable, Untestable, check
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
@@ -233,7 +234,9 @@ def a_session_starts_on_defaults_that_are_text(run: Run) -> None:
             routes.live(subject, fact)
             subject.recall(fact.query)
     except HookRaised as failure:
-        raise Untestable(f"see MP-CONF-007: {show(failure.error)}") from None
+        raise Untestable(
+            f"no session starts: {show(failure.error)}", depends_on("MP-CONF-007")
+        ) from None
     _starts_on(run, typed, "as text", fact.query)
 
 
@@ -285,18 +288,20 @@ def saving_keeps_what_is_there(run: Run) -> None:
 
 def _stored_is_kept(run: Run) -> None:
     if run.context.no_session:
-        raise Untestable(run.context.no_session)
+        raise run.context.without_session()
     route = run.needs_route("turns", "writes", "tools")
     fact = run.facts.new()
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not run.reopened_brings_back(fact):
-        raise Untestable("a stored fact did not come back before anything was saved")
+        raise Lost("a stored fact did not come back before anything was saved")
     save_answers(run, answered(read_questions(run), of_no_answer))
     try:
         came_back = run.reopened_brings_back(fact)
     except HookRaised as failure:
-        raise Untestable(f"see MP-CONF-007: {show(failure.error)}") from None
+        raise Untestable(
+            f"no session starts: {show(failure.error)}", depends_on("MP-CONF-007")
+        ) from None
     if not came_back:
         run.violated(
             "what was stored, recalled as before once the defaults were saved",
@@ -346,7 +351,7 @@ def saving_a_part_keeps_the_rest(run: Run) -> None:
     if not others:
         raise NotApplicable("there is one question only")
     if not holding(run, word):
-        raise Untestable("the answer was not kept in the first place, see MP-CONF-005")
+        raise Untestable("the answer was not kept in the first place", depends_on("MP-CONF-005"))
     save_words(run, others, subject)
     if not holding(run, word):
         run.violated(
@@ -404,7 +409,7 @@ def answers_are_kept_in_every_locale(run: Run) -> None:
         raise NotApplicable("no answer is an open text that can be looked for")
     save_words(run, plain, subject)
     if not any(holding(run, word) for word in words.values()):
-        raise Untestable("a plain answer was not kept either, see MP-CONF-005")
+        raise Untestable("a plain answer was not kept either", depends_on("MP-CONF-005"))
     odd, kept = worded(run, questions, _LETTERS)
     try:
         save_words(run, odd, subject)

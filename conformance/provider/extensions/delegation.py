@@ -3,7 +3,7 @@
 import functools
 from typing import Any
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, check
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -68,7 +68,7 @@ def _is_kept_without(run: Run, route: str) -> None:
         for fact in facts:
             run.plant(subject, fact, route)
     if losses.lost(run, facts):
-        raise Untestable("two stored facts do not come back without a delegation either")
+        raise Lost("two stored facts do not come back without a delegation either")
 
 
 def _tell(subject: Subject, result: str, child: str) -> None:

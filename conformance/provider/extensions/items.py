@@ -4,9 +4,10 @@ import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.walltime import KATHMANDU, time_zone
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
@@ -69,7 +70,7 @@ def _items_of(run: Run, subject: Subject, fact: Fact, **request: Any) -> list[di
     """
     found = _waited(run, subject, fact, **request)
     if not entries.of_fact(found, fact):
-        raise Untestable(f"no item brings {fact.text!r}; see MP-ITEMS-003")
+        raise Untestable(f"no item brings {fact.text!r}", depends_on("MP-ITEMS-003"))
     return found
 
 
@@ -148,7 +149,7 @@ def what_recall_brings_is_an_item(run: Run) -> None:
                     f"{len(found)} items for {fact.query!r} and not this one",
                 )
     if not brought:
-        raise Untestable("nothing that was stored came back; see MP-TURN-001 and MP-WRITE-001")
+        raise Lost("nothing that was stored came back", depends_on("MP-TURN-001", "MP-WRITE-001"))
 
 
 @check("MP-ITEMS-004", extension="items", routes=routes.ROUTES)

@@ -2,9 +2,10 @@
 
 import dataclasses
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.conditions import RECALL_BY_QUERY, Declared
 from memproto.testing.facts import Fact
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
@@ -118,7 +119,7 @@ def _stays_apart(run: Run, boundary: Boundary, route: str) -> bool:
     tenants.store(run, one, [fact], route)
     with one.opened(run) as subject:
         if not run.brings_back(subject, fact):
-            raise Untestable(f"{fact.text!r} does not come back for {one.called}")
+            raise Lost(f"{fact.text!r} does not come back for {one.called}")
     if boundary == "session":
         return _after_a_switch(run, one, other, fact)
     return _beside(run, one, other, fact)
@@ -142,7 +143,9 @@ def _after_a_switch(run: Run, one: Tenant, other: Tenant, fact: Fact) -> bool:
             switches.go(run, subject, one, other)
             shows = _shows_within(run, subject, fact)
         if shows and not is_prepared:
-            raise Untestable("recall shows the session that was left anyway; see MP-SESS-010")
+            raise Untestable(
+                "recall shows the session that was left anyway", depends_on("MP-SESS-010")
+            )
         if shows:
             _crosses(run, one, other, fact)
     return True

@@ -5,8 +5,9 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memproto.testing.clauses import Untestable, check
+from memproto.testing.clauses import Lost, Untestable, check
 from memproto.testing.facts import Fact
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
@@ -47,7 +48,7 @@ def _there(run: Run, planted: _Planted, **config: Any) -> dict[str, Fact]:
             if reader.sees(subject, fact):
                 found[name] = fact
     if not found:
-        raise Untestable("nothing that was stored came back; see MP-TURN-001 and MP-WRITE-001")
+        raise Lost("nothing that was stored came back", depends_on("MP-TURN-001", "MP-WRITE-001"))
     return found
 
 
@@ -208,7 +209,7 @@ def _store(run: Run, tenant: Tenant) -> dict[str, Fact]:
     lost = Reader(run).lacks(tenant, list(facts.values()))
     there = {route: fact for route, fact in facts.items() if fact not in lost}
     if not there:
-        raise Untestable("nothing that was stored came back; see MP-TURN-001 and MP-WRITE-001")
+        raise Lost("nothing that was stored came back", depends_on("MP-TURN-001", "MP-WRITE-001"))
     return there
 
 

@@ -6,9 +6,10 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, check
 from memproto.testing.conditions import Declared
 from memproto.testing.facts import Fact
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
@@ -147,7 +148,7 @@ def _alike(run: Run, count: int) -> list[Fact]:
 def _times_shown(run: Run, fact: Fact) -> dict[str, int]:
     with run.session() as subject:
         if not run.brings_back(subject, fact):
-            raise Untestable(f"{fact.text!r} did not come back; see MP-REC-001")
+            raise Lost(f"{fact.text!r} did not come back", depends_on("MP-REC-001"))
         return entries.times_shown(run, subject, fact)
 
 
@@ -197,7 +198,7 @@ def a_turn_keeps_its_time(run: Run) -> None:
 def _items_of(run: Run, fact: Fact) -> Iterator[tuple[str, dict[str, Any]]]:
     with run.session() as again:
         if not run.brings_back(again, fact):
-            raise Untestable(f"{fact.text!r} did not come back; see MP-REC-001")
+            raise Lost(f"{fact.text!r} did not come back", depends_on("MP-REC-001"))
         yield from entries.dated(run, again, fact)
 
 

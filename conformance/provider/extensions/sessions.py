@@ -5,9 +5,10 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.conditions import Declared, DeclaredFor
 from memproto.testing.facts import Fact
+from memproto.testing.needs import READ_BACK
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
@@ -98,7 +99,7 @@ def _comes_back_without(run: Run, route: str) -> None:
     facts = run.facts.several(_TURNS)
     _stored(run, facts, route)
     if lost := losses.lost(run, facts):
-        raise Untestable(f"{lost[0].text!r}, stored in a plain session, did not come back either")
+        raise Lost(f"{lost[0].text!r}, stored in a plain session, did not come back either")
 
 
 @check("MP-SESS-003", budget_s=120.0, extension=switches.ENDS, routes=routes.ROUTES)
@@ -109,7 +110,7 @@ def a_second_end_stores_nothing(run: Run) -> None:
         once, twice = (_shown_after(run, route, ends) for ends in (1, 2))
         if not once:
             reason = "recall does not show a stored text in its own words"
-            raise Untestable(f"{reason}; needs: the setting `read_back`")
+            raise Untestable(reason, READ_BACK)
         if twice <= once:
             return
     if twice > once:
@@ -161,7 +162,7 @@ def an_end_writes_what_was_accepted(run: Run) -> None:
         _ended(subject, facts)
         lost = losses.lost(run, facts)
     if lost and losses.lost(run, lost):
-        raise Untestable(f"{lost[0].text!r} did not come back after shutdown either")
+        raise Lost(f"{lost[0].text!r} did not come back after shutdown either")
     if lost:
         run.violated(
             "what was accepted before the end of a session, recalled by an instance opened after",
@@ -418,7 +419,7 @@ def _shows(
     reader = Reader(run)
     if not reader.sees(subject, own):
         if not _Sight(run).has(current, own):
-            raise Untestable(f"{own.text!r} does not come back in {current.called} by itself")
+            raise Lost(f"{own.text!r} does not come back in {current.called} by itself")
         run.violated(
             f"{own.text!r} recalled in {current.called}, which the instance is in",
             f"{own.query!r} brings {show(routes.recalled(subject, own.query))}",

@@ -11,9 +11,10 @@ from typing import Any
 from memproto.adapters.hermes_base import RESERVED_TOOLS
 from memproto.adapters.hermes_hooks import bare_schemas
 from memproto.bindings import author_object
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.conditions import ExtensionOrHook
 from memproto.testing.facts import Fact
+from memproto.testing.needs import NO_REFUSAL
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, Subject
@@ -231,7 +232,7 @@ def _is_gone(run: Run, who: _Who, where: str) -> None:
         raise NotApplicable("no tool was recognised that forgets what another one stored")
     shown = _shown(run, fact, finding, who)
     if not shown:
-        raise Untestable("what a tool stored came back neither by recall nor by a tool")
+        raise Lost("what a tool stored came back neither by recall nor by a tool")
     _forget(run, call, who)
     finding = [one for one in finding if one[0] in shown]
     if by := _still_shown(run, fact, finding, shown, who):
@@ -249,7 +250,7 @@ def _stored(subject: Subject, fact: Fact) -> tuple[str, Any]:
     answer = subject.call_tool(*call)
     if routes.refused(answer):
         reason = f"the tool {call[0]} refused a plain fact: {show(answer, 120)}"
-        raise Untestable(f"{reason}; needs: a `config` under which it does not")
+        raise Untestable(reason, NO_REFUSAL)
     return call[0], answer
 
 
@@ -353,7 +354,7 @@ def _before_a_session(run: Run, read: Callable[[Subject], Any]) -> list[Any]:
         listed = None
     if isinstance(listed, list | tuple) and listed:
         return list(listed)
-    raise Untestable(run.context.no_session)
+    raise run.context.without_session()
 
 
 def _wrong(run: Run, told: str) -> None:

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, check
 from memproto.testing.conditions import RECALL_BY_QUERY
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
@@ -76,7 +76,7 @@ def a_turn_that_only_began_is_not_stored(run: Run) -> None:
         run.plant(subject, recorded, "turns")
         subject.turn_start(2, begun.text)
     if not run.reopened_brings_back(recorded):
-        raise Untestable("a turn that was recorded did not come back")
+        raise Lost("a turn that was recorded did not come back")
     if run.reopened_brings_back(begun):
         run.violated(
             "nothing of a turn that began and was never recorded",
@@ -91,7 +91,7 @@ def every_turn_gets_its_recall(run: Run) -> None:
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not run.reopened_brings_back(fact):
-        raise Untestable("a stored fact did not come back without turns either")
+        raise Lost("a stored fact did not come back without turns either")
     with run.session() as again:
         lacking = [number for number in _RECALLED_IN if not _recalls_in(run, again, number, fact)]
     if lacking:

@@ -19,6 +19,7 @@ from memproto.testing.host.model import ScriptedModel
 from memproto.testing.host.probes import Probe, Reports
 from memproto.testing.host.steps import METHODS, STEPS
 from memproto.testing.instruments.loops import inside_a_loop
+from memproto.testing.needs import Driver
 from memproto.testing.wire import show
 
 # -- hostplaces ------------------------------------------------------------------------------------
@@ -128,7 +129,7 @@ class Host:
             if self.is_without(step):
                 raise NotApplicable(f"no step `{step}`: {self.driver.without[step]}")
             if not has_step(self.driver, step.partition(" ")[0]):
-                raise Untestable(f"needs the step `{step}`, which the driver lacks")
+                raise Untestable(f"the driver lacks the step `{step}`", (Driver(step),))
 
     def on_a_loop(self) -> None:
         """Take all further steps on a thread on which an event loop runs."""
@@ -164,7 +165,8 @@ class Host:
         except Untestable as lack:
             if not denied:
                 raise
-            raise Untestable(f"needs a `start` that heeds `denied_tools`: {lack}") from None
+            needs = (Driver("start", "a step that heeds `denied_tools`,"),)
+            raise Untestable(f"`denied_tools` are not heeded: {lack}", needs) from None
 
     # -- turns ------------------------------------------------------------------------------------
 
@@ -188,7 +190,7 @@ class Host:
         try:
             self._future("turn", "recall", budget_s, user)
         except HostLate as late:
-            raise Untestable(f"needs an end of a turn without answer: {late.observed}") from None
+            raise Untestable(f"a turn without answer does not end: {late.observed}") from None
 
     def _begin_s(self) -> float:
         """What the beginning of a turn may take before its recall, prompt block included."""
@@ -356,8 +358,8 @@ class Host:
         if error is None:
             return future.result()
         if isinstance(error, NotImplementedError) and self.names is STEPS:
-            said = f" in full: {error}" if str(error) else ", which the driver lacks"
-            raise Untestable(f"needs the step `{step}`{said}")
+            said = f"in full: {error}" if str(error) else "at all"
+            raise Untestable(f"the driver does not take the step `{step}` {said}", (Driver(step),))
         place = locate.raised(error)
         observed = f"it raised {show(error)}" + (f" at {place}" if place else "")
         raise Violation(f"{self.names[operation]} returns", observed, operation=operation)

@@ -36,7 +36,7 @@ from memproto.testing.provider import selection, survey
 from memproto.testing.provider.calls import Telling
 from memproto.testing.provider.extensions import TurnCount
 from memproto.testing.provider.run import Run
-from memproto.testing.provider.subject import UNPAID, Watch
+from memproto.testing.provider.subject import PAYING, UNPAID, Watch
 from memproto.testing.settings.functions import Functions
 from memproto.testing.wire import Wire, hidden, hide_by, plain
 
@@ -212,7 +212,7 @@ class Child:
             results = self._judged(check, run)
         if run.watch.has_refused:
             # A verdict on calls that were not made would be none.
-            results = [Result(requirement.id, Outcome.UNTESTABLE, reason=UNPAID)]
+            results = [Result(requirement.id, Outcome.UNTESTABLE, reason=UNPAID, needs=PAYING)]
         kept, results = json.dumps(plain([item.as_dict() for item in results])), []
         run.finish()
         results = [Result.from_dict(item) for item in json.loads(kept)]

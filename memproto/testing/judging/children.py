@@ -300,6 +300,7 @@ class Children:
                 "caches": self._caches.directories,
                 "backend": order.settings.backend,
                 "no_session": contact.blocked if contact.sessionless else "",
+                "no_session_needs": [need.as_dict() for need in contact.blocked_needs],
                 "calls_left": self._calls_left(),
             },
         }

@@ -65,7 +65,8 @@ class Outlet:
         result = outcomes.scored(result, self._order.release)
         texts: dict[str, Any] = {name: self.text(getattr(result, name)) for name in _TEXTS}
         # A script has to go on working: its paths stay.
-        return dataclasses.replace(result, **texts, replay=self._hidden(result.replay))
+        needs = tuple(need.with_texts(self.text) for need in result.needs)
+        return dataclasses.replace(result, **texts, needs=needs, replay=self._hidden(result.replay))
 
     def _path(self, match: re.Match[str]) -> str:
         found = match[0]

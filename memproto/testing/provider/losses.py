@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from memproto.testing.clauses import Untestable
 from memproto.testing.facts import Fact
+from memproto.testing.needs import BETTER_RECALL
 from memproto.testing.provider import routes, selection
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
@@ -117,9 +118,6 @@ def _without_echoes(run: Run, subject: Subject, telling: list[Fact]) -> list[Fac
 
 _Found = TypeVar("_Found")
 
-#: What helps where a plain entry is not among the few that recall brings.
-BETTER_RECALL = "needs: a `config` under which recall brings the best ones"
-
 #: How often a fault that was found is looked for again.
 _AGAIN = 2
 
@@ -137,7 +135,7 @@ def seen_again(find: Callable[[], _Found]) -> _Found:
     """
     found = find()
     if found and not all(find() for _ in range(_AGAIN)):
-        raise Untestable(f"what was lost once was not when repeated: {found}; {BETTER_RECALL}")
+        raise Untestable(f"what was lost once was not when repeated: {found}", BETTER_RECALL)
     return found
 
 

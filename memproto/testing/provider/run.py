@@ -17,6 +17,7 @@ from memproto.testing.context import EXAMPLES, Context
 from memproto.testing.facts import BY_NAME, QUESTION, WAYS, Fact, Facts
 from memproto.testing.instruments.load_step import LoadStep
 from memproto.testing.instruments.watchers import AuditLog
+from memproto.testing.needs import KEEPING, NO_REFUSAL, Declaration, Need, Setting
 from memproto.testing.processes.sandbox import HOST_HOME
 from memproto.testing.provider import routes
 from memproto.testing.provider.calls import Calls
@@ -41,6 +42,13 @@ _LONGEST_S = 15.0
 
 #: Route to the operation that stores by it.
 _ROUTE_OPERATIONS = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
+
+#: Nothing that was stored came back at first contact, and the provider declares nothing.
+_IF_NOTHING_COMES_BACK = (
+    Setting("service", where="its backend is missing"),
+    Setting("env", where="its backend is missing"),
+    Setting("settle", where="it is fresh later"),
+)
 
 
 class Run:
@@ -398,8 +406,7 @@ class Run:
             served = [route for route in served if route in self.manner.routes] or served
             if served[0] not in self.manner.routes:
                 tried = f"no fact that was told by {' or '.join(served)} came back in any manner"
-                needs = "needs: a `config` under which it keeps everything"
-                raise Untestable(f"retention is selective, and {tried}; {needs}")
+                raise Untestable(f"retention is selective, and {tried}", KEEPING)
         if served:
             # A hook that hung too often is not called any more; another route may still do.
             return next((route for route in served if not self._withdrawn(route)), served[0])
@@ -411,8 +418,13 @@ class Run:
         if "stores" in self.context.capabilities:
             raise NotApplicable(f"the provider does not declare that it stores {wanted}")
         reason = f"nothing stored through {wanted} came back at first contact{self.context.logged}"
-        needs = "`service` or `env` where its backend is missing, `settle` where it is fresh later"
-        raise Untestable(f"{reason}; needs: {needs}, or {self.binding.key('stores')}")
+        raise Untestable(reason, (*_IF_NOTHING_COMES_BACK, self._declaration("stores")))
+
+    def _declaration(self, key: str) -> Need:
+        """The place in which an author of the binding declares `key`."""
+        if self.binding.can_declare:
+            return Declaration(key, self.hook("declare"))
+        return Setting(f"declares.{key}")
 
     @property
     def is_selective(self) -> bool:
@@ -546,7 +558,7 @@ class Run:
         except HookRaised as failure:
             if failure.is_report:
                 reason = f"a plain fact was refused: {show(failure.error)}"
-                raise Untestable(f"{reason}; needs: a `config` under which it is not") from None
+                raise Untestable(reason, NO_REFUSAL) from None
             raise
 
     def brings_back(self, subject: Subject, fact: Fact) -> bool:

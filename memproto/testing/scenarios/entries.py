@@ -11,6 +11,7 @@ from memproto import spec
 from memproto.errors import Unavailable
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.facts import Fact
+from memproto.testing.needs import Setting
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, Subject
@@ -130,7 +131,7 @@ def unless_refused(call: Callable[[], Any]) -> Any:
     except HookRaised as failure:
         if isinstance(failure.error, Unavailable):
             reason = f"the backend does not answer: {show(failure.error)}"
-            raise Untestable(f"{reason}; needs: `service` or `env` where it is missing") from None
+            raise Untestable(reason, (Setting("service"), Setting("env"))) from None
         if failure.is_report and not isinstance(failure, BackendAway):
             return REFUSED
         raise

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memproto.errors import Misconfigured
-from memproto.testing.clauses import NotApplicable, Untestable
+from memproto.testing.clauses import Lost, NotApplicable, Untestable
 from memproto.testing.facts import Fact
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
@@ -183,7 +184,7 @@ def are_apart(run: Run, pair: list[Tenant], route: str) -> bool:
     for tenant, fact in zip(pair, facts, strict=True):
         if reader.lacks(tenant, [fact]):
             hook = run.hook(routes.OPERATIONS[route])
-            raise Untestable(f"what {hook} stored for {tenant.called} does not come back for it")
+            raise Lost(f"what {hook} stored for {tenant.called} does not come back for it")
     crossed = []
     for tenant, foreign in zip(reversed(pair), facts, strict=True):
         with tenant.opened(run) as subject:
@@ -208,5 +209,5 @@ def keeps(run: Run, boundary: Boundary, plain: list[Tenant], route: str) -> bool
         return True
     if declared:
         names = " and ".join(tenant.called for tenant in plain)
-        raise Untestable(f"{names} are not kept apart; see {RULES[boundary]}")
+        raise Untestable(f"{names} are not kept apart", depends_on(RULES[boundary]))
     return False
