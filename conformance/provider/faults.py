@@ -48,7 +48,7 @@ _CALLS, _REQUESTS = 3, 4
 _BEHIND_S = 2.0
 
 
-@check("MP-FAULT-001", budget_s=_BUDGET_S)
+@check("MP-FAULT-001", calls_alone=False, budget_s=_BUDGET_S)
 def recall_is_in_time_while_the_backend_is_stuck(run: Run) -> None:
     with failing(run, _AWAY, stands_in=True) as bench:
         subject, fact = bench.open(), run.facts.new()
@@ -72,7 +72,7 @@ def _is_in_time_while_hands_are_shaken(run: Run) -> None:
         run.close(subject)
 
 
-@check("MP-FAULT-002", budget_s=_BUDGET_S)
+@check("MP-FAULT-002", calls_alone=False, budget_s=_BUDGET_S)
 def writes_are_in_time_while_the_backend_is_stuck(run: Run) -> None:
     with failing(run, _AWAY, stands_in=True) as bench:
         subject = bench.open()
@@ -109,7 +109,7 @@ def _calls(run: Run, subject: Subject, fact: Fact) -> list[Callable[[], Any]]:
     return found
 
 
-@check("MP-FAULT-003", budget_s=_BUDGET_S)
+@check("MP-FAULT-003", calls_alone=False, budget_s=_BUDGET_S)
 def shutdown_is_in_time_while_the_backend_is_silent(run: Run) -> None:
     with failing(run, _AWAY, stands_in=True) as bench:
         subject = bench.open()
@@ -130,7 +130,7 @@ def _elsewhere(call: Callable[[], Any]) -> None:
             raise
 
 
-@check("MP-FAULT-004", budget_s=_BUDGET_S)
+@check("MP-FAULT-004", calls_alone=False, budget_s=_BUDGET_S)
 def initialize_starts_without_its_backend(run: Run) -> None:
     ways = {
         "answers 503": _AWAY,
@@ -173,7 +173,7 @@ def _open(bench: Bench) -> None:
         raise _DidNotOpen(show(failure.error)) from None
 
 
-@check("MP-FAULT-005", budget_s=_BUDGET_S)
+@check("MP-FAULT-005", calls_alone=False, budget_s=_BUDGET_S)
 def a_backend_that_asks_for_time_does_not_stop_hooks(run: Run) -> None:
     with failing(run, _AWAY) as bench:
         subject = bench.open()
@@ -185,7 +185,7 @@ def a_backend_that_asks_for_time_does_not_stop_hooks(run: Run) -> None:
         run.close(subject)
 
 
-@check("MP-FAULT-009", budget_s=_BUDGET_S)
+@check("MP-FAULT-009", calls_alone=False, budget_s=_BUDGET_S)
 def a_dead_credential_is_not_hammered(run: Run) -> None:
     with failing(run, _AWAY) as bench:
         subject, calls = bench.open(), 0
@@ -208,7 +208,7 @@ def _are_few(run: Run, requests: int, calls: int) -> None:
         )
 
 
-@check("MP-FAULT-010", budget_s=_BUDGET_S)
+@check("MP-FAULT-010", calls_alone=False, budget_s=_BUDGET_S)
 def a_failing_backend_is_reported(run: Run) -> None:
     route, records = _route(run), Records()
     with failing(run, _AWAY) as bench, records.collected():
@@ -258,7 +258,7 @@ def _operation(route: str) -> str:
     return "mirror" if route == "writes" else "record"
 
 
-@check("MP-FAULT-011", budget_s=_BUDGET_S)
+@check("MP-FAULT-011", calls_alone=False, budget_s=_BUDGET_S)
 def an_error_is_no_memory(run: Run) -> None:
     sign = run.facts.name()
     ways = {
@@ -334,7 +334,7 @@ def _known(bench: Bench, route: str) -> Fact:
     return fact
 
 
-@check("MP-FAULT-006", budget_s=_DATA_BUDGET_S)
+@check("MP-FAULT-006", calls_alone=False, budget_s=_DATA_BUDGET_S)
 def what_is_accepted_while_the_backend_fails_is_stored(run: Run) -> None:
     try:
         _comes_back(run)
@@ -454,7 +454,7 @@ def _begin(bench: Bench, subject: Subject, route: str) -> None:
         bench.server.wait_for(lambda: bench.server.pieces > seen, _BEGUN_S)
 
 
-@check("MP-FAULT-007", budget_s=_DATA_BUDGET_S)
+@check("MP-FAULT-007", calls_alone=False, budget_s=_DATA_BUDGET_S)
 def a_late_answer_stores_nothing_twice(run: Run) -> None:
     with relaying(run) as bench:
         route = _stores(run)
@@ -494,7 +494,7 @@ def _stored(subject: Subject, fact: Fact, route: str) -> None:
         raise Untestable(str(late), depends_on("MP-FAULT-002")) from None
 
 
-@check("MP-FAULT-008", budget_s=_DATA_BUDGET_S)
+@check("MP-FAULT-008", calls_alone=False, budget_s=_DATA_BUDGET_S)
 def a_backend_that_works_again_is_used_again(run: Run) -> None:
     with relaying(run) as bench:
         route = _stores(run)

@@ -57,21 +57,21 @@ def _of_provider(run: Run, whole: T, imported: T, doing: str) -> T:
     return imported
 
 
-@check(CONNECTS, session=False)
+@check(CONNECTS, calls_alone=False, session=False)
 def loading_opens_no_connection(run: Run) -> None:
     connections = _step(run).connections
     if connections:
         run.violated("no connection and no look-up of a host", f"{connections[0]}; it was refused")
 
 
-@check(STARTS, session=False)
+@check(STARTS, calls_alone=False, session=False)
 def loading_starts_no_program(run: Run) -> None:
     programs = _step(run).programs
     if programs:
         run.violated("no program is started", f"{programs[0]}; it was refused")
 
 
-@check("MP-LOAD-004", session=False)
+@check("MP-LOAD-004", calls_alone=False, session=False)
 def loading_writes_no_file(run: Run) -> None:
     exempt = (_EXEMPT, *(f"~/{name}" for name in run.context.caches))
     step = _step(run)
@@ -83,14 +83,14 @@ def loading_writes_no_file(run: Run) -> None:
         run.violated("files and directories as they were", "; ".join(seen[:4]))
 
 
-@check("MP-LOAD-005", session=False)
+@check("MP-LOAD-005", calls_alone=False, session=False)
 def loading_prints_nothing(run: Run) -> None:
     step = _step(run)
     if printed := _of_provider(run, step.printed, step.imported.printed, "may print"):
         run.violated("nothing on the standard output", show(printed, 200))
 
 
-@check("MP-LOAD-006", session=False)
+@check("MP-LOAD-006", calls_alone=False, session=False)
 def loading_leaves_the_process_as_it_was(run: Run) -> None:
     step = _step(run)
     may = "may set up the process"
@@ -98,7 +98,7 @@ def loading_leaves_the_process_as_it_was(run: Run) -> None:
         run.violated("the process as it was before the import", changed[0])
 
 
-@check("MP-LOAD-007", session=False)
+@check("MP-LOAD-007", calls_alone=False, session=False)
 def loading_leaves_no_thread(run: Run) -> None:
     step = _step(run)
     started = step.threads
@@ -113,7 +113,7 @@ def loading_leaves_no_thread(run: Run) -> None:
         )
 
 
-@check("MP-LOAD-008", session=False)
+@check("MP-LOAD-008", calls_alone=False, session=False)
 def the_hooks_that_the_host_needs_exist(run: Run) -> None:
     subject = run.provider()
     lacks = [hook for hook in HOST_NEEDS if hook in subject.provider.missing_hooks]
@@ -150,7 +150,7 @@ _NAMES = {"hooks": "hook", "provides_hooks": "hook", "provides_tools": "tool"}
 _OF_THE_HOST = ("config.yaml", "SOUL.md", ".env")
 
 
-@check("MP-PLUG-001", session=False)
+@check("MP-PLUG-001", calls_alone=False, session=False)
 def the_manifest_fits_its_schema(run: Run) -> None:
     from jsonschema import Draft202012Validator
 
@@ -182,7 +182,7 @@ def _own(run: Run, subject: Subject) -> Any:
     return run.binding.author_object(subject.provider)
 
 
-@check("MP-PLUG-002", session=False)
+@check("MP-PLUG-002", calls_alone=False, session=False)
 def what_the_manifest_names_exists(run: Run) -> None:
     subject = run.provider()
     path = _manifest(run, subject)
@@ -304,7 +304,7 @@ def _context(run: Run) -> Any:
 # -- the home of a Hermes provider -----------------------------------------------------------------
 
 
-@check("MP-PLUG-003")
+@check("MP-PLUG-003", calls_alone=False)
 def the_home_that_is_handed_over_counts(run: Run) -> None:
     # The variable names another directory for as long as the check runs.
     named, variable = run.place("named"), run.place("variable")

@@ -127,18 +127,18 @@ def _not_of(run: Run, script: str) -> None:
         raise Behind(f"a simpler end fails as well ({fault})", violation, depends_on(known))
 
 
-@check("MP-PROC-001", budget_s=_BUDGET_S)
+@check("MP-PROC-001", calls_alone=False, budget_s=_BUDGET_S)
 def a_process_ends_after_shutdown(run: Run) -> None:
     _ends(run, "plain", 0, "after shutdown")
 
 
-@check("MP-PROC-002", budget_s=_BUDGET_S)
+@check("MP-PROC-002", calls_alone=False, budget_s=_BUDGET_S)
 def a_process_ends_without_shutdown(run: Run) -> None:
     for script, code in (("forgets", 0), ("fails", 1), ("exits", EXIT_CODE)):
         _ends(run, script, code, f"where the host {script} and calls no shutdown", "plain")
 
 
-@check("MP-PROC-003", budget_s=_BUDGET_S)
+@check("MP-PROC-003", calls_alone=False, budget_s=_BUDGET_S)
 def shutdown_may_come_when_the_interpreter_ends(run: Run) -> None:
     how = "where shutdown is called by a function of atexit"
     ended = _ends(run, "at_exit", 0, how, "plain", "forgets")
@@ -171,14 +171,14 @@ def _needs_return(run: Run, count: int = 1) -> None:
         raise Lost(reason, depends_on("MP-TURN-001", "MP-PROC-001"))
 
 
-@check("MP-PROC-004", budget_s=_BUDGET_S)
+@check("MP-PROC-004", calls_alone=False, budget_s=_BUDGET_S)
 def a_process_may_end_while_hooks_run(run: Run) -> None:
     for _ in range(_ENDS[run.context.profile]):
         how = "while two daemon threads are inside of hooks"
         _ends(run, "busy", 0, how, "plain", "forgets")
 
 
-@check("MP-PROC-005", budget_s=_BUDGET_S)
+@check("MP-PROC-005", calls_alone=False, budget_s=_BUDGET_S)
 def an_interrupt_loses_nothing_that_was_accepted(run: Run) -> None:
     facts, points = run.facts.several(2), _POINTS[run.context.profile]
     ended = _interrupted(run, facts, points)
@@ -224,7 +224,7 @@ def _needs_peace(run: Run, rounds: int) -> None:
             raise Untestable(reason, depends_on("MP-TURN-001", "MP-TURN-003", "MP-COMP-003"))
 
 
-@check("MP-PROC-006", budget_s=_BUDGET_S)
+@check("MP-PROC-006", calls_alone=False, budget_s=_BUDGET_S)
 def what_was_stored_survives_a_kill(run: Run) -> None:
     facts, others = run.facts.several(3), run.facts.several(2)
     route = _route(run)
@@ -328,7 +328,7 @@ _SHARED = (
 )
 
 
-@check("MP-PROC-007", budget_s=_BUDGET_S, declares=_SHARED)
+@check("MP-PROC-007", calls_alone=False, budget_s=_BUDGET_S, declares=_SHARED)
 def two_processes_lose_none_of_each_others_writes(run: Run) -> None:
     races = Races(run, _route(run))
     accepted, ended = _stored_at_once(run, races)
@@ -365,7 +365,7 @@ def _fault_alone(run: Run, race: Race) -> str:
     return ""
 
 
-@check("MP-PROC-008", budget_s=_BUDGET_S)
+@check("MP-PROC-008", calls_alone=False, budget_s=_BUDGET_S)
 def a_signal_inside_of_a_hook_ends_the_process(run: Run) -> None:
     points = _ENDING_POINTS[run.context.profile]
     hooks = [name for name in _HOOKS if not run.lacks(name)]
@@ -394,7 +394,7 @@ def _ends_by_signal(run: Run, operation: str, number: signal.Signals, point: int
         )
 
 
-@check("MP-PROC-009", budget_s=_BUDGET_S)
+@check("MP-PROC-009", calls_alone=False, budget_s=_BUDGET_S)
 def a_fork_costs_the_session_nothing(run: Run) -> None:
     facts, scale = run.facts.several(2), run.context.scale * run.context.slowdown
     ended = _host(run, "forked", facts, route=_any_route(run), copy_s=EXIT_S * scale).end()

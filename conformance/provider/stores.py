@@ -23,7 +23,7 @@ _ACCEPTED = "what is accepted {} is stored; what cannot be stored raises"
 # -- locked ----------------------------------------------------------------------------------------
 
 
-@check("MP-STORE-001", budget_s=_BUDGET_S)
+@check("MP-STORE-001", calls_alone=False, budget_s=_BUDGET_S)
 def recall_does_not_wait_for_a_lock(run: Run) -> None:
     seen = store_faults.locked(run)
     took_s, scale = seen.took_s("recall"), run.context.scale
@@ -37,7 +37,7 @@ def recall_does_not_wait_for_a_lock(run: Run) -> None:
         run.violated(expected, f"it returned after {took_s:.1f} s", operation="recall")
 
 
-@check("MP-STORE-002", budget_s=_BUDGET_S)
+@check("MP-STORE-002", calls_alone=False, budget_s=_BUDGET_S)
 def what_a_locked_store_accepts_is_not_lost(run: Run) -> None:
     seen = store_faults.locked(run)
     if not _lost_behind_the_lock(run, seen):
@@ -92,7 +92,7 @@ def _unmade(run: Run, seen: Seen, calls: list[tuple[str, Change]]) -> list[tuple
     ]
 
 
-@check("MP-STORE-003", budget_s=_BUDGET_S)
+@check("MP-STORE-003", calls_alone=False, budget_s=_BUDGET_S)
 def a_store_works_again_when_the_lock_is_gone(run: Run) -> None:
     seen = store_faults.locked(run)
     _works_again(run, seen, 2, "the lock was gone")
@@ -125,7 +125,7 @@ def _works_again(run: Run, seen: store_faults.Seen, number: int, when: str) -> N
         run.violated(expected, observed, operation=store_files.storing(run))
 
 
-@check("MP-STORE-009", budget_s=_BUDGET_S)
+@check("MP-STORE-009", calls_alone=False, budget_s=_BUDGET_S)
 def initialize_does_not_wait_for_a_lock(run: Run) -> None:
     seen = store_faults.opened_locked(run)
     took_s, scale = seen.took_s("open"), run.context.scale
@@ -140,7 +140,7 @@ def initialize_does_not_wait_for_a_lock(run: Run) -> None:
 # -- full ------------------------------------------------------------------------------------------
 
 
-@check("MP-STORE-004", budget_s=_BUDGET_S)
+@check("MP-STORE-004", calls_alone=False, budget_s=_BUDGET_S)
 def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
     before, seen = store_faults.full(run)
     _is_kept(run, seen, seen.accepted(*range(1, seen.last)), _ACCEPTED.format(_NO_ROOM))
@@ -151,7 +151,7 @@ def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
     _are_made(run, seen, seen.changes(), _ACCEPTED.format(_NO_ROOM))
 
 
-@check("MP-STORE-005", budget_s=_BUDGET_S)
+@check("MP-STORE-005", calls_alone=False, budget_s=_BUDGET_S)
 def a_full_disk_costs_nothing_that_was_stored(run: Run) -> None:
     before, seen = store_faults.full(run)
     expected = f"what an earlier session had stored is recalled after writes {_NO_ROOM}"
@@ -171,7 +171,7 @@ def _keeps_one_of_two(run: Run, seen: Seen, expected: str) -> None:
             run.violated(expected, observed, operation=change.operation)
 
 
-@check("MP-STORE-006", budget_s=_BUDGET_S)
+@check("MP-STORE-006", calls_alone=False, budget_s=_BUDGET_S)
 def a_store_works_again_when_there_is_room(run: Run) -> None:
     _, seen = store_faults.full(run)
     _works_again(run, seen, seen.last, "there was room")
@@ -198,7 +198,7 @@ def _raised(run: Run, seen: Seen) -> list[tuple[str, Change]]:
 # -- read-only -------------------------------------------------------------------------------------
 
 
-@check("MP-STORE-010", budget_s=_BUDGET_S)
+@check("MP-STORE-010", calls_alone=False, budget_s=_BUDGET_S)
 def what_a_read_only_store_accepts_is_not_lost(run: Run) -> None:
     seen = store_faults.read_only(run)
     _is_kept(run, seen, seen.accepted(*range(len(seen.facts))), _ACCEPTED.format(_READ_ONLY))
@@ -208,7 +208,7 @@ def what_a_read_only_store_accepts_is_not_lost(run: Run) -> None:
 # -- damaged ---------------------------------------------------------------------------------------
 
 
-@check("MP-STORE-007", budget_s=_BUDGET_S)
+@check("MP-STORE-007", calls_alone=False, budget_s=_BUDGET_S)
 def a_damaged_store_neither_hangs_nor_ends_the_process(run: Run) -> None:
     for damage in store_faults.damaged(run):
         if "over" not in damage.seen.ended.marks:
@@ -223,7 +223,7 @@ def _last_words(seen: store_faults.Seen) -> str:
     return seen.ended.ending + (f"; {trouble}" if trouble else "")
 
 
-@check("MP-STORE-008", budget_s=_BUDGET_S)
+@check("MP-STORE-008", calls_alone=False, budget_s=_BUDGET_S)
 def a_damaged_file_is_kept(run: Run) -> None:
     for damage in store_faults.damaged(run):
         lived_on = "over" in damage.seen.ended.marks

@@ -40,7 +40,7 @@ _STORES = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
 # -- other threads than initialize's ---------------------------------------------------------------
 
 
-@check("MP-THR-001")
+@check("MP-THR-001", calls_alone=False)
 def hooks_work_on_other_threads(run: Run) -> None:
     subject = run.open()
     for operation, call in _calls(run, subject).items():
@@ -168,7 +168,7 @@ class _Heart:
         return found
 
 
-@check("MP-THR-002", budget_s=180.0)
+@check("MP-THR-002", calls_alone=False, budget_s=180.0)
 def hooks_let_other_threads_run(run: Run) -> None:
     with _Heart() as heart:
         watched = _Watched(run, heart, _TURN_S * run.context.scale * _slowness(heart))
@@ -321,7 +321,7 @@ def _shapes() -> list[str]:
 # -- accepting in time -----------------------------------------------------------------------------
 
 
-@check("MP-THR-003")
+@check("MP-THR-003", calls_alone=False)
 def writes_are_accepted_in_time(run: Run) -> None:
     # The watch books a late write; what is written here is short, long, and many.
     subject = run.open()
@@ -345,7 +345,7 @@ _ROUNDS = 4
 # -- an event loop ---------------------------------------------------------------------------------
 
 
-@check("MP-THR-004", budget_s=120.0)
+@check("MP-THR-004", calls_alone=False, budget_s=120.0)
 def hooks_work_where_a_loop_runs(run: Run) -> None:
     planted = _facts(run)
     raised: dict[str, Exception] = {}
@@ -451,7 +451,7 @@ def _judge_lost_in_a_loop(run: Run, route: str) -> None:
 # -- a recall beside a write -----------------------------------------------------------------------
 
 
-@check("MP-THR-005", budget_s=120.0)
+@check("MP-THR-005", calls_alone=False, budget_s=120.0)
 def a_recall_and_a_write_work_side_by_side(run: Run) -> None:
     for route in ("turns", "writes"):
         if not run.lacks(_STORES[route]):

@@ -45,7 +45,7 @@ _RIGHT = "after it was set right a second time"
 _LATER = "once the clock had come to its time"
 
 
-@check("MP-TIME-001", budget_s=240.0)
+@check("MP-TIME-001", calls_alone=False, budget_s=240.0)
 def the_wall_clock_makes_no_difference(run: Run) -> None:
     for route in _served(run):
         _goes_well(run, route, _through_years, "with a running clock")
@@ -95,7 +95,7 @@ _EAST = "in the zone of Shanghai"
 _WEST = "in the zone of Los Angeles"
 
 
-@check("MP-TIME-002", budget_s=240.0)
+@check("MP-TIME-002", calls_alone=False, budget_s=240.0)
 def the_time_zone_makes_no_difference(run: Run) -> None:
     zones = {_EAST: SHANGHAI, _WEST: LOS_ANGELES}
     for route in _served(run):
@@ -224,7 +224,7 @@ _OFF = dt.timedelta(seconds=-KATHMANDU.west_s)
 _SLACK = dt.timedelta(seconds=90)
 
 
-@check("MP-TIME-003", environment={"TZ": KATHMANDU.name})
+@check("MP-TIME-003", calls_alone=False, environment={"TZ": KATHMANDU.name})
 def a_time_of_day_names_its_instant(run: Run) -> None:
     began, shown = dt.datetime.now(dt.UTC), 0
     with _in_kathmandu():

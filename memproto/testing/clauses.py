@@ -96,6 +96,9 @@ class Check:
         environment: Variables that its process is started with; one that has some is its own.
         apart: Which process of its chapter it runs in, for one that looks at what a process does
             only once; "" for the one that the others share.
+        calls_alone: Whether the calls that it makes show by themselves what it finds. One that
+            makes backends, stores, clocks or processes fail in between, copies homes or changes
+            the environment gets no replay script for what is recalled.
         session: Whether it opens one, of every provider or of those whose binding has the trait;
             without, it is decided also if no session begins.
         conditions: Those under which the requirement concerns a provider; the first that is not
@@ -113,6 +116,7 @@ class Check:
     apart: str = ""
     conditions: tuple[Condition, ...] = ()
     routes: tuple[str, ...] = ()
+    calls_alone: bool = True
 
     def unmet(self, known: Known) -> str:
         """Why the requirement does not concern a provider; "" if nothing known says so."""
@@ -154,6 +158,7 @@ def check(
     environment: Mapping[str, str] | None = None,
     session: bool | Trait = True,
     apart: str = "",
+    calls_alone: bool = True,
     binding: Condition | None = None,
     extension: str | Condition = "",
     hook: str = "",
@@ -194,6 +199,7 @@ def check(
             apart,
             conditions,
             routes,
+            calls_alone,
         )
         if not conditions:
             return function

@@ -32,7 +32,7 @@ def _is_path(item: Any) -> bool:
     return isinstance(item, str) and bool(item) and "\0" not in item
 
 
-@check("MP-BACKUP-001", session=False, extension="backup")
+@check("MP-BACKUP-001", calls_alone=False, session=False, extension="backup")
 def the_paths_are_listed_without_a_session(run: Run) -> None:
     assert run.audit is not None
     # Whoever builds an instance, a `factory` of the settings too, may write a file.
@@ -49,7 +49,7 @@ def the_paths_are_listed_without_a_session(run: Run) -> None:
         )
 
 
-@check("MP-BACKUP-002", session=False, extension="backup")
+@check("MP-BACKUP-002", calls_alone=False, session=False, extension="backup")
 def the_paths_are_absolute(run: Run) -> None:
     answers = {"before a session": _listed(run)}
     if not run.context.no_session:
@@ -63,7 +63,7 @@ def the_paths_are_absolute(run: Run) -> None:
                 run.violated("absolute paths, each a str", f"{show(item)} {when}")
 
 
-@check("MP-BACKUP-003", budget_s=120.0, extension="backup")
+@check("MP-BACKUP-003", calls_alone=False, budget_s=120.0, extension="backup")
 def a_copy_of_what_is_listed_is_enough(run: Run) -> None:
     _listed(run)
     run.needs_route("turns", "writes", "tools")
@@ -130,7 +130,7 @@ def _at_the_old_place(run: Run, home: Path, fact: Fact) -> str:
     return "; copied to the directory where the home was, it did" if is_back else ""
 
 
-@check("MP-BACKUP-004", session=False, extension="backup")
+@check("MP-BACKUP-004", calls_alone=False, session=False, extension="backup")
 def nothing_of_others_is_listed(run: Run) -> None:
     listed = _paths(_listed(run))
     if not run.context.no_session:

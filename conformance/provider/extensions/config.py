@@ -37,7 +37,7 @@ from memproto.testing.scenarios.setup_answers import (
 from memproto.testing.wire import show
 
 
-@check("MP-CONF-001", session=False, extension="config")
+@check("MP-CONF-001", calls_alone=False, session=False, extension="config")
 def the_schema_is_a_list_of_fields(run: Run) -> None:
     schema = read_schema(run)
     if not isinstance(schema, list):
@@ -60,7 +60,7 @@ def _key(field: Any) -> Any:
     return field.get("key") if isinstance(field, dict) else field
 
 
-@check("MP-CONF-002", session=False, extension="config")
+@check("MP-CONF-002", calls_alone=False, session=False, extension="config")
 def every_question_can_be_asked_and_its_answer_kept(run: Run) -> None:
     earlier: list[Question] = []
     for question in read_questions(run):
@@ -98,7 +98,7 @@ def _unmet(question: Question, earlier: list[Question]) -> str:
     return ""
 
 
-@check("MP-CONF-003", session=False, extension="config")
+@check("MP-CONF-003", calls_alone=False, session=False, extension="config")
 def the_schema_is_read_without_a_session(run: Run) -> None:
     assert run.audit is not None
     subject = run.provider()
@@ -123,7 +123,7 @@ def _difference(first: Any, second: Any) -> str:
     return f"{show(pair[0])}, then {show(pair[1])}: they differ"
 
 
-@check("MP-CONF-004", session=False, extension="config")
+@check("MP-CONF-004", calls_alone=False, session=False, extension="config")
 def every_choice_and_default_is_saved(run: Run) -> None:
     saving(run)
     # The first on the empty home, the others on what those before left.
@@ -140,7 +140,7 @@ def every_choice_and_default_is_saved(run: Run) -> None:
 _KEPT = "each answer that was saved, in a file from which the next session reads it"
 
 
-@check("MP-CONF-005", session=False, extension="config")
+@check("MP-CONF-005", calls_alone=False, session=False, extension="config")
 def what_was_saved_is_kept(run: Run) -> None:
     subject = saving(run)
     questions = read_questions(run)
@@ -194,7 +194,7 @@ def _makes_no_difference(
     return left[0] == left[1]
 
 
-@check("MP-CONF-006", session=False, extension="config")
+@check("MP-CONF-006", calls_alone=False, session=False, extension="config")
 def answers_are_saved_below_the_home(run: Run) -> None:
     subject = saving(run)
     values, words = worded(run, read_questions(run))
@@ -215,12 +215,12 @@ def answers_are_saved_below_the_home(run: Run) -> None:
 # Chapter 67: what saved answers leave as it was, and who can read them.
 
 
-@check("MP-CONF-007", budget_s=120.0, extension="config")
+@check("MP-CONF-007", calls_alone=False, budget_s=120.0, extension="config")
 def a_session_starts_on_the_saved_defaults(run: Run) -> None:
     _starts_on(run, _defaults(run), "as they stand in the schema")
 
 
-@check("MP-CONF-013", budget_s=120.0, extension="config")
+@check("MP-CONF-013", calls_alone=False, budget_s=120.0, extension="config")
 def a_session_starts_on_defaults_that_are_text(run: Run) -> None:
     values = _defaults(run)
     typed = {key: shown(value) for key, value in values.items()}
@@ -272,7 +272,7 @@ def _starts_on(run: Run, values: Answers, kind: str, query: str = "") -> None:
         )
 
 
-@check("MP-CONF-008", session="can_declare", extension="config")
+@check("MP-CONF-008", calls_alone=False, session="can_declare", extension="config")
 def saving_keeps_what_is_there(run: Run) -> None:
     saving(run)
     owed: Untestable | NotApplicable | None = None
@@ -339,7 +339,7 @@ def _written_beside(path: Path, text: str) -> None:
         path.write_text(f"{before}{joint}{text}", "utf-8")
 
 
-@check("MP-CONF-009", session=False, extension="config")
+@check("MP-CONF-009", calls_alone=False, session=False, extension="config")
 def saving_a_part_keeps_the_rest(run: Run) -> None:
     subject = saving(run)
     values, words = worded(run, read_questions(run))
@@ -360,7 +360,7 @@ def saving_a_part_keeps_the_rest(run: Run) -> None:
         )
 
 
-@check("MP-CONF-010", session=False, extension="config")
+@check("MP-CONF-010", calls_alone=False, session=False, extension="config")
 def a_secret_is_not_left_for_others_to_read(run: Run) -> None:
     saving(run)
     questions = read_questions(run)
@@ -397,7 +397,7 @@ _LOCALE_C = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE
 _LETTERS = "\u043c\u043e\u0440\u0435\u6e2f\u03b8"
 
 
-@check("MP-CONF-011", environment=_LOCALE_C, session=False, extension="config")
+@check("MP-CONF-011", calls_alone=False, environment=_LOCALE_C, session=False, extension="config")
 def answers_are_kept_in_every_locale(run: Run) -> None:
     subject = saving(run)
     encoding = locale.getpreferredencoding(False)
@@ -432,7 +432,7 @@ def _judge_codec(run: Run, failure: HookRaised) -> None:
     )
 
 
-@check("MP-CONF-012", extension="config")
+@check("MP-CONF-012", calls_alone=False, extension="config")
 def what_follows_the_answers_returns(run: Run) -> None:
     subject = saving(run)
     if not callable(getattr(subject.provider, "post_setup", None)):

@@ -30,7 +30,7 @@ _LATE_S = 0.3
 _READY_S = 1.0
 
 
-@check("MP-PREWARM-001", budget_s=120.0, extension=_EXTENSION)
+@check("MP-PREWARM-001", calls_alone=False, budget_s=120.0, extension=_EXTENSION)
 def preparing_takes_any_text(run: Run) -> None:
     odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}
     with run.session() as subject:
@@ -47,7 +47,7 @@ def preparing_takes_any_text(run: Run) -> None:
         )
 
 
-@check("MP-PREWARM-002", extension=_EXTENSION)
+@check("MP-PREWARM-002", calls_alone=False, extension=_EXTENSION)
 def preparing_keeps_its_time(run: Run) -> None:
     # A hook that is late ends the check, wherever it happens: see `incidents.LATE`.
     with run.session() as subject:
@@ -61,6 +61,7 @@ def preparing_keeps_its_time(run: Run) -> None:
 
 @check(
     "MP-PREWARM-003",
+    calls_alone=False,
     budget_s=120.0,
     extension=_EXTENSION,
     declares=RECALL_BY_QUERY,
@@ -94,7 +95,9 @@ def _at_once(run: Run, subject: Subject, fact: Fact) -> bool:
 # -- another session, another user -----------------------------------------------------------------
 
 
-@check("MP-PREWARM-004", budget_s=120.0, extension=_EXTENSION, routes=routes.ROUTES)
+@check(
+    "MP-PREWARM-004", calls_alone=False, budget_s=120.0, extension=_EXTENSION, routes=routes.ROUTES
+)
 def what_was_prepared_stays_apart(run: Run) -> None:
     route = run.route
     tried = [_is_judged(run, boundary, route) for boundary in ("user", "session")]
@@ -189,6 +192,7 @@ _NOT_SESSION = Declared(
 
 @check(
     "MP-PREWARM-005",
+    calls_alone=False,
     budget_s=120.0,
     extension=_EXTENSION,
     declares=_NOT_SESSION,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from memproto.deadlines import Deadlines
-from memproto.testing import locate
+from memproto.testing import incidents, locate
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.driver import Compressed, Start, SwitchKind, Turn, has_step
 from memproto.testing.host.model import ScriptedModel
@@ -42,17 +42,6 @@ def place_of(thread: int) -> str:
 
 # --------------------------------------------------------------------------------------------------
 
-
-#: The rule that a method breaks which does not return, whatever is being checked.
-_LATE = {
-    "recall": "MP-HOST-RECALL-001",
-    "record": "MP-HOST-TURN-002",
-    "mirror": "MP-HOST-TURN-002",
-    "close": "MP-HOST-SHUT-003",
-    "end": "MP-HOST-SESS-004",
-    "switch": "MP-HOST-SESS-004",
-    "call_tool": "MP-HOST-TOOL-006",
-}
 
 #: Beyond its deadline a method gets this long: more than a loaded machine takes, less than a hang.
 SLACK_S = 3.0
@@ -371,5 +360,5 @@ class Host:
             f"{self.names[operation]} returns {when}",
             f"it had not returned after {self._budget_s(deadline_s):g} s; it is at {place}",
             operation=operation,
-            requirement=_LATE.get(operation, ""),
+            requirement=incidents.HOST_LATE.get(operation, ""),
         )

@@ -278,7 +278,7 @@ class Child:
     def _survey(self, command: dict[str, Any]) -> dict[str, Any]:
         run = self._run(command)
         found: dict[str, Any] = {}
-        requirement = spec.requirement("MP-CAP-003")
+        requirement = spec.requirement(spec.role("stores"))
         look = survey.survey if command["session"] else survey.without_session
         results = judge(requirement, lambda: found.update(look(run)), run)
         run.finish()

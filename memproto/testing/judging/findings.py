@@ -66,7 +66,7 @@ def meddling(answer: Answer, seen_in: str) -> Result | None:
 
 def rewriting(changed: list[str], side: spec.Side, *, is_alone: bool) -> Result:
     """The result of a run in which installed files of the kit became others."""
-    rule_id = MEDDLED if side == "provider" else spec.select([], side)[0].id
+    rule_id = MEDDLED if side == "provider" else incidents.load_rule(side)
     more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
     observed = f"written during the run: {', '.join(changed[:3])}{more}"
     if is_alone:

@@ -38,7 +38,7 @@ _LONG_S = 5.0
 _LACKING = Outcome.UNTESTABLE
 
 #: Where these fail instances can be built, and no session begins.
-_STARTS = ("MP-INIT-001", "MP-CAP-001")
+_STARTS = (incidents.RAISED["open"], incidents.RAISED["declare"])
 
 #: First contact has a process of its own, as each chapter has.
 _FIRST = "first contact"
@@ -153,7 +153,7 @@ class Judge:
         if changed := findings.meddling(answer, incidents.MEDDLED):
             self.contact.results.append(changed)
             self._children.dismiss()
-        met = self._to_results(answer, "MP-CAP-003")
+        met = self._to_results(answer, spec.role("stores"))
         self.contact.results += [item for item in met if item.outcome in SCORED_AT_CONTACT]
         if self.contact.binding is not None and not self.contact.binding.can_declare:
             # Its hooks show its extensions, whatever became of a session.

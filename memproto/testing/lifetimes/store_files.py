@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Self
 
+from memproto import spec
 from memproto.testing.clauses import Lost, NotApplicable, Untestable
 from memproto.testing.facts import Fact
 from memproto.testing.needs import Setting, depends_on
@@ -250,4 +251,4 @@ def needs_return(run: Run, count: int = 0) -> None:
             run.plant(subject, fact, route(run))
     if losses.lost(run, facts):
         reason = "what is stored while the store is well does not come back either"
-        raise Lost(reason, depends_on("MP-TURN-001", "MP-WRITE-001"))
+        raise Lost(reason, depends_on(spec.role("turns_stored"), spec.role("writes_stored")))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from time import monotonic, sleep
 from typing import Any
 
+from memproto import spec
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.facts import Fact
 from memproto.testing.needs import NO_REFUSAL, Declaration, Setting
@@ -237,7 +238,10 @@ def recalled(subject: Subject, query: str) -> Any:
     answer = subject.recall(query)
     if answer is not None and not isinstance(answer, str):
         raise Violation(
-            "a str or None", show(answer), operation="recall", requirement="MP-RECALL-001"
+            "a str or None",
+            show(answer),
+            operation="recall",
+            requirement=spec.role("recall_answers_text"),
         )
     return answer
 

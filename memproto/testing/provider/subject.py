@@ -86,7 +86,7 @@ _STORING = frozenset(
 
 
 #: The rule that a declared extension has its hooks.
-_SERVED = "MP-CAP-002"
+_SERVED = spec.role("extensions_served")
 
 #: Operations that a checkpoint serves, in the Hermes binding by one hook.
 _COMPRESSING = frozenset({"compress", "compress_notes"})
@@ -447,7 +447,7 @@ class Subject(ExtensionHooks):
                 f"at most {limit:,} characters, which is limits.recall_chars",
                 f"{len(found):,} characters",
                 operation="recall",
-                requirement="MP-RECALL-007",
+                requirement=spec.role("recall_length"),
             )
         return found
 

@@ -2,6 +2,7 @@
 
 from typing import Any, Protocol
 
+from memproto import spec
 from memproto.testing.clauses import Violation
 from memproto.testing.facts import Fact
 from memproto.testing.provider.subject import HookRaised, Subject
@@ -81,7 +82,7 @@ def recall_amid(
             f"a str or None from {subject.hook('recall')} for every conversation",
             f"it raised {show(failure.error)} for {conversation}",
             operation="recall",
-            requirement="MP-TEXT-001",
+            requirement=spec.role("any_conversation"),
         ) from None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from memproto import spec
 from memproto.errors import Unavailable
+from memproto.testing import incidents
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.facts import Fact
 from memproto.testing.needs import Setting
@@ -19,9 +20,9 @@ from memproto.testing.wire import hidden, show
 
 #: The rule on the form of each answer.
 _FORMS = {
-    "recall-items": ("items", "MP-ITEMS-001"),
-    "export": ("export", "MP-PRIV-001"),
-    "forget-result": ("forget", "MP-PRIV-002"),
+    "recall-items": ("items", incidents.RAISED["items"]),
+    "export": ("export", incidents.RAISED["export"]),
+    "forget-result": ("forget", incidents.RAISED["forget"]),
 }
 
 #: Parts of the name of a tool that only looks something up.

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from memproto import spec
 from memproto.errors import Misconfigured
 from memproto.testing.clauses import Lost, NotApplicable, Untestable
 from memproto.testing.facts import Fact
@@ -27,9 +28,9 @@ ID_OF: dict[Boundary, str] = {"profile": "home", "user": "user_id", "session": "
 
 #: The rule on each boundary, as long as two ids are plain and are used one after the other.
 RULES: dict[Boundary, str] = {
-    "profile": "MP-ISO-001",
-    "user": "MP-TENANT-001",
-    "session": "MP-TENANT-002",
+    "profile": spec.role("profile_apart"),
+    "user": spec.role("user_apart"),
+    "session": spec.role("session_apart"),
 }
 
 #: Of an id of 10,000 characters a message shows so many.
