@@ -120,7 +120,11 @@ class Check:
 
     def unmet(self, known: Known) -> str:
         """Why the requirement does not concern a provider; "" if nothing known says so."""
-        return next(filter(None, (item.unmet(known) for item in self.conditions)), "")
+        for item in self.conditions:
+            why = item.unmet(known)
+            if why or not item.is_decided(known):
+                return why
+        return ""
 
     def decide(self, run: Any) -> None:
         """

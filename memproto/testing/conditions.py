@@ -42,6 +42,10 @@ class Condition:
         """Why the requirement does not concern the provider; "" if nothing known says so."""
         raise NotImplementedError
 
+    def is_decided(self, known: Known) -> bool:
+        """Whether what is known decides the condition; else those behind it have to wait."""
+        return True
+
     @property
     def words(self) -> str:
         """The condition for a reader, without a full stop."""
@@ -88,6 +92,10 @@ class ExtensionHook(Extension):
             return super().unmet(known)
         return ""
 
+    def is_decided(self, known: Known) -> bool:
+        """As in `Condition.is_decided`."""
+        return known.lacks(self.operation) is not None
+
     @property
     def words(self) -> str:
         """As in `Condition.words`."""
@@ -108,6 +116,12 @@ class ExtensionOrHook(Extension):
             return super().unmet(known)
         return Hook(self.operation).unmet(known)
 
+    def is_decided(self, known: Known) -> bool:
+        """As in `Condition.is_decided`."""
+        if known.binding is not None and known.binding.can_declare:
+            return True
+        return known.lacks(self.operation) is not None
+
     @property
     def words(self) -> str:
         """As in `Condition.words`."""
@@ -127,6 +141,10 @@ class Hook(Condition):
         if known.binding is None or known.lacks(self.operation) is not True:
             return ""
         return f"the provider has no {known.binding.hook(self.operation)}"
+
+    def is_decided(self, known: Known) -> bool:
+        """As in `Condition.is_decided`."""
+        return known.lacks(self.operation) is not None
 
     @property
     def words(self) -> str:

@@ -108,6 +108,16 @@ def test_the_first_condition_that_is_not_met_is_the_reason():
     assert applicability.not_applicable(check, Order("x"), contact) is None
 
 
+def test_what_stands_behind_a_condition_that_only_a_process_decides_is_left_to_it():
+    first = (Hook("end"), END, ExtensionOrHook("record", "end"))
+    for condition in first:
+        check = Check("MP-REC-001", print, 60.0, 0.0, conditions=(condition, FOR_IT))
+        assert check.unmet(known(HERMES, extensions=["record"])) == ""
+        hooks = {"end", "switch"}
+        seen = known(HERMES, hooks=hooks, extensions=["record"])
+        assert check.unmet(seen) == "a Hermes provider cannot"
+
+
 def test_a_process_looks_at_the_same_conditions_before_the_function():
     ran = []
     check = Check("MP-REC-001", ran.append, 60.0, 0.0, conditions=(RECORD,))
