@@ -1,19 +1,25 @@
 """`memproto explain ID`: a requirement with what is behind it, as an author reads it."""
 
 import argparse
+import dataclasses
 import functools
+import json
 import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterator
 from importlib import resources
+from typing import TYPE_CHECKING
 
 from memproto import spec
-from memproto.errors import NoSuchRequirement
+from memproto.errors import MissingPackage, NoSuchRequirement
 from memproto.mutants import Mutant, mutants
 from memproto.spec import Requirement
 from memproto.types import SPEC_VERSION
+
+if TYPE_CHECKING:
+    from memproto.testing.conditions import Condition
 
 #: Prose is no wider than this, however wide the terminal.
 _WIDEST = 96
@@ -29,6 +35,9 @@ def add_command(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "id", nargs="+", help="such as MP-RECALL-002, recall 2, or an area such as MP-RECALL"
     )
+    parser.add_argument(
+        "--json", action="store_true", help="the rows as JSON, with what each needs as data"
+    )
     parser.set_defaults(run=run)
 
 
@@ -41,7 +50,8 @@ def run(options: argparse.Namespace) -> int:
 
     """
     columns = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST)
-    text = explained(" ".join(options.id), columns)
+    typed = " ".join(options.id)
+    text = as_json(typed) if options.json else explained(typed, columns)
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
     return 0
@@ -49,15 +59,54 @@ def run(options: argparse.Namespace) -> int:
 
 def explained(typed: str, columns: int = _WIDEST) -> str:
     """The text for what was typed, in so many columns; raises as `run` does."""
-    wanted = normal(typed)
-    if wanted in spec.requirements():
-        return _one(spec.requirement(wanted), columns)
-    found = [*_selected(wanted, "provider"), *_selected(wanted, "host")]
-    if wanted == "MP" or not found:
-        raise _unknown(typed, wanted)
+    found = _meant(typed)
+    if [item.id for item in found] == [normal(typed)]:
+        return _one(found[0], columns)
     return "\n".join(
         _filled(f"{item.id:<20} {item.level:<7}", item.text, columns) for item in found
     )
+
+
+def as_json(typed: str) -> str:
+    """A JSON list of what was typed: the row of the catalogue, and `needs`; raises as `run`."""
+    rows = [
+        {
+            **dataclasses.asdict(item),
+            "clause": item.clause,
+            "needs": [need.as_dict() for need in needs(item)],
+        }
+        for item in _meant(typed)
+    ]
+    return json.dumps(rows, indent=2, ensure_ascii=False)
+
+
+def _meant(typed: str) -> list[Requirement]:
+    """The requirement of the id that was typed, or those of the area."""
+    wanted = normal(typed)
+    if wanted in spec.requirements():
+        return [spec.requirement(wanted)]
+    found = [*_selected(wanted, "provider"), *_selected(wanted, "host")]
+    if wanted == "MP" or not found:
+        raise _unknown(typed, wanted)
+    return found
+
+
+def needs(item: Requirement) -> "tuple[Condition, ...]":
+    """
+    The conditions under which a requirement concerns a provider, as its check states them.
+
+    Raises:
+        MissingPackage: The checks need a package that is not installed.
+
+    """
+    try:
+        from memproto.testing import clauses
+
+        check = clauses.checks(item.side).get(item.id)
+    except ModuleNotFoundError as missing:
+        fault = f"showing what a requirement needs takes the package {missing.name}"
+        raise MissingPackage(item.id, fault, "pip install 'memproto[kit]'") from None
+    return check.conditions if check else ()
 
 
 def normal(typed: str) -> str:
@@ -112,6 +161,12 @@ def _rows(item: Requirement) -> Iterator[tuple[str, str]]:
     if item.disputed:
         yield "disputed", f"{item.disputed}; until that is decided it warns, and does not fail"
     yield "intent", item.intent
+    try:
+        found = [need.words for need in needs(item)]
+    except MissingPackage as missing:
+        found = [f"is shown after {missing.fix}"]
+    for number, words in enumerate(found):
+        yield "" if number else "needs", words
     told = _chapter(item)
     for name, label in (("Not required:", "not asked"), ("Example:", "example")):
         if name in told:

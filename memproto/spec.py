@@ -41,6 +41,9 @@ class Requirement:
         defensive: True if it backs up a duty of the other side; never changes a verdict.
         unchecked: Why no check exists, or "".
         disputed: The issue in which the requirement is disputed, or "".
+        found_elsewhere: Whether the check of another requirement may find it violated.
+        late_while_failing: The operations whose lateness it judges while its check makes the
+            backend fail; None if its check does not.
 
     """
 
@@ -61,6 +64,8 @@ class Requirement:
     defensive: bool = False
     unchecked: str = ""
     disputed: str = ""
+    found_elsewhere: bool = False
+    late_while_failing: tuple[str, ...] | None = None
 
     @property
     def area(self) -> str:
@@ -91,13 +96,59 @@ def _root() -> Traversable:
 
 
 @functools.cache
+def _catalogue() -> dict[str, Any]:
+    return tomllib.loads((_root() / "requirements.toml").read_text(encoding="utf-8"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HookRules:
+    """
+    The rules that a hook breaks in the check of any requirement.
+
+    Attributes:
+        operation: The operation that it serves.
+        raises: The rule if it raises.
+        late: The rule if it is late.
+        budget_s: The seconds that it may take.
+        host: The rule of a host whose method for the operation does not return, or "".
+
+    """
+
+    operation: str
+    raises: str
+    late: str
+    budget_s: float
+    host: str = ""
+
+
+@functools.cache
+def hooks() -> dict[str, HookRules]:
+    """Operation to the rules on its hook, in the order of the catalogue."""
+    rows = [HookRules(**row) for row in _catalogue()["hook"]]
+    return {row.operation: row for row in rows}
+
+
+def role(name: str, side: Side = "provider") -> str:
+    """
+    The id of the requirement that is about something, as in `role("froze")`.
+
+    Raises:
+        KeyError: The catalogue names none.
+
+    """
+    found: str = _catalogue()["roles"][side][name]
+    return found
+
+
+@functools.cache
 def requirements() -> dict[str, Requirement]:
     """All requirements by id, in the order of the catalogue."""
-    data = tomllib.loads((_root() / "requirements.toml").read_text(encoding="utf-8"))
     found: dict[str, Requirement] = {}
-    for row in data["requirement"]:
-        row["sources"] = tuple(row.get("sources", ()))
-        item = Requirement(**row)
+    for row in _catalogue()["requirement"]:
+        lists: dict[str, Any] = {
+            key: tuple(row[key]) for key in ("sources", "late_while_failing") if key in row
+        }
+        item = Requirement(**{**row, **lists})
         if item.id in found:
             raise ValueError(f"requirements.toml holds {item.id} twice")
         if not any(binding.includes(item.binding) for binding in bindings.BUILT_IN):

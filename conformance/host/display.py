@@ -9,6 +9,7 @@ from memproto.testing.host.host import Host
 from memproto.testing.host.model import plain, repeated
 from memproto.testing.host.probes import Probe, answering
 from memproto.testing.host.run import HostRun
+from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
 _OPEN = "<memory-context>"
@@ -77,7 +78,9 @@ def the_conversation_holds_no_recalled_text(run: HostRun) -> None:
     for now in ("Where were we?", "And then?"):
         host.turn(now)
         if not host.model.was_sent(first.name):
-            raise Untestable("nothing that was recalled is in the request; see MP-HOST-RECALL-006")
+            raise Untestable(
+                "nothing that was recalled is in the request", depends_on("MP-HOST-RECALL-006")
+            )
     _assert_forgotten(run, host, first.name)
     host.model.answer = _Echo(100_000)
     for now in ("What do you know?", "And after that?"):
@@ -115,7 +118,9 @@ def _echoed(run: HostRun, host: Host, name: str, *, step: str, size: int) -> str
     host.model.answer = _Echo(size)
     shown = host.turn("What do you know?", step=step)
     if not host.model.was_sent(name):
-        raise Untestable("nothing that was recalled is in the request; see MP-HOST-RECALL-006")
+        raise Untestable(
+            "nothing that was recalled is in the request", depends_on("MP-HOST-RECALL-006")
+        )
     return shown
 
 

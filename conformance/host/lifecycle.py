@@ -7,6 +7,7 @@ from memproto.testing.clauses import Untestable, check
 from memproto.testing.evidence import Misordered
 from memproto.testing.host.host import Host
 from memproto.testing.host.run import HostRun
+from memproto.testing.needs import depends_on
 from memproto.tracing import judge, read_from
 
 _SERVED = ("sessions", "turns", "prompt", "delegation", "compress_notes")
@@ -21,7 +22,7 @@ def every_call_is_one_that_the_life_of_an_instance_allows(run: HostRun) -> None:
         _live(run, run.opened(provider))
         run.wait_until(lambda: provider.count("shutdown") > 0, 2.0)
     if not provider.count("initialize"):
-        raise Untestable("the provider is not initialized; see MP-HOST-INIT-003")
+        raise Untestable("the provider is not initialized", depends_on("MP-HOST-INIT-003"))
     traces, _ = read_from(io.BytesIO(told.getvalue()))
     for trace in traces:
         for finding in judge(trace):

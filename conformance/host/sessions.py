@@ -10,6 +10,7 @@ from memproto.testing.host.host import Host
 from memproto.testing.host.model import plain
 from memproto.testing.host.probes import Extended, Probe, answering
 from memproto.testing.host.run import HostRun
+from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
 _END, _SWITCH, _TURN = "on_session_end", "on_session_switch", "on_turn_complete"
@@ -95,7 +96,7 @@ def _leave(run: HostRun, host: Host, way: str) -> None:
 
 def _assert_holds(run: HostRun, provider: Extended, texts: list[str], way: str) -> None:
     if not run.wait_until(lambda: provider.count(_END) > 0, 2.0):
-        raise Untestable(f"no session is ended by `{way}`; see MP-HOST-SESS-001")
+        raise Untestable(f"no session is ended by `{way}`", depends_on("MP-HOST-SESS-001"))
     messages = provider.named(_END)[0].args[0]
     said = [plain(message.get("content")) for message in messages if message.get("role") == "user"]
     missing = [text for text in texts if not any(text in words for words in said)]
@@ -144,7 +145,7 @@ def the_user_waits_for_no_end_and_no_switch(run: HostRun) -> None:
     host.end()
     host.switch("new", run.session_key())
     if not gate.entered.wait(5.0 * run.scale):
-        raise Untestable("no session is ended; see MP-HOST-SESS-001")
+        raise Untestable("no session is ended", depends_on("MP-HOST-SESS-001"))
 
 
 # -- switches -------------------------------------------------------------------------------------

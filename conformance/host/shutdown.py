@@ -142,9 +142,8 @@ def _compress(host: Host) -> None:
     try:
         host.offer()
     except HostLate as late:
-        raise Untestable(
-            f"needs {wording.expected(late.evidence)}: {wording.observed(late.evidence)}"
-        ) from None
+        expected, observed = wording.expected(late.evidence), wording.observed(late.evidence)
+        raise Untestable(f"expected {expected}; {observed}") from None
 
 
 @check("MP-HOST-SHUT-004")

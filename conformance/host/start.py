@@ -12,6 +12,7 @@ from memproto.testing.host.host import Host
 from memproto.testing.host.probes import Probe, answering, raising, tool
 from memproto.testing.host.run import HostRun
 from memproto.testing.host.steps import STEPS
+from memproto.testing.needs import Driver
 from memproto.testing.wire import show
 
 _PROMISED = {
@@ -154,7 +155,7 @@ def _assert_called(run: HostRun, host: Host, providers: list[Probe], promised: l
         if host.is_without(step):
             continue
         if not host.has(step):
-            raise Untestable(f"needs the step `{step}`, which the driver lacks, for `{hook}`")
+            raise Untestable(f"the driver lacks the step `{step}` for `{hook}`", (Driver(step),))
         run.violated(
             Called(wanted=f"a call of `{hook}`, which `protocol.hooks` names", hook=hook, times=0)
         )

@@ -13,6 +13,7 @@ from memproto.testing.evidence import Called, Lacks, Returned, Surplus, TooLong,
 from memproto.testing.host.host import Host
 from memproto.testing.host.probes import Extended, raising, tool
 from memproto.testing.host.run import HostRun
+from memproto.testing.needs import Driver
 from memproto.testing.wire import show
 
 #: Fault of a schema, and the schema.
@@ -120,7 +121,9 @@ def the_hosts_own_tool_stays_its_own(run: HostRun) -> None:
     if not own and not run.loaded.is_driver:
         raise NotApplicable("a registry that takes no policy of ours names no tool of its own")
     if not own:
-        raise Untestable("needs `own_tool`, the name of a tool that is the host's own")
+        raise Untestable(
+            "no tool of the host's own is named", (Driver("own_tool", "the attribute"),)
+        )
     provider = run.serving("tools", schemas=[tool(own), tool(name)])
     host = run.opened(provider)
     _needs_offer(host, name)

@@ -11,6 +11,7 @@ from memproto.testing.host.host import Host
 from memproto.testing.host.model import failing_model, repeated, saying
 from memproto.testing.host.probes import Probe, answering, needs_promise
 from memproto.testing.host.run import HostRun
+from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
 _TURN = "on_turn_complete"
@@ -35,7 +36,9 @@ def _assert_only_the_next_is_recorded(
     run.wait_until(lambda: wanted in [call.args for call in provider.named(_TURN)], 2.0)
     found = [call.args for call in provider.named(_TURN)]
     if wanted not in found:
-        raise Untestable(f"the next turn is not recorded: {show(found)}; see MP-HOST-TURN-007")
+        raise Untestable(
+            f"the next turn is not recorded: {show(found)}", depends_on("MP-HOST-TURN-007")
+        )
     if len(found) != 1:
         other = next((turn for turn in found if turn != wanted), found[0])
         run.violated(
@@ -103,10 +106,12 @@ def an_answer_is_recorded_without_a_block(run: HostRun) -> None:
     host.model.answer = lambda request: ["You told me: ", repeated(request)]
     host.turn("What do you know?")
     if not host.model.was_sent(fact.name):
-        raise Untestable("nothing that was recalled is in the request; see MP-HOST-RECALL-006")
+        raise Untestable(
+            "nothing that was recalled is in the request", depends_on("MP-HOST-RECALL-006")
+        )
     found = _recorded(run, provider, 1)
     if not found:
-        raise Untestable("no turn is recorded at all; see MP-HOST-TURN-007")
+        raise Untestable("no turn is recorded at all", depends_on("MP-HOST-TURN-007"))
     if fact.name in found[0][1]:
         run.violated(
             Returned(wanted=f"an answer without {show(fact.text)}", value=show(found[0])),
@@ -266,7 +271,7 @@ def what_waits_is_stored_before_it_is_forgotten(run: HostRun) -> None:
     host.record("My boat is the Ondine.")
     host.forget({})
     if not early:
-        raise Untestable("`forget` of the provider is not called; see MP-HOST-INIT-005")
+        raise Untestable("`forget` of the provider is not called", depends_on("MP-HOST-INIT-005"))
     if early[0]:
         run.violated(
             Misordered(

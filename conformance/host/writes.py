@@ -8,6 +8,7 @@ from memproto.testing.clauses import Untestable, check
 from memproto.testing.evidence import Called, Misordered, Returned
 from memproto.testing.host.probes import Probe, answering
 from memproto.testing.host.run import HostRun
+from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
 _WRITES = ("on_turn_complete", "on_memory_write")
@@ -206,7 +207,7 @@ def a_write_that_was_refused_is_not_mirrored(run: HostRun) -> None:
     run.wait_until(lambda: any(wanted in c.args for c in provider.named("on_memory_write")), 2.0)
     found = [call.args[2] for call in provider.named("on_memory_write")]
     if wanted not in found:
-        raise Untestable("no write is mirrored at all; see MP-HOST-WRITE-001")
+        raise Untestable("no write is mirrored at all", depends_on("MP-HOST-WRITE-001"))
     if len(found) != 1:
         expected = "nothing of the write that was refused"
         run.violated(Returned(wanted=expected, value=show(found[0])), operation="refuse_write")

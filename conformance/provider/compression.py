@@ -3,7 +3,8 @@
 import copy
 
 from memproto.errors import Unavailable
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, Untestable, check
+from memproto.testing.conditions import Declared
 from memproto.testing.evidence import Changed, NotRecalled, Raised
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
@@ -12,12 +13,16 @@ from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import conversations
 from memproto.testing.wire import show
 
+_NO_CHECKPOINT = Declared(
+    "extensions",
+    [],
+    none_of=("checkpoint",),
+    otherwise="checkpoint is declared: raising is how it stops the compressor",
+)
 
-@check("MP-COMP-001")
+
+@check("MP-COMP-001", hook="compress", declares=_NO_CHECKPOINT)
 def compression_takes_any_list(run: Run) -> None:
-    run.needs_hook("compress")
-    if "checkpoint" in run.declared("extensions", []):
-        raise NotApplicable("checkpoint is declared: raising is how it stops the compressor")
     given = conversations.of(run)
     failures: list[tuple[str, HookRaised]] = []
     with run.session() as subject:
@@ -72,16 +77,15 @@ def the_compressed_messages_stay_as_they_were(run: Run) -> None:
                 )
 
 
-@check("MP-COMP-003")
+@check("MP-COMP-003", hook="compress", routes=("turns", "writes", "tools"))
 def compression_leaves_what_was_stored(run: Run) -> None:
-    run.needs_hook("compress")
-    route = run.needs_route("turns", "writes", "tools")
+    route = run.route
     before, between, during, since, told = run.facts.several(5)
     for fact in (before, between):
         with run.session() as subject:
             run.plant(subject, fact, route)
     if not all(losses.is_stored(run, fact) for fact in (before, between)):
-        raise Untestable("two stored facts did not come back without a compression either")
+        raise Lost("two stored facts did not come back without a compression either")
     with run.session() as subject:
         run.plant(subject, during, route)
         _compress(subject, during, 1)

@@ -3,9 +3,10 @@
 import contextlib
 from collections.abc import Callable, Iterator
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.evidence import NotRecalled, Raised, Recalled
 from memproto.testing.facts import Fact
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
@@ -39,9 +40,9 @@ def every_context_starts(run: Run) -> None:
         run.close(subject)
 
 
-@check("MP-CTX-002")
+@check("MP-CTX-002", routes=routes.ROUTES)
 def every_context_recalls(run: Run) -> None:
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     fact = _stored_in_primary(run, route)
     for context in _OTHERS:
         if not _comes_back(run, fact, context):
@@ -64,7 +65,7 @@ def _stored_in_primary(run: Run, route: str) -> Fact:
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not _comes_back(run, fact, _PRIMARY):
-        raise Untestable("a fact stored in a conversation did not come back")
+        raise Lost("a fact stored in a conversation did not come back")
     return fact
 
 
@@ -75,8 +76,8 @@ def _opened(run: Run, context: str, session: str = "") -> Iterator[Subject]:
     except HookRaised as failure:
         if failure.ends_process or context == _PRIMARY:
             raise
-        reason = f"it does not start with agent_context {context!r}; see MP-CTX-001"
-        raise Untestable(reason) from None
+        reason = f"it does not start with agent_context {context!r}"
+        raise Untestable(reason, depends_on("MP-CTX-001")) from None
     yield subject
     run.close(subject)
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from memproto.errors import WriteRefused
 from memproto.testing import wording
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.evidence import Evidence, NotRecalled, Raised, Recalled, Repeated
 from memproto.testing.facts import Fact
+from memproto.testing.needs import BETTER_RECALL, KEEPING, READ_BACK, Setting, depends_on
 from memproto.testing.provider import losses, routes
-from memproto.testing.provider.losses import BETTER_RECALL
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.provider.write_action import Writing
@@ -26,15 +26,15 @@ _STARTS = 4
 #: Number of facts for which nobody asked that have to come back behind one that did not.
 _CONTROLS = 3
 
-_READ_BACK = "; needs: the setting `read_back`"
+_COUNTING = (Setting("read_back", that="that counts it"),)
+_ROOM = (Setting("config", that="with more room"),)
 
 
 # -- stored once -----------------------------------------------------------------------------------
 
 
-@check("MP-DATA-001", budget_s=240.0)
+@check("MP-DATA-001", budget_s=240.0, routes=("turns", "writes", "tools"))
 def what_was_accepted_once_is_stored_once(run: Run) -> None:
-    run.needs_route("turns", "writes", "tools")
     judge = _stays_one if _is_counted(run) else _grows_no_more
     owed: list[Untestable] = []
     for route in filter(run.serves, routes.ROUTES):
@@ -54,7 +54,8 @@ def _is_counted(run: Run) -> bool:
 
 def _stays_one(run: Run, route: str) -> None:
     if run.is_selective and run.manner.times > 1:
-        raise Untestable("retention is selective: what it keeps has to be told it more than once")
+        reason = "retention is selective: what it keeps has to be told it more than once"
+        raise Untestable(reason, KEEPING)
     fact, key = run.facts.new(), run.session_key()
     _planted(run, route, fact, key=key, closings=1)
     _is_one(run, fact, "after the session ended", operation=routes.OPERATIONS[route])
@@ -89,7 +90,7 @@ def _is_one(run: Run, fact: Fact, after: str, *, operation: str) -> None:
     with run.session() as subject:
         count = run.read_back_count(subject, fact.text)
     if not count:
-        raise Untestable(f"{fact.text!r} is not found {after}; needs: a `read_back` that counts it")
+        raise Untestable(f"{fact.text!r} is not found {after}", _COUNTING)
     if count > 1:
         run.violated(
             Repeated(
@@ -126,7 +127,7 @@ def _grows_no_more(run: Run, route: str) -> None:
     _planted(run, route, fact, key=key, closings=1, home=home)
     usual = _times(run, fact, home)
     if not usual:
-        raise Untestable("recall does not show a stored text in its own words" + _READ_BACK)
+        raise Untestable("recall does not show a stored text in its own words", READ_BACK)
     _shows_no_more_after_two_shutdowns(run, route, usual)
     _shows_no_more_with_each_start(run, fact, key, home, usual)
     if route == "turns" and _may_compress(run):
@@ -247,7 +248,7 @@ _ORDERS = (
 )
 
 
-@check("MP-DATA-002", budget_s=120.0)
+@check("MP-DATA-002", budget_s=120.0, routes=("writes",))
 def writes_take_effect_in_their_order(run: Run) -> None:
     targets = [
         target
@@ -261,14 +262,14 @@ def writes_take_effect_in_their_order(run: Run) -> None:
         if target in mirrored_writes.targets(run, order.action):
             owed += _in_order(run, target, order)
     if owed:
-        raise Untestable(owed[0])
+        raise Untestable(owed[0], depends_on("MP-WRITE-003"))
 
 
 def _in_order(run: Run, target: str, order: _Order) -> list[str]:
     """Judge one order; why that was not possible, if it was not."""
     if fault := _fault(run, target, order, [[step] for step in order.steps]):
         told = f"with each write in a session of its own ({order}), {wording.observed(fault)}"
-        return [f"{told}; see MP-WRITE-003"]
+        return [told]
     with contextlib.suppress(mirrored_writes.Refused):
         if fault := _fault(run, target, order, [list(order.steps)]):
             run.violated(
@@ -324,9 +325,9 @@ def _not_gone(run: Run, again: Subject, versions: list[Fact], left: int | None) 
 # -- not held up by an earlier answer --------------------------------------------------------------
 
 
-@check("MP-DATA-005")
+@check("MP-DATA-005", routes=("writes", "turns", "tools"))
 def an_earlier_answer_does_not_hide_a_write(run: Run) -> None:
-    route = run.needs_route("writes", "turns", "tools")
+    route = run.route
     known = run.facts.new()
     asked = run.facts.like(known)
     _ask(run, asked)
@@ -359,7 +360,7 @@ def _expect_unasked(run: Run, fact: Fact, route: str) -> None:
         run.plant(subject, fact, route)
     if not run.reopened_brings_back(fact):
         reason = "a stored fact for which nobody had asked before did not come back"
-        raise Untestable(f"{reason}; {BETTER_RECALL}")
+        raise Untestable(reason, BETTER_RECALL)
 
 
 def _ask(run: Run, fact: Fact) -> None:
@@ -414,12 +415,11 @@ _AGAIN = ("one", "two", "three", "four")
 _AT_A_TIME = 5
 
 
-@check("MP-DATA-003", budget_s=240.0)
+@check("MP-DATA-003", budget_s=240.0, routes=("turns", "writes", "tools"))
 def a_text_stays_whole(run: Run) -> None:
-    run.needs_route("turns", "writes", "tools")
     for route in filter(run.serves, routes.ROUTES):
         if _parts_lost(run, route, run.own_home(f"{route}-plain"), {"": _PLAIN}):
-            raise Untestable(f"two facts in one plain text, stored through {route}, did not return")
+            raise Lost(f"two facts in one plain text, stored through {route}, did not return")
         for number, some in enumerate(_some_at_a_time()):
             _stay_whole(run, route, some, f"{route}-{number}")
     removed = [
@@ -458,7 +458,7 @@ def _needs_plain_ones(run: Run, route: str, home: Path) -> None:
     """Go on only where plain texts come back from a store that holds as much as it does by now."""
     if _parts_lost(run, route, home, dict.fromkeys(_AGAIN, _PLAIN)):
         reason = f"plain texts stored through {route} do not all come back either, beside others"
-        raise Untestable(f"{reason}; needs: a `config` under which recall brings the best ones")
+        raise Untestable(reason, BETTER_RECALL)
 
 
 def _parts_lost(run: Run, route: str, home: Path, patterns: dict[str, str]) -> dict[str, Fact]:
@@ -573,9 +573,8 @@ _BURDENS = {
 }
 
 
-@check("MP-DATA-004", budget_s=240.0)
+@check("MP-DATA-004", budget_s=240.0, routes=("turns", "writes", "tools"))
 def a_text_that_is_too_much_costs_no_later_one(run: Run) -> None:
-    run.needs_route("turns", "writes", "tools")
     for route in filter(run.serves, routes.ROUTES):
         for number, (what, burden) in enumerate(_BURDENS.items()):
             _later_one_stays(run, route, what, burden, f"{route}-burden-{number}")
@@ -584,14 +583,14 @@ def a_text_that_is_too_much_costs_no_later_one(run: Run) -> None:
 def _later_one_stays(run: Run, route: str, what: str, burden: str, name: str) -> None:
     _, lost = _after(run, route, run.own_home(f"{name}-none"), [_LINE])
     if lost:
-        raise Untestable(f"an ordinary text stored through {route} did not come back")
+        raise Lost(f"an ordinary text stored through {route} did not come back")
     was, lost = _after(run, route, run.own_home(name), [burden])
     if not lost:
         return
     size = len(burden) // _PORTIONS
     portions = [burden[:size]] * _PORTIONS if burden is _HUGE else []
     if portions and _after(run, route, run.own_home(f"{name}-portions"), portions)[1]:
-        raise Untestable("the store is full: see MP-WRITE-005; needs: a `config` with more room")
+        raise Untestable("the store is full", (*depends_on("MP-WRITE-005"), *_ROOM))
     run.violated(
         NotRecalled(
             wanted=f"a text that was accepted after one of {what}, recalled after a new start",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from memproto.testing import noise
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.evidence import (
     Called,
     Differs,
@@ -31,6 +31,7 @@ from memproto.testing.faults.bench import (
 from memproto.testing.faults.server import Mode
 from memproto.testing.faults.sink import Taking
 from memproto.testing.instruments.logs import Records
+from memproto.testing.needs import READ_BACK, depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookLate, HookRaised, HookWithdrawn, Subject
@@ -57,7 +58,7 @@ _CALLS, _REQUESTS = 3, 4
 _BEHIND_S = 2.0
 
 
-@check("MP-FAULT-001", budget_s=_BUDGET_S)
+@check("MP-FAULT-001", calls_alone=False, budget_s=_BUDGET_S)
 def recall_is_in_time_while_the_backend_is_stuck(run: Run) -> None:
     with failing(run, _AWAY, stands_in=True) as bench:
         subject, fact = bench.open(), run.facts.new()
@@ -81,7 +82,7 @@ def _is_in_time_while_hands_are_shaken(run: Run) -> None:
         run.close(subject)
 
 
-@check("MP-FAULT-002", budget_s=_BUDGET_S)
+@check("MP-FAULT-002", calls_alone=False, budget_s=_BUDGET_S)
 def writes_are_in_time_while_the_backend_is_stuck(run: Run) -> None:
     with failing(run, _AWAY, stands_in=True) as bench:
         subject = bench.open()
@@ -118,7 +119,7 @@ def _calls(run: Run, subject: Subject, fact: Fact) -> list[Callable[[], Any]]:
     return found
 
 
-@check("MP-FAULT-003", budget_s=_BUDGET_S)
+@check("MP-FAULT-003", calls_alone=False, budget_s=_BUDGET_S)
 def shutdown_is_in_time_while_the_backend_is_silent(run: Run) -> None:
     with failing(run, _AWAY, stands_in=True) as bench:
         subject = bench.open()
@@ -133,13 +134,13 @@ def _elsewhere(call: Callable[[], Any]) -> None:
     try:
         call()
     except HookLate as late:
-        raise Untestable(f"{late}; see MP-FAULT-001 and MP-FAULT-002") from None
+        raise Untestable(str(late), depends_on("MP-FAULT-001", "MP-FAULT-002")) from None
     except HookRaised as failure:
         if failure.ends_process:
             raise
 
 
-@check("MP-FAULT-004", budget_s=_BUDGET_S)
+@check("MP-FAULT-004", calls_alone=False, budget_s=_BUDGET_S)
 def initialize_starts_without_its_backend(run: Run) -> None:
     ways = {
         "answers 503": _AWAY,
@@ -193,7 +194,7 @@ def _open(bench: Bench) -> None:
         raise _DidNotOpen(Raised.by(failure.error, hook=bench.run.hook("open"))) from None
 
 
-@check("MP-FAULT-005", budget_s=_BUDGET_S)
+@check("MP-FAULT-005", calls_alone=False, budget_s=_BUDGET_S)
 def a_backend_that_asks_for_time_does_not_stop_hooks(run: Run) -> None:
     with failing(run, _AWAY) as bench:
         subject = bench.open()
@@ -205,7 +206,7 @@ def a_backend_that_asks_for_time_does_not_stop_hooks(run: Run) -> None:
         run.close(subject)
 
 
-@check("MP-FAULT-009", budget_s=_BUDGET_S)
+@check("MP-FAULT-009", calls_alone=False, budget_s=_BUDGET_S)
 def a_dead_credential_is_not_hammered(run: Run) -> None:
     with failing(run, _AWAY) as bench:
         subject, calls = bench.open(), 0
@@ -239,7 +240,7 @@ def _are_few(run: Run, requests: int, calls: int) -> None:
         )
 
 
-@check("MP-FAULT-010", budget_s=_BUDGET_S)
+@check("MP-FAULT-010", calls_alone=False, budget_s=_BUDGET_S)
 def a_failing_backend_is_reported(run: Run) -> None:
     route, records = _route(run), Records()
     with failing(run, _AWAY) as bench, records.collected():
@@ -295,7 +296,7 @@ def _operation(route: str) -> str:
     return "mirror" if route == "writes" else "record"
 
 
-@check("MP-FAULT-011", budget_s=_BUDGET_S)
+@check("MP-FAULT-011", calls_alone=False, budget_s=_BUDGET_S)
 def an_error_is_no_memory(run: Run) -> None:
     sign = run.facts.name()
     ways = {
@@ -371,11 +372,11 @@ def _known(bench: Bench, route: str) -> Fact:
         run.plant(subject, fact, route)
     bench.needs_reach()
     if not run.reopened_brings_back(fact):
-        raise Untestable(f"{fact.text!r}, stored while the backend works, did not come back")
+        raise Lost(f"{fact.text!r}, stored while the backend works, did not come back")
     return fact
 
 
-@check("MP-FAULT-006", budget_s=_DATA_BUDGET_S)
+@check("MP-FAULT-006", calls_alone=False, budget_s=_DATA_BUDGET_S)
 def what_is_accepted_while_the_backend_fails_is_stored(run: Run) -> None:
     try:
         _comes_back(run)
@@ -508,14 +509,14 @@ def _begin(bench: Bench, subject: Subject, route: str) -> None:
         bench.server.wait_for(lambda: bench.server.pieces > seen, _BEGUN_S)
 
 
-@check("MP-FAULT-007", budget_s=_DATA_BUDGET_S)
+@check("MP-FAULT-007", calls_alone=False, budget_s=_DATA_BUDGET_S)
 def a_late_answer_stores_nothing_twice(run: Run) -> None:
     with relaying(run) as bench:
         route = _stores(run)
         usual = losses.count(run, _known(bench, route))
         if not usual:
             reason = "recall does not show a stored text in its own words"
-            raise Untestable(f"{reason}; needs: the setting `read_back`")
+            raise Untestable(reason, READ_BACK)
         fact, subject = run.facts.new(), bench.open()
         _frozen(bench, subject, fact, route)
         run.close(subject)
@@ -551,10 +552,10 @@ def _stored(subject: Subject, fact: Fact, route: str) -> None:
     try:
         accepts(subject, fact, route)
     except HookLate as late:
-        raise Untestable(f"{late}; see MP-FAULT-002") from None
+        raise Untestable(str(late), depends_on("MP-FAULT-002")) from None
 
 
-@check("MP-FAULT-008", budget_s=_DATA_BUDGET_S)
+@check("MP-FAULT-008", calls_alone=False, budget_s=_DATA_BUDGET_S)
 def a_backend_that_works_again_is_used_again(run: Run) -> None:
     with relaying(run) as bench:
         route = _stores(run)
@@ -562,7 +563,7 @@ def a_backend_that_works_again_is_used_again(run: Run) -> None:
         subject = bench.open()
         asks = run.declared("recall_basis", "query") != "session"
         if asks and not run.brings_back(subject, known):
-            raise Untestable(f"{known.text!r} did not come back before the backend failed")
+            raise Lost(f"{known.text!r} did not come back before the backend failed")
         bench.turn(modes.status(503))
         with contextlib.suppress(HookRaised):
             subject.recall(run.facts.new().query)

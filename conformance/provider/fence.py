@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memproto.fence import build_memory_context_block, parse_memory_context, sanitize_context
-from memproto.testing.clauses import Inconclusive, Untestable, check
+from memproto.testing.clauses import Inconclusive, Lost, Untestable, check
 from memproto.testing.evidence import NotRecalled
 from memproto.testing.facts import Fact
+from memproto.testing.needs import BETTER_RECALL
 from memproto.testing.provider import losses, routes
-from memproto.testing.provider.losses import BETTER_RECALL
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
 from memproto.types import is_label
@@ -42,9 +42,8 @@ _IN_DISGUISE = (
 _MOMENT_S = 1.0
 
 
-@check("MP-FENCE-001", budget_s=120.0)
+@check("MP-FENCE-001", budget_s=120.0, routes=("turns", "writes", "tools"))
 def a_delimiter_costs_no_other_entry(run: Run) -> None:
-    run.needs_route("turns", "writes", "tools")
     for route in routes.ROUTES:
         if run.serves(route):
             _keeps_all(run, route, route, _HOSTILE)
@@ -63,7 +62,7 @@ def _keeps_all(run: Run, route: str, place: str, hostile: tuple[tuple[str, ...],
         # One that shows the newest entry alone is asked in other ways too, before and after.
         is_back = functools.partial(losses.is_shown, run)
         if any(_lost(run, home, plain, is_back)):
-            raise Untestable(f"ordinary facts stored through {route} do not come back")
+            raise Lost(f"ordinary facts stored through {route} do not come back")
     facts = _stored_among(run, route, home, hostile)
     lost = _lost(run, home, [*plain, *facts], is_back)
     if not any(lost):
@@ -91,7 +90,7 @@ def _expect_more_than_a_ranking(run: Run, home: Path, lost: list[Fact]) -> None:
     with run.session(home) as subject:
         if all(routes.brings_its_words(subject, fact) for fact in lost):
             count = f"{len(lost)} entries come back for their own words, and not for a question"
-            raise Untestable(f"{count}; {BETTER_RECALL}")
+            raise Untestable(count, BETTER_RECALL)
 
 
 def _harmless(groups: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:

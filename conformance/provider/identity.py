@@ -14,7 +14,7 @@ from memproto.testing.wire import show
 from memproto.types import LABEL, is_label
 
 
-@check("MP-LOAD-001")
+@check("MP-LOAD-001", calls_alone=False)
 def building_an_instance_returns(run: Run) -> None:
     one, other = (_own(run.provider().provider) for _ in range(2))
     if one is other:
@@ -64,12 +64,12 @@ def the_name_stays(run: Run) -> None:
         )
 
 
-@check("MP-AVAIL-001")
+@check("MP-AVAIL-001", calls_alone=False)
 def availability_is_answered(run: Run) -> None:
     run.provider().available()
 
 
-@check("MP-AVAIL-002", session=False)
+@check("MP-AVAIL-002", calls_alone=False, session=False)
 def availability_is_one_bool(run: Run) -> None:
     subject = run.provider()
     answers = [subject.available(), subject.available(), run.provider().available()]
@@ -87,7 +87,7 @@ def availability_is_one_bool(run: Run) -> None:
         )
 
 
-@check("MP-AVAIL-003", session=False)
+@check("MP-AVAIL-003", calls_alone=False, session=False)
 def availability_does_no_input_or_output(run: Run) -> None:
     subject = run.provider()
     assert run.audit is not None
@@ -112,7 +112,7 @@ def availability_does_no_input_or_output(run: Run) -> None:
 _APART = " without settings"
 
 
-@check("MP-AVAIL-004", budget_s=120.0, apart=_APART)
+@check("MP-AVAIL-004", calls_alone=False, budget_s=120.0, apart=_APART)
 def what_is_accepted_without_settings_is_kept_or_said_to_be_lost(run: Run) -> None:
     if run.context.configured:
         raise NotApplicable("the settings give it what it may need")
@@ -137,7 +137,7 @@ def what_is_accepted_without_settings_is_kept_or_said_to_be_lost(run: Run) -> No
     )
 
 
-@check("MP-AVAIL-005", budget_s=120.0, apart=_APART)
+@check("MP-AVAIL-005", calls_alone=False, budget_s=120.0, apart=_APART)
 def what_is_required_is_looked_for(run: Run) -> None:
     if run.load_step and run.load_step.by_factory:
         raise NotApplicable("the `factory` of the settings may give it what it requires")

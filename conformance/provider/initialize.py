@@ -8,8 +8,10 @@ from memproto import spec
 from memproto.errors import Misconfigured
 from memproto.operations import EXTENSION_HOOKS
 from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.conditions import BindingHas
 from memproto.testing.evidence import Changed, Lacks, NotRecalled, Raised, Returned, Unfit
 from memproto.testing.instruments.watchers import differences
+from memproto.testing.needs import KEEPING
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
@@ -52,7 +54,7 @@ _ALWAYS = ("home", "protocol", "deadlines", "limits", "platform")
 def an_available_provider_initializes(run: Run) -> None:
     subject = run.provider()
     if not subject.available():
-        raise Untestable(f"{_reason(subject)}; needs: {manifest.settings(subject)}")
+        raise Untestable(_reason(subject), manifest.settings(subject))
     subject.open(run.session_key(), run.config())
     subject.close()
 
@@ -105,10 +107,8 @@ def the_configuration_stays_as_it_was(run: Run) -> None:
             )
 
 
-@check("MP-CAP-001")
+@check("MP-CAP-001", binding=BindingHas("can_declare", "a {binding} provider cannot declare"))
 def the_declaration_fits_the_schema(run: Run) -> None:
-    if not run.binding.can_declare:
-        raise NotApplicable(f"a {run.binding.name} provider cannot declare")
     from jsonschema import Draft202012Validator
 
     with run.session() as subject:
@@ -196,7 +196,7 @@ def something_comes_back(run: Run) -> None:
     if any(run.serves(route) for route in routes.ROUTES):
         return
     if run.declared("retention", "verbatim") == "selective":
-        raise Untestable("retention is selective: what did not come back proves nothing")
+        raise Untestable("retention is selective: what did not come back proves nothing", KEEPING)
     seen = [f"{_ROUTE_HOOKS[route]}: {_fate(run, route)}" for route in routes.ROUTES]
     run.violated(
         NotRecalled(

@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic
 from typing import IO, Any
 
-from memproto.testing.clauses import Untestable, check
+from memproto.testing.clauses import Lost, Untestable, check
 from memproto.testing.evidence import (
     Acted,
     Changed,
@@ -65,9 +65,9 @@ _PRINTED_BYTES = 50_000_000
 # -- homes -----------------------------------------------------------------------------------------
 
 
-@check("MP-ISO-001")
+@check("MP-ISO-001", routes=("turns", "writes", "tools"))
 def homes_do_not_leak(run: Run) -> None:
-    route = run.needs_route("turns", "writes", "tools")
+    route = run.route
     other_home, fact = run.place("other"), run.facts.new()
     one, other = run.open(), run.open(other_home)
     run.plant(one, fact, route)
@@ -75,7 +75,7 @@ def homes_do_not_leak(run: Run) -> None:
     run.close(other)
     run.close(one)
     if not run.reopened_brings_back(fact):
-        raise Untestable(f"nothing stored through {route} comes back from its own home")
+        raise Lost(f"nothing stored through {route} comes back from its own home")
     with run.session(other_home) as again:
         _knows_nothing(run, again, fact, "after a new start")
     with run.session() as one, run.session(other_home) as again:
@@ -191,9 +191,9 @@ def a_session_leaves_the_code_of_its_host_alone(run: Run) -> None:
         pass
 
 
-@check("MP-ISO-011", budget_s=_PLAIN_LIVES_S)
+@check("MP-ISO-011", budget_s=_PLAIN_LIVES_S, routes=("turns", "writes", "tools"))
 def a_host_without_the_kit_is_served_alike(run: Run) -> None:
-    first = run.needs_route("turns", "writes", "tools")
+    first = run.route
     others = [route for route in routes.ROUTES if route != first and run.serves(route)]
     if run.is_selective:
         others = [route for route in others if route in run.manner.routes]
@@ -201,14 +201,14 @@ def a_host_without_the_kit_is_served_alike(run: Run) -> None:
     with run.session() as subject:
         run.plant(subject, asked, first)
     if not run.reopened_brings_back(asked):
-        raise Untestable("a text that was just stored does not come back in a new session")
+        raise Lost("a text that was just stored does not come back in a new session")
     answered, lost = _plain_life(run, asked, (first, *others))
     if answered and not lost:
         return
     # Only a loss that no host of the kit meets, and that is met twice, has to do with the kit.
     served, lost_too = _life_of_the_kit(run, asked, tuple(lost))
     if first in lost_too:
-        raise Untestable("a text that a host in a process of its own stored does not come back")
+        raise Lost("a text that a host in a process of its own stored does not come back")
     told = [route for route in lost if route not in lost_too]
     if not (told or (served and not answered)):
         return
@@ -325,9 +325,9 @@ def _whole(descriptor: int) -> str:
 # -- neighbours ------------------------------------------------------------------------------------
 
 
-@check("MP-ISO-004")
+@check("MP-ISO-004", routes=("turns", "writes", "tools"))
 def shutdown_of_one_leaves_the_others(run: Run) -> None:
-    route = run.needs_route("turns", "writes", "tools")
+    route = run.route
     if run.binding.own_homes:
         _outlives(run, route, run.place("neighbour"), "another home")
     if not run.binding.own_homes or not run.declared("single_writer", default=False):
@@ -363,7 +363,7 @@ def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
         gone = NotRecalled(texts=(second.text,), subject=after, verb=verb, tail=also)
         _violated(run, gone, which)
     if not kept[0]:
-        raise Untestable(f"nothing stored through {route} comes back, with a neighbour or without")
+        raise Lost(f"nothing stored through {route} comes back, with a neighbour or without")
 
 
 def _violated(run: Run, seen: Evidence, which: str) -> None:
@@ -407,7 +407,7 @@ def what_is_stored_lies_below_the_home(run: Run) -> None:
             )
     run.needs_route("turns", "writes", "tools")
     if not any(losses.is_stored(run, fact) for fact in facts):
-        raise Untestable("nothing of what was planted comes back")
+        raise Lost("nothing of what was planted comes back")
 
 
 def _stored(run: Run) -> tuple[list[Fact], list[Path]]:

@@ -1,32 +1,32 @@
 """Chapter 25: the life of a session."""
 
 from memproto.testing import wording
-from memproto.testing.clauses import Untestable, check
+from memproto.testing.clauses import Lost, Untestable, check
 from memproto.testing.evidence import NotRecalled
+from memproto.testing.needs import NO_REFUSAL, depends_on
 from memproto.testing.provider.run import Run
 from memproto.testing.scenarios.machine import Loss
 from memproto.testing.scenarios.sequences import Found, Search, alone
 
 #: The rules that speak about one operation alone, by the operation.
 _RULES = {
-    "record": "MP-TURN-001, MP-TURN-003 and MP-TURN-004",
-    "mirror": "MP-WRITE-001 and MP-WRITE-005",
-    "call_tool": "MP-TOOL-001",
+    "record": ("MP-TURN-001", "MP-TURN-003", "MP-TURN-004"),
+    "mirror": ("MP-WRITE-001", "MP-WRITE-005"),
+    "call_tool": ("MP-TOOL-001",),
 }
 
 #: Both runs of the sequence: the one that was told, and the other one.
 _ONCE = "; intermittent: the same calls, made once more, lost nothing"
 
 
-@check("MP-LIFE-001", budget_s=300.0)
+@check("MP-LIFE-001", budget_s=300.0, routes=("turns", "writes", "tools"))
 def no_order_of_calls_loses_what_was_accepted(run: Run) -> None:
-    run.needs_route("turns", "writes", "tools")
     search = Search(run)
     found = search.shortest()
     if found is None:
         if not search.accepted:
             reason = "every plain text was refused"
-            raise Untestable(f"{reason}; needs: a `config` under which it is not")
+            raise Untestable(reason, NO_REFUSAL)
         return
     repeats = search.tried(found.steps) is not None
     _not_of_one_operation(search, found)
@@ -48,9 +48,8 @@ def _not_of_one_operation(search: Search, found: Found) -> None:
     """If no other operation is needed for the loss, the rules of this one judge it."""
     plain = alone(found)
     if plain == found.steps or search.tried(plain):
-        rules = _RULES[found.loss.operation]
-        reason = f"no mixture of calls is needed, which is for {rules}"
-        raise Untestable(f"{reason}: {_told(found.loss)}")
+        rules = depends_on(*_RULES[found.loss.operation])
+        raise Lost(f"no mixture of calls is needed: {_told(found.loss)}", rules)
 
 
 def _not_of_compression(run: Run, search: Search, found: Found) -> None:

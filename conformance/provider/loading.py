@@ -18,6 +18,7 @@ from memproto.testing.facts import Fact
 from memproto.testing.instruments import watchers
 from memproto.testing.instruments.load_step import CONNECTS, STARTS, LoadStep
 from memproto.testing.lifetimes import store_files
+from memproto.testing.needs import Install
 from memproto.testing.processes.sandbox import HOST_HOME
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
@@ -57,7 +58,7 @@ def _of_provider(run: Run, whole: T, imported: T, doing: str) -> T:
     return imported
 
 
-@check(CONNECTS, session=False)
+@check(CONNECTS, calls_alone=False, session=False)
 def loading_opens_no_connection(run: Run) -> None:
     connections = _step(run).connections
     if connections:
@@ -71,7 +72,7 @@ def loading_opens_no_connection(run: Run) -> None:
         )
 
 
-@check(STARTS, session=False)
+@check(STARTS, calls_alone=False, session=False)
 def loading_starts_no_program(run: Run) -> None:
     programs = _step(run).programs
     if programs:
@@ -85,7 +86,7 @@ def loading_starts_no_program(run: Run) -> None:
         )
 
 
-@check("MP-LOAD-004", session=False)
+@check("MP-LOAD-004", calls_alone=False, session=False)
 def loading_writes_no_file(run: Run) -> None:
     exempt = (_EXEMPT, *(f"~/{name}" for name in run.context.caches))
     step = _step(run)
@@ -99,7 +100,7 @@ def loading_writes_no_file(run: Run) -> None:
         )
 
 
-@check("MP-LOAD-005", session=False)
+@check("MP-LOAD-005", calls_alone=False, session=False)
 def loading_prints_nothing(run: Run) -> None:
     step = _step(run)
     if printed := _of_provider(run, step.printed, step.imported.printed, "may print"):
@@ -110,7 +111,7 @@ def loading_prints_nothing(run: Run) -> None:
         )
 
 
-@check("MP-LOAD-006", session=False)
+@check("MP-LOAD-006", calls_alone=False, session=False)
 def loading_leaves_the_process_as_it_was(run: Run) -> None:
     step = _step(run)
     may = "may set up the process"
@@ -124,7 +125,7 @@ def loading_leaves_the_process_as_it_was(run: Run) -> None:
         )
 
 
-@check("MP-LOAD-007", session=False)
+@check("MP-LOAD-007", calls_alone=False, session=False)
 def loading_leaves_no_thread(run: Run) -> None:
     step = _step(run)
     started = step.threads
@@ -144,14 +145,14 @@ def loading_leaves_no_thread(run: Run) -> None:
         )
 
 
-@check("MP-LOAD-008", session=False)
+@check("MP-LOAD-008", calls_alone=False, session=False)
 def the_hooks_that_the_host_needs_exist(run: Run) -> None:
     subject = run.provider()
     lacks = [hook for hook in HOST_NEEDS if hook in subject.provider.missing_hooks]
     if lacks and host.hooks_of_base() is None and _step(run).sought_host:
         # Built on the host's base class, it has its hooks wherever the host runs.
         reason = "its base class is that of hermes-agent, which is not installed here"
-        raise Untestable(f"{reason}; needs: `pip install --no-deps hermes-agent`")
+        raise Untestable(reason, (Install("hermes-agent", "--no-deps"),))
     if not lacks and "handle_tool_call" in subject.provider.missing_hooks and _offers(subject):
         lacks = ["handle_tool_call, and offers tools"]
     if lacks:
@@ -186,7 +187,7 @@ _NAMES = {"hooks": "hook", "provides_hooks": "hook", "provides_tools": "tool"}
 _OF_THE_HOST = ("config.yaml", "SOUL.md", ".env")
 
 
-@check("MP-PLUG-001", session=False)
+@check("MP-PLUG-001", calls_alone=False, session=False)
 def the_manifest_fits_its_schema(run: Run) -> None:
     from jsonschema import Draft202012Validator
 
@@ -232,7 +233,7 @@ def _own(run: Run, subject: Subject) -> Any:
     return run.binding.author_object(subject.provider)
 
 
-@check("MP-PLUG-002", session=False)
+@check("MP-PLUG-002", calls_alone=False, session=False)
 def what_the_manifest_names_exists(run: Run) -> None:
     subject = run.provider()
     path = _manifest(run, subject)
@@ -282,8 +283,7 @@ def _unmet_in_a_session(
             return _unmet(run, opened, named)
     name = named[0][1]
     if _context(run) is not None or all(_NAMES[key] == "tool" for key, _ in named):
-        reason = f"it may offer {name} in a session"
-        raise Untestable(f"{reason}; needs: {settings(subject)}")
+        raise Untestable(f"it may offer {name} in a session", settings(subject))
     return named
 
 
@@ -360,7 +360,7 @@ def _context(run: Run) -> Any:
 # -- the home of a Hermes provider -----------------------------------------------------------------
 
 
-@check("MP-PLUG-003")
+@check("MP-PLUG-003", calls_alone=False)
 def the_home_that_is_handed_over_counts(run: Run) -> None:
     # The variable names another directory for as long as the check runs.
     named, variable = run.place("named"), run.place("variable")

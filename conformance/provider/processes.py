@@ -4,7 +4,8 @@ import json
 import signal
 from typing import Any
 
-from memproto.testing.clauses import Behind, NotApplicable, Untestable, Violation, check
+from memproto.testing.clauses import Behind, Lost, NotApplicable, Untestable, Violation, check
+from memproto.testing.conditions import Declared
 from memproto.testing.evidence import Died, Differs, Evidence, NotRecalled, Repeated
 from memproto.testing.facts import Fact
 from memproto.testing.lifetimes import changes, store_files
@@ -12,6 +13,7 @@ from memproto.testing.lifetimes.changes import Change
 from memproto.testing.lifetimes.ends import EXIT_S, Ended, HostProcess, not_lived
 from memproto.testing.lifetimes.ends_process import EXIT_CODE, TERMINATED
 from memproto.testing.lifetimes.races import Race, Races
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses
 from memproto.testing.provider.run import Run
 
@@ -125,21 +127,21 @@ def _not_of(run: Run, script: str) -> None:
         violation = Violation(
             Died(wanted=expected, ending=fault, own=True), operation="close", requirement=known
         )
-        raise Behind(f"a simpler end fails as well ({fault}); see {known}", violation)
+        raise Behind(f"a simpler end fails as well ({fault})", violation, depends_on(known))
 
 
-@check("MP-PROC-001", budget_s=_BUDGET_S)
+@check("MP-PROC-001", calls_alone=False, budget_s=_BUDGET_S)
 def a_process_ends_after_shutdown(run: Run) -> None:
     _ends(run, "plain", 0, "after shutdown")
 
 
-@check("MP-PROC-002", budget_s=_BUDGET_S)
+@check("MP-PROC-002", calls_alone=False, budget_s=_BUDGET_S)
 def a_process_ends_without_shutdown(run: Run) -> None:
     for script, code in (("forgets", 0), ("fails", 1), ("exits", EXIT_CODE)):
         _ends(run, script, code, f"where the host {script} and calls no shutdown", "plain")
 
 
-@check("MP-PROC-003", budget_s=_BUDGET_S)
+@check("MP-PROC-003", calls_alone=False, budget_s=_BUDGET_S)
 def shutdown_may_come_when_the_interpreter_ends(run: Run) -> None:
     how = "where shutdown is called by a function of atexit"
     ended = _ends(run, "at_exit", 0, how, "plain", "forgets")
@@ -173,20 +175,20 @@ def _needs_return(run: Run, count: int = 1) -> None:
         violation = Violation(
             Died(wanted=expected, ending=fault, own=True), operation="close", requirement=known
         )
-        raise Behind(f"a process that is shut down fails ({fault}); see {known}", violation)
+        raise Behind(f"a process that is shut down fails ({fault})", violation, depends_on(known))
     if losses.lost(run, facts):
         reason = "text of a process that is shut down before it ends does not come back either"
-        raise Untestable(f"{reason}; see MP-TURN-001 and MP-PROC-001")
+        raise Lost(reason, depends_on("MP-TURN-001", "MP-PROC-001"))
 
 
-@check("MP-PROC-004", budget_s=_BUDGET_S)
+@check("MP-PROC-004", calls_alone=False, budget_s=_BUDGET_S)
 def a_process_may_end_while_hooks_run(run: Run) -> None:
     for _ in range(_ENDS[run.context.profile]):
         how = "while two daemon threads are inside of hooks"
         _ends(run, "busy", 0, how, "plain", "forgets")
 
 
-@check("MP-PROC-005", budget_s=_BUDGET_S)
+@check("MP-PROC-005", calls_alone=False, budget_s=_BUDGET_S)
 def an_interrupt_loses_nothing_that_was_accepted(run: Run) -> None:
     facts, points = run.facts.several(2), _POINTS[run.context.profile]
     ended = _interrupted(run, facts, points)
@@ -235,16 +237,16 @@ def _needs_peace(run: Run, rounds: int) -> None:
         _interrupted(run, facts, [_NEVER] * count)
         if losses.lost(run, facts):
             reason = f"{facts[0].text!r} or what followed it is lost without Ctrl+C too"
-            raise Untestable(f"{reason}; see MP-TURN-001, MP-TURN-003 and MP-COMP-003")
+            raise Untestable(reason, depends_on("MP-TURN-001", "MP-TURN-003", "MP-COMP-003"))
 
 
-@check("MP-PROC-006", budget_s=_BUDGET_S)
+@check("MP-PROC-006", calls_alone=False, budget_s=_BUDGET_S)
 def what_was_stored_survives_a_kill(run: Run) -> None:
     facts, others = run.facts.several(3), run.facts.several(2)
     route = _route(run)
     _lived(_host(run, "plain", facts, route=route).end(), "closed")
     if losses.lost(run, facts):
-        raise Untestable("text that another process stored did not come back")
+        raise Lost("text that another process stored did not come back")
     with store_files.still_opens(run, "after a process was killed in the middle of a write"):
         for part in _PARTS[run.context.profile]:
             _lived(_host(run, "killed", others, route=route, part=part).end(), "opened")
@@ -342,12 +344,19 @@ def _stored_at_once(run: Run, races: Races | None = None) -> tuple[list[Fact], l
     return accepted, ended
 
 
-@check("MP-PROC-007", budget_s=_BUDGET_S)
+_SHARED = (
+    Declared("single_writer", False, none_of=(True,), otherwise="it declares a single writer"),
+    Declared(
+        "isolates",
+        [],
+        none_of=("session",),
+        otherwise="each session has a memory of its own, and no two share one",
+    ),
+)
+
+
+@check("MP-PROC-007", calls_alone=False, budget_s=_BUDGET_S, declares=_SHARED)
 def two_processes_lose_none_of_each_others_writes(run: Run) -> None:
-    if run.declared("single_writer", default=False):
-        raise NotApplicable("it declares a single writer")
-    if "session" in run.declared("isolates", []):
-        raise NotApplicable("each session has a memory of its own, and no two share one")
     races = Races(run, _route(run))
     with store_files.still_opens(run, "after two processes wrote to it at the same time"):
         _lose_nothing(run, races)
@@ -375,7 +384,7 @@ def _lose_nothing(run: Run, races: Races) -> None:
             run.violated(
                 fault.told(
                     wanted=(
-                        "text that one process stores while another one is about to change the store"
+                        "text that one process stores while another is about to change the store"
                         " is recalled, and the change is made"
                     ),
                 ),
@@ -397,7 +406,7 @@ def _fault_alone(run: Run, race: Race) -> Evidence | None:
     return None
 
 
-@check("MP-PROC-008", budget_s=_BUDGET_S)
+@check("MP-PROC-008", calls_alone=False, budget_s=_BUDGET_S)
 def a_signal_inside_of_a_hook_ends_the_process(run: Run) -> None:
     points = _ENDING_POINTS[run.context.profile]
     hooks = [name for name in _HOOKS if not run.lacks(name)]
@@ -435,7 +444,7 @@ def _ends_by_signal(run: Run, operation: str, number: signal.Signals, point: int
         )
 
 
-@check("MP-PROC-009", budget_s=_BUDGET_S)
+@check("MP-PROC-009", calls_alone=False, budget_s=_BUDGET_S)
 def a_fork_costs_the_session_nothing(run: Run) -> None:
     facts, scale = run.facts.several(2), run.context.scale * run.context.slowdown
     ended = _host(run, "forked", facts, route=_any_route(run), copy_s=EXIT_S * scale).end()

@@ -4,7 +4,8 @@ import copy
 from typing import Any
 
 from memproto.errors import Unavailable
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, check
+from memproto.testing.conditions import RECALL_BY_QUERY, Declared
 from memproto.testing.evidence import Changed, Raised, Recalled, Returned, TooLong
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
@@ -18,6 +19,16 @@ from memproto.testing.wire import show
 _STALE_WITHIN_S = 0.3
 
 _QUESTION = "What did we agree on for the next week?"
+
+_NOT_PREVIOUS = Declared(
+    "recall_basis",
+    "query",
+    none_of=("previous",),
+    otherwise="recall_basis is {value}: before a first recall there was no turn",
+)
+_IS_QUERY = Declared(
+    "recall_basis", None, any_of=("query",), otherwise="recall_basis is not declared as query"
+)
 
 
 @check("MP-RECALL-001")
@@ -89,19 +100,16 @@ def difference(before: list[Any], after: list[Any]) -> str:
     return f"message {changed}, {show(before[changed])}, became {show(after[changed])}"
 
 
-@check("MP-RECALL-004")
+@check("MP-RECALL-004", declares=RECALL_BY_QUERY[1:], routes=("writes", "turns", "tools"))
 def an_answer_belongs_to_its_question(run: Run) -> None:
-    basis = run.declared("recall_basis", "query")
-    if basis != "query":
-        raise NotApplicable(f"recall_basis is {basis}: answers do not depend on the question")
-    route = run.needs_route("writes", "turns", "tools")
+    route = run.route
     first, second = run.facts.several(2)
     with run.session() as subject:
         run.plant(subject, first, route)
         run.plant(subject, second, route)
     for fact in (first, second):
         if not _answers(run, fact):
-            raise Untestable("recall by question did not bring both of two stored facts")
+            raise Lost("recall by question did not bring both of two stored facts")
     with run.session() as asked:
         answer = _after_another_question(run, asked, first, second)
     if first.is_in(answer) and not second.is_in(answer):
@@ -150,16 +158,14 @@ def _after_another_question(run: Run, subject: Subject, first: Fact, second: Fac
     return answers[-1]
 
 
-@check("MP-RECALL-005")
+@check("MP-RECALL-005", declares=_NOT_PREVIOUS, routes=("writes", "turns", "tools"))
 def the_first_recall_brings_what_is_stored(run: Run) -> None:
-    if run.declared("recall_basis", "query") == "previous":
-        raise NotApplicable("recall_basis is previous: before a first recall there was no turn")
-    route = run.needs_route("writes", "turns", "tools")
+    route = run.route
     fact = run.facts.new()
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not run.reopened_brings_back(fact):
-        raise Untestable("a stored fact did not come back at all")
+        raise Lost("a stored fact did not come back at all")
     with run.session() as again:
         answer = routes.recalled(again, fact.query)
     if not fact.is_in(answer):
@@ -173,9 +179,8 @@ def the_first_recall_brings_what_is_stored(run: Run) -> None:
 
 
 # Some hundred questions, of which each may take its 5 s.
-@check("MP-RECALL-006", budget_s=240.0)
+@check("MP-RECALL-006", budget_s=240.0, hook="recall")
 def recall_takes_any_text(run: Run) -> None:
-    run.needs_hook("recall")
     odd = {**texts.NAMED, **texts.LONG, **texts.generated(run.context.seed, run.examples)}
     failures: list[tuple[str, HookRaised]] = []
     with run.session() as empty:
@@ -224,13 +229,13 @@ _UNRELATED = (
 )
 
 
-@check("MP-RECALL-007", budget_s=120.0)
+@check("MP-RECALL-007", budget_s=120.0, routes=("turns", "writes", "tools"))
 def recall_stays_within_the_limit(run: Run) -> None:
-    route = run.needs_route("turns", "writes", "tools")
+    route = run.route
     query = _alike(run, route)
     wide = _length(run, query)
     if not wide:
-        raise Untestable("none of many stored texts came back for a question that all answer")
+        raise Lost("none of many stored texts came back for a question that all answer")
     if wide < _SHORT_CHARS:
         return
     limit = wide // 2
@@ -277,16 +282,14 @@ def _length(run: Run, query: str, **extra: Any) -> int:
     return lengths[-1]
 
 
-@check("MP-RECALL-008")
+@check("MP-RECALL-008", declares=_IS_QUERY, routes=("turns", "writes", "tools"))
 def an_unrelated_question_brings_nothing(run: Run) -> None:
-    if run.declared("recall_basis", None) != "query":
-        raise NotApplicable("recall_basis is not declared as query")
-    route = run.needs_route("turns", "writes", "tools")
+    route = run.route
     fact = run.facts.new()
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not run.reopened_brings_back(fact):
-        raise Untestable("a stored fact did not come back for its own question")
+        raise Lost("a stored fact did not come back for its own question")
     with run.session() as again:
         for question in _UNRELATED:
             _brings_nothing(run, again, fact, question)

@@ -124,7 +124,7 @@ def _whole(run: Run) -> None:
     run.close(subject)
 
 
-@check("MP-RES-001", budget_s=_BUDGET_S)
+@check("MP-RES-001", calls_alone=False, budget_s=_BUDGET_S)
 def sessions_leave_no_threads(run: Run) -> None:
     _judge(run, "threads", _left(run, _threads, _whole))
 
@@ -143,7 +143,7 @@ def _threads() -> Counter[str]:
     return found
 
 
-@check("MP-RES-002", budget_s=_BUDGET_S)
+@check("MP-RES-002", calls_alone=False, budget_s=_BUDGET_S)
 def sessions_leave_no_open_files_and_sockets(run: Run) -> None:
     if not Path("/proc/self/fd").is_dir():
         raise NotApplicable("this system does not say what a process has open")
@@ -184,7 +184,7 @@ def _open_now(kind: str) -> str:
     return f"open files in {Path(kind).name}/, where there are {', '.join(told)}"
 
 
-@check("MP-RES-003", budget_s=_BUDGET_S)
+@check("MP-RES-003", calls_alone=False, budget_s=_BUDGET_S)
 def sessions_leave_no_processes(run: Run) -> None:
     before = set(_processes(run))
     subject = run.open()
@@ -220,7 +220,7 @@ def _processes(run: Run) -> dict[int, str]:
     return found
 
 
-@check("MP-RES-004", budget_s=_BUDGET_S)
+@check("MP-RES-004", calls_alone=False, budget_s=_BUDGET_S)
 def sessions_leave_no_conversation_in_memory(run: Run) -> None:
     for _ in range(_WARM):
         _session(run, _said(0))
@@ -285,7 +285,7 @@ def _place() -> str:
     return f"most of it allocated at {locate.short(top.filename)}:{top.lineno}"
 
 
-@check("MP-RES-005", budget_s=_BUDGET_S)
+@check("MP-RES-005", calls_alone=False, budget_s=_BUDGET_S)
 def sessions_leave_no_handlers(run: Run) -> None:
     calls = ExitCalls()
     with calls.watched():
@@ -302,7 +302,7 @@ def _handlers(calls: ExitCalls) -> Counter[str]:
     return found
 
 
-@check("MP-RES-006", budget_s=_BUDGET_S)
+@check("MP-RES-006", calls_alone=False, budget_s=_BUDGET_S)
 def a_second_initialize_leaves_no_thread(run: Run) -> None:
     if left := _left(run, _threads, _twice):
         run.violated(
@@ -329,7 +329,7 @@ def _twice(run: Run) -> None:
     run.close(subject)
 
 
-@check("MP-RES-007")
+@check("MP-RES-007", calls_alone=False)
 def a_session_takes_no_more_memory_than_is_allowed(run: Run) -> None:
     # The memory of the process is seen from outside, in this check as in every other.
     _session(run)
@@ -345,7 +345,7 @@ _LAST_S = 10.0
 
 
 # In a process of its own: what is left once for each is there before any other check looks.
-@check("MP-RES-008", apart="workers")
+@check("MP-RES-008", calls_alone=False, apart="workers")
 def the_last_shutdown_leaves_no_worker(run: Run) -> None:
     known = frozenset(threads.stacks())
     provider = _lived(run).provider

@@ -12,6 +12,7 @@ from typing import Any
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.evidence import Left, Raised
 from memproto.testing.instruments.threads import together
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
@@ -55,7 +56,7 @@ def _closes_on_another_thread(run: Run) -> None:
         error = together(subject.close)[0]
     if isinstance(error, HookRaised) and not error.ends_process:
         said = f"on another thread than initialize's {run.hook('close')} raises by itself"
-        raise Untestable(f"{said}, {show(error.error)}; see MP-THR-001")
+        raise Untestable(f"{said}, {show(error.error)}", depends_on("MP-THR-001"))
     if error is not None:
         raise error
 

@@ -9,18 +9,31 @@ from pathlib import Path
 from typing import Any
 
 from memproto.testing import wording
-from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
+from memproto.testing.clauses import Inconclusive, Lost, NotApplicable, Untestable, check
+from memproto.testing.conditions import Declared
 from memproto.testing.evidence import Differs, Evidence, NotRecalled, Raised, Recalled, Wrote
 from memproto.testing.facts import Fact
 from memproto.testing.instruments import watchers
 from memproto.testing.instruments.threads import together
 from memproto.testing.lifetimes import store_files
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, HookWithdrawn, Subject
 from memproto.testing.scenarios import mirrored_writes, tenants
 from memproto.testing.scenarios.tenants import Boundary, Reader, Tenant
 from memproto.testing.wire import show
+
+
+def _isolates(boundary: Boundary) -> Declared:
+    """The provider declares that it keeps sides apart by the boundary."""
+    return Declared(
+        "isolates",
+        ["profile"],
+        any_of=(boundary,),
+        otherwise=f"`isolates` does not name {boundary}",
+    )
+
 
 #: The optional keys of the configuration that the kit gives in all other checks.
 _GIVEN = ("user_id", "agent_identity", "agent_context")
@@ -29,25 +42,17 @@ _GIVEN = ("user_id", "agent_identity", "agent_context")
 # -- one after the other ---------------------------------------------------------------------------
 
 
-@check("MP-TENANT-001")
+@check("MP-TENANT-001", declares=_isolates("user"), routes=routes.ROUTES)
 def users_do_not_leak(run: Run) -> None:
-    _needs_boundary(run, "user")
     _do_not_leak(run, "user")
 
 
-@check("MP-TENANT-002")
+@check("MP-TENANT-002", declares=_isolates("session"), routes=routes.ROUTES)
 def sessions_do_not_leak(run: Run) -> None:
-    _needs_boundary(run, "session")
     _do_not_leak(run, "session")
 
 
-def _needs_boundary(run: Run, boundary: Boundary) -> None:
-    if boundary not in run.declared("isolates", ["profile"]):
-        raise NotApplicable(f"`isolates` does not name {boundary}")
-
-
 def _do_not_leak(run: Run, boundary: Boundary) -> None:
-    run.needs_route(*routes.ROUTES)
     one, other = tenants.pair(run, boundary)
     stored = {tenant.called: _store_by_each_route(run, tenant) for tenant in (one, other)}
     reader, missing = Reader(run), ""
@@ -60,7 +65,7 @@ def _do_not_leak(run: Run, boundary: Boundary) -> None:
     for guest, owner in guests:
         _knows_nothing(run, reader, guest, owner, stored[owner.called])
     if missing:
-        raise Untestable(missing)
+        raise Lost(missing)
 
 
 def _store_by_each_route(run: Run, tenant: Tenant) -> dict[str, Fact]:
@@ -147,9 +152,9 @@ def _prompt_block(subject: Subject) -> Any:
 # -- one user on several platforms -----------------------------------------------------------------
 
 
-@check("MP-TENANT-007")
+@check("MP-TENANT-007", routes=routes.ROUTES)
 def a_user_stays_the_same(run: Run) -> None:
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     reader = Reader(run)
     for what, config in _appearances(run):
         lost = functools.partial(_lost_under, run, reader, config, route)
@@ -172,7 +177,7 @@ def _lost_under(run: Run, reader: Reader, config: dict[str, str], route: str) ->
     fault = _lost_between(run, reader, facts, config, route)
     alike = map(run.facts.like, facts)
     if fault and (same := _lost_between(run, reader, alike, {}, route)):
-        raise Untestable(f"with nothing changed {wording.observed(same)} as well")
+        raise Lost(f"with nothing changed {wording.observed(same)} as well")
     return fault
 
 
@@ -203,9 +208,8 @@ def _lost_between(
 # -- optional keys ---------------------------------------------------------------------------------
 
 
-@check("MP-TENANT-008")
+@check("MP-TENANT-008", routes=routes.ROUTES)
 def absent_keys_are_absent_for_both(run: Run) -> None:
-    run.needs_route(*routes.ROUTES)
     reader, refusals, sessions = Reader(run), [], [*_sessions_without()]
     given = Tenant("a session with all keys", run.session_key())
     for absent in sessions:
@@ -251,7 +255,7 @@ def _lost_without(run: Run, reader: Reader, tenant: Tenant, given: Tenant, route
         return ""
     tenants.store(run, given, [other], route)
     if reader.lacks(given, [other]):
-        raise Untestable(f"nothing stored through {route} comes back with all keys either")
+        raise Lost(f"nothing stored through {route} comes back with all keys either")
     return fact.text
 
 
@@ -259,10 +263,9 @@ def _listed(keys: tuple[str, ...]) -> str:
     return ", ".join(keys)
 
 
-@check("MP-TENANT-009")
+@check("MP-TENANT-009", declares=_isolates("user"), routes=routes.ROUTES)
 def nobody_is_nobody_else(run: Run) -> None:
-    _needs_boundary(run, "user")
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     if "user_id" in run.context.config:
         raise NotApplicable("the settings give a user_id to every session")
     one, other = tenants.pair(run, "user")
@@ -272,7 +275,7 @@ def nobody_is_nobody_else(run: Run) -> None:
     for tenant, fact in zip((one, other), facts, strict=True):
         tenants.store(run, tenant, [fact], route)
         if reader.lacks(tenant, [fact]):
-            raise Untestable(f"nothing stored through {route} comes back for {tenant.called}")
+            raise Lost(f"nothing stored through {route} comes back for {tenant.called}")
     nobody = Tenant("a session without user_id", one.session, None, {"user_id": None})
     for tenant in (nobody, dataclasses.replace(nobody, session=other.session)):
         _is_nobody(run, reader, tenant, dict(zip((one.called, other.called), facts, strict=True)))
@@ -374,18 +377,18 @@ _HOST_SESSION_FAMILIES = {"the last character": ("{}-5f8a1c2e", "{}-5f8a1c2f")}
 # -- any id ----------------------------------------------------------------------------------------
 
 
-@check("MP-TENANT-004", budget_s=240.0)
+@check("MP-TENANT-004", budget_s=240.0, routes=routes.ROUTES)
 def any_id_is_accepted(run: Run) -> None:
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     if fault := _fault(run, "plain", {}, route):
-        raise Untestable(f"with plain ids: {wording.observed(fault)}")
+        raise _plain_fault("with plain ids", fault)
     trials = [*_trials(run)]
     found = [item for item in trials if _fault(run, item[0], item[1], route)]
     if not found:
         return
     another = {"user_id": f"{run.config()['user_id']}-otto"}
     if fault := _fault(run, "another plain id", another, route):
-        raise Untestable(f"with another plain id: {wording.observed(fault)}")
+        raise _plain_fault("with another plain id", fault)
     told = f"{len(found)} of {len(trials)} ids failed"
     for name, ids in found:
         keys, fault = _narrowed(run, name, ids, route)
@@ -413,6 +416,12 @@ def _trials(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
         yield name, {"user_id": odd}
     for odd in _HOST_SESSIONS:
         yield "a session id", {"session key": odd}
+
+
+def _plain_fault(ids: str, fault: Evidence) -> Untestable:
+    """The error of a check whose plain ids meet the fault as well."""
+    error = Lost if isinstance(fault, NotRecalled) else Untestable
+    return error(f"{ids}: {wording.observed(fault)}")
 
 
 def _narrowed(run: Run, name: str, ids: dict[str, str], route: str) -> tuple[str, Evidence | None]:
@@ -448,9 +457,9 @@ def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> Evidence 
 # -- different ids ---------------------------------------------------------------------------------
 
 
-@check("MP-TENANT-006", budget_s=300.0)
+@check("MP-TENANT-006", budget_s=300.0, routes=routes.ROUTES)
 def different_ids_stay_different(run: Run) -> None:
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     refusals = []
     families = _families(run)
     for boundary, rows in families.items():
@@ -674,9 +683,9 @@ _BY_TURNS, _AT_ONCE = 2, 6
 _TRIES = 3
 
 
-@check("MP-TENANT-003", budget_s=180.0)
+@check("MP-TENANT-003", budget_s=180.0, routes=routes.ROUTES)
 def tenants_at_the_same_time_do_not_cross(run: Run) -> None:
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     refusals, tried = [], False
     for boundary in _several_at_a_time(run):
         try:
@@ -706,7 +715,9 @@ def _one_home_beside_another(run: Run, route: str) -> None:
     with one.opened(run) as first, other.opened(run) as second:
         run.plant(first, fact, route)
         if fact.is_in(routes.recalled(second, fact.query)):
-            raise Untestable(f"{other.called} shows what {one.called} is told; see MP-ISO-001")
+            raise Untestable(
+                f"{other.called} shows what {one.called} is told", depends_on("MP-ISO-001")
+            )
 
 
 def _pair_in_two_sessions(run: Run, boundary: Boundary) -> list[Tenant]:

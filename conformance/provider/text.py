@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from memproto.fence import build_memory_context_block
-from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
+from memproto.testing.clauses import Inconclusive, Lost, NotApplicable, Untestable, check
+from memproto.testing.conditions import Declared
 from memproto.testing.evidence import NotRecalled, Raised, Recalled, Returned
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
@@ -53,7 +54,7 @@ def _comes_back_amid_all(run: Run, route: str) -> None:
         run.plant(subject, fact, route)
     with run.session() as again:
         if not run.brings_back(again, fact):
-            raise Untestable("a stored fact did not come back, with no messages before it either")
+            raise Lost("a stored fact did not come back, with no messages before it either")
         for name in conversations.NAMED:
             amid = _Amid(again.provider, run.binding, run.watch)
             amid.conversation = name
@@ -181,12 +182,16 @@ class _Lettered(Fact):
         return Fact.is_in(self, recalled) and not self.missing_in(recalled)
 
 
-@check("MP-TEXT-003", budget_s=120.0)
+_VERBATIM = Declared(
+    "retention",
+    "verbatim",
+    any_of=("verbatim",),
+    otherwise="retention is {value}: texts come back in other words",
+)
+
+
+@check("MP-TEXT-003", declares=_VERBATIM, routes=("turns", "writes", "tools"), budget_s=120.0)
 def every_character_comes_back(run: Run) -> None:
-    retention = run.declared("retention", "verbatim")
-    if retention != "verbatim":
-        raise NotApplicable(f"retention is {retention}: texts come back in other words")
-    run.needs_route("turns", "writes", "tools")
     served = [route for route in routes.ROUTES if run.serves(route)]
     judged = [_keeps_characters(run, route) for route in served]
     if not any(judged):
@@ -263,7 +268,7 @@ def _plain_ones_come_back(run: Run, route: str, count: int) -> None:
     with run.session(home) as subject:
         accepted = [fact for fact in facts if _is_taken(subject, fact, route)]
     if not accepted or losses.lost(run, accepted, home):
-        raise Untestable(f"of {count} plain facts stored through {route} not all came back either")
+        raise Lost(f"of {count} plain facts stored through {route} not all came back either")
 
 
 def _assert_lost_each_time(run: Run, route: str, make: Callable[[], Fact]) -> None:
@@ -280,7 +285,7 @@ def _assert_lost_each_time(run: Run, route: str, make: Callable[[], Fact]) -> No
             accepted = [fact for fact in facts if _is_taken(subject, fact, route)]
         lost = losses.lost(run, accepted, home)
         if before in lost or after in lost:
-            raise Untestable(f"plain facts stored through {route} do not all come back either")
+            raise Lost(f"plain facts stored through {route} do not all come back either")
         if odd not in lost:
             raise Untestable(f"a text stored through {route} was lost once, and not again")
 
@@ -301,9 +306,8 @@ def _keeps_words(run: Run, route: str, home: Path) -> bool:
 # -- the context block -----------------------------------------------------------------------------
 
 
-@check("MP-TEXT-004")
+@check("MP-TEXT-004", routes=("turns",))
 def a_context_block_is_not_stored(run: Run) -> None:
-    run.needs_route("turns")
     within, own = run.facts.several(2)
     _show_that_it_comes_back(run, within)
     said = f"{own.text}\n\n{build_memory_context_block([('other-memory', within.text)])}"
@@ -349,4 +353,4 @@ def _show_that_it_comes_back(run: Run, fact: Fact) -> None:
     with run.session(home) as subject:
         subject.record(said.text, "Done.")
     if not run.reopened_brings_back(said, home):
-        raise Untestable("a plain turn did not come back")
+        raise Lost("a plain turn did not come back")

@@ -8,10 +8,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
-from memproto.testing.clauses import Untestable, check
+from memproto.testing.clauses import Lost, Untestable, check
 from memproto.testing.evidence import Differs, Froze, NotRecalled, Raised
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.threads import together
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, HookWithdrawn, Subject
@@ -40,7 +41,7 @@ _STORES = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
 # -- other threads than initialize's ---------------------------------------------------------------
 
 
-@check("MP-THR-001")
+@check("MP-THR-001", calls_alone=False)
 def hooks_work_on_other_threads(run: Run) -> None:
     subject = run.open()
     for operation, call in _calls(run, subject).items():
@@ -136,7 +137,7 @@ def _show_that_it_stores(run: Run, route: str) -> None:
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not run.reopened_brings_back(fact):
-        raise Untestable(f"nothing stored through {route} comes back, on no thread")
+        raise Lost(f"nothing stored through {route} comes back, on no thread")
 
 
 # -- the interpreter lock --------------------------------------------------------------------------
@@ -184,7 +185,7 @@ class _Heart:
         return found
 
 
-@check("MP-THR-002", budget_s=180.0)
+@check("MP-THR-002", calls_alone=False, budget_s=180.0)
 def hooks_let_other_threads_run(run: Run) -> None:
     with _Heart() as heart:
         watched = _Watched(run, heart, _TURN_S * run.context.scale * _slowness(heart))
@@ -340,7 +341,7 @@ def _shapes() -> list[str]:
 # -- accepting in time -----------------------------------------------------------------------------
 
 
-@check("MP-THR-003")
+@check("MP-THR-003", calls_alone=False)
 def writes_are_accepted_in_time(run: Run) -> None:
     # The watch books a late write; what is written here is short, long, and many.
     subject = run.open()
@@ -364,7 +365,7 @@ _ROUNDS = 4
 # -- an event loop ---------------------------------------------------------------------------------
 
 
-@check("MP-THR-004", budget_s=120.0)
+@check("MP-THR-004", calls_alone=False, budget_s=120.0)
 def hooks_work_where_a_loop_runs(run: Run) -> None:
     planted = _facts(run)
     raised: dict[str, Exception] = {}
@@ -464,7 +465,7 @@ def _judge_lost_in_a_loop(run: Run, route: str) -> None:
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not losses.is_stored(run, fact):
-        raise Untestable(f"nothing stored through {route} comes back, with a loop or without")
+        raise Lost(f"nothing stored through {route} comes back, with a loop or without")
     operation = _STORES[route]
     run.violated(
         NotRecalled(
@@ -480,7 +481,7 @@ def _judge_lost_in_a_loop(run: Run, route: str) -> None:
 # -- a recall beside a write -----------------------------------------------------------------------
 
 
-@check("MP-THR-005", budget_s=120.0)
+@check("MP-THR-005", calls_alone=False, budget_s=120.0)
 def a_recall_and_a_write_work_side_by_side(run: Run) -> None:
     for route in ("turns", "writes"):
         if not run.lacks(_STORES[route]):
@@ -544,7 +545,7 @@ def _judge_raised_beside(
     if together(call)[0]:
         call()
         hook = run.hook(error.operation)
-        raise Untestable(f"{hook} raises on another thread alone as well; see MP-THR-001")
+        raise Untestable(f"{hook} raises on another thread alone as well", depends_on("MP-THR-001"))
     run.violated(
         Raised.by(
             error.error,

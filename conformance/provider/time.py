@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, check
 from memproto.testing.evidence import Differs, NotRecalled, Raised
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.walltime import (
@@ -56,7 +56,7 @@ _RIGHT = "after it was set right a second time"
 _LATER = "once the clock had come to its time"
 
 
-@check("MP-TIME-001", budget_s=240.0)
+@check("MP-TIME-001", calls_alone=False, budget_s=240.0)
 def the_wall_clock_makes_no_difference(run: Run) -> None:
     for route in _served(run):
         _goes_well(run, route, _through_years, "with a running clock")
@@ -106,7 +106,7 @@ _EAST = "in the zone of Shanghai"
 _WEST = "in the zone of Los Angeles"
 
 
-@check("MP-TIME-002", budget_s=240.0)
+@check("MP-TIME-002", calls_alone=False, budget_s=240.0)
 def the_time_zone_makes_no_difference(run: Run) -> None:
     zones = {_EAST: SHANGHAI, _WEST: LOS_ANGELES}
     for route in _served(run):
@@ -149,7 +149,7 @@ def _goes_well(run: Run, route: str, journey: _Journey, when: str) -> None:
     try:
         journey(run, route, _home(run, route, "before"), lambda when: None)
     except _Lost:
-        raise Untestable(f"text stored through {route} did not come back {when}") from None
+        raise Lost(f"text stored through {route} did not come back {when}") from None
 
 
 def _goes_as_well(run: Run, route: str, journey: _Journey, move: _Move) -> None:
@@ -246,7 +246,7 @@ _OFF = dt.timedelta(seconds=-KATHMANDU.west_s)
 _SLACK = dt.timedelta(seconds=90)
 
 
-@check("MP-TIME-003", environment={"TZ": KATHMANDU.name})
+@check("MP-TIME-003", calls_alone=False, environment={"TZ": KATHMANDU.name})
 def a_time_of_day_names_its_instant(run: Run) -> None:
     began, shown = dt.datetime.now(dt.UTC), 0
     with _in_kathmandu():
@@ -275,7 +275,7 @@ def _recalled_texts(run: Run, route: str) -> list[str]:
     with run.session(home) as again:
         heard = _listen(again)
         if not run.brings_back(again, fact):
-            raise Untestable(f"text stored through {route} did not come back")
+            raise Lost(f"text stored through {route} did not come back")
     return [text.replace(fact.text, "") for text in heard if isinstance(text, str)]
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.evidence import NotRecalled, Raised, Recalled
 from memproto.testing.facts import Fact
+from memproto.testing.needs import BETTER_RECALL, depends_on
 from memproto.testing.provider import losses, routes
-from memproto.testing.provider.losses import BETTER_RECALL
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.provider.write_action import USUAL
@@ -30,9 +30,8 @@ _LAST_OF = (1, 3, 8, 8, 8)
 _MOMENT_S = 1.0
 
 
-@check("MP-TURN-001", budget_s=240.0)
+@check("MP-TURN-001", budget_s=240.0, routes=("turns",))
 def every_turn_comes_back(run: Run) -> None:
-    run.needs_route("turns")
     _all_of_a_session(run)
     _unusual_ones(run)
     _of_another_user(run)
@@ -151,9 +150,8 @@ def _labels(facts: list[Fact], lost: list[Fact]) -> tuple[str, ...]:
     return tuple(f"turn {facts.index(fact) + 1}" for fact in lost)
 
 
-@check("MP-TURN-002", budget_s=240.0)
+@check("MP-TURN-002", budget_s=240.0, hook="record")
 def a_turn_takes_any_text(run: Run) -> None:
-    run.needs_hook("record")
     odd = {**texts.NAMED, **texts.LONGEST, **texts.generated(run.context.seed, run.examples)}
     with run.session() as subject:
         subject.record("Which berth is free today?", "Berth 4.")
@@ -189,9 +187,8 @@ def _exchange(subject: Subject, text: str) -> None:
     subject.record("What did you find?", text)
 
 
-@check("MP-TURN-003", budget_s=120.0)
+@check("MP-TURN-003", budget_s=120.0, routes=("turns",))
 def the_last_turn_is_stored(run: Run) -> None:
-    run.needs_route("turns")
     for count in _LAST_OF:
         *_, last = facts = run.facts.several(count)
         subject = run.open()
@@ -222,18 +219,17 @@ def _comes_back_from_the_middle(run: Run, fact: Fact) -> str:
         routes.talk_on(subject)
         run.wait_until(lambda: False, _MOMENT_S)
     if not losses.is_stored(run, fact):
-        raise Untestable("the last turn did not come back from the middle of a session either")
+        raise Lost("the last turn did not come back from the middle of a session either")
     return "; recorded again, with time and other turns before shutdown, it did"
 
 
-@check("MP-TURN-004")
+@check("MP-TURN-004", routes=("turns",))
 def a_resumed_session_keeps_its_turns(run: Run) -> None:
-    run.needs_route("turns")
     session = run.session_key()
     early, late = run.facts.several(2)
     _one_turn(run, session, early)
     if not losses.is_stored(run, early):
-        raise Untestable("the turn of the session's first part did not come back")
+        raise Lost("the turn of the session's first part did not come back")
     _one_turn(run, session, late)
     for fact, part in ((early, "first"), (late, "second")):
         if not losses.is_stored(run, fact):
@@ -272,7 +268,7 @@ def _added(run: Run, targets: list[str]) -> Iterator[tuple[str, Fact]]:
     for target, fact in facts.items():
         found = losses.found(run, fact)
         if found is None:
-            raise Untestable(f"text added to {target} did not come back; see MP-WRITE-001")
+            raise Lost(f"text added to {target} did not come back", depends_on("MP-WRITE-001"))
         # It is asked for afterwards in the way that brought it.
         facts[target] = found
     yield from facts.items()
@@ -304,7 +300,7 @@ def _brought(run: Run, targets: list[str]) -> dict[str, Fact]:
     return facts
 
 
-@check("MP-WRITE-001")
+@check("MP-WRITE-001", routes=("writes",))
 def an_added_text_comes_back(run: Run) -> None:
     facts = _brought(run, mirrored_writes.needed_targets(run, "add"))
     for target, fact in facts.items():
@@ -340,9 +336,8 @@ def _side_by_side(run: Run, target: str) -> None:
         )
 
 
-@check("MP-WRITE-002", budget_s=_ANY_TEXT_S)
+@check("MP-WRITE-002", budget_s=_ANY_TEXT_S, hook="mirror")
 def a_write_takes_any_text(run: Run) -> None:
-    run.needs_hook("mirror")
     odd = {**texts.NAMED, **texts.LONGEST, **texts.generated(run.context.seed, run.examples)}
     failures: list[tuple[str, HookRaised]] = []
     with run.session() as subject:
@@ -404,7 +399,7 @@ def _fill(run: Run, subject: Subject, arguments: tuple[Any, ...], text: str) -> 
     subject.mirror(*(text if item is _ODD else item for item in arguments))
 
 
-@check("MP-WRITE-003", budget_s=120.0)
+@check("MP-WRITE-003", budget_s=120.0, routes=("writes",))
 def a_replaced_text_is_gone(run: Run) -> None:
     _named_both_ways(run, "replace", _replaced)
 
@@ -439,7 +434,7 @@ def _replaced(run: Run, target: str, old: Fact, old_text: str) -> None:
     _is_gone(run, old, after)
 
 
-@check("MP-WRITE-004", budget_s=120.0)
+@check("MP-WRITE-004", budget_s=120.0, routes=("writes",))
 def a_removed_text_is_gone(run: Run) -> None:
     _named_both_ways(run, "remove", _removed)
 
@@ -496,7 +491,7 @@ def _is_gone(run: Run, fact: Fact, after: str) -> None:
     )
 
 
-@check("MP-WRITE-005", budget_s=120.0)
+@check("MP-WRITE-005", budget_s=120.0, routes=("writes",))
 def what_is_not_stored_is_reported(run: Run) -> None:
     target, _ = next(_added(run, mirrored_writes.needed_targets(run, "add")))
     _unmatched_replace(run, target)
@@ -540,7 +535,7 @@ def _expect_a_plain_one(run: Run, target: str, home: Path) -> None:
         kept = _accepts(subject, target, plain.text)
     if not kept or not run.reopened_brings_back(plain, home):
         reason = "behind texts of many characters a short one does not come back either"
-        raise Untestable(f"{reason}; {BETTER_RECALL}")
+        raise Untestable(reason, BETTER_RECALL)
 
 
 def _accepts(

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from memproto.report import verdicts
-from memproto.testing.judging import needs
+from memproto.testing import needs
 from memproto.testing.outcomes import OPEN, Outcome
 
 _REPORT = "report this, please: the kit itself failed in"
@@ -29,7 +29,7 @@ def _unlocking(report: dict[str, Any]) -> list[str]:
     named: Counter[str] = Counter()
     for row in report["results"]:
         if row["outcome"] in OPEN:
-            named.update(needs.settings(row["reason"] or ""))
+            named.update(needs.settings(needs.of_row(row)))
     if not named:
         return []
     key, count = named.most_common(1)[0]

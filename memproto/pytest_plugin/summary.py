@@ -8,10 +8,11 @@ from memproto import bindings, spec
 from memproto.operations import OPERATIONS
 from memproto.pytest_plugin import guard, terminal
 from memproto.pytest_plugin.next_steps import next_steps
+from memproto.report.needs import wanted
 from memproto.report.verdict_line import verdict_line
 from memproto.report.view import one_line
 from memproto.report.waiver_lines import waiver_lines
-from memproto.testing.judging.needs import wanted
+from memproto.testing import needs
 from memproto.testing.outcomes import OPEN, Outcome
 
 _WORDS = {
@@ -209,8 +210,8 @@ class Block:
 def _fared(rows: list[dict[str, Any]]) -> str:
     """`58 passed, 0 failed, 21 need: backend`."""
     counts = Counter(row["outcome"] for row in rows if row["outcome"] not in _NEED)
-    needs = Counter(wanted(row["outcome"], row["reason"] or "") for row in rows if _needs(row))
-    open_ones = [f"{count} {said}" for said, count in needs.most_common()]
+    said = Counter(wanted(row["outcome"], needs.of_row(row)) for row in rows if _needs(row))
+    open_ones = [f"{count} {name}" for name, count in said.most_common()]
     always = [f"{counts.pop(name, 0)} {_WORDS[name]}" for name in ("pass", "fail")]
     return ", ".join([*always, *filter(None, [_counted(counts)]), *open_ones])
 

@@ -8,7 +8,7 @@ import pytest
 
 from memproto import spec
 from memproto.pytest_plugin import junit
-from memproto.report import message
+from memproto.report import message, needs
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings.order import Order
 
@@ -65,4 +65,5 @@ class ShownResult:
         return "skipped", (*_PLACE, f"Skipped: {said}")
 
     def _reason(self) -> str:
-        return self.order.waivers.reason(self.result.id) if self.is_waived else self.result.reason
+        waivers = self.order.waivers
+        return waivers.reason(self.result.id) if self.is_waived else needs.reason(self.result)

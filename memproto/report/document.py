@@ -11,7 +11,7 @@ from typing import Any
 
 from memproto import __version__, spec
 from memproto.operations import EXTENSION_HOOKS
-from memproto.report import message, times, verdicts
+from memproto.report import message, needs, times, verdicts
 from memproto.testing import evidence, outcomes
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings import waivers
@@ -158,7 +158,8 @@ def _row(result: Result, order: Order, found: Result) -> dict[str, Any]:
         "observed": result.observed or None,
         "evidence": None if result.evidence is None else evidence.as_dict(result.evidence),
         "where": result.where or None,
-        "reason": result.reason or None,
+        "reason": needs.reason(result) or None,
+        "needs": [need.as_dict() for need in result.needs],
         "reproduce": message.reproduce(result, order),
         "fix": requirement.fix,
         "clause": requirement.clause,

@@ -10,12 +10,14 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from memproto import spec
 from memproto.bindings import Binding, Trait
 from memproto.testing import wording
+from memproto.testing.conditions import Condition, Extension, Hook, Known, Stores
 from memproto.testing.evidence import Evidence
+from memproto.testing.needs import Need
 
 CheckFunction = Callable[[Any], None]
 F = TypeVar("F", bound=CheckFunction)
@@ -46,7 +48,21 @@ class Violation(Exception):
 
 
 class Untestable(Exception):
-    """The requirement applies and could not be exercised; the message names what is missing."""
+    """
+    The requirement applies and could not be exercised; the message says why.
+
+    Attributes:
+        needs: What would let it be exercised.
+
+    """
+
+    def __init__(self, reason: str, needs: tuple[Need, ...] = ()) -> None:
+        super().__init__(reason)
+        self.needs = needs
+
+
+class Lost(Untestable):
+    """A fact on which the check rests was not recalled, so that it proves nothing."""
 
 
 class Behind(Untestable):
@@ -58,8 +74,8 @@ class Behind(Untestable):
 
     """
 
-    def __init__(self, reason: str, violation: Violation) -> None:
-        super().__init__(reason)
+    def __init__(self, reason: str, violation: Violation, needs: tuple[Need, ...] = ()) -> None:
+        super().__init__(reason, needs)
         self.violation = violation
 
 
@@ -84,8 +100,14 @@ class Check:
         environment: Variables that its process is started with; one that has some is its own.
         apart: Name of its process in the chapter, for a check of an event that a process has only
             once; "" for the process that the others share.
+        calls_alone: True if the calls that it makes show by themselves what it finds. One that
+            makes backends, stores, clocks or processes fail in between, copies homes or changes
+            the environment gets no replay script for what is recalled.
         session: True if it opens one with every provider, or the trait of the bindings for which it
             does; without one, it is decided also if no session begins.
+        conditions: The conditions under which the requirement concerns a provider; the first that
+            is not met says why it does not.
+        routes: Routes of which the provider has to serve one; the check uses `Run.route`.
 
     """
 
@@ -96,6 +118,35 @@ class Check:
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
     session: bool | Trait = True
     apart: str = ""
+    conditions: tuple[Condition, ...] = ()
+    routes: tuple[str, ...] = ()
+    calls_alone: bool = True
+
+    def unmet(self, known: Known) -> str:
+        """Why the requirement does not concern a provider; "" if nothing known says so."""
+        for item in self.conditions:
+            why = item.unmet(known)
+            if why or not item.is_decided(known):
+                return why
+        return ""
+
+    def decide(self, run: Any) -> None:
+        """
+        Run the function over `run` if its conditions are met; returns for a pass.
+
+        Raises:
+            Violation: The requirement does not hold.
+            NotApplicable: A condition is not met, or the function found out that it is not.
+            Untestable: The provider serves no route that is needed, or the function is short of
+                something.
+            Inconclusive: The machine could not decide.
+
+        """
+        if why := self.unmet(run):
+            raise NotApplicable(why)
+        if self.routes:
+            run.route = run.needs_route(*self.routes)
+        self.function(run)
 
     def needs_session(self, binding: Binding | None) -> bool:
         """True if it opens a session with a provider of the binding."""
@@ -115,9 +166,18 @@ def check(
     environment: Mapping[str, str] | None = None,
     session: bool | Trait = True,
     apart: str = "",
+    calls_alone: bool = True,
+    binding: Condition | None = None,
+    extension: str | Condition = "",
+    hook: str = "",
+    declares: Condition | tuple[Condition, ...] = (),
+    routes: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """
-    Register the decorated function as the check of `requirement`.
+    Register the decorated function as the check of `requirement`; gives one with its conditions.
+
+    The last five say which providers the requirement concerns, and are looked at in this order.
+    `hook` is an operation; one of `routes` has to be served, and `Run.route` is the one.
 
     Raises:
         NoSuchRequirement: The catalogue does not hold the id.
@@ -125,15 +185,38 @@ def check(
 
     """
     spec.requirement(requirement)
+    named: list[Condition | None] = [binding]
+    named.append(Extension(extension) if isinstance(extension, str) and extension else None)
+    named.append(extension if isinstance(extension, Condition) else None)
+    named.append(Hook(hook) if hook else None)
+    named += [declares] if isinstance(declares, Condition) else declares
+    named.append(Stores(routes) if routes else None)
+    conditions = tuple(item for item in named if item is not None)
 
     def register(function: F) -> F:
         known = _CHECKS.get(requirement)
         if known and known.function.__qualname__ != function.__qualname__:
             raise ValueError(f"{requirement} has two checks: {known.function} and {function}")
-        told = environment or {}
-        times = (budget_s, linger_s)
-        _CHECKS[requirement] = Check(requirement, function, *times, told, session, apart)
-        return function
+        item = _CHECKS[requirement] = Check(
+            requirement,
+            function,
+            budget_s,
+            linger_s,
+            environment or {},
+            session,
+            apart,
+            conditions,
+            routes,
+            calls_alone,
+        )
+        if not conditions:
+            return function
+
+        @functools.wraps(function)
+        def decided(run: Any) -> None:
+            item.decide(run)
+
+        return cast("F", decided)
 
     return register
 

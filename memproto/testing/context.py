@@ -4,6 +4,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from memproto.testing import needs
+from memproto.testing.clauses import Untestable
+
 #: Number of generated examples that a check draws in each profile.
 EXAMPLES = {"quick": 10, "ci": 50, "deep": 500}
 
@@ -34,6 +37,7 @@ class Context:
             keys]; None where the settings do not say.
         configured: True if the settings give the provider anything that it may need.
         no_session: Why none can be opened, where checks run that need none; else "".
+        no_session_needs: Needs that would let one be opened, as `Need.as_dict` gives them.
         calls_left: Number of hook calls that the settings still allow, or None for any number.
 
     """
@@ -57,4 +61,9 @@ class Context:
     backend: Sequence[str] | None = None
     configured: bool = False
     no_session: str = ""
+    no_session_needs: tuple[dict[str, Any], ...] = ()
     calls_left: int | None = None
+
+    def without_session(self) -> Untestable:
+        """The error of a check that would need a session."""
+        return Untestable(self.no_session, tuple(map(needs.from_dict, self.no_session_needs)))

@@ -8,8 +8,9 @@ from typing import Any
 
 from memproto import spec
 from memproto.testing import evidence as kinds
-from memproto.testing import wording
+from memproto.testing import needs, wording
 from memproto.testing.evidence import Evidence
+from memproto.testing.needs import Need
 
 
 class Outcome(enum.StrEnum):
@@ -77,6 +78,7 @@ class Result:
         evidence: What was seen, and what was asked for; None where nothing was found.
         where: File and line of the hook, and the hook's name in the author's binding.
         reason: Why the requirement was not decided, for the open outcomes.
+        needs: What would let it be decided, for the open outcomes.
         seen_in: The requirement whose check met this, where it is another one.
         after: The requirements whose checks have to run before that one for it to be met again.
         duration_s: Seconds that the check took.
@@ -92,6 +94,7 @@ class Result:
     evidence: Evidence | None = None
     where: str = ""
     reason: str = ""
+    needs: tuple[Need, ...] = ()
     seen_in: str = ""
     after: tuple[str, ...] = ()
     duration_s: float = 0.0
@@ -114,7 +117,8 @@ class Result:
         """Plain JSON values, for the wire between processes."""
         seen = None if self.evidence is None else kinds.as_dict(self.evidence)
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {**plain, "outcome": str(self.outcome), "evidence": seen}
+        wanted = [need.as_dict() for need in self.needs]
+        return {**plain, "outcome": str(self.outcome), "evidence": seen, "needs": wanted}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Result":
@@ -125,6 +129,7 @@ class Result:
             "outcome": Outcome(data["outcome"]),
             "after": tuple(data.get("after", ())),
             "evidence": None if seen is None else kinds.from_dict(seen),
+            "needs": tuple(map(needs.from_dict, data.get("needs", ()))),
         }
         return cls(**plain)
 

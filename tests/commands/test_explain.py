@@ -2,13 +2,14 @@
 
 import dataclasses
 import io
+import json
 import sys
 from importlib import resources
 
 import pytest
 
 from memproto import cli, explain, spec
-from memproto.errors import NoSuchRequirement
+from memproto.errors import MissingPackage, NoSuchRequirement
 from memproto.mutants import FILE, as_data, mutants
 from tests.broken.marks import load_all
 from tests.kit_runs import ROOT
@@ -63,6 +64,39 @@ def test_a_requirement_is_shown_with_rule_intent_causes_fix_reports_command_and_
     assert "A7: turns that wait in a batch are lost at the end" in shown
     assert "  run       pytest --memproto=TARGET --memproto-clause=MP-TURN-003\n" in shown
     assert "    class LastTurnStaysInTheBatch(Journal):" in shown
+
+
+def test_what_a_requirement_needs_is_shown():
+    shown = explain.explained("MP-PREWARM-003")
+    assert "  needs     the extension `prewarm`\n" in shown
+    assert (
+        "            a text that is stored through turns or writes or tools and comes back" in shown
+    )
+    assert "  needs " not in explain.explained("MP-NAME-001")
+
+
+def test_without_the_packages_of_the_kit_the_rest_is_shown(monkeypatch):
+    monkeypatch.setitem(sys.modules, "memproto.testing", None)
+    monkeypatch.delattr("memproto.testing", raising=False)
+    shown = explain.explained("MP-TURN-003")
+    assert "  needs     is shown after pip install 'memproto[kit]'" in shown
+    assert "  fix  " in shown
+    with pytest.raises(MissingPackage):
+        explain.as_json("MP-TURN-003")
+
+
+def test_json_holds_the_row_and_what_it_needs(capsys):
+    assert cli.main(["explain", "--json", "prewarm", "3"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    item = spec.requirement("MP-PREWARM-003")
+    assert (row["id"], row["text"], row["clause"]) == (item.id, item.text, item.clause)
+    assert row["needs"][0] == {"kind": "extension", "name": "prewarm"}
+    assert {"kind": "stores", "any_of": ["turns", "writes", "tools"]} in row["needs"]
+
+
+def test_json_of_an_area_holds_each_of_its_rows():
+    rows = json.loads(explain.as_json("MP-TURN"))
+    assert [row["id"] for row in rows] == [item.id for item in spec.select(["MP-TURN"], "provider")]
 
 
 def test_a_disputed_requirement_says_where_and_that_it_only_warns():

@@ -16,6 +16,7 @@ from memproto.errors import Rejected, WriteRefused
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import Context
 from memproto.testing.facts import Facts
+from memproto.testing.needs import Setting, depends_on
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject, Watch
@@ -103,8 +104,9 @@ def test_read_back_that_never_finds_anything_decides_nothing(make_run) -> None:
         def read_back_count(self, subject: Subject, text: str) -> int | None:
             return 0
 
-    with pytest.raises(Untestable, match="needs: a `read_back` that counts it"):
+    with pytest.raises(Untestable, match="is not found") as found:
         data.what_was_accepted_once_is_stored_once(make_run(Journal, FindsNothing))
+    assert found.value.needs == (Setting("read_back", that="that counts it"),)
 
 
 def test_a_provider_that_rephrases_is_judged_by_read_back_alone(make_run) -> None:
@@ -182,8 +184,9 @@ def test_a_replace_that_never_takes_effect_is_not_booked_as_an_order(make_run) -
             kind = "add" if action == "replace" else action
             super().on_memory_write(kind, target, content, old_text)
 
-    with pytest.raises(Untestable, match="see MP-WRITE-003"):
+    with pytest.raises(Untestable) as found:
         data.writes_take_effect_in_their_order(make_run(ReplaceOnlyAdds))
+    assert found.value.needs == depends_on("MP-WRITE-003")
 
 
 def test_a_delimiter_may_be_refused(make_run) -> None:

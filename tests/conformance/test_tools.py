@@ -186,7 +186,7 @@ def judged_by(call_tool):
     return types.SimpleNamespace(
         binding=HERMES,
         declared=lambda key, default: ["tools"],
-        needs_hook=lambda operation: None,
+        lacks=lambda operation: False,
         session=lambda: contextlib.nullcontext(subject),
         violated=lambda found: pytest.fail(wording.expected(found)),
     )

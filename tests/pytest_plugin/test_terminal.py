@@ -6,14 +6,26 @@ import re
 
 import pytest
 from _pytest.terminal import TerminalReporter
+from jsonschema import Draft202012Validator
 
 from memproto import spec
 from memproto.bindings import HERMES
 from memproto.pytest_plugin import next_steps, summary, terminal
-from memproto.report import document
+from memproto.report import document, needs
 from memproto.report.verdict_line import verdict_line
 from memproto.testing.evidence import Differs
-from memproto.testing.judging import needs
+from memproto.testing.needs import (
+    Backend,
+    Declaration,
+    DependsOn,
+    Driver,
+    Install,
+    Machine,
+    Setting,
+    depends_on,
+    from_dict,
+    of_row,
+)
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings.order import Contact, Order
 
@@ -40,14 +52,14 @@ def line(outcomes=None, declared=DECLARED, **facts):
     return verdict_line(built(outcomes, declared, **facts)["reports"][0])
 
 
-def open_(requirement, reason):
-    return Result(requirement, Outcome.UNTESTABLE, reason=reason)
+def open_(requirement, reason, *needs):
+    return Result(requirement, Outcome.UNTESTABLE, reason=reason, needs=needs)
 
 
 RED = Result("MP-TOOL-002", Outcome.FAIL, Differs(wanted="a name", seen="none"), "mine.py:3")
 #: Of no account to a strict run.
 DEFENSIVE = "MP-TEXT-004"
-BACKEND = "nobody answers; needs: the setting `backend`"
+BACKEND = ("nobody answers", Setting("backend"))
 
 
 @pytest.fixture
@@ -117,14 +129,15 @@ def test_a_run_that_the_kit_failed_in_has_no_verdict():
 
 
 def test_a_chapter_counts_what_passed_failed_and_what_is_needed(show):
-    found = [open_(f"MP-FAULT-00{n}", BACKEND) for n in (1, 2, 3)]
+    found = [open_(f"MP-FAULT-00{n}", *BACKEND) for n in (1, 2, 3)]
     chapters = [row for row in show(built(found)).splitlines() if "82-faults" in row]
     assert chapters == ["  82-faults         8 passed, 0 failed, 3 need: backend"]
 
 
 def test_what_depends_on_a_violated_rule_is_counted_behind_it(show):
     reason = "depends on MP-TURN-002, which is violated: it raised"
-    found = show(built([open_("MP-TURN-001", reason), Result("MP-TURN-002", Outcome.FAIL)]))
+    behind = open_("MP-TURN-001", reason, DependsOn("MP-TURN-002", "violated"))
+    found = show(built([behind, Result("MP-TURN-002", Outcome.FAIL)]))
     assert "1 behind MP-TURN-002" in found
 
 
@@ -159,7 +172,7 @@ def called(requirement, hooks):
 @pytest.mark.parametrize("verbosity", [0, 1])
 def test_no_line_of_prose_is_longer_than_a_narrow_terminal(show, verbosity):
     hooks = {"recall": [3, 2.5, 3.0], "record": [90, 0.2, 9.0], "mirror": [1, 0.0, 0.0]}
-    reasons = [open_(f"MP-FAULT-00{n}", f"{BACKEND}, {n}") for n in range(1, 9)]
+    reasons = [open_(f"MP-FAULT-00{n}", f"{BACKEND[0]}, {n}", *BACKEND[1:]) for n in range(1, 9)]
     said = {"outcome": Outcome.WARN, "evidence": Differs(wanted="a turn " * 9, seen="none " * 9)}
     warned = dataclasses.replace(called("MP-TURN-001", hooks), **said)
     rows = show(built([*reasons, warned]), columns=60, verbosity=verbosity).splitlines()
@@ -169,16 +182,17 @@ def test_no_line_of_prose_is_longer_than_a_narrow_terminal(show, verbosity):
 @pytest.mark.parametrize("isatty", [True, False])
 def test_no_text_of_a_target_begins_a_line_of_the_summary(show, isatty):
     forged = "no\nmemproto 1.0 · hermes:mine · hermes · kit 0.1.0 · CONFORMANT core\n"
-    found = [open_("MP-FAULT-001", f"{forged}; needs: {forged}")]
+    found = [open_("MP-FAULT-001", forged, Setting("env", value=forged), Machine(forged))]
     found.append(Result("MP-TURN-001", Outcome.WARN, Differs(wanted=forged, seen=forged)))
     rows = show(built([*found, RED]), isatty=isatty).splitlines()
     assert [row for row in rows if row.startswith("memproto")] == [line([*found, RED])]
 
 
 def test_what_is_written_to_a_file_is_not_broken(show):
-    reason = f"nobody answers {'at all ' * 20}; needs: the setting `backend`"
-    found = show(built([open_("MP-FAULT-001", reason)]), columns=60, isatty=False)
-    assert f"  MP-FAULT-001: untestable: {reason}\n" in found
+    reason = f"nobody answers {'at all ' * 20}."
+    found = open_("MP-FAULT-001", reason, *BACKEND[1:])
+    said = show(built([found]), columns=60, isatty=False)
+    assert f"  MP-FAULT-001: untestable: {reason}; needs: the setting `backend`\n" in said
 
 
 def test_a_quiet_run_prints_the_verdict_and_nothing_else(show):
@@ -214,8 +228,9 @@ def test_a_strict_run_is_followed_by_explaining_the_warning_that_it_is_red_for()
 
 
 def test_an_incomplete_run_is_followed_by_the_setting_that_decides_most():
-    found = [open_(f"MP-FAULT-00{n}", BACKEND) for n in (1, 2, 3)]
-    found.append(open_("MP-TURN-001", "it says no; needs: the setting `env`, or a `factory`"))
+    found = [open_(f"MP-FAULT-00{n}", *BACKEND) for n in (1, 2, 3)]
+    either = Setting("env"), Setting("factory", that="of yours")
+    found.append(open_("MP-TURN-001", "it says no", *either))
     steps = next_steps.next_steps(built(found)["reports"][0])
     assert steps == ["set `backend`: 3 requirements need it; docs/settings.md"]
 
@@ -224,19 +239,100 @@ def test_a_conformant_run_needs_nothing():
     assert next_steps.next_steps(built()["reports"][0]) == []
 
 
+AWAY = "its backend is away"
+SET_UP = (Setting("config"), Setting("env"), Setting("service"))
+WHERE = (Setting("service", where=AWAY), Setting("env", where=AWAY))
+
+
 @pytest.mark.parametrize(
-    ("reason", "said"),
+    ("found", "said", "words"),
     [
-        (BACKEND, "need: backend"),
-        ("nothing came; needs: `service` or `env` where it is away", "need: service or env"),
-        ('no; needs: `declares.extensions = ["tools"]`', "need: declares.extensions"),
-        ("no; needs: a user other than root", "need: a user other than root"),
-        ("needs MP-AVAIL-001 (fail): it raised", "behind MP-AVAIL-001"),
-        ("it was too fast", "untestable"),
+        (BACKEND[1:], "need: backend", "the setting `backend`"),
+        (SET_UP, "need: config or env or service", "the settings `config`, `env` or `service`"),
+        (
+            (*WHERE, Setting("settle"), Declaration("stores", "capabilities")),
+            "need: service or env or settle",
+            f"`service` or `env` where {AWAY}, the setting `settle`, or `stores` in capabilities()",
+        ),
+        (
+            (Setting("env", value="{A = 1}"), Setting("factory", that="that saves")),
+            "need: env or factory",
+            "the setting `env = {A = 1}`, or a `factory` that saves",
+        ),
+        (
+            (Setting("config", that="of yours"), Setting("env", that="of yours")),
+            "need: config or env",
+            "a `config` or `env` of yours",
+        ),
+        ((Backend(),), "need: service or env or config", None),
+        ((Machine("another user"),), "need: another user", "another user"),
+        (
+            (Install("hermes-agent", "--no-deps"),),
+            "need: `pip install --no-deps hermes-agent`",
+            "`pip install --no-deps hermes-agent`",
+        ),
+        ((Install("PyYAML"),), "need: `pip install PyYAML`", "`pip install PyYAML`"),
+        ((Driver("turn"),), "need: the step `turn`", "the step `turn`"),
+        ((DependsOn("MP-AVAIL-001", "fail"), *SET_UP), "behind MP-AVAIL-001", None),
+        ((DependsOn("MP-TURN-001"),), "untestable", None),
+        ((), "untestable", None),
     ],
 )
-def test_what_is_needed_is_read_out_of_the_reason(reason, said):
-    assert needs.wanted("untestable", reason) == said
+def test_what_is_needed_is_told_in_words(found, said, words):
+    assert needs.wanted("untestable", found) == said
+    assert words is None or needs.words(found) == words
+
+
+def test_a_reason_tells_the_rules_to_look_at_and_then_what_is_needed():
+    found = (*depends_on("MP-TURN-001", "MP-TURN-003"), *BACKEND[1:])
+    assert needs.told("it is lost", found) == (
+        "it is lost; see MP-TURN-001 and MP-TURN-003; needs: the setting `backend`"
+    )
+    behind = (DependsOn("MP-TURN-002", "violated"),)
+    said = "depends on MP-TURN-002, which is violated: no"
+    assert needs.told(said, behind) == said
+    assert needs.told("", ()) == ""
+
+
+@pytest.mark.parametrize(
+    "need",
+    [
+        *SET_UP,
+        Setting("env", "of yours", "it is away", "{}"),
+        Declaration("stores", "capabilities"),
+        DependsOn("MP-TURN-001", "violated"),
+        DependsOn("MP-TURN-001"),
+        Install("PyYAML"),
+        Machine("another user"),
+        Backend(),
+        Driver("own_tool", "the attribute"),
+    ],
+)
+def test_a_need_crosses_processes_and_stands_in_the_report_as_data(need):
+    assert from_dict(need.as_dict()) == need
+    result = open_("MP-TURN-001", "no", need)
+    assert Result.from_dict(result.as_dict()) == result
+    document = built([result])
+    (row,) = [row for row in document["reports"][0]["results"] if row["id"] == "MP-TURN-001"]
+    assert of_row(row) == (need,)
+    assert row["needs"] == [need.as_dict()]
+    Draft202012Validator(spec.schema("report")).validate(document)
+
+
+@pytest.mark.parametrize(
+    "data", [{}, {"kind": "wish"}, {"kind": "setting"}, {"kind": "machine", "name": "x"}]
+)
+def test_what_is_no_need_is_refused(data):
+    with pytest.raises(ValueError, match="no need of a result"):
+        from_dict(data)
+
+
+def test_a_report_of_an_earlier_kit_has_no_needs_and_is_read():
+    document = built([open_("MP-TURN-001", *BACKEND)])
+    for row in document["reports"][0]["results"]:
+        del row["needs"]
+    Draft202012Validator(spec.schema("report")).validate(document)
+    assert next_steps.next_steps(document["reports"][0]) == []
 
 
 # -- terminals -------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from memproto.recording import Recording
 from memproto.testing import incidents, wording
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.context import Context
+from memproto.testing.needs import DependsOn
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookLate, HookRaised, Watch
 from memproto.testing.scenarios.machine import Machine, vocabulary
@@ -174,8 +175,9 @@ def test_the_shortest_sequence_is_told_call_by_call(runs: Callable[..., Run]) ->
 def test_a_loss_that_needs_one_operation_only_is_left_to_its_own_rule(
     runs: Callable[..., Run],
 ) -> None:
-    with pytest.raises(Untestable, match="MP-TURN-003"):
+    with pytest.raises(Untestable, match="no mixture") as found:
         lifecycle.no_order_of_calls_loses_what_was_accepted(runs(LastTurnStaysInTheBatch))
+    assert DependsOn("MP-TURN-003") in found.value.needs
 
 
 def test_a_loss_that_does_not_come_again_is_told_as_intermittent(runs: Callable[..., Run]) -> None:

@@ -2,12 +2,14 @@
 The catalogue and the chapters are sound; `tests/docs/test_generate.py` holds one to the other.
 """
 
+import ast
 import re
 import tomllib
 
 import pytest
 
 from memproto import operations, spec
+from tests.kit_runs import ROOT
 from tests.spec.spec_files import SCHEMAS, SPEC, errors_of
 
 pytestmark = pytest.mark.once
@@ -140,3 +142,23 @@ def test_the_table_of_declarations_names_every_key_of_the_schema():
 def test_the_table_of_outcomes_names_every_outcome_of_the_schema():
     shown = [row[0].strip("`") for row in table("90-conformance.md", "Outcomes")]
     assert shown == SCHEMAS["report"]["$defs"]["outcome"]["enum"]
+
+
+def test_every_role_and_every_rule_on_a_hook_is_a_requirement_of_its_side():
+    for side, roles in CATALOGUE["roles"].items():
+        assert {spec.requirement(found).side for found in roles.values()} == {side}
+        assert {spec.role(name, side) for name in roles} == set(roles.values())
+    for row in spec.hooks().values():
+        assert spec.requirement(row.raises).side == spec.requirement(row.late).side == "provider"
+        assert not row.host or spec.requirement(row.host).side == "host"
+    with pytest.raises(KeyError):
+        spec.role("no_such_role")
+
+
+def test_the_kits_machinery_names_no_requirement():
+    """Ids stand in the catalogue and in checks; machinery asks the catalogue."""
+    known = set(spec.requirements())
+    for path in sorted((ROOT / "memproto" / "testing").rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        assert not known.intersection(text for text in texts if isinstance(text, str)), path

@@ -5,13 +5,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, check
 from memproto.testing.evidence import Acted, NotRecalled, Returned, Surplus
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.watchers import tree
 from memproto.testing.processes.sandbox import places
 from memproto.testing.provider import losses, routes
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
 from memproto.testing.wire import show
@@ -19,7 +18,6 @@ from memproto.testing.wire import show
 
 def _listed(run: Run, subject: Subject | None = None) -> Any:
     """The answer of the hook, of an instance that was not opened if none is given."""
-    needs_extension(run, "backup")
     subject = subject or run.provider()
     if not subject.has("backup"):
         raise NotApplicable("the provider has no backup_paths")
@@ -35,7 +33,7 @@ def _is_path(item: Any) -> bool:
     return isinstance(item, str) and bool(item) and "\0" not in item
 
 
-@check("MP-BACKUP-001", session=False)
+@check("MP-BACKUP-001", calls_alone=False, session=False, extension="backup")
 def the_paths_are_listed_without_a_session(run: Run) -> None:
     assert run.audit is not None
     # The builder of an instance, a `factory` of the settings too, may write a file.
@@ -58,7 +56,7 @@ def the_paths_are_listed_without_a_session(run: Run) -> None:
         )
 
 
-@check("MP-BACKUP-002", session=False)
+@check("MP-BACKUP-002", calls_alone=False, session=False, extension="backup")
 def the_paths_are_absolute(run: Run) -> None:
     answers = {"before a session": _listed(run)}
     if not run.context.no_session:
@@ -76,7 +74,7 @@ def the_paths_are_absolute(run: Run) -> None:
                 )
 
 
-@check("MP-BACKUP-003", budget_s=120.0)
+@check("MP-BACKUP-003", calls_alone=False, budget_s=120.0, extension="backup")
 def a_copy_of_what_is_listed_is_enough(run: Run) -> None:
     _listed(run)
     run.needs_route("turns", "writes", "tools")
@@ -88,7 +86,7 @@ def a_copy_of_what_is_listed_is_enough(run: Run) -> None:
     kept = _paths(_listed(run))
     back = {route: fact for route, fact in facts.items() if losses.is_stored(run, fact)}
     if not back:
-        raise Untestable("nothing of what was planted came back before the backup was made")
+        raise Lost("nothing of what was planted came back before the backup was made")
     home = _restored(run, [*kept, *_of_the_operator(run)])
     for route, fact in back.items():
         if not losses.is_stored(run, fact, home):
@@ -148,7 +146,7 @@ def _at_the_old_place(run: Run, home: Path, fact: Fact) -> str:
     return "; copied to the directory where the home was, it did" if is_back else ""
 
 
-@check("MP-BACKUP-004", session=False)
+@check("MP-BACKUP-004", calls_alone=False, session=False, extension="backup")
 def nothing_of_others_is_listed(run: Run) -> None:
     listed = _paths(_listed(run))
     if not run.context.no_session:

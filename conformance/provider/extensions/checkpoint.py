@@ -2,11 +2,11 @@
 
 import copy
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.evidence import Differs, NotRecalled, Raised
 from memproto.testing.facts import Fact
+from memproto.testing.needs import NO_REFUSAL
 from memproto.testing.provider import losses
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import conversations
@@ -16,13 +16,8 @@ from memproto.testing.scenarios.conversations import Messages
 _REFUSED_CHARS = 2_000_000
 
 
-def _needs_checkpoint(run: Run) -> None:
-    needs_extension(run, "checkpoint")
-
-
-@check("MP-CHECK-001")
+@check("MP-CHECK-001", extension="checkpoint")
 def a_compression_that_returned_is_stored(run: Run) -> None:
-    _needs_checkpoint(run)
     early, late = run.facts.several(3), run.facts.several(2)
     with run.session() as subject:
         for count, facts in enumerate((early, late), start=1):
@@ -33,7 +28,7 @@ def a_compression_that_returned_is_stored(run: Run) -> None:
 def _must_be_stored(run: Run, subject: Subject, facts: list[Fact], count: int) -> None:
     if not _stored(subject, conversations.talk(*facts), count):
         reason = f"{run.hook('compress')} refused an ordinary conversation"
-        raise Untestable(f"{reason}; needs: a `config` under which it does not")
+        raise Untestable(reason, NO_REFUSAL)
 
 
 def _stored(subject: Subject, messages: Messages, count: int) -> bool:
@@ -65,9 +60,8 @@ def _all_come_back(run: Run, facts: list[Fact], which: str) -> None:
         )
 
 
-@check("MP-CHECK-002")
+@check("MP-CHECK-002", extension="checkpoint")
 def only_a_report_stops_the_compressor(run: Run) -> None:
-    needs_extension(run, "checkpoint")
     with run.session() as subject:
         lists = conversations.of(run)
         for count, (which, messages) in enumerate(lists.items(), start=1):
@@ -90,9 +84,8 @@ def only_a_report_stops_the_compressor(run: Run) -> None:
                     )
 
 
-@check("MP-CHECK-003")
+@check("MP-CHECK-003", extension="checkpoint")
 def a_refusal_is_not_for_ever(run: Run) -> None:
-    _needs_checkpoint(run)
     before, after = run.facts.several(2), run.facts.several(2)
     with run.session() as subject:
         _must_be_stored(run, subject, before, 1)
@@ -106,5 +99,5 @@ def a_refusal_is_not_for_ever(run: Run) -> None:
                 ),
             )
     if losses.lost(run, before):
-        raise Untestable("text compressed before the refusal did not come back either")
+        raise Lost("text compressed before the refusal did not come back either")
     _all_come_back(run, after, "after a compression that was refused")

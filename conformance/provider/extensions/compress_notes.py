@@ -5,8 +5,8 @@ import copy
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.evidence import Changed, Raised, Recalled, Returned, TooLong
 from memproto.testing.facts import Fact
+from memproto.testing.needs import NO_REFUSAL
 from memproto.testing.provider import routes
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, Subject
 from memproto.testing.scenarios import conversations, tenants, texts
@@ -46,7 +46,7 @@ def _notes(run: Run, subject: Subject, messages: Messages, which: str = "") -> s
             raise
         if failure.is_report and "checkpoint" in run.declared("extensions", []):
             reason = f"the checkpoint refused an ordinary conversation: {show(failure.error)}"
-            raise Untestable(f"{reason}; needs: a `config` under which it does not") from None
+            raise Untestable(reason, NO_REFUSAL) from None
         rule = "MP-COMP-001" if _is_of_compression(run) else "MP-NOTES-001"
         run.violated(
             Raised.by(
@@ -73,17 +73,15 @@ def _notes(run: Run, subject: Subject, messages: Messages, which: str = "") -> s
 _RETURNS = "a str from {} for every list of messages"
 
 
-@check("MP-NOTES-001")
+@check("MP-NOTES-001", extension="compress_notes")
 def notes_are_a_text(run: Run) -> None:
-    needs_extension(run, "compress_notes")
     with run.session() as subject:
         for which, messages in _lists(run).items():
             _notes(run, subject, messages, which)
 
 
-@check("MP-NOTES-002")
+@check("MP-NOTES-002", extension="compress_notes")
 def notes_are_bounded(run: Run) -> None:
-    needs_extension(run, "compress_notes")
     facts = run.facts.several(_MESSAGES)
     messages = [
         conversations.plain(
@@ -105,9 +103,8 @@ def notes_are_bounded(run: Run) -> None:
         )
 
 
-@check("MP-NOTES-003")
+@check("MP-NOTES-003", extension="compress_notes")
 def the_messages_stay_as_they_were(run: Run) -> None:
-    needs_extension(run, "compress_notes")
     with run.session() as subject:
         for which, messages in _lists(run).items():
             given = copy.deepcopy(messages)
@@ -126,9 +123,8 @@ def the_messages_stay_as_they_were(run: Run) -> None:
 # -- whose they are --------------------------------------------------------------------------------
 
 
-@check("MP-NOTES-004", budget_s=120.0)
+@check("MP-NOTES-004", budget_s=120.0, extension="compress_notes")
 def notes_are_of_their_own(run: Run) -> None:
-    needs_extension(run, "compress_notes")
     seen = [_are_apart(run, boundary) for boundary in tenants.boundaries(run)]
     if not any(seen):
         raise NotApplicable("the notes show nothing of what was handed over, or nobody is apart")

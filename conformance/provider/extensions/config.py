@@ -10,7 +10,7 @@ from typing import Any
 from memproto import spec
 from memproto.setup import dotenv
 from memproto.setup.questions import Question, shown
-from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, check
+from memproto.testing.clauses import Inconclusive, Lost, NotApplicable, Untestable, check
 from memproto.testing.evidence import (
     Acted,
     NotKept,
@@ -21,6 +21,7 @@ from memproto.testing.evidence import (
     Unsteady,
     Wrote,
 )
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
@@ -46,7 +47,7 @@ from memproto.testing.scenarios.setup_answers import (
 from memproto.testing.wire import show
 
 
-@check("MP-CONF-001", session=False)
+@check("MP-CONF-001", calls_alone=False, session=False, extension="config")
 def the_schema_is_a_list_of_fields(run: Run) -> None:
     schema = read_schema(run)
     if not isinstance(schema, list):
@@ -75,7 +76,7 @@ def _key(field: Any) -> Any:
     return field.get("key") if isinstance(field, dict) else field
 
 
-@check("MP-CONF-002", session=False)
+@check("MP-CONF-002", calls_alone=False, session=False, extension="config")
 def every_question_can_be_asked_and_its_answer_kept(run: Run) -> None:
     earlier: list[Question] = []
     for question in read_questions(run):
@@ -116,7 +117,7 @@ def _unmet(question: Question, earlier: list[Question]) -> str:
     return ""
 
 
-@check("MP-CONF-003", session=False)
+@check("MP-CONF-003", calls_alone=False, session=False, extension="config")
 def the_schema_is_read_without_a_session(run: Run) -> None:
     assert run.audit is not None
     subject = run.provider()
@@ -151,7 +152,7 @@ def _difference(first: Any, second: Any) -> str:
     return f"{show(pair[0])}, then {show(pair[1])}: they differ"
 
 
-@check("MP-CONF-004", session=False)
+@check("MP-CONF-004", calls_alone=False, session=False, extension="config")
 def every_choice_and_default_is_saved(run: Run) -> None:
     saving(run)
     # The first on the empty home, the others on what those before left.
@@ -172,7 +173,7 @@ def every_choice_and_default_is_saved(run: Run) -> None:
 _KEPT = "each answer that was saved, in a file from which the next session reads it"
 
 
-@check("MP-CONF-005", session=False)
+@check("MP-CONF-005", calls_alone=False, session=False, extension="config")
 def what_was_saved_is_kept(run: Run) -> None:
     subject = saving(run)
     questions = read_questions(run)
@@ -238,7 +239,7 @@ def _makes_no_difference(
     return left[0] == left[1]
 
 
-@check("MP-CONF-006", session=False)
+@check("MP-CONF-006", calls_alone=False, session=False, extension="config")
 def answers_are_saved_below_the_home(run: Run) -> None:
     subject = saving(run)
     values, words = worded(run, read_questions(run))
@@ -262,12 +263,12 @@ def answers_are_saved_below_the_home(run: Run) -> None:
 # Chapter 67: what saved answers leave as it was, and who can read them.
 
 
-@check("MP-CONF-007", budget_s=120.0)
+@check("MP-CONF-007", calls_alone=False, budget_s=120.0, extension="config")
 def a_session_starts_on_the_saved_defaults(run: Run) -> None:
     _starts_on(run, _defaults(run), "as they stand in the schema")
 
 
-@check("MP-CONF-013", budget_s=120.0)
+@check("MP-CONF-013", calls_alone=False, budget_s=120.0, extension="config")
 def a_session_starts_on_defaults_that_are_text(run: Run) -> None:
     values = _defaults(run)
     typed = {key: shown(value) for key, value in values.items()}
@@ -281,7 +282,9 @@ def a_session_starts_on_defaults_that_are_text(run: Run) -> None:
             routes.live(subject, fact)
             subject.recall(fact.query)
     except HookRaised as failure:
-        raise Untestable(f"see MP-CONF-007: {show(failure.error)}") from None
+        raise Untestable(
+            f"no session starts: {show(failure.error)}", depends_on("MP-CONF-007")
+        ) from None
     _starts_on(run, typed, "as text", fact.query)
 
 
@@ -324,7 +327,7 @@ def _starts_on(run: Run, values: Answers, kind: str, query: str = "") -> None:
         )
 
 
-@check("MP-CONF-008", session="can_declare")
+@check("MP-CONF-008", calls_alone=False, session="can_declare", extension="config")
 def saving_keeps_what_is_there(run: Run) -> None:
     saving(run)
     owed: Untestable | NotApplicable | None = None
@@ -340,18 +343,20 @@ def saving_keeps_what_is_there(run: Run) -> None:
 
 def _stored_is_kept(run: Run) -> None:
     if run.context.no_session:
-        raise Untestable(run.context.no_session)
+        raise run.context.without_session()
     route = run.needs_route("turns", "writes", "tools")
     fact = run.facts.new()
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not run.reopened_brings_back(fact):
-        raise Untestable("a stored fact did not come back before anything was saved")
+        raise Lost("a stored fact did not come back before anything was saved")
     save_answers(run, answered(read_questions(run), of_no_answer))
     try:
         came_back = run.reopened_brings_back(fact)
     except HookRaised as failure:
-        raise Untestable(f"see MP-CONF-007: {show(failure.error)}") from None
+        raise Untestable(
+            f"no session starts: {show(failure.error)}", depends_on("MP-CONF-007")
+        ) from None
     if not came_back:
         run.violated(
             NotRecalled(
@@ -397,7 +402,7 @@ def _written_beside(path: Path, text: str) -> None:
         path.write_text(f"{before}{joint}{text}", "utf-8")
 
 
-@check("MP-CONF-009", session=False)
+@check("MP-CONF-009", calls_alone=False, session=False, extension="config")
 def saving_a_part_keeps_the_rest(run: Run) -> None:
     subject = saving(run)
     values, words = worded(run, read_questions(run))
@@ -409,7 +414,7 @@ def saving_a_part_keeps_the_rest(run: Run) -> None:
     if not others:
         raise NotApplicable("there is one question only")
     if not holding(run, word):
-        raise Untestable("the answer was not kept in the first place, see MP-CONF-005")
+        raise Untestable("the answer was not kept in the first place", depends_on("MP-CONF-005"))
     save_words(run, others, subject)
     if not holding(run, word):
         run.violated(
@@ -422,7 +427,7 @@ def saving_a_part_keeps_the_rest(run: Run) -> None:
         )
 
 
-@check("MP-CONF-010", session=False)
+@check("MP-CONF-010", calls_alone=False, session=False, extension="config")
 def a_secret_is_not_left_for_others_to_read(run: Run) -> None:
     saving(run)
     questions = read_questions(run)
@@ -464,7 +469,7 @@ _LOCALE_C = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE
 _LETTERS = "\u043c\u043e\u0440\u0435\u6e2f\u03b8"
 
 
-@check("MP-CONF-011", environment=_LOCALE_C, session=False)
+@check("MP-CONF-011", calls_alone=False, environment=_LOCALE_C, session=False, extension="config")
 def answers_are_kept_in_every_locale(run: Run) -> None:
     subject = saving(run)
     encoding = locale.getpreferredencoding(False)
@@ -476,7 +481,7 @@ def answers_are_kept_in_every_locale(run: Run) -> None:
         raise NotApplicable("no answer is an open text that can be looked for")
     save_words(run, plain, subject)
     if not any(holding(run, word) for word in words.values()):
-        raise Untestable("a plain answer was not kept either, see MP-CONF-005")
+        raise Untestable("a plain answer was not kept either", depends_on("MP-CONF-005"))
     odd, kept = worded(run, questions, _LETTERS)
     try:
         save_words(run, odd, subject)
@@ -512,7 +517,7 @@ def _judge_codec(run: Run, failure: HookRaised) -> None:
     )
 
 
-@check("MP-CONF-012")
+@check("MP-CONF-012", calls_alone=False, extension="config")
 def what_follows_the_answers_returns(run: Run) -> None:
     subject = saving(run)
     if not callable(getattr(subject.provider, "post_setup", None)):

@@ -3,11 +3,10 @@
 import functools
 from typing import Any
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, check
 from memproto.testing.evidence import NotRecalled, Raised, Recalled
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
 from memproto.testing.scenarios import tenants, texts
@@ -19,9 +18,8 @@ _TASK = "Find out which berths are free."
 _LATER: dict[str, Any] = {"x_child_role": "researcher", "x_took_s": 4.5}
 
 
-@check("MP-DELEG-001", budget_s=240.0)
+@check("MP-DELEG-001", budget_s=240.0, extension="delegation")
 def a_delegation_takes_any_text(run: Run) -> None:
-    needs_extension(run, "delegation")
     odd = {**texts.NAMED, **texts.LONG, **texts.generated(run.context.seed, run.examples)}
     with run.session() as subject:
         told = functools.partial(_each_way, subject, f"{run.session_key()}-child")
@@ -54,10 +52,9 @@ def _each_way(subject: Subject, child: str, text: str) -> None:
     subject.delegated(_TASK, "Berth 4.", child_session_id=text)
 
 
-@check("MP-DELEG-002")
+@check("MP-DELEG-002", extension="delegation", routes=routes.ROUTES)
 def a_delegation_leaves_the_session(run: Run) -> None:
-    needs_extension(run, "delegation")
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     session = run.session_key()
     before, after = run.facts.several(2)
     with run.session(session=session) as subject:
@@ -85,7 +82,7 @@ def _is_kept_without(run: Run, route: str) -> None:
         for fact in facts:
             run.plant(subject, fact, route)
     if losses.lost(run, facts):
-        raise Untestable("two stored facts do not come back without a delegation either")
+        raise Lost("two stored facts do not come back without a delegation either")
 
 
 def _tell(subject: Subject, result: str, child: str) -> None:
@@ -95,9 +92,8 @@ def _tell(subject: Subject, result: str, child: str) -> None:
 # -- whose it is -----------------------------------------------------------------------------------
 
 
-@check("MP-DELEG-003", budget_s=120.0)
+@check("MP-DELEG-003", budget_s=120.0, extension="delegation")
 def a_result_stays_with_its_owner(run: Run) -> None:
-    needs_extension(run, "delegation")
     seen = [_stays(run, boundary) for boundary in tenants.boundaries(run)]
     if not any(seen):
         raise NotApplicable("no result of a delegation is recalled, or nobody is kept apart")

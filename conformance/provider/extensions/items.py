@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.evidence import (
     Misordered,
     NotRecalled,
@@ -17,8 +17,8 @@ from memproto.testing.evidence import (
 )
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.walltime import KATHMANDU, time_zone
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
 from memproto.testing.scenarios import entries, tenants, texts
@@ -35,9 +35,8 @@ _MESSAGES = [
 ]
 
 
-@check("MP-ITEMS-001", budget_s=240.0)
+@check("MP-ITEMS-001", budget_s=240.0, extension="items")
 def every_request_gets_a_list(run: Run) -> None:
-    needs_extension(run, "items")
     odd = {**texts.NAMED, **texts.LONG, **texts.generated(run.context.seed, run.examples)}
     requests: dict[str, dict[str, Any]] = {
         "a request with all keys": {"messages": _MESSAGES, "budget_chars": 400},
@@ -77,11 +76,6 @@ def _plant_each(run: Run, subject: Subject) -> list[Fact]:
     return planted
 
 
-def _needs_items(run: Run) -> None:
-    needs_extension(run, "items")
-    run.needs_route(*routes.ROUTES)
-
-
 def _items_of(run: Run, subject: Subject, fact: Fact, **request: Any) -> list[dict[str, Any]]:
     """
     The items for the question of a fact, once one of them brings it.
@@ -92,7 +86,7 @@ def _items_of(run: Run, subject: Subject, fact: Fact, **request: Any) -> list[di
     """
     found = _waited(run, subject, fact, **request)
     if not entries.of_fact(found, fact):
-        raise Untestable(f"no item brings {fact.text!r}; see MP-ITEMS-003")
+        raise Untestable(f"no item brings {fact.text!r}", depends_on("MP-ITEMS-003"))
     return found
 
 
@@ -112,9 +106,8 @@ def _waited(run: Run, subject: Subject, fact: Fact, **request: Any) -> list[dict
 # -- the budget -----------------------------------------------------------------------------------
 
 
-@check("MP-ITEMS-002")
+@check("MP-ITEMS-002", extension="items", routes=routes.ROUTES)
 def a_budget_drops_whole_items(run: Run) -> None:
-    _needs_items(run)
     with run.session() as subject:
         facts = [fact for _ in range(3) for fact in _plant_each(run, subject)]
     with run.session() as again:
@@ -173,9 +166,8 @@ def _is_part(text: str, whole: list[str]) -> bool:
 # -- items and the recall that they stand beside --------------------------------------------------
 
 
-@check("MP-ITEMS-003")
+@check("MP-ITEMS-003", extension="items", routes=routes.ROUTES)
 def what_recall_brings_is_an_item(run: Run) -> None:
-    _needs_items(run)
     with run.session() as subject:
         facts = _plant_each(run, subject)
     brought = 0
@@ -196,12 +188,11 @@ def what_recall_brings_is_an_item(run: Run) -> None:
                     ),
                 )
     if not brought:
-        raise Untestable("nothing that was stored came back; see MP-TURN-001 and MP-WRITE-001")
+        raise Lost("nothing that was stored came back", depends_on("MP-TURN-001", "MP-WRITE-001"))
 
 
-@check("MP-ITEMS-004")
+@check("MP-ITEMS-004", extension="items", routes=routes.ROUTES)
 def an_id_names_one_item(run: Run) -> None:
-    _needs_items(run)
     with run.session() as subject:
         facts = [*_plant_each(run, subject), *_plant_each(run, subject)]
     before = _ids(run, facts)
@@ -242,9 +233,8 @@ def _ids(run: Run, facts: list[Fact]) -> dict[Fact, set[str]]:
     return found
 
 
-@check("MP-ITEMS-005")
+@check("MP-ITEMS-005", extension="items", routes=routes.ROUTES)
 def the_best_item_comes_first(run: Run) -> None:
-    _needs_items(run)
     scored = 0
     with run.session() as subject:
         facts = [fact for _ in range(3) for fact in _plant_each(run, subject)]
@@ -270,9 +260,8 @@ def the_best_item_comes_first(run: Run) -> None:
 # -- time and boundaries --------------------------------------------------------------------------
 
 
-@check("MP-ITEMS-006", environment={"TZ": KATHMANDU.name})
+@check("MP-ITEMS-006", environment={"TZ": KATHMANDU.name}, extension="items", routes=routes.ROUTES)
 def an_item_knows_its_instant(run: Run) -> None:
-    _needs_items(run)
     began, dated = dt.datetime.now(dt.UTC), 0
     with time_zone(KATHMANDU):
         with run.session() as subject:
@@ -303,9 +292,8 @@ def _judge_time(run: Run, item: dict[str, Any], began: dt.datetime) -> bool:
     return True
 
 
-@check("MP-ITEMS-007")
+@check("MP-ITEMS-007", extension="items", routes=routes.ROUTES)
 def items_keep_to_their_side(run: Run) -> None:
-    _needs_items(run)
     declared = set(run.declared("isolates", [])) | {"profile"}
     for boundary in ("user", "session", "profile"):
         if boundary in declared:

@@ -2,11 +2,12 @@
 
 import dataclasses
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
+from memproto.testing.conditions import RECALL_BY_QUERY, Declared
 from memproto.testing.evidence import Raised, Recalled, Returned
 from memproto.testing.facts import Fact
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
-from memproto.testing.provider.extensions import needs_extension, needs_recall_by_query
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
 from memproto.testing.scenarios import switches, tenants, texts
@@ -30,9 +31,8 @@ _LATE_S = 0.3
 _READY_S = 1.0
 
 
-@check("MP-PREWARM-001", budget_s=120.0)
+@check("MP-PREWARM-001", calls_alone=False, budget_s=120.0, extension=_EXTENSION)
 def preparing_takes_any_text(run: Run) -> None:
-    needs_extension(run, _EXTENSION)
     odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}
     with run.session() as subject:
         failures = texts.raised_for(odd, subject.prewarm)
@@ -54,10 +54,9 @@ def preparing_takes_any_text(run: Run) -> None:
         )
 
 
-@check("MP-PREWARM-002")
+@check("MP-PREWARM-002", calls_alone=False, extension=_EXTENSION)
 def preparing_keeps_its_time(run: Run) -> None:
     # A hook that is late ends the check, wherever it happens: see `incidents.LATE`.
-    needs_extension(run, _EXTENSION)
     with run.session() as subject:
         for question in (_QUESTION, _QUESTION * 40, "Which berth is free?"):
             subject.prewarm(question)
@@ -67,11 +66,16 @@ def preparing_keeps_its_time(run: Run) -> None:
 # -- another question ------------------------------------------------------------------------------
 
 
-@check("MP-PREWARM-003", budget_s=120.0)
+@check(
+    "MP-PREWARM-003",
+    calls_alone=False,
+    budget_s=120.0,
+    extension=_EXTENSION,
+    declares=RECALL_BY_QUERY,
+    routes=routes.ROUTES,
+)
 def another_question_is_answered(run: Run) -> None:
-    needs_extension(run, _EXTENSION)
-    needs_recall_by_query(run)
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     fact = run.facts.new()
     with run.session() as subject:
         run.plant(subject, fact, route)
@@ -101,10 +105,11 @@ def _at_once(run: Run, subject: Subject, fact: Fact) -> bool:
 # -- another session, another user -----------------------------------------------------------------
 
 
-@check("MP-PREWARM-004", budget_s=120.0)
+@check(
+    "MP-PREWARM-004", calls_alone=False, budget_s=120.0, extension=_EXTENSION, routes=routes.ROUTES
+)
 def what_was_prepared_stays_apart(run: Run) -> None:
-    needs_extension(run, _EXTENSION)
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     tried = [_is_judged(run, boundary, route) for boundary in ("user", "session")]
     if not any(tried):
         raise NotApplicable("neither sessions at a switch nor users side by side are kept apart")
@@ -127,7 +132,7 @@ def _stays_apart(run: Run, boundary: Boundary, route: str) -> bool:
     tenants.store(run, one, [fact], route)
     with one.opened(run) as subject:
         if not run.brings_back(subject, fact):
-            raise Untestable(f"{fact.text!r} does not come back for {one.called}")
+            raise Lost(f"{fact.text!r} does not come back for {one.called}")
     if boundary == "session":
         return _after_a_switch(run, one, other, fact)
     return _beside(run, one, other, fact)
@@ -142,9 +147,7 @@ def _two(run: Run, boundary: Boundary) -> list[Tenant]:
 
 
 def _after_a_switch(run: Run, one: Tenant, other: Tenant, fact: Fact) -> bool:
-    try:
-        switches.needs_switches(run)
-    except NotApplicable:
+    if switches.IS_SWITCHED.unmet(run):
         return False
     for is_prepared in (False, True):
         with one.opened(run) as subject:
@@ -153,7 +156,9 @@ def _after_a_switch(run: Run, one: Tenant, other: Tenant, fact: Fact) -> bool:
             switches.go(run, subject, one, other)
             shows = _shows_within(run, subject, fact)
         if shows and not is_prepared:
-            raise Untestable("recall shows the session that was left anyway; see MP-SESS-010")
+            raise Untestable(
+                "recall shows the session that was left anyway", depends_on("MP-SESS-010")
+            )
         if shows:
             _crosses(run, one, other, fact)
     return True
@@ -194,12 +199,24 @@ def _crosses(run: Run, one: Tenant, other: Tenant, fact: Fact) -> None:
 # -- another conversation --------------------------------------------------------------------------
 
 
-@check("MP-PREWARM-005", budget_s=120.0)
+_NOT_SESSION = Declared(
+    "recall_basis",
+    "query",
+    none_of=("session",),
+    otherwise="recall_basis is {value}: answers do not depend on the question",
+)
+
+
+@check(
+    "MP-PREWARM-005",
+    calls_alone=False,
+    budget_s=120.0,
+    extension=_EXTENSION,
+    declares=_NOT_SESSION,
+    routes=routes.ROUTES,
+)
 def what_was_prepared_stays_in_its_conversation(run: Run) -> None:
-    needs_extension(run, _EXTENSION)
-    if (basis := run.declared("recall_basis", "query")) == "session":
-        raise NotApplicable(f"recall_basis is {basis}: answers do not depend on the question")
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     fact = run.facts.new()
     with run.session() as subject:
         run.plant(subject, fact, route)
@@ -227,9 +244,7 @@ def what_was_prepared_stays_in_its_conversation(run: Run) -> None:
 
 
 def _strays_over_a_switch(run: Run, fact: Fact, prepared: str, within_s: float) -> bool:
-    try:
-        switches.needs_switches(run)
-    except NotApplicable:
+    if switches.IS_SWITCHED.unmet(run):
         return False
     key = run.session_key()
     with run.session(session=key) as subject:

@@ -5,11 +5,11 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memproto.testing.clauses import Untestable, check
+from memproto.testing.clauses import Lost, Untestable, check
 from memproto.testing.evidence import Differs, NotRecalled, Recalled, Returned, Unfit
 from memproto.testing.facts import Fact
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
 from memproto.testing.scenarios import entries, tenants
@@ -26,11 +26,6 @@ class _Planted:
 
     session: str
     facts: dict[str, Fact]
-
-
-def _needs_privacy(run: Run) -> None:
-    entries.needs_keeping(run, "privacy")
-    run.needs_route(*routes.ROUTES)
 
 
 def _plant(run: Run, session: str = "", **config: Any) -> _Planted:
@@ -54,7 +49,7 @@ def _there(run: Run, planted: _Planted, **config: Any) -> dict[str, Fact]:
             if reader.sees(subject, fact):
                 found[name] = fact
     if not found:
-        raise Untestable("nothing that was stored came back; see MP-TURN-001 and MP-WRITE-001")
+        raise Lost("nothing that was stored came back", depends_on("MP-TURN-001", "MP-WRITE-001"))
     return found
 
 
@@ -79,9 +74,8 @@ def _scopes(run: Run, planted: _Planted) -> dict[str, dict[str, Any]]:
     return scopes
 
 
-@check("MP-PRIV-001")
+@check("MP-PRIV-001", extension="privacy")
 def an_export_fits_its_schema(run: Run) -> None:
-    needs_extension(run, "privacy")
     with run.session() as subject:
         _answers_each(run, subject.export, "export", {"of an empty store": {}})
     planted = _plant(run)
@@ -91,9 +85,8 @@ def an_export_fits_its_schema(run: Run) -> None:
         _answers_each(run, subject.export, "export", nobody)
 
 
-@check("MP-PRIV-002")
+@check("MP-PRIV-002", extension="privacy")
 def forgetting_may_be_repeated(run: Run) -> None:
-    needs_extension(run, "privacy")
     with run.session() as subject:
         _answers_each(run, subject.forget, "forget-result", {"of an empty store": {}})
     planted = _plant(run)
@@ -129,9 +122,8 @@ def _answers_each(
 # -- an export is complete, and holds nothing else ------------------------------------------------
 
 
-@check("MP-PRIV-003")
+@check("MP-PRIV-003", extension="privacy", routes=routes.ROUTES)
 def an_export_is_complete(run: Run) -> None:
-    _needs_privacy(run)
     planted = _plant(run)
     there = _there(run, planted)
     with run.session(session=_reading(run, planted)) as subject:
@@ -153,9 +145,8 @@ def an_export_is_complete(run: Run) -> None:
                 )
 
 
-@check("MP-PRIV-004")
+@check("MP-PRIV-004", extension="privacy", routes=routes.ROUTES)
 def an_export_holds_nothing_else(run: Run) -> None:
-    _needs_privacy(run)
     for owner, guest, scopes in _sides(run):
         for name, scope in scopes.items():
             with guest.opened(run) as subject:
@@ -240,16 +231,15 @@ def _store(run: Run, tenant: Tenant) -> dict[str, Fact]:
     lost = Reader(run).lacks(tenant, list(facts.values()))
     there = {route: fact for route, fact in facts.items() if fact not in lost}
     if not there:
-        raise Untestable("nothing that was stored came back; see MP-TURN-001 and MP-WRITE-001")
+        raise Lost("nothing that was stored came back", depends_on("MP-TURN-001", "MP-WRITE-001"))
     return there
 
 
 # -- forgotten is forgotten -----------------------------------------------------------------------
 
 
-@check("MP-PRIV-005", budget_s=120.0)
+@check("MP-PRIV-005", budget_s=120.0, extension="privacy", routes=routes.ROUTES)
 def what_was_forgotten_is_gone(run: Run) -> None:
-    _needs_privacy(run)
     for number in range(2):
         planted = _plant(run)
         there = _there(run, planted)
@@ -290,9 +280,8 @@ def _are_gone(
             )
 
 
-@check("MP-PRIV-006", budget_s=120.0)
+@check("MP-PRIV-006", budget_s=120.0, extension="privacy", routes=routes.ROUTES)
 def what_lies_outside_stays(run: Run) -> None:
-    _needs_privacy(run)
     for owner, guest, scopes in _sides(run):
         for name, scope in scopes.items():
             with guest.opened(run) as subject:
@@ -309,9 +298,8 @@ def what_lies_outside_stays(run: Run) -> None:
                 )
 
 
-@check("MP-PRIV-007")
+@check("MP-PRIV-007", extension="privacy", routes=routes.ROUTES)
 def forgetting_counts(run: Run) -> None:
-    _needs_privacy(run)
     with run.session() as subject:
         _counts(run, subject, "an empty store", {}, some=False)
     for number in range(2):
@@ -348,9 +336,8 @@ def _counts(run: Run, subject: Subject, name: str, scope: dict[str, Any], *, som
         )
 
 
-@check("MP-PRIV-008")
+@check("MP-PRIV-008", extension="privacy", routes=routes.ROUTES)
 def an_unknown_key_selects_nothing(run: Run) -> None:
-    _needs_privacy(run)
     planted = _plant(run)
     there = _there(run, planted)
     for scope in (_UNKNOWN, {**_UNKNOWN, "session_id": planted.session}):

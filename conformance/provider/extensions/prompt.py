@@ -10,7 +10,6 @@ from memproto.testing.clauses import NotApplicable, check
 from memproto.testing.evidence import Recalled, Returned, TooLong, Unsteady
 from memproto.testing.instruments.walltime import wall_clock
 from memproto.testing.provider import routes
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
 from memproto.testing.scenarios import texts
@@ -55,9 +54,8 @@ def _block(run: Run, subject: Subject) -> str:
     return block
 
 
-@check("MP-PROMPT-001")
+@check("MP-PROMPT-001", extension="prompt")
 def the_block_is_a_text(run: Run) -> None:
-    needs_extension(run, "prompt")
     fact = run.facts.new()
     with _asked(run) as subject:
         _block(run, subject)
@@ -77,18 +75,17 @@ def _turn(subject: Subject, text: str, query: str) -> dict[str, Callable[[], Any
     return calls
 
 
-@check("MP-PROMPT-002")
+@check("MP-PROMPT-002", extension="prompt")
 def the_block_stays_for_the_session(run: Run) -> None:
     _stays(run)
 
 
-@check("MP-PROMPT-006")
+@check("MP-PROMPT-006", extension="prompt")
 def the_block_of_a_hermes_provider_stays_for_the_session(run: Run) -> None:
     _stays(run)
 
 
 def _stays(run: Run) -> None:
-    needs_extension(run, "prompt")
     with _asked(run) as subject:
         first = _block(run, subject)
         if moment := _another_hour(dt.datetime.now(dt.UTC)):
@@ -131,9 +128,8 @@ def _difference(one: str, other: str) -> str:
     return f"from character {place} on, {' became '.join(shown)}"
 
 
-@check("MP-PROMPT-003", budget_s=120.0)
+@check("MP-PROMPT-003", budget_s=120.0, extension="prompt")
 def the_block_is_bounded(run: Run) -> None:
-    needs_extension(run, "prompt")
     for route in filter(run.serves, routes.ROUTES):
         facts = run.facts.several(_TEXTS)
         with _asked(run) as subject:
@@ -154,9 +150,8 @@ def the_block_is_bounded(run: Run) -> None:
         )
 
 
-@check("MP-PROMPT-004")
+@check("MP-PROMPT-004", extension="prompt")
 def homes_do_not_meet_in_the_block(run: Run) -> None:
-    needs_extension(run, "prompt")
     planted = {route: run.facts.new() for route in filter(run.serves, routes.ROUTES)}
     with _asked(run) as subject:
         for route, fact in planted.items():
@@ -182,9 +177,8 @@ def homes_do_not_meet_in_the_block(run: Run) -> None:
             )
 
 
-@check("MP-PROMPT-005")
+@check("MP-PROMPT-005", extension="prompt")
 def the_same_store_gives_the_same_block(run: Run) -> None:
-    needs_extension(run, "prompt")
     session, fact = run.session_key(), run.facts.new()
     with _asked(run, session=session) as subject:
         for call in _turn(subject, fact.text, fact.query).values():

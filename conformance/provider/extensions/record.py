@@ -6,11 +6,12 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, check
+from memproto.testing.conditions import Declared
 from memproto.testing.evidence import Changed, NotRecalled, Raised, Repeated, Returned
 from memproto.testing.facts import Fact
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
 from memproto.testing.scenarios import entries, texts
@@ -30,9 +31,22 @@ _KATHMANDU = dt.timezone(dt.timedelta(hours=5, minutes=45))
 _SECOND = dt.timedelta(seconds=1)
 
 
-@check("MP-REC-001", budget_s=120.0)
+_VERBATIM = Declared(
+    "retention",
+    "verbatim",
+    any_of=("verbatim",),
+    otherwise="what is derived from two equal turns may be one",
+)
+_EXPORTS = Declared(
+    "extensions",
+    [],
+    any_of=("privacy",),
+    otherwise="the extension `privacy` is not served: nothing shows the author",
+)
+
+
+@check("MP-REC-001", budget_s=120.0, extension="record")
 def a_turn_with_an_id_comes_back(run: Run) -> None:
-    entries.needs_keeping(run, "record")
     for count in _SESSIONS:
         facts, key = run.facts.several(count), run.session_key()
         with run.session(session=key) as subject:
@@ -50,9 +64,8 @@ def a_turn_with_an_id_comes_back(run: Run) -> None:
             )
 
 
-@check("MP-REC-002", budget_s=240.0)
+@check("MP-REC-002", budget_s=240.0, extension="record")
 def every_turn_of_the_schema_is_accepted(run: Run) -> None:
-    needs_extension(run, "record")
     key = run.session_key()
     odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}
     with run.session(session=key) as subject:
@@ -115,9 +128,8 @@ def _with_text(subject: Subject, key: str, text: str) -> None:
 # -- stored once, and each ------------------------------------------------------------------------
 
 
-@check("MP-REC-003")
+@check("MP-REC-003", extension="record")
 def a_turn_id_is_stored_once(run: Run) -> None:
-    entries.needs_keeping(run, "record")
     key, (once, twice, again) = run.session_key(), _alike(run, 3)
     early, late = entries.turn(key, twice.text), entries.turn(key, again.text)
     with run.session(session=key) as subject:
@@ -155,15 +167,12 @@ def _alike(run: Run, count: int) -> list[Fact]:
 def _times_shown(run: Run, fact: Fact) -> dict[str, int]:
     with run.session() as subject:
         if not run.brings_back(subject, fact):
-            raise Untestable(f"{fact.text!r} did not come back; see MP-REC-001")
+            raise Lost(f"{fact.text!r} did not come back", depends_on("MP-REC-001"))
         return entries.times_shown(run, subject, fact)
 
 
-@check("MP-REC-004")
+@check("MP-REC-004", extension="record", declares=_VERBATIM)
 def equal_turns_are_stored_each(run: Run) -> None:
-    entries.needs_keeping(run, "record")
-    if run.declared("retention", "verbatim") != "verbatim":
-        raise NotApplicable("one text may be derived from two equal turns")
     key, (once, twice) = run.session_key(), _alike(run, 2)
     with run.session(session=key) as subject:
         for fact in (once, twice, twice):
@@ -192,9 +201,8 @@ def equal_turns_are_stored_each(run: Run) -> None:
 # -- what is kept beside the words ----------------------------------------------------------------
 
 
-@check("MP-REC-005")
+@check("MP-REC-005", extension="record")
 def a_turn_keeps_its_time(run: Run) -> None:
-    entries.needs_keeping(run, "record")
     key, fact = run.session_key(), run.facts.new()
     began = dt.datetime.now(_KATHMANDU).replace(microsecond=0) - dt.timedelta(days=3)
     ended = began + dt.timedelta(minutes=2)
@@ -219,15 +227,12 @@ def a_turn_keeps_its_time(run: Run) -> None:
 def _items_of(run: Run, fact: Fact) -> Iterator[tuple[str, dict[str, Any]]]:
     with run.session() as again:
         if not run.brings_back(again, fact):
-            raise Untestable(f"{fact.text!r} did not come back; see MP-REC-001")
+            raise Lost(f"{fact.text!r} did not come back", depends_on("MP-REC-001"))
         yield from entries.dated(run, again, fact)
 
 
-@check("MP-REC-006")
+@check("MP-REC-006", extension="record", declares=_EXPORTS)
 def a_turn_keeps_its_author(run: Run) -> None:
-    entries.needs_keeping(run, "record")
-    if not entries.served(run, "privacy"):
-        raise NotApplicable("the extension `privacy` is not served: nothing shows the author")
     key, facts = run.session_key(), run.facts.several(4)
     authors = ({"id": f"{key}-ida", "name": "Ida"}, {"id": f"{key}-otto", "name": "Otto"}) * 2
     with run.session(session=key) as subject:
@@ -247,9 +252,8 @@ def a_turn_keeps_its_author(run: Run) -> None:
             )
 
 
-@check("MP-REC-007")
+@check("MP-REC-007", extension="record")
 def a_turn_is_left_as_it_is(run: Run) -> None:
-    needs_extension(run, "record")
     key = run.session_key()
     with run.session(session=key) as subject:
         for name, more in _SHAPES.items():

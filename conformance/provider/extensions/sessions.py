@@ -5,11 +5,12 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
+from memproto.testing.conditions import Declared, DeclaredFor
 from memproto.testing.evidence import NotRecalled, Raised, Recalled, Repeated, Returned
 from memproto.testing.facts import Fact
+from memproto.testing.needs import READ_BACK
 from memproto.testing.provider import losses, routes
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import conversations, entries, switches, tenants
@@ -38,9 +39,8 @@ _PLAIN_KEYS = ("20260314_092653_5f8a1c2e", "0b9d7c52-3c1e-4a6e-9f57-8f2d2f0a7e11
 # -- the end ---------------------------------------------------------------------------------------
 
 
-@check("MP-SESS-001")
+@check("MP-SESS-001", extension=switches.ENDS)
 def an_end_takes_any_messages(run: Run) -> None:
-    switches.needs_hook(run, "end")
     for name, messages in conversations.of(run).items():
         with run.session() as subject:
             _talks(subject)
@@ -70,10 +70,9 @@ def _ends(run: Run, subject: Subject, name: str, messages: Messages) -> None:
         )
 
 
-@check("MP-SESS-002", budget_s=120.0)
+@check("MP-SESS-002", budget_s=120.0, extension=switches.ENDS, routes=routes.ROUTES)
 def an_end_costs_nothing(run: Run) -> None:
-    switches.needs_hook(run, "end")
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     for told in ("no messages", "the messages of its turns"):
         earlier, *late = facts = run.facts.several(1 + _TURNS)
         _stored(run, [earlier], route)
@@ -110,19 +109,18 @@ def _comes_back_without(run: Run, route: str) -> None:
     facts = run.facts.several(_TURNS)
     _stored(run, facts, route)
     if lost := losses.lost(run, facts):
-        raise Untestable(f"{lost[0].text!r}, stored in a plain session, did not come back either")
+        raise Lost(f"{lost[0].text!r}, stored in a plain session, did not come back either")
 
 
-@check("MP-SESS-003", budget_s=120.0)
+@check("MP-SESS-003", budget_s=120.0, extension=switches.ENDS, routes=routes.ROUTES)
 def a_second_end_stores_nothing(run: Run) -> None:
-    switches.needs_hook(run, "end")
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     # A memory's derived texts vary by themselves; a text that it stores again it stores each time.
     for _ in range(_TIMES):
         once, twice = (_shown_after(run, route, ends) for ends in (1, 2))
         if not once:
             reason = "recall does not show a stored text in its own words"
-            raise Untestable(f"{reason}; needs: the setting `read_back`")
+            raise Untestable(reason, READ_BACK)
         if twice <= once:
             return
     if twice > once:
@@ -155,16 +153,26 @@ def _shown_after(run: Run, route: str, ends: int) -> int:
         return str(routes.recalled(again, fact.query)).count(fact.text)
 
 
-@check("MP-SESS-004", budget_s=120.0)
+_PROMISES = (
+    DeclaredFor(
+        "extensions",
+        EXTENSION,
+        otherwise="a {title} provider cannot promise it; see `declares.extensions`",
+    ),
+    Declared(
+        "single_writer",
+        False,
+        none_of=(True,),
+        otherwise="single_writer is declared: no second instance is opened",
+    ),
+)
+
+
+@check(
+    "MP-SESS-004", budget_s=120.0, extension=switches.ENDS, declares=_PROMISES, routes=routes.ROUTES
+)
 def an_end_writes_what_was_accepted(run: Run) -> None:
-    switches.needs_hook(run, "end")
-    declared = run.context.declares.get("extensions", [])
-    if not run.binding.can_declare and EXTENSION not in declared:
-        title = run.binding.title
-        raise NotApplicable(f"a {title} provider cannot promise it; see `declares.extensions`")
-    if run.declared("single_writer", default=False):
-        raise NotApplicable("single_writer is declared: no second instance is opened")
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     facts = run.facts.several(_TURNS)
     with run.session() as subject:
         for fact in facts:
@@ -172,7 +180,7 @@ def an_end_writes_what_was_accepted(run: Run) -> None:
         _ended(subject, facts)
         lost = losses.lost(run, facts)
     if lost and losses.lost(run, lost):
-        raise Untestable(f"{lost[0].text!r} did not come back after shutdown either")
+        raise Lost(f"{lost[0].text!r} did not come back after shutdown either")
     if lost:
         run.violated(
             NotRecalled(
@@ -187,10 +195,9 @@ def an_end_writes_what_was_accepted(run: Run) -> None:
         )
 
 
-@check("MP-SESS-005", budget_s=120.0)
+@check("MP-SESS-005", budget_s=120.0, extension=EXTENSION)
 def ends_and_switches_keep_their_time(run: Run) -> None:
     # A hook that is late ends the check, wherever it happens: see `incidents.LATE`.
-    needs_extension(run, EXTENSION)
     facts, key = run.facts.several(_TURNS), run.session_key()
     with run.session(session=key) as subject:
         for number, fact in enumerate(facts):
@@ -202,9 +209,8 @@ def ends_and_switches_keep_their_time(run: Run) -> None:
 # -- what a switch may not cost --------------------------------------------------------------------
 
 
-@check("MP-SESS-006", budget_s=120.0)
+@check("MP-SESS-006", budget_s=120.0, extension=switches.SWITCHES)
 def every_kind_of_switch_is_taken(run: Run) -> None:
-    switches.needs_hook(run, "switch")
     more = {"reason": "user", "x_memproto_future": {"spare": None}}
     for kind in (*switches.TO_ANOTHER, switches.REWIND):
         for extra in ({}, more):
@@ -244,10 +250,9 @@ def _switches(
         )
 
 
-@check("MP-SESS-007", budget_s=240.0)
+@check("MP-SESS-007", budget_s=240.0, extension=switches.SWITCHES, routes=routes.ROUTES)
 def a_switch_costs_nothing(run: Run) -> None:
-    switches.needs_hook(run, "switch")
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     for number, kind in enumerate(switches.TO_ANOTHER):
         fact, one, other = run.facts.new(), *tenants.pair(run, "session", f"-{number}")
         with one.opened(run) as subject:
@@ -345,11 +350,10 @@ def _sight(run: Run, mark: str) -> _Sight:
     The sight of the place of a text, as two plain sessions show.
 
     Raises:
-        NotApplicable: Nobody switches the instance, or it cannot be seen.
+        NotApplicable: It cannot be seen.
 
     """
-    switches.needs_switches(run)
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     ways = [_Sight(run)] + ([_Exported(run)] if entries.served(run, "privacy") else [])
     seen = next((way for way in ways if way.tells_apart(mark, route)), None)
     if seen is None:
@@ -359,7 +363,7 @@ def _sight(run: Run, mark: str) -> _Sight:
 
 def _routes_apart(run: Run, mark: str, sight: _Sight) -> list[str]:
     """The routes that are served; where none are declared to keep sessions apart, those seen to."""
-    known, served = run.needs_route(*routes.ROUTES), filter(run.serves, routes.ROUTES)
+    known, served = run.route, filter(run.serves, routes.ROUTES)
     if run.binding.can_declare and "session" in run.declared("isolates", []):
         return list(served)
     return [route for route in served if route == known or sight.is_apart(mark, route)]
@@ -368,7 +372,7 @@ def _routes_apart(run: Run, mark: str, sight: _Sight) -> list[str]:
 # -- what came before ------------------------------------------------------------------------------
 
 
-@check("MP-SESS-008", budget_s=240.0)
+@check("MP-SESS-008", budget_s=240.0, extension=switches.IS_SWITCHED, routes=routes.ROUTES)
 def what_came_before_stays_in_the_old_session(run: Run) -> None:
     sight, (one, other) = _sight(run, "before"), tenants.pair(run, "session", "-before")
     for route in _routes_apart(run, "before", sight):
@@ -410,7 +414,7 @@ def _nor_what_the_end_told(run: Run, sight: _Sight) -> None:
 # -- what comes after ------------------------------------------------------------------------------
 
 
-@check("MP-SESS-009", budget_s=240.0)
+@check("MP-SESS-009", budget_s=240.0, extension=switches.IS_SWITCHED, routes=routes.ROUTES)
 def what_comes_after_is_in_the_new_session(run: Run) -> None:
     sight, (one, other) = _sight(run, "after"), tenants.pair(run, "session", "-after")
     for route in _routes_apart(run, "after", sight):
@@ -442,10 +446,9 @@ def what_comes_after_is_in_the_new_session(run: Run) -> None:
             )
 
 
-@check("MP-SESS-010", budget_s=120.0)
+@check("MP-SESS-010", budget_s=120.0, extension=switches.IS_SWITCHED, routes=routes.ROUTES)
 def recall_follows_the_switch(run: Run) -> None:
-    switches.needs_switches(run)
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     if not _Sight(run).tells_apart("recall", route):
         raise NotApplicable("sessions are not kept apart: recall is the same in each")
     one, other = tenants.pair(run, "session", "-recall")
@@ -468,7 +471,7 @@ def _shows(
     reader = Reader(run)
     if not reader.sees(subject, own):
         if not _Sight(run).has(current, own):
-            raise Untestable(f"{own.text!r} does not come back in {current.called} by itself")
+            raise Lost(f"{own.text!r} does not come back in {current.called} by itself")
         run.violated(
             Returned(
                 wanted=f"{own.text!r} recalled in {current.called}, which the instance is in",

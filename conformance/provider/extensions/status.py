@@ -11,7 +11,6 @@ from memproto.testing.clauses import NotApplicable, check
 from memproto.testing.evidence import Exposed, Returned, Surplus, Unfit
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
 from memproto.testing.wire import plain, show
@@ -23,9 +22,8 @@ _KNOWN = ("state", "recalled", "pending_writes", "lost_writes", "since", "messag
 _KEY = "x_access_token"
 
 
-@check("MP-STATUS-001")
+@check("MP-STATUS-001", extension="status")
 def the_status_has_its_shape(run: Run) -> None:
-    needs_extension(run, "status")
     with run.session() as subject:
         for _ in _moments(subject, run.facts.new()):
             status = subject.status()
@@ -83,9 +81,8 @@ def _is_known(key: Any) -> bool:
     return key in _KNOWN or str(key).startswith("x_")
 
 
-@check("MP-STATUS-002")
+@check("MP-STATUS-002", extension="status")
 def the_status_gives_nothing_away(run: Run) -> None:
-    needs_extension(run, "status")
     secret = f"atk-{hashlib.sha256(run.facts.name().encode()).hexdigest()[:24]}"
     fact = run.facts.new()
     extra: dict[str, Any] = {_KEY: secret}
@@ -121,9 +118,8 @@ def _given_away(said: str, secret: str, fact: Fact) -> str:
     return f"{fact.name!r}, from {fact.text!r}" if fact.is_in(said) else ""
 
 
-@check("MP-STATUS-003")
+@check("MP-STATUS-003", extension="status")
 def the_reason_is_a_text(run: Run) -> None:
-    needs_extension(run, "status")
     with run.session() as subject:
         reason = subject.unavailable_reason()
     if not isinstance(reason, str):

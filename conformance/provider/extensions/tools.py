@@ -11,11 +11,12 @@ from typing import Any
 from memproto.adapters.hermes_base import RESERVED_TOOLS
 from memproto.adapters.hermes_hooks import bare_schemas
 from memproto.bindings import author_object
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
+from memproto.testing.conditions import ExtensionOrHook
 from memproto.testing.evidence import Evidence, Raised, Recalled, Returned, Surplus, Unfit
 from memproto.testing.facts import Fact
+from memproto.testing.needs import NO_REFUSAL
 from memproto.testing.provider import routes
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, Subject
 from memproto.testing.scenarios import tool_calls, tool_memory
@@ -43,11 +44,6 @@ def _tools(run: Run, subject: Subject) -> list[Tool]:
     if not tools:
         raise NotApplicable("the provider offers no tool that can be called")
     return tools
-
-
-def _needs_tools(run: Run) -> None:
-    needs_extension(run, "tools")
-    run.needs_hook("call_tool")
 
 
 class _Caller:
@@ -100,9 +96,8 @@ class _Caller:
 # -- answers ---------------------------------------------------------------------------------------
 
 
-@check("MP-TOOL-008", budget_s=_CALLS_S)
+@check("MP-TOOL-008", budget_s=_CALLS_S, extension="tools", hook="call_tool")
 def a_call_that_the_schema_allows_is_answered_in_json(run: Run) -> None:
-    _needs_tools(run)
     with run.session() as subject:
         tools = _tools(run, subject)
         caller = _Caller(subject)
@@ -113,9 +108,8 @@ def a_call_that_the_schema_allows_is_answered_in_json(run: Run) -> None:
         caller.judge(run, "a str that holds one JSON document, whatever is allowed", len(tools))
 
 
-@check("MP-TOOL-009", budget_s=_CALLS_S)
+@check("MP-TOOL-009", budget_s=_CALLS_S, extension="tools", hook="call_tool")
 def a_call_that_does_not_fit_is_answered_too(run: Run) -> None:
-    _needs_tools(run)
     with run.session() as subject:
         tools = _tools(run, subject)
         caller, plain = _Caller(subject), _Caller(subject)
@@ -131,10 +125,9 @@ def _some(draws: Iterator[Draw], count: int) -> Iterator[Draw]:
     return itertools.islice(draws, max(8, count))
 
 
-@check("MP-TOOL-013", budget_s=_CALLS_S)
+@check("MP-TOOL-013", budget_s=_CALLS_S, extension="tools", hook="call_tool")
 def a_call_returns_in_time(run: Run) -> None:
     # The watch of the hooks sees one that did not.
-    _needs_tools(run)
     with run.session() as subject:
         tools = _tools(run, subject)
         caller = _Caller(subject)
@@ -142,9 +135,8 @@ def a_call_returns_in_time(run: Run) -> None:
             caller.try_each(tool, tool_calls.allowed(tool, run.context.seed, 1))
 
 
-@check("MP-TOOL-014")
+@check("MP-TOOL-014", extension="tools", hook="call_tool")
 def an_unknown_tool_is_answered_with_an_error(run: Run) -> None:
-    _needs_tools(run)
     expected = "a JSON document with an error in it, for a tool that the provider does not have"
     with run.session() as subject:
         _tools(run, subject)
@@ -170,9 +162,8 @@ def an_unknown_tool_is_answered_with_an_error(run: Run) -> None:
 # -- what is required ------------------------------------------------------------------------------
 
 
-@check("MP-TOOL-010", budget_s=_CALLS_S)
+@check("MP-TOOL-010", budget_s=_CALLS_S, extension="tools", hook="call_tool")
 def what_every_call_needs_is_required(run: Run) -> None:
-    _needs_tools(run)
     with run.session() as subject:
         tools = _tools(run, subject)
         end = monotonic() + _PATIENCE_S
@@ -235,9 +226,8 @@ def _complaint(subject: Subject, tool: Tool, arguments: dict[str, Any]) -> str |
 _Who = dict[str, Any]
 
 
-@check("MP-TOOL-011", budget_s=120.0)
+@check("MP-TOOL-011", budget_s=120.0, extension="tools", hook="call_tool")
 def what_a_tool_forgot_is_gone(run: Run) -> None:
-    _needs_tools(run)
     _is_gone(run, {}, "")
     try:
         _is_gone(run, {"user_id": None}, ", in sessions without a user_id")
@@ -261,7 +251,7 @@ def _is_gone(run: Run, who: _Who, where: str) -> None:
         raise NotApplicable("no tool was recognised that forgets what another one stored")
     shown = _shown(run, fact, finding, who)
     if not shown:
-        raise Untestable("text that a tool stored came back neither by recall nor by a tool")
+        raise Lost("text that a tool stored came back neither by recall nor by a tool")
     _forget(run, call, who)
     finding = [one for one in finding if one[0] in shown]
     if by := _still_shown(run, fact, finding, shown, who):
@@ -284,7 +274,7 @@ def _stored(subject: Subject, fact: Fact) -> tuple[str, Any]:
     answer = subject.call_tool(*call)
     if routes.refused(answer):
         reason = f"the tool {call[0]} refused a plain fact: {show(answer, 120)}"
-        raise Untestable(f"{reason}; needs: a `config` under which it does not")
+        raise Untestable(reason, NO_REFUSAL)
     return call[0], answer
 
 
@@ -338,6 +328,9 @@ _ARGUMENT = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 
 _NOT_AT_THE_TOP = ("oneOf", "anyOf", "allOf", "enum", "not", "$ref")
 
+#: A provider that cannot declare shows its tools by the hook that lists them.
+_SHOWN = ExtensionOrHook("tools", "tools")
+
 #: Key words that some model APIs refuse wherever they stand.
 _NOT_EVERYWHERE = ("$ref", "$defs", "definitions", "oneOf", "allOf", "not")
 
@@ -363,9 +356,6 @@ def _schemas(run: Run) -> list[Any]:
 
 def _read(run: Run, read: Callable[[Subject], Any]) -> Any:
     """The result of `read` in a session, or before one if none can be opened."""
-    if run.binding.can_declare:
-        needs_extension(run, "tools")
-    run.needs_hook("tools")
     if run.context.no_session:
         return _before_a_session(run, read)
     with run.session() as subject:
@@ -388,7 +378,7 @@ def _before_a_session(run: Run, read: Callable[[Subject], Any]) -> list[Any]:
         listed = None
     if isinstance(listed, list | tuple) and listed:
         return list(listed)
-    raise Untestable(run.context.no_session)
+    raise run.context.without_session()
 
 
 def _wrong(run: Run, told: str) -> None:
@@ -419,7 +409,7 @@ def _name(item: Any) -> Any:
 # -- the shape -------------------------------------------------------------------------------------
 
 
-@check("MP-TOOL-002", session="can_declare")
+@check("MP-TOOL-002", session="can_declare", extension=_SHOWN, hook="tools")
 def each_schema_has_the_shape_of_a_function(run: Run) -> None:
     for number, item in enumerate(_schemas(run), 1):
         if fault := _misshapen(item):
@@ -439,7 +429,7 @@ def _misshapen(item: Any) -> str:
     return "" if kind == "object" else f"has parameters of type {kind!r}"
 
 
-@check("MP-TOOL-003", session="can_declare")
+@check("MP-TOOL-003", session="can_declare", extension=_SHOWN, hook="tools")
 def each_schema_is_in_the_portable_subset(run: Run) -> None:
     _report(run, _unportable, "a schema that every model API takes")
 
@@ -517,7 +507,7 @@ def _inner(where: str, schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield from ((where, one) for one in (options if isinstance(options, list) else ()))
 
 
-@check("MP-TOOL-004", session="can_declare")
+@check("MP-TOOL-004", session="can_declare", extension=_SHOWN, hook="tools")
 def each_schema_avoids_what_some_apis_refuse(run: Run) -> None:
     _report(run, _narrow, "a schema as in tool-schema.schema.json, with one type for an argument")
 
@@ -548,7 +538,7 @@ def _narrow_at(where: str, schema: Any) -> Iterator[str]:
 # -- names -----------------------------------------------------------------------------------------
 
 
-@check("MP-TOOL-005", session="can_declare")
+@check("MP-TOOL-005", session="can_declare", extension=_SHOWN, hook="tools")
 def no_two_tools_have_one_name(run: Run) -> None:
     names = [item["name"] for item in _sound(run)]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -563,7 +553,7 @@ def no_two_tools_have_one_name(run: Run) -> None:
         )
 
 
-@check("MP-TOOL-006", session="can_declare")
+@check("MP-TOOL-006", session="can_declare", extension=_SHOWN, hook="tools")
 def no_tool_has_a_name_of_the_host(run: Run) -> None:
     if taken := sorted(RESERVED_TOOLS.intersection(item["name"] for item in _sound(run))):
         run.violated(
@@ -576,7 +566,7 @@ def no_tool_has_a_name_of_the_host(run: Run) -> None:
         )
 
 
-@check("MP-TOOL-007")
+@check("MP-TOOL-007", hook="tools")
 def no_tool_appears_only_after_the_start(run: Run) -> None:
     before, after = _before_and_after(run)
     if not after:
@@ -598,7 +588,6 @@ def no_tool_appears_only_after_the_start(run: Run) -> None:
 
 def _before_and_after(run: Run) -> tuple[set[str], set[str]]:
     """The names of the tools before and after the start of one instance, as a host reads them."""
-    run.needs_hook("tools")
     subject = run.provider()
     if not subject.available():
         raise NotApplicable("a host asks a provider for tools that says it is available")
@@ -618,7 +607,7 @@ def _names(subject: Subject) -> set[str]:
 # -- whose memory, and the wrapping ----------------------------------------------------------------
 
 
-@check("MP-TOOL-012", session="can_declare")
+@check("MP-TOOL-012", session="can_declare", extension=_SHOWN, hook="tools")
 def no_tool_lets_the_model_choose_whose_memory(run: Run) -> None:
     found = [f"{item['name']} has {name!r}" for item in _sound(run) for name in _whose(item)]
     if found:
@@ -648,7 +637,7 @@ def _as_given(subject: Subject) -> Any:
     return subject.call("tools", getattr(raw, subject.hook("tools")))
 
 
-@check("MP-TOOL-015", session="can_declare")
+@check("MP-TOOL-015", session="can_declare", extension=_SHOWN, hook="tools")
 def a_schema_is_not_wrapped(run: Run) -> None:
     schemas = _read(run, _as_given)
     items = list(schemas) if isinstance(schemas, list | tuple) else []

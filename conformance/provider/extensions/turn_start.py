@@ -4,11 +4,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import Lost, NotApplicable, check
+from memproto.testing.conditions import RECALL_BY_QUERY
 from memproto.testing.evidence import NotRecalled, Raised, Recalled
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
-from memproto.testing.provider.extensions import needs_extension, needs_recall_by_query
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, Subject
 from memproto.testing.scenarios import texts
@@ -31,9 +31,8 @@ _TOLD: tuple[dict[str, Any], ...] = (
 _RECALLED_IN = (1, 2, 3, 250, 2)
 
 
-@check("MP-TSTART-001", budget_s=120.0)
+@check("MP-TSTART-001", budget_s=120.0, extension=_EXTENSION)
 def a_turn_may_have_any_number_and_text(run: Run) -> None:
-    needs_extension(run, _EXTENSION)
     with run.session() as subject:
         for number in _NUMBERS:
             for told in _TOLD:
@@ -62,18 +61,16 @@ def _returns(run: Run, named: str, begin: Callable[[], Any]) -> None:
         )
 
 
-@check("MP-TSTART-002")
+@check("MP-TSTART-002", extension=_EXTENSION)
 def a_turn_begins_in_time(run: Run) -> None:
     # A hook that is late ends the check, wherever it happens: see `incidents.LATE`.
-    needs_extension(run, _EXTENSION)
     with run.session() as subject:
         for number in _NUMBERS:
             subject.turn_start(number, _MESSAGE)
 
 
-@check("MP-TSTART-003")
+@check("MP-TSTART-003", extension=_EXTENSION)
 def a_turn_that_only_began_is_not_stored(run: Run) -> None:
-    needs_extension(run, _EXTENSION)
     if not run.serves("turns"):
         raise NotApplicable("no turn is stored")
     run.needs_route("turns")
@@ -83,7 +80,7 @@ def a_turn_that_only_began_is_not_stored(run: Run) -> None:
         run.plant(subject, recorded, "turns")
         subject.turn_start(2, begun.text)
     if not run.reopened_brings_back(recorded):
-        raise Untestable("a turn that was recorded did not come back")
+        raise Lost("a turn that was recorded did not come back")
     if run.reopened_brings_back(begun):
         run.violated(
             Recalled(
@@ -96,16 +93,14 @@ def a_turn_that_only_began_is_not_stored(run: Run) -> None:
         )
 
 
-@check("MP-TSTART-004")
+@check("MP-TSTART-004", extension=_EXTENSION, declares=RECALL_BY_QUERY, routes=routes.ROUTES)
 def every_turn_gets_its_recall(run: Run) -> None:
-    needs_extension(run, _EXTENSION)
-    needs_recall_by_query(run)
-    route = run.needs_route(*routes.ROUTES)
+    route = run.route
     fact = run.facts.new()
     with run.session() as subject:
         run.plant(subject, fact, route)
     if not run.reopened_brings_back(fact):
-        raise Untestable("a stored fact did not come back without turns either")
+        raise Lost("a stored fact did not come back without turns either")
     with run.session() as again:
         lacking = [number for number in _RECALLED_IN if not _recalls_in(run, again, number, fact)]
     if lacking:

@@ -16,16 +16,16 @@ from memproto.testing.faults.peers import Look, Peers
 from memproto.testing.faults.server import FaultServer, Mode
 from memproto.testing.faults.standin import StandIn
 from memproto.testing.instruments.watchers import AuditLog
+from memproto.testing.needs import Backend, Setting
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookLate, HookRaised, HookWithdrawn, Subject
 
-_NEEDS = "needs: the setting `backend`"
+_NEEDS = (Setting("backend"),)
+_ELSEWHERE = (Setting("backend", that="that names the right place"),)
 
 #: Seconds that a worker is waited for that may connect in the background.
 _WORKER_S = 2.0
-
-_CONNECTS = f"connects to a backend; {_NEEDS}"
 
 #: Further turns of a session that is watched, where a process that it started may have connected
 #: unseen in the first.
@@ -37,7 +37,7 @@ _PEERS = "peers"
 #: So that a provider which does not look at the setting is told from one that waits to connect.
 _UNREACHED = (
     "the fault server saw no connection: what `backend` names is not where the provider reads its"
-    f" address; {_NEEDS}, with the right place"
+    " address"
 )
 
 
@@ -62,7 +62,7 @@ def needs_backend(run: Run) -> Place:
     if run.context.backend is not None:
         return Place(run.context.backend, run.context.config)
     if _connects(run):
-        raise Untestable(_connecting(run))
+        raise Untestable(_connecting(run), _NEEDS)
     parts = ", ".join(_peers(run).parts)
     if parts:
         reason = f"the provider connects to nothing but what it runs itself: {parts}"
@@ -117,7 +117,7 @@ def _peers(run: Run) -> Peers:
 
 def _connecting(run: Run) -> str:
     backends = " and ".join(_peers(run).backends)
-    return f"the provider{f' reached {backends}, and so' if backends else ''} {_CONNECTS}"
+    return f"the provider{f' reached {backends}, and so' if backends else ''} connects to a backend"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,7 +158,9 @@ class Bench:
             with contextlib.suppress(HookRaised, HookLate), self.run.session() as subject:
                 routes.live(subject, self.run.facts.new())
         if not self.server.connections:
-            raise Unreached(_UNREACHED if self.is_set else _connecting(self.run))
+            if self.is_set:
+                raise Unreached(_UNREACHED, _ELSEWHERE)
+            raise Unreached(_connecting(self.run), _NEEDS)
 
 
 @contextlib.contextmanager
@@ -194,7 +196,7 @@ def relaying(run: Run) -> Iterator[Bench]:
     if place.upstream is None:
         what = f"holds {place.today!r}" if place.today else "holds nothing"
         reason = f"the place that `backend` names {what}, and no backend on this machine is there"
-        raise NothingBehind(f"{reason}; needs: a backend there, by `service`, `env` or `config`")
+        raise NothingBehind(reason, (Backend(),))
     with _serving(run, place, modes.forward) as bench:
         yield bench
         bench.needs_reach()

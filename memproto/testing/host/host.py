@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from memproto.deadlines import Deadlines
-from memproto.testing import locate, wording
+from memproto.testing import incidents, locate, wording
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.driver import Compressed, Start, SwitchKind, Turn, has_step
 from memproto.testing.evidence import Late, Raised, Returned
@@ -20,6 +20,7 @@ from memproto.testing.host.model import ScriptedModel
 from memproto.testing.host.probes import Probe, Reports
 from memproto.testing.host.steps import METHODS, STEPS
 from memproto.testing.instruments.loops import inside_a_loop
+from memproto.testing.needs import Driver
 from memproto.testing.wire import show
 
 # -- hostplaces ------------------------------------------------------------------------------------
@@ -42,17 +43,6 @@ def place_of(thread: int) -> str:
 
 # --------------------------------------------------------------------------------------------------
 
-
-#: The rule that a method breaks which does not return, whatever is being checked.
-_LATE = {
-    "recall": "MP-HOST-RECALL-001",
-    "record": "MP-HOST-TURN-002",
-    "mirror": "MP-HOST-TURN-002",
-    "close": "MP-HOST-SHUT-003",
-    "end": "MP-HOST-SESS-004",
-    "switch": "MP-HOST-SESS-004",
-    "call_tool": "MP-HOST-TOOL-006",
-}
 
 #: Beyond its deadline a method gets this long: more than a loaded machine takes, less than a hang.
 SLACK_S = 3.0
@@ -129,7 +119,7 @@ class Host:
             if self.is_without(step):
                 raise NotApplicable(f"no step `{step}`: {self.driver.without[step]}")
             if not has_step(self.driver, step.partition(" ")[0]):
-                raise Untestable(f"needs the step `{step}`, which the driver lacks")
+                raise Untestable(f"the driver lacks the step `{step}`", (Driver(step),))
 
     def on_a_loop(self) -> None:
         """Take all further steps on a thread on which an event loop runs."""
@@ -165,7 +155,8 @@ class Host:
         except Untestable as lack:
             if not denied:
                 raise
-            raise Untestable(f"needs a `start` that heeds `denied_tools`: {lack}") from None
+            needs = (Driver("start", "a step that heeds `denied_tools`,"),)
+            raise Untestable(f"`denied_tools` are not heeded: {lack}", needs) from None
 
     # -- turns ------------------------------------------------------------------------------------
 
@@ -191,9 +182,8 @@ class Host:
         try:
             self._future("turn", "recall", budget_s, user)
         except HostLate as late:
-            raise Untestable(
-                f"needs an end of a turn without answer: {wording.observed(late.evidence)}"
-            ) from None
+            observed = wording.observed(late.evidence)
+            raise Untestable(f"a turn without answer does not end: {observed}") from None
 
     def _begin_s(self) -> float:
         """Seconds for the beginning of a turn before its recall, prompt block included."""
@@ -365,8 +355,8 @@ class Host:
         if error is None:
             return future.result()
         if isinstance(error, NotImplementedError) and self.names is STEPS:
-            said = f" in full: {error}" if str(error) else ", which the driver lacks"
-            raise Untestable(f"needs the step `{step}`{said}")
+            said = f"in full: {error}" if str(error) else "at all"
+            raise Untestable(f"the driver does not take the step `{step}` {said}", (Driver(step),))
         place = locate.raised(error)
         tail = f" at {place}" if place else ""
         seen = Raised.by(error, hook=self.names[operation], tail=tail)
@@ -386,5 +376,5 @@ class Host:
         return HostLate(
             late,
             operation=operation,
-            requirement=_LATE.get(operation, ""),
+            requirement=incidents.HOST_LATE.get(operation, ""),
         )

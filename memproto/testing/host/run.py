@@ -20,6 +20,7 @@ from memproto.testing.host.host import SLACK_S, Host, HostLate
 from memproto.testing.host.loading import LoadedHost
 from memproto.testing.host.probes import Extended, Gate, Probe, Reports
 from memproto.testing.host.steps import METHODS, STEPS
+from memproto.testing.needs import Driver
 from memproto.testing.provider.subject import Watch
 from memproto.testing.wire import show
 
@@ -207,10 +208,10 @@ class HostRun:
         """
         function = self.loaded.fence.get(name)
         if function is None:
-            raise Untestable(
-                f"needs `{name}`: none in an attribute `fence` of the host, in its module, "
-                "or in its package"
+            reason = (
+                f"no `{name}` in an attribute `fence` of the host, in its module or its package"
             )
+            raise Untestable(reason, (Driver(name, "the function"),))
         return function
 
     def refusal(self, name: str, *args: Any) -> Exception | None:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from memproto import spec
 from memproto.errors import KitUsageError, NoProvider, TargetDoesNotImport
 from memproto.loading import modules
 from memproto.testing import locate
@@ -52,7 +53,7 @@ _NAMED = (
 #: Modules that a provider asks for which is built on the host's base class.
 _HOST_MODULES = frozenset({"agent", "agent.memory_provider"})
 
-CONNECTS, STARTS = "MP-LOAD-002", "MP-LOAD-003"
+CONNECTS, STARTS = spec.role("load_connects"), spec.role("load_starts_programs")
 
 
 @dataclasses.dataclass

@@ -10,15 +10,13 @@ from memproto.errors import InvalidSettings, Misconfigured, ProviderError
 from memproto.testing import clauses, incidents, locate
 from memproto.testing.evidence import KitFault, Late, Raised
 from memproto.testing.instruments import watchers
+from memproto.testing.needs import LATER, NO_REFUSAL, SET_UP, DependsOn, Need
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.provider.subject import HookLate, HookRaised
 from memproto.testing.wire import describe, hidden, show
 
 #: How a message names the load step.
 _LOADING = "importing or building"
-
-#: How checks say that a fact which they need was not recalled.
-_LOST = ("come back", "came back", "did not bring")
 
 
 def judge(requirement: spec.Requirement, decide: Callable[[], None], run: Any) -> list[Result]:
@@ -36,7 +34,8 @@ def judge(requirement: spec.Requirement, decide: Callable[[], None], run: Any) -
     except clauses.Behind as found:
         return _violated(requirement, found.violation, run)
     except clauses.Untestable as found:
-        return [Result(requirement.id, Outcome.UNTESTABLE, reason=_with_key(str(found), run))]
+        needs = _needs(found, run)
+        return [Result(requirement.id, Outcome.UNTESTABLE, reason=str(found), needs=needs)]
     except clauses.Inconclusive as found:
         return [Result(requirement.id, Outcome.INCONCLUSIVE, reason=str(found))]
     except (HookRaised, HookLate) as failure:
@@ -48,16 +47,13 @@ def judge(requirement: spec.Requirement, decide: Callable[[], None], run: Any) -
     return [Result(requirement.id, Outcome.PASS)]
 
 
-def _with_key(reason: str, run: Any) -> str:
-    """The reason with the setting that may change it, where it names none."""
+def _needs(found: clauses.Untestable, run: Any) -> tuple[Need, ...]:
+    """What an open result needs; of a store that may be fresh only later, the setting for that."""
     freshness = getattr(run, "freshness", None)
-    if freshness is None or "needs:" in reason:
-        return reason
-    if "retention is" in reason:
-        return f"{reason}; needs: a `config` under which it keeps what it is given"
-    if any(words in reason for words in _LOST) and "settle" not in freshness.functions:
-        return f"{reason}; needs: the setting `settle`, where the store is fresh only later"
-    return reason
+    is_told = any(not isinstance(need, DependsOn) for need in found.needs)
+    if not isinstance(found, clauses.Lost) or is_told or freshness is None:
+        return found.needs
+    return found.needs if "settle" in freshness.functions else (*found.needs, *LATER)
 
 
 def _unexpected(requirement: spec.Requirement, error: BaseException) -> Result:
@@ -128,15 +124,13 @@ def _met(requirement: spec.Requirement, failure: HookRaised | HookLate, run: Any
     if isinstance(failure, HookRaised) and isinstance(failure.error, ProviderError):
         hook = _hook(run, failure.operation)
         reason = f"{hook} reported {show(failure.error)}"
-        if isinstance(failure.error, Misconfigured):
-            reason += "; needs: the settings `config`, `env` or `service`"
-        return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
+        needs = SET_UP if isinstance(failure.error, Misconfigured) else ()
+        return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason, needs=needs)]
     if isinstance(failure, HookRaised) and _is_refusal(failure, run):
         said = f"{_hook(run, failure.operation)} refused the messages: {show(failure.error)}"
         how = f"how a checkpoint of the {run.binding.title} binding stops the compressor"
         reason = f"{said}, which is {how}"
-        needs = "needs: a `config` under which it does not"
-        return [Result(requirement.id, Outcome.UNTESTABLE, reason=f"{reason}; {needs}")]
+        return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason, needs=NO_REFUSAL)]
     if incidents.makes_fail(requirement.id) and _is_for_another(failure):
         reason = f"while its backend failed, {failure}; see the chapter's rules on time"
         return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
@@ -165,9 +159,18 @@ def _with_own(requirement: spec.Requirement, result: Result) -> list[Result]:
     """The result, and beside it the requirement's own where another one is violated."""
     if result.id == requirement.id:
         return [result]
-    reason = f"depends on {result.id}, which is violated: {result.observed}"
-    own = Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
-    return [own, dataclasses.replace(result, seen_in=requirement.id)]
+    return depending(requirement.id, dataclasses.replace(result, seen_in=requirement.id))
+
+
+def depending(requirement_id: str, result: Result) -> list[Result]:
+    """The result, and before it the open one of a requirement that another rule stands before."""
+    if result.id == requirement_id:
+        return [result]
+    is_red = result.outcome in (Outcome.FAIL, Outcome.WARN)
+    state = "violated" if is_red else result.outcome.replace("_", " ")
+    reason = f"depends on {result.id}, which is {state}: {result.observed or result.reason}"
+    needs = (DependsOn(result.id, state), *result.needs)
+    return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason, needs=needs), result]
 
 
 def _incident(failure: HookRaised | HookLate, run: Any, fallback: str) -> Result:

@@ -36,7 +36,7 @@ from memproto.testing.provider import selection, survey
 from memproto.testing.provider.calls import ToldCalls
 from memproto.testing.provider.extensions import TurnCount
 from memproto.testing.provider.run import Run
-from memproto.testing.provider.subject import UNPAID, Watch
+from memproto.testing.provider.subject import PAYING, UNPAID, Watch
 from memproto.testing.settings.functions import Functions
 from memproto.testing.wire import Wire, hidden, hide_by, plain
 
@@ -212,7 +212,7 @@ class Child:
             results = self._judged(check, run)
         if run.watch.has_refused:
             # A verdict on calls that were not made would be none.
-            results = [Result(requirement.id, Outcome.UNTESTABLE, reason=UNPAID)]
+            results = [Result(requirement.id, Outcome.UNTESTABLE, reason=UNPAID, needs=PAYING)]
         kept, results = json.dumps(plain([item.as_dict() for item in results])), []
         run.finish()
         results = [Result.from_dict(item) for item in json.loads(kept)]
@@ -232,13 +232,13 @@ class Child:
         """The results of a check, with other facts where a selective provider is told them."""
         requirement = spec.requirement(check.requirement)
         if self._side != "provider" or not run.is_selective or run.context.no_session:
-            return judge(requirement, lambda: check.function(run), run)
+            return judge(requirement, lambda: check.decide(run), run)
         return judge(requirement, lambda: self._of_selective(check, run), run)
 
     @staticmethod
     def _of_selective(check: clauses.Check, run: Run) -> None:
         run.tell_in(run.manner)
-        selection.judged(check.function, run)
+        selection.judged(check.decide, run)
 
     def _attempts(self, run: Any) -> int:
         """Number of times that a check is made in which a selective provider kept too little."""
@@ -278,7 +278,7 @@ class Child:
     def _survey(self, command: dict[str, Any]) -> dict[str, Any]:
         run = self._run(command)
         found: dict[str, Any] = {}
-        requirement = spec.requirement("MP-CAP-003")
+        requirement = spec.requirement(spec.role("stores"))
         look = survey.survey if command["session"] else survey.without_session
         results = judge(requirement, lambda: found.update(look(run)), run)
         run.finish()

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from memproto import bindings, errors, spec
+from memproto import bindings, errors
 from memproto.bindings import Binding
 from memproto.errors import KitUsageError
 from memproto.testing import incidents
@@ -113,7 +113,7 @@ class Children:
             self._refuse_dead(answer)
         if "binding" not in answer.data:
             self.dismiss()
-            raise CannotServe(findings.results(answer, self._load_rule())[0])
+            raise CannotServe(findings.results(answer, self._load_rule)[0])
         self._contact.binding = self._binding(answer)
         self._contact.origin = answer.data["origin"]
         self._contact.unconfined = answer.data.get("unconfined", "")
@@ -196,7 +196,7 @@ class Children:
             raise refusal(what, fault, fix)
         observed = f"it was loaded before in this run, and then {fault}"
         seen = Differs(wanted="the target loads each time", seen=observed)
-        raise CannotServe(Result(self._load_rule(), Outcome.FAIL, seen))
+        raise CannotServe(Result(self._load_rule, Outcome.FAIL, seen))
 
     def _refuse_dead(self, answer: Answer) -> None:
         binding = self._contact.binding
@@ -208,18 +208,17 @@ class Children:
             )
         if answer.fate == "overdue":
             reason = f"a process had not come to the target after {answer.took_s:.0f} s"
-            raise CannotServe(Result(self._load_rule(), Outcome.INCONCLUSIVE, reason=reason))
+            raise CannotServe(Result(self._load_rule, Outcome.INCONCLUSIVE, reason=reason))
         loading = dataclasses.replace(answer, operation="load")
-        rule = self._load_rule()
+        rule = self._load_rule
         raise CannotServe(findings.finding(loading, binding, rule, rule))
 
+    @property
     def _load_rule(self) -> str:
-        """The rule on loading; hosts have none, and the first of theirs stands for it."""
-        mine = spec.select([], self._order.side)
-        return incidents.LOAD if self._order.side == "provider" else mine[0].id
+        return incidents.load_rule(self._order.side)
 
     def _kit_error(self, text: str) -> Result:
-        return Result(self._load_rule(), Outcome.KIT_ERROR, KitFault(text=text[-1500:]))
+        return Result(self._load_rule, Outcome.KIT_ERROR, KitFault(text=text[-1500:]))
 
     # -- asking -----------------------------------------------------------------------------------
 
@@ -301,6 +300,7 @@ class Children:
                 "caches": self._caches.directories,
                 "backend": order.settings.backend,
                 "no_session": contact.blocked if contact.sessionless else "",
+                "no_session_needs": [need.as_dict() for need in contact.blocked_needs],
                 "calls_left": self._calls_left(),
             },
         }

@@ -71,7 +71,7 @@ def meddling(answer: Answer, seen_in: str) -> Result | None:
 
 def rewriting(changed: list[str], side: spec.Side, *, is_alone: bool) -> Result:
     """The result of a run in which installed files of the kit became others."""
-    rule_id = MEDDLED if side == "provider" else spec.select([], side)[0].id
+    rule_id = MEDDLED if side == "provider" else incidents.load_rule(side)
     seen = Meddled(names=tuple(changed), written=True)
     if is_alone:
         return Result(rule_id, Outcome.FAIL, seen)

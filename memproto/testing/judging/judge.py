@@ -15,7 +15,9 @@ from memproto import spec
 from memproto.testing import clauses, incidents
 from memproto.testing.evidence import KitFault
 from memproto.testing.judging import applicability, findings, redaction, replays, watchdog
+from memproto.testing.judging.attribution import depending
 from memproto.testing.judging.children import OTHER_COMMANDS_S, CannotServe, Children
+from memproto.testing.needs import DependsOn
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes import roots, service, vitals
 from memproto.testing.processes.answer import Answer
@@ -37,7 +39,7 @@ _LONG_S = 5.0
 _LACKING = Outcome.UNTESTABLE
 
 #: If these fail, instances still build but no session starts.
-_STARTS = ("MP-INIT-001", "MP-CAP-001")
+_STARTS = (incidents.RAISED["open"], incidents.RAISED["declare"])
 
 #: First contact has a process of its own, as each chapter has.
 _FIRST = "first contact"
@@ -126,9 +128,7 @@ class Judge:
             if not requirement.gate or not requirement.is_in(self.order.release):
                 continue
             if self.contact.blocked:
-                reason = self.contact.blocked
-                open_result = Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
-                self.contact.results.append(open_result)
+                self.contact.results.append(self._blocked(requirement))
             else:
                 self._book_gate(self._decide(requirement, _FIRST), requirement.id)
         if not self.contact.blocked or self.contact.sessionless:
@@ -141,6 +141,7 @@ class Judge:
                 said = result.reason or result.observed
                 name = result.outcome.replace("_", " ")
                 self.contact.blocked = f"needs {result.id} ({name}): {said}"
+                self.contact.blocked_needs = (DependsOn(result.id, name), *result.needs)
                 # If a fault stands in the way, it is among the results.
                 is_lacking = results == [result] and result.outcome is _LACKING
                 self.contact.sessionless = is_lacking or gate in _STARTS
@@ -153,7 +154,7 @@ class Judge:
         if changed := findings.meddling(answer, incidents.MEDDLED):
             self.contact.results.append(changed)
             self._children.dismiss()
-        met = self._to_results(answer, "MP-CAP-003")
+        met = self._to_results(answer, spec.role("stores"))
         self.contact.results += [item for item in met if item.outcome in SCORED_AT_CONTACT]
         if self.contact.binding is not None and not self.contact.binding.can_declare:
             # Its hooks show its extensions, whatever became of a session.
@@ -183,8 +184,7 @@ class Judge:
             return self._outlet([Result(requirement.id, Outcome.NOT_SCORED)])
         if requirement.gate:
             found = [result for result in self.contact.results if result.id == requirement.id]
-            blocked = Result(requirement.id, Outcome.UNTESTABLE, reason=self.contact.blocked)
-            return found or self._outlet([blocked])
+            return found or self._outlet([self._blocked(requirement)])
         before = self._look_back()
         undecidable = self._undecidable(requirement) or self._foreseen(requirement)
         chapter = requirement.anchor.partition("#")[0]
@@ -214,11 +214,16 @@ class Judge:
         if self.contact.blocked and (
             not self.contact.sessionless or self._needs_session(requirement)
         ):
-            return Result(requirement.id, Outcome.UNTESTABLE, reason=self.contact.blocked)
+            return self._blocked(requirement)
         if self._is_lost_often() and self._needs_session(requirement):
             reason = "the process was lost between two hooks too often, and is not started any more"
             return Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
         return None
+
+    def _blocked(self, requirement: spec.Requirement) -> Result:
+        """The open result of a requirement that a gate stands before."""
+        reason, needs = self.contact.blocked, self.contact.blocked_needs
+        return Result(requirement.id, Outcome.UNTESTABLE, reason=reason, needs=needs)
 
     def _is_lost_often(self) -> bool:
         return self.deaths.get("", 0) >= incidents.MOST_LOST
@@ -230,7 +235,7 @@ class Judge:
 
     def _foreseen(self, requirement: spec.Requirement) -> Result | None:
         check = clauses.checks(requirement.side).get(requirement.id)
-        if check is None or requirement.side != "provider" or not requirement.extension:
+        if check is None:
             return None
         return applicability.not_applicable(check, self.order, self.contact)
 
@@ -255,7 +260,7 @@ class Judge:
             return self._not_served(requirement.id, fault.result)
         if changed := findings.meddling(answer, check.requirement):
             self._children.dismiss()
-            return _depending(check.requirement, changed)
+            return depending(check.requirement, changed)
         found = self._scripts.attached(self._to_results(answer, check.requirement), answer)
         return self._with_history(check, answer, found, earlier)
 
@@ -268,7 +273,7 @@ class Judge:
         earlier = tuple(dict.fromkeys(self._starters))
         if result.outcome is Outcome.FAIL and result.id != requirement_id:
             result = dataclasses.replace(result, seen_in=requirement_id, after=earlier)
-        return _depending(requirement_id, result)
+        return depending(requirement_id, result)
 
     def _with_history(
         self, check: clauses.Check, answer: Answer, found: list[Result], earlier: tuple[str, ...]
@@ -375,7 +380,7 @@ class Judge:
             reason = f"{said}, {incidents.why_not_late(requirement_id)}"
             return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason)]
         rule = self._rule(answer, requirement_id)
-        return _depending(requirement_id, self._finding(answer, rule, requirement_id))
+        return depending(requirement_id, self._finding(answer, rule, requirement_id))
 
     def _rule(self, answer: Answer, requirement_id: str) -> str:
         # The rules on processes bind providers; a host breaks what is asked of it at that moment.
@@ -470,15 +475,6 @@ class Judge:
         self._aftermath.close()
         self._service.stop()
         vitals.end_strays(self._root)
-
-
-def _depending(requirement_id: str, result: Result) -> list[Result]:
-    """The result, and before it the open one of a requirement that another rule stands before."""
-    if result.id == requirement_id:
-        return [result]
-    state = "violated" if result.outcome is Outcome.FAIL else result.outcome.replace("_", " ")
-    reason = f"depends on {result.id}, which is {state}: {result.observed or result.reason}"
-    return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason), result]
 
 
 def _told_further(result: Result, tail: str) -> Result:

@@ -67,7 +67,8 @@ class Outlet:
         if result.evidence is not None:
             texts["evidence"] = evidence.mapped(result.evidence, self.text)
         # A script has to go on working: its paths stay.
-        return dataclasses.replace(result, **texts, replay=self._hidden(result.replay))
+        needs = tuple(need.with_texts(self.text) for need in result.needs)
+        return dataclasses.replace(result, **texts, needs=needs, replay=self._hidden(result.replay))
 
     def _path(self, match: re.Match[str]) -> str:
         found = match[0]

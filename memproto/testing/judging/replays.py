@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
-from memproto import spec
-from memproto.testing import credential_forms, evidence
+from memproto.testing import clauses, credential_forms, evidence
 from memproto.testing.credential_forms import Hiding
 from memproto.testing.judging import redaction, replay_script, replay_story
 from memproto.testing.judging.replay_story import Call, Sight, Story
@@ -28,14 +27,6 @@ _SHORTEN_S = 10.0
 _RUN_S = 20.0
 
 _RED = (Outcome.FAIL, Outcome.WARN)
-
-#: Areas whose checks do more between two calls than to wait: they make backends, stores, clocks
-#: and processes fail, copy homes and change the environment. A recall then proves nothing
-#: to a script, which does none of it.
-_BESIDE = (
-    *("FAULT", "STORE", "PROC", "RES", "THR", "TIME", "AVAIL", "BACKUP", "CONF"),
-    *("LOAD", "PLUG", "PREWARM"),
-)
 
 
 class Scripts:
@@ -165,8 +156,10 @@ class Scripts:
 
 
 def _is_beside(result: Result) -> bool:
-    ids = filter(None, (result.id, result.seen_in))
-    return any(spec.requirement(item).area in _BESIDE for item in ids)
+    """Whether a check does more between two calls than to wait, so that calls alone prove less."""
+    known = clauses.checks("provider")
+    met_by = (known.get(name) for name in (result.id, result.seen_in))
+    return any(check is not None and not check.calls_alone for check in met_by)
 
 
 class _Shortening:

@@ -22,6 +22,7 @@ from memproto.operations import OPERATIONS
 from memproto.testing.clauses import Untestable
 from memproto.testing.facts import Fact
 from memproto.testing.lifetimes.ends import HostProcess
+from memproto.testing.needs import NO_REFUSAL
 from memproto.testing.processes import sandbox
 from memproto.testing.provider import routes, write_action
 from memproto.testing.provider.run import Run
@@ -192,7 +193,7 @@ def lead(run: Run, life: Life) -> list[str | None]:
     found: dict[str, Any] = json.loads(heard)
     if refused := found.get("refused"):
         reason = f"a host in a process of its own was refused a plain fact: {hidden(refused)[:200]}"
-        raise Untestable(f"{reason}; needs: a `config` under which it is not")
+        raise Untestable(reason, NO_REFUSAL)
     answers: list[str | None] = found["answers"]
     return answers
 

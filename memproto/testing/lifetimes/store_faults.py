@@ -26,6 +26,7 @@ from memproto.testing.lifetimes.store_files import (
     route,
     stored,
 )
+from memproto.testing.needs import Machine
 from memproto.testing.processes import sandbox
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -391,7 +392,7 @@ def _read_only(run: Run) -> Seen:
         ended = host.end()
         if "may write" in ended.marks:
             reason = "a process of this user's may write to a file that is read-only"
-            raise Untestable(f"{reason}; needs: a user other than root")
+            raise Untestable(reason, (Machine("a user other than root"),))
         return Seen(ended, facts, ready)
 
 

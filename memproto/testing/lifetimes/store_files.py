@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
-from memproto.testing.clauses import NotApplicable, Untestable
+from memproto import spec
+from memproto.testing.clauses import Lost, NotApplicable, Untestable
 from memproto.testing.evidence import Raised
 from memproto.testing.facts import Fact
+from memproto.testing.needs import Setting, depends_on
 from memproto.testing.processes import sandbox
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -30,6 +32,10 @@ _ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 
 #: Endings of the files that SQLite keeps beside a database.
 BESIDE = ("-wal", "-shm", "-journal")
+
+_OWN_PLACE = tuple(
+    Setting(name, that="with a place below the home or below ~") for name in ("config", "env")
+)
 
 
 def route(run: Run) -> str:
@@ -73,8 +79,7 @@ def _needs_no_file_of_the_operator(run: Run, facts: list[Fact]) -> None:
     for path in _of_the_operator(run):
         if found_in(path, facts):
             reason = f"its text is in {path}, a file that the kit does not lock or damage"
-            needs = "the settings `config` or `env` with a place below the home or below ~"
-            raise Untestable(f"{reason}; needs: {needs}")
+            raise Untestable(reason, _OWN_PLACE)
 
 
 def _of_the_operator(run: Run) -> list[Path]:
@@ -273,4 +278,4 @@ def needs_return(run: Run, count: int = 0) -> None:
             run.plant(subject, fact, route(run))
     if losses.lost(run, facts):
         reason = "text stored while the store is well does not come back either"
-        raise Untestable(f"{reason}; see MP-TURN-001 and MP-WRITE-001")
+        raise Lost(reason, depends_on(spec.role("turns_stored"), spec.role("writes_stored")))

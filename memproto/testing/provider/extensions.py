@@ -3,9 +3,6 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from memproto.operations import OPERATIONS
-from memproto.testing.clauses import NotApplicable, Untestable
-
 # -- turning ---------------------------------------------------------------------------------------
 
 # Telling a provider that a turn begins, which a host does for each turn that it then records.
@@ -154,60 +151,3 @@ class ExtensionHooks:
     def forget(self: _Used, scope: dict[str, Any]) -> Any:
         """Remove all that is stored in a scope."""
         return self._use("forget", scope)
-
-
-class _Declaring(Protocol):
-    """Members that the functions below need of a `Run`."""
-
-    binding: Any
-    context: Any
-
-    def declared(self, key: str, default: Any) -> Any: ...
-
-
-def needs_extension(run: _Declaring, name: str) -> None:
-    """
-    Go on only where the extension is declared, or the provider, a Hermes one, has its hooks.
-
-    Enough for a check that something bad does not happen.
-
-    Raises:
-        NotApplicable: It is not served.
-
-    """
-    if name not in run.declared("extensions", []):
-        hooks = " or ".join(row.native for row in OPERATIONS.values() if row.extension == name)
-        raise NotApplicable(f"the extension `{name}` is not served ({hooks or 'declared only'})")
-
-
-def needs_promise(run: _Declaring, name: str) -> None:
-    """
-    Go on only where the extension was declared by the provider, or for it by the settings.
-
-    A check that something good happens needs this: a Hermes provider has many a hook that it
-    overrides to do nothing.
-
-    Raises:
-        NotApplicable: It is not served.
-        Untestable: The provider, a Hermes one, has the hooks and cannot say what they are for.
-
-    """
-    needs_extension(run, name)
-    if not run.binding.can_declare and name not in run.context.declares.get("extensions", []):
-        reason = f"a {run.binding.title} provider cannot declare the extension `{name}`"
-        raise Untestable(f'{reason}; needs: `declares.extensions = ["{name}"]`')
-
-
-def needs_recall_by_query(run: _Declaring) -> None:
-    """
-    Go on only where recall answers the question that is asked, so that a missing answer is a fault.
-
-    Raises:
-        NotApplicable: It does not, or the provider, a Hermes one, was not declared so.
-
-    """
-    if not run.binding.can_declare and "recall_basis" not in run.context.declares:
-        raise NotApplicable("`declares.recall_basis` does not say that recall goes by the query")
-    basis = run.declared("recall_basis", "query")
-    if basis != "query":
-        raise NotApplicable(f"recall_basis is {basis}: answers do not depend on the question")

@@ -25,6 +25,7 @@ from memproto.testing import wording
 from memproto.testing.clauses import Untestable
 from memproto.testing.evidence import Evidence
 from memproto.testing.facts import Fact
+from memproto.testing.needs import BETTER_RECALL
 from memproto.testing.provider import routes, selection
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
@@ -129,9 +130,6 @@ def _without_echoes(run: Run, subject: Subject, telling: list[Fact]) -> list[Fac
 
 _Found = TypeVar("_Found")
 
-#: Remedy if a plain entry is not among the few that recall brings.
-BETTER_RECALL = "needs: a `config` under which recall brings the best ones"
-
 #: Times that a fault that was found is looked for again.
 _AGAIN = 2
 
@@ -150,7 +148,7 @@ def seen_again(find: Callable[[], _Found]) -> _Found:
     found = find()
     if found and not all(find() for _ in range(_AGAIN)):
         said = wording.observed(found) if isinstance(found, Evidence) else found
-        raise Untestable(f"a text lost once was not lost when repeated: {said}; {BETTER_RECALL}")
+        raise Untestable(f"a text lost once was not lost when repeated: {said}", BETTER_RECALL)
     return found
 
 

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable
 from time import monotonic, sleep
 from typing import Any
 
+from memproto import spec
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.evidence import Returned
 from memproto.testing.facts import Fact
+from memproto.testing.needs import NO_REFUSAL, Declaration, Setting
 from memproto.testing.provider import store_call
 from memproto.testing.provider.subject import HookRaised, HookUnpaid, HookWithdrawn, Subject
 from memproto.testing.wire import hidden, show
@@ -27,6 +29,10 @@ PREWARM_S = 2.0
 
 #: Seconds that the first contact waits for a worker that stores in the background.
 _SETTLE_S = 0.5
+
+
+class ToolRefused(Untestable):
+    """A tool that looks like one that stores answered a plain fact with an error."""
 
 
 def plant(subject: Subject, fact: Fact, route: str) -> None:
@@ -135,11 +141,13 @@ def plant_by_tool(subject: Subject, fact: Fact) -> None:
     call = storing_call(subject.tools(), fact.text)
     if call is None:
         reason = "no tool has a storing name and an argument for a text"
-        raise Untestable(f"{reason}; needs: `stores` in capabilities(), or `declares.stores`")
+        raise Untestable(
+            reason, (Declaration("stores", "capabilities"), Setting("declares.stores"))
+        )
     answer = subject.call_tool(*call)
     if refused(answer):
         reason = f"the tool {call[0]} refused a plain fact: {hidden(str(answer))[:120]}"
-        raise Untestable(f"{reason}; needs: a `config` under which it does not")
+        raise ToolRefused(reason, NO_REFUSAL)
 
 
 def storing_call(schemas: Any, text: str) -> tuple[str, dict[str, Any]] | None:
@@ -233,7 +241,7 @@ def recalled(subject: Subject, query: str) -> Any:
         raise Violation(
             Returned(wanted="a str or None", hook=subject.hook("recall"), value=show(answer)),
             operation="recall",
-            requirement="MP-RECALL-001",
+            requirement=spec.role("recall_answers_text"),
         )
     return answer
 

@@ -18,6 +18,7 @@ from memproto.testing.evidence import Evidence
 from memproto.testing.facts import BY_NAME, QUESTION, WAYS, Fact, Facts
 from memproto.testing.instruments.load_step import LoadStep
 from memproto.testing.instruments.watchers import AuditLog
+from memproto.testing.needs import KEEPING, NO_REFUSAL, Declaration, Need, Setting
 from memproto.testing.processes.sandbox import HOST_HOME
 from memproto.testing.provider import routes
 from memproto.testing.provider.calls import Calls
@@ -43,6 +44,13 @@ _LONGEST_S = 15.0
 #: Route to the operation that stores by it.
 _ROUTE_OPERATIONS = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
 
+#: Nothing that was stored came back at first contact, and the provider declares nothing.
+_IF_NOTHING_COMES_BACK = (
+    Setting("service", where="its backend is missing"),
+    Setting("env", where="its backend is missing"),
+    Setting("settle", where="it is fresh later"),
+)
+
 
 class Run:
     """
@@ -60,6 +68,7 @@ class Run:
         shared: Values that checks of this process leave for those that come after them.
         tag: Mark in the ids of this check's user, profile and sessions.
         numbers: Numbers that tell its sessions apart, if the provider does not keep them apart.
+        route: The route by which the check stores, of those that it needs; "" if it needs none.
         asked: For each route that was tried, in which ways recall brought the fact.
         unkept: Number of texts the check missed that never came back, of a selective provider.
         doubts: True if something did not come back, and none ever did for a question.
@@ -91,6 +100,7 @@ class Run:
         self.shared: dict[str, Any] = {}
         self.observed: dict[str, Any] = {}
         self.asked: dict[str, list[str]] = {}
+        self.route = ""
         self.unkept = 0
         self._told_in = PLAIN
         self.doubts = False
@@ -217,6 +227,11 @@ class Run:
     def declared(self, key: str, default: Any) -> Any:
         """The provider's declaration under `key`, or the specification's default."""
         return {**self.context.capabilities, **self.observed}.get(key, default)
+
+    @property
+    def declares(self) -> dict[str, Any]:
+        """What the settings declare for a provider that cannot."""
+        return self.context.declares
 
     @property
     def mirrors(self) -> dict[str, list[str]]:
@@ -392,8 +407,7 @@ class Run:
             served = [route for route in served if route in self.manner.routes] or served
             if served[0] not in self.manner.routes:
                 tried = f"no fact that was told by {' or '.join(served)} came back in any manner"
-                needs = "needs: a `config` under which it keeps everything"
-                raise Untestable(f"retention is selective, and {tried}; {needs}")
+                raise Untestable(f"retention is selective, and {tried}", KEEPING)
         if served:
             # A hook that hung too often is not called any more; another route may still do.
             return next((route for route in served if not self._withdrawn(route)), served[0])
@@ -405,8 +419,13 @@ class Run:
         if "stores" in self.context.capabilities:
             raise NotApplicable(f"the provider does not declare that it stores {wanted}")
         reason = f"nothing stored through {wanted} came back at first contact{self.context.logged}"
-        needs = "`service` or `env` where its backend is missing, `settle` where it is fresh later"
-        raise Untestable(f"{reason}; needs: {needs}, or {self.binding.key('stores')}")
+        raise Untestable(reason, (*_IF_NOTHING_COMES_BACK, self._declaration("stores")))
+
+    def _declaration(self, key: str) -> Need:
+        """The place in which an author of the binding declares `key`."""
+        if self.binding.can_declare:
+            return Declaration(key, self.hook("declare"))
+        return Setting(f"declares.{key}")
 
     @property
     def is_selective(self) -> bool:
@@ -524,17 +543,6 @@ class Run:
             return False
         return not self.provider().has(operation)
 
-    def needs_hook(self, operation: str) -> None:
-        """
-        Go on only where the provider has the hook.
-
-        Raises:
-            NotApplicable: It has not: what is not served cannot be done wrong.
-
-        """
-        if self.lacks(operation):
-            raise NotApplicable(f"the provider has no {self.hook(operation)}")
-
     # -- planting and bringing back ---------------------------------------------------------------
 
     def plant(self, subject: Subject, fact: Fact, route: str) -> None:
@@ -551,7 +559,7 @@ class Run:
         except HookRaised as failure:
             if failure.is_report:
                 reason = f"a plain fact was refused: {show(failure.error)}"
-                raise Untestable(f"{reason}; needs: a `config` under which it is not") from None
+                raise Untestable(reason, NO_REFUSAL) from None
             raise
 
     def brings_back(self, subject: Subject, fact: Fact) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from memproto.testing import facts, wording
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.facts import Fact
+from memproto.testing.needs import KEEPING
 
 #: Sentences with two proper nouns, and such with one.
 _USUAL, _SHORT = tuple(range(facts.USUAL)), (facts.USUAL,)
@@ -112,7 +113,7 @@ def judged(check: Callable[[Any], None], run: Any) -> None:
             raise
         missed = looked.never[0].text
         reason = f"retention is selective, and {missed!r} never came back, which proves nothing"
-        raise NeverBack(f"{reason} ({wording.observed(found.evidence)})") from None
+        raise NeverBack(f"{reason} ({wording.observed(found.evidence)})", KEEPING) from None
     finally:
         facts.listeners.remove(looked)
         run.unkept = len(looked.never)

@@ -21,6 +21,7 @@ from memproto.operations import OPERATIONS
 from memproto.testing import incidents, noise, spread
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.evidence import Lacks, TooLong
+from memproto.testing.needs import SET_UP, Setting
 from memproto.testing.processes.sandbox import HOST_HOME
 from memproto.testing.provider import write_action
 from memproto.testing.provider.calls import Calls, Said
@@ -72,8 +73,9 @@ _BATCH = 12
 #: Characters that a host asks for which names no limit.
 _RECALL_CHARS = 1_000_000
 
-#: Why what needs another hook call is not tested.
-UNPAID = "all hook calls are made; needs: a higher `max_hook_calls`"
+#: Why what needs another hook call is not tested, and what would let it be.
+UNPAID = "all hook calls are made"
+PAYING = (Setting("max_hook_calls", that="that allows more"),)
 
 #: Operations after which recall may be different.
 _STORING = frozenset(
@@ -85,7 +87,7 @@ _STORING = frozenset(
 
 
 #: The rule that a declared extension has its hooks.
-_SERVED = "MP-CAP-002"
+_SERVED = spec.role("extensions_served")
 
 #: Operations that a checkpoint serves, in the Hermes binding by one hook.
 _COMPRESSING = frozenset({"compress", "compress_notes"})
@@ -127,16 +129,17 @@ class BackendAway(HookRaised, Untestable):
     The rest of a check without the backend proves nothing; so it is untestable too.
     """
 
+    def __init__(self, operation: str, error: BaseException) -> None:
+        super().__init__(operation, error)
+        self.needs = SET_UP
+
     @property
     def is_report(self) -> bool:
         """Always: not stored, and said so."""
         return True
 
     def __str__(self) -> str:
-        return (
-            f"the backend of {self.operation} does not answer ({show(self.error)}); "
-            "needs: the settings `config`, `env` or `service`"
-        )
+        return f"the backend of {self.operation} does not answer ({show(self.error)})"
 
 
 class CheckpointRefused(HookRaised):
@@ -250,7 +253,7 @@ class Watch:
         with self.lock:
             self.has_refused |= self.calls_left <= 0
             if self.calls_left <= 0:
-                raise HookUnpaid(UNPAID)
+                raise HookUnpaid(UNPAID, PAYING)
             self.calls_left -= 1
         self.wire.send("spent")
 
@@ -456,7 +459,7 @@ class Subject(ExtensionHooks):
                     limit=limit,
                 ),
                 operation="recall",
-                requirement="MP-RECALL-007",
+                requirement=spec.role("recall_length"),
             )
         return found
 

@@ -2,6 +2,7 @@
 
 from typing import Any, Protocol
 
+from memproto import spec
 from memproto.testing.clauses import Violation
 from memproto.testing.evidence import Raised
 from memproto.testing.facts import Fact
@@ -86,7 +87,7 @@ def recall_amid(
                 given=conversation,
             ),
             operation="recall",
-            requirement="MP-TEXT-001",
+            requirement=spec.role("any_conversation"),
         ) from None
 
 

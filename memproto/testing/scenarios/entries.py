@@ -9,20 +9,21 @@ from typing import Any
 
 from memproto import spec
 from memproto.errors import Unavailable
+from memproto.testing import incidents
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.evidence import Unfit
 from memproto.testing.facts import Fact
+from memproto.testing.needs import Setting
 from memproto.testing.provider import routes
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, Subject
 from memproto.testing.wire import hidden, show
 
 #: The rule on the form of each answer.
 _FORMS = {
-    "recall-items": ("items", "MP-ITEMS-001"),
-    "export": ("export", "MP-PRIV-001"),
-    "forget-result": ("forget", "MP-PRIV-002"),
+    "recall-items": ("items", incidents.RAISED["items"]),
+    "export": ("export", incidents.RAISED["export"]),
+    "forget-result": ("forget", incidents.RAISED["forget"]),
 }
 
 #: Parts of the name of a tool that only looks something up.
@@ -37,17 +38,6 @@ _numbers = itertools.count(1)
 def served(run: Run, extension: str) -> bool:
     """True if the provider declares the extension."""
     return extension in run.declared("extensions", [])
-
-
-def needs_keeping(run: Run, extension: str) -> None:
-    """
-    Go on only where the extension is served.
-
-    Raises:
-        NotApplicable: It is not served.
-
-    """
-    needs_extension(run, extension)
 
 
 # -- turns -----------------------------------------------------------------------------------------
@@ -143,7 +133,7 @@ def unless_refused(call: Callable[[], Any]) -> Any:
     except HookRaised as failure:
         if isinstance(failure.error, Unavailable):
             reason = f"the backend does not answer: {show(failure.error)}"
-            raise Untestable(f"{reason}; needs: `service` or `env` where it is missing") from None
+            raise Untestable(reason, (Setting("service"), Setting("env"))) from None
         if failure.is_report and not isinstance(failure, BackendAway):
             return REFUSED
         raise

@@ -11,6 +11,7 @@ from typing import Any
 
 from memproto.testing import locate
 from memproto.testing.clauses import Untestable
+from memproto.testing.needs import Install, Setting
 from memproto.testing.provider.subject import HookRaised, Subject
 
 #: plugin.yaml of a package is in its folder, or in a folder above a provider's own module.
@@ -60,7 +61,7 @@ def _as_yaml(text: str) -> Any:
     try:
         yaml = sys.modules.get("yaml") or importlib.import_module("yaml")
     except ModuleNotFoundError:
-        raise Untestable("plugin.yaml cannot be read; needs: the package PyYAML") from None
+        raise Untestable("plugin.yaml cannot be read", (Install("PyYAML"),)) from None
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -73,11 +74,11 @@ def _as_yaml(text: str) -> Any:
 
 
 #: The values of `config` arrive at initialize, after the question if the provider is available.
-_ANY = "the setting `env`, or a `factory` that puts in place what is_available() looks for"
-_SAVED = "a `factory` that saves what is_available() reads, asked for at set-up: {}"
+_ANY = (Setting("env"), Setting("factory", that="that puts in place what is_available() looks for"))
+_SAVED = "that saves what is_available() reads, asked for at set-up: {}"
 
 
-def settings(subject: Subject) -> str:
+def settings(subject: Subject) -> tuple[Setting, ...]:
     """
     The variables that the provider wants and the environment lacks, as settings that give them.
 
@@ -90,12 +91,12 @@ def settings(subject: Subject) -> str:
     if not wanted:
         return _keys(fields)
     pairs = [f'{name} = {{from_env = "{name}"}}' for name in dict.fromkeys(wanted)]
-    setting = f"the setting `env = {{{', '.join(pairs)}}}`"
+    setting = Setting("env", value=f"{{{', '.join(pairs)}}}")
     required = [item for item in fields if item.get("required") is True]
     if not required or _variables(required) or _required(subject):
-        return setting
+        return (setting,)
     # The secrets are optional, so that what is required may be all that is looked for.
-    return f"{setting}, or {_keys(required)}"
+    return (setting, *_keys(required))
 
 
 def missing(subject: Subject, config: Mapping[str, Any]) -> list[str]:
@@ -135,10 +136,10 @@ def _variables(fields: list[dict[str, Any]]) -> list[str]:
     return [item["env_var"] for item in required or secret]
 
 
-def _keys(fields: list[dict[str, Any]]) -> str:
+def _keys(fields: list[dict[str, Any]]) -> tuple[Setting, ...]:
     """Advice on answers without a variable, which save_config writes and the provider reads."""
     keys = [str(item.get("key")) for item in fields if item.get("key") and not item.get("env_var")]
-    return _SAVED.format(", ".join(keys)) if keys else _ANY
+    return (Setting("factory", that=_SAVED.format(", ".join(keys))),) if keys else _ANY
 
 
 def _required(subject: Subject) -> list[str]:

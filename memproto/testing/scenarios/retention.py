@@ -118,11 +118,13 @@ def _hand_over(run: Run, subject: Subject, route: str, kept: Kept) -> None:
     except HookRaised:
         # One of them, for a server that is away, says that it is no proof of anything as well.
         raise
-    except Untestable as reason:
-        # A tool that is there and refuses has said so, for those hooks that sent nothing; one that
-        # is not there is no route.
-        if "refused" in str(reason) and not kept.tried:
-            kept.said = kept.said or str(reason).partition("; needs")[0]
+    except routes.ToolRefused as refusal:
+        # It has said so, for those hooks that sent nothing.
+        if not kept.tried:
+            kept.said = kept.said or str(refusal)
+        return
+    except Untestable:
+        # A tool that is not there is no route.
         return
     if route == "turns":
         routes.talk_on(subject)

@@ -11,7 +11,6 @@ from memproto.setup.hooks import is_own
 from memproto.setup.questions import Question, questions_of, walk
 from memproto.testing.clauses import NotApplicable
 from memproto.testing.instruments.watchers import tree
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.wire import show
@@ -22,7 +21,6 @@ Answers = dict[str, Any]
 
 def read_schema(run: Run, subject: Subject | None = None) -> Any:
     """The schema, from an instance that was not opened; not applicable where there is none."""
-    needs_extension(run, "config")
     subject = subject or run.provider()
     if not subject.has("config_schema"):
         raise NotApplicable("the provider has no config schema")
@@ -44,7 +42,6 @@ def read_questions(run: Run) -> list[Question]:
 
 def saving(run: Run) -> Subject:
     """An instance that saves; not applicable where nothing but the environment is asked for."""
-    needs_extension(run, "config")
     subject = run.provider()
     if not subject.has("save_config") or not is_own(subject.provider, "save_config"):
         raise NotApplicable("the provider has no save_config of its own")

@@ -8,17 +8,21 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from memproto.testing.clauses import NotApplicable
+from memproto.testing.conditions import ExtensionHook, ExtensionOrHook
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
-from memproto.testing.provider.extensions import needs_extension
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
 from memproto.testing.scenarios.tenants import Tenant
 
 EXTENSION = "sessions"
 
-_OTHER = {"end": "switch", "switch": "end"}
+#: A provider that cannot declare, and has one of the two hooks alone, serves the one.
+ENDS = ExtensionHook(EXTENSION, "end", "switch")
+SWITCHES = ExtensionHook(EXTENSION, "switch", "end")
+
+#: A host switches the instance at all; of one that cannot declare it goes by the hook alone.
+IS_SWITCHED = ExtensionOrHook(EXTENSION, "switch")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,36 +62,6 @@ REWIND = Switch("a rewind", rewound=True)
 
 #: Those that change the session key.
 TO_ANOTHER = (NEW, BRANCH, COMPRESSED, RESUMED)
-
-
-def needs_hook(run: Run, operation: str) -> None:
-    """
-    Go on where the hook is served.
-
-    A Hermes provider that has one of the two and lacks the other serves the one.
-
-    Raises:
-        NotApplicable: It is not served.
-
-    """
-    if run.lacks(operation) or not run.lacks(_OTHER[operation]):
-        needs_extension(run, EXTENSION)
-
-
-def needs_switches(run: Run) -> None:
-    """
-    Go on if a host switches the instance at all.
-
-    If providers cannot declare the extension, as those of Hermes, a host goes by the hook alone.
-
-    Raises:
-        NotApplicable: The extension is not served, or the hook is missing.
-
-    """
-    if run.binding.can_declare:
-        needs_extension(run, EXTENSION)
-    elif run.lacks("switch"):
-        raise NotApplicable(f"the provider has no {run.hook('switch')}")
 
 
 def transcript(facts: list[Fact]) -> list[dict[str, Any]]:

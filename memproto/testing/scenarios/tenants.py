@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from memproto import spec
 from memproto.errors import Misconfigured
-from memproto.testing.clauses import NotApplicable, Untestable
+from memproto.testing.clauses import Lost, NotApplicable, Untestable
 from memproto.testing.facts import Fact
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
@@ -26,9 +28,9 @@ ID_OF: dict[Boundary, str] = {"profile": "home", "user": "user_id", "session": "
 
 #: The rule on each boundary, as long as two ids are plain and are used one after the other.
 RULES: dict[Boundary, str] = {
-    "profile": "MP-ISO-001",
-    "user": "MP-TENANT-001",
-    "session": "MP-TENANT-002",
+    "profile": spec.role("profile_apart"),
+    "user": spec.role("user_apart"),
+    "session": spec.role("session_apart"),
 }
 
 #: Of an id of 10,000 characters a message shows so many.
@@ -183,7 +185,7 @@ def are_apart(run: Run, pair: list[Tenant], route: str) -> bool:
     for tenant, fact in zip(pair, facts, strict=True):
         if reader.lacks(tenant, [fact]):
             hook = run.hook(routes.OPERATIONS[route])
-            raise Untestable(f"text {hook} stored for {tenant.called} does not come back for it")
+            raise Lost(f"text {hook} stored for {tenant.called} does not come back for it")
     crossed = []
     for tenant, foreign in zip(reversed(pair), facts, strict=True):
         with tenant.opened(run) as subject:
@@ -208,5 +210,5 @@ def keeps(run: Run, boundary: Boundary, plain: list[Tenant], route: str) -> bool
         return True
     if declared:
         names = " and ".join(tenant.called for tenant in plain)
-        raise Untestable(f"{names} are not kept apart; see {RULES[boundary]}")
+        raise Untestable(f"{names} are not kept apart", depends_on(RULES[boundary]))
     return False

@@ -6,6 +6,8 @@ from typing import Any
 
 from memproto import bindings, spec
 from memproto.bindings import Binding
+from memproto.testing import needs
+from memproto.testing.needs import Need
 from memproto.testing.outcomes import Result
 from memproto.testing.settings.settings import Settings
 from memproto.testing.settings.waivers import Book
@@ -57,6 +59,7 @@ class Contact:
         origin: The place where the target was found.
         results: Those of the gates, and of what was met on the way.
         blocked: Why nothing else can be tested, or "".
+        blocked_needs: Needs that would let it be tested.
         sessionless: True if that is because no session begins, while instances can be built.
         capabilities: The declarations of the provider.
         routes: Route to declared, observed or absent; a missing one is not known.
@@ -77,6 +80,7 @@ class Contact:
     origin: str = ""
     results: list[Result] = dataclasses.field(default_factory=list)
     blocked: str = ""
+    blocked_needs: tuple[Need, ...] = ()
     sessionless: bool = False
     capabilities: dict[str, Any] = dataclasses.field(default_factory=dict)
     routes: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -95,11 +99,14 @@ class Contact:
         plain = dataclasses.asdict(self)
         binding = self.binding and self.binding.as_dict()
         results = [result.as_dict() for result in self.results]
-        return {**plain, "binding": binding, "results": results}
+        blocked = [need.as_dict() for need in self.blocked_needs]
+        return {**plain, "binding": binding, "results": results, "blocked_needs": blocked}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Contact":
         """The value that `as_dict` gave."""
         binding = data["binding"] and bindings.told(data["binding"])
         results = [Result.from_dict(item) for item in data["results"]]
-        return cls(**{**data, "binding": binding, "results": results})
+        blocked = tuple(map(needs.from_dict, data["blocked_needs"]))
+        known = {"binding": binding, "results": results, "blocked_needs": blocked}
+        return cls(**{**data, **known})

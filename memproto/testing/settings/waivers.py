@@ -65,7 +65,7 @@ class Book:
     def applied(self, results: Iterable[Result]) -> list[Result]:
         """The final results of a target, those that a waiver covers as `waived`."""
         return [
-            dataclasses.replace(item, outcome=Outcome.WAIVED, reason=self.reason(item.id))
+            dataclasses.replace(item, outcome=Outcome.WAIVED, reason=self.reason(item.id), needs=())
             if self.covers(item)
             else item
             for item in results

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from memproto import spec
+from memproto.report import needs
 from memproto.testing.faults import peers
 from memproto.testing.judging.judge import judge
 from memproto.testing.outcomes import Outcome
@@ -23,7 +24,7 @@ def judged(name, **settings):
     order = Order(f"tests.good.served:{name}", settings=Settings(**settings), directory=ROOT)
     results = {item.id: item for item in judge(order, RULES)}
     asked = [results[rule.id] for rule in RULES]
-    return {item.outcome for item in asked}, " | ".join(item.reason for item in asked)
+    return {item.outcome for item in asked}, " | ".join(map(needs.reason, asked))
 
 
 @pytest.mark.parametrize(

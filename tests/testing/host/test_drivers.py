@@ -117,7 +117,7 @@ def test_a_framework_that_is_not_installed_is_a_missing_package(monkeypatch):
 
 
 def test_a_missing_step_is_untestable_and_named(run_of):
-    with pytest.raises(Untestable, match="needs the step `turn`, which the driver lacks"):
+    with pytest.raises(Untestable, match="the driver lacks the step `turn`"):
         run_of(Bare, ()).opened().turn("Hello.")
 
 
@@ -156,7 +156,7 @@ def test_a_step_that_is_not_implemented_is_missing(run_of):
         raise NotImplementedError
 
     odd = type("Odd", (Bare,), {"prompt": unwritten})
-    with pytest.raises(Untestable, match="needs the step `prompt`"):
+    with pytest.raises(Untestable, match="the driver does not take the step `prompt`"):
         run_of(odd, ()).opened().prompt()
 
 

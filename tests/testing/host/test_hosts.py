@@ -253,7 +253,7 @@ def test_what_never_returned_is_not_tried_again(run_of):
 
 
 def test_a_fence_function_that_is_missing_makes_untestable(run_of):
-    with pytest.raises(Untestable, match="needs `sanitize_context`"):
+    with pytest.raises(Untestable, match="no `sanitize_context`"):
         run_of(Plain).fenced("sanitize_context", "x")
 
 

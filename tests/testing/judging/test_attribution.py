@@ -7,13 +7,19 @@ import pytest
 
 from memproto import spec
 from memproto.bindings import HERMES, NATIVE, Binding
-from memproto.testing.clauses import Violation
+from memproto.errors import Misconfigured, Unavailable
+from memproto.report import needs as words
+from memproto.testing import needs
+from memproto.testing.clauses import Lost, Untestable, Violation
 from memproto.testing.host.probes import raising
 from memproto.testing.judging import attribution
 from memproto.testing.judging.judge import judge
-from memproto.testing.outcomes import Outcome
-from memproto.testing.provider.subject import HookRaised, Subject, Watch
-from memproto.testing.settings.order import Order
+from memproto.testing.judging.redaction import Outlet
+from memproto.testing.needs import KEEPING, LATER, SET_UP, DependsOn, Setting, depends_on
+from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.provider.subject import BackendAway, HookRaised, Subject, Watch
+from memproto.testing.settings.order import Contact, Order
+from memproto.testing.settings.settings import Settings
 from tests.good.journal import Journal
 from tests.kit_runs import ROOT, write
 
@@ -121,3 +127,71 @@ def test_a_missing_hook_is_booked_only_where_somebody_declared_it(before, asked,
         subject.prewarm("What is known?")
     if is_booked:
         assert raised.value.requirement == "MP-CAP-002"
+
+
+class Away(Journal):
+    """It reports itself unavailable."""
+
+    def is_available(self):
+        return False
+
+
+# -- what an open result needs ---------------------------------------------------------------------
+
+
+def opened(error, *functions, run=None):
+    """The one open result of a check that raised `error`."""
+    run = run or run_of(NATIVE)
+    run.freshness = SimpleNamespace(functions=functions)
+    (own,) = attribution.judge(spec.requirement("MP-LIFE-001"), raising(lambda: error), run)
+    assert own.outcome is Outcome.UNTESTABLE
+    return own
+
+
+def test_a_lost_fact_may_be_fresh_only_later_unless_the_setting_is_there():
+    assert opened(Lost("a fact was lost")).needs == LATER
+    assert opened(Lost("a fact was lost"), "settle").needs == ()
+    assert opened(Untestable("it did not come back")).needs == ()
+
+
+def test_the_setting_is_told_beside_the_rules_to_look_at_and_beside_no_other_need():
+    see = depends_on("MP-TURN-001")
+    assert opened(Lost("a fact was lost", see)).needs == (*see, *LATER)
+    assert opened(Lost("a fact was lost", KEEPING)).needs == KEEPING
+
+
+def test_a_backend_that_is_away_needs_settings():
+    error = BackendAway("record", ConnectionError("refused"))
+    assert opened(error).needs == SET_UP
+    assert "the backend of record does not answer" in opened(error).reason
+
+
+def test_a_provider_that_says_that_it_is_set_up_wrong_needs_settings():
+    assert opened(HookRaised("record", Misconfigured("no key"))).needs == SET_UP
+    assert opened(HookRaised("record", Unavailable("later"))).needs == ()
+
+
+def test_a_requirement_behind_another_says_so_as_data_and_takes_over_its_needs():
+    found = Result("MP-INIT-001", Outcome.UNTESTABLE, reason="no key", needs=SET_UP)
+    own, beside = attribution.depending("MP-LIFE-001", found)
+    assert own.needs == (DependsOn("MP-INIT-001", "untestable"), *SET_UP)
+    assert beside is found
+    assert attribution.depending("MP-INIT-001", found) == [found]
+
+
+def test_a_closed_gate_is_a_need_of_what_stands_behind_it():
+    order = Order("tests.testing.judging.test_attribution:Away", directory=ROOT)
+    found = {item.id: item for item in judge(order, [spec.requirement("MP-TURN-001")])}
+    gate, behind = found["MP-INIT-001"], found["MP-TURN-001"]
+    assert needs.settings(gate.needs) == ["env", "factory"]
+    assert behind.needs == (DependsOn("MP-INIT-001", "untestable"), *gate.needs)
+    assert words.reason(behind).count("; needs: ") == 1
+
+
+def test_no_credential_is_in_a_need(tmp_path):
+    order = Order("mine", settings=Settings(config={"api_key": "sesame-open-the-door"}))
+    need = Setting("env", value='{KEY = "sesame-open-the-door"}')
+    result = Result("MP-TURN-001", Outcome.UNTESTABLE, reason="no", needs=(need,))
+    (told,) = Outlet(order, Contact(), tmp_path)([result])
+    assert "sesame" not in str(told.as_dict())
+    assert told.needs[0].name == "env"
