@@ -54,7 +54,7 @@ def test_a_worker_that_all_sessions_share_and_none_stops_is_named(judged, over):
         def _wait():
             over.wait()
 
-    with pytest.raises(Violation, match="1 still there: test_workers"):
+    with pytest.raises(Violation, match="1 still there: test_resources_threads"):
         judged(Shares)
 
 
