@@ -41,7 +41,7 @@ class Requirement:
         defensive: True if it backs up a duty of the other side; never changes a verdict.
         unchecked: Why no check exists, or "".
         disputed: The issue in which the requirement is disputed, or "".
-        found_elsewhere: Whether the check of another requirement may find it violated.
+        found_elsewhere: True if the check of another requirement may find it violated.
         late_while_failing: The operations whose lateness it judges while its check makes the
             backend fail; None if its check does not.
 

@@ -25,7 +25,7 @@ PATTERNS = {"match", "fullmatch", "search", "findall", "finditer", "sub"}
 
 
 def is_sentence(node: ast.AST) -> bool:
-    """Whether an expression is one of the two sentences."""
+    """True if an expression is one of the two sentences."""
     if isinstance(node, ast.Attribute):
         return node.attr in SENTENCES
     if isinstance(node, ast.Subscript):

@@ -522,7 +522,7 @@ def _parts_left(run: Run, target: str, patterns: dict[str, str], name: str) -> d
 
 
 def _removed(run: Run, subject: Subject, target: str, text: str) -> tuple[bool, Evidence | None]:
-    """Whether the removal was accepted, and what is wrong with a refusal, if anything."""
+    """True if the removal was accepted; and the fault of a refusal, if it has one."""
     try:
         subject.mirror("remove", target, "", text)
     except HookRaised as failure:

@@ -176,7 +176,7 @@ class _DidNotOpen(Exception):
     Initialize raised.
 
     Attributes:
-        evidence: What it raised.
+        evidence: The exception that it raised.
 
     """
 

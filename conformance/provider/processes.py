@@ -394,7 +394,7 @@ def _lose_nothing(run: Run, races: Races) -> None:
 
 def _fault_alone(run: Run, race: Race) -> Evidence | None:
     """
-    What such a race shows if it is the only one; None for nothing in a few tries.
+    The fault that such a race shows if it is the only one; None for nothing in a few tries.
 
     On a busy machine the second process may come too late to be in the midst of the call.
     """
@@ -434,7 +434,7 @@ def _ends_by_signal(run: Run, operation: str, number: signal.Signals, point: int
                 own=True,
             )
         )
-    # What is raised in a destructor goes no further; the interpreter says so.
+    # An exception in a destructor goes no further; the interpreter says so.
     if ended.code == 0 and not ended.trouble:
         run.violated(
             Differs(

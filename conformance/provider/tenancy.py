@@ -172,7 +172,7 @@ def a_user_stays_the_same(run: Run) -> None:
 
 
 def _lost_under(run: Run, reader: Reader, config: dict[str, str], route: str) -> NotRecalled | None:
-    """What is lost between sessions with and without these values; None for nothing."""
+    """The facts lost between sessions with and without these values; None for nothing."""
     facts = run.facts.several(2)
     fault = _lost_between(run, reader, facts, config, route)
     alike = map(run.facts.like, facts)
@@ -194,7 +194,7 @@ def _appearances(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
 def _lost_between(
     run: Run, reader: Reader, facts: Iterable[Fact], config: dict[str, str], route: str
 ) -> NotRecalled | None:
-    """What a session with the values does not get back from one without, or the reverse."""
+    """The facts that a session with the values misses from one without, or the reverse."""
     here, there = (Tenant("the user", "", None, values) for values in ({}, config))
     for fact, (writer, asker) in zip(facts, ((here, there), (there, here)), strict=True):
         tenants.store(run, writer, [fact], route)
@@ -433,7 +433,7 @@ def _narrowed(run: Run, name: str, ids: dict[str, str], route: str) -> tuple[str
 
 
 def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> Evidence | None:
-    """What goes wrong in a session with these ids and in a second one; None for nothing."""
+    """The fault in a session with these ids and in a second one; None for nothing."""
     fact, tenant = run.facts.new(), tenants.named(run, name, ids)
     try:
         with run.session(tenant.home, tenant.session, **tenant.config) as subject:
@@ -523,7 +523,7 @@ class _Family:
             )
 
     def _lost(self, route: str) -> NotRecalled | None:
-        """What one of them does not get back, that does so with a fact of its own."""
+        """The facts that one of them does not get back, though it gets back a fact of its own."""
         told = [(member, self._run.facts.new()) for member in self._members]
         self._told = [row for row in told if self._stores(*row, route)]
         lost = [row for row in self._told if self._reader.lacks(row[0], [row[1]])]

@@ -9,9 +9,8 @@ from memproto.operations import OPERATIONS
 from memproto.pytest_plugin import guard, terminal
 from memproto.pytest_plugin.next_steps import next_steps
 from memproto.report.needs import wanted
-from memproto.report.verdict_line import verdict_line
+from memproto.report.verdict_line import verdict_line, waiver_lines
 from memproto.report.view import one_line
-from memproto.report.waiver_lines import waiver_lines
 from memproto.testing import needs
 from memproto.testing.outcomes import OPEN, Outcome
 

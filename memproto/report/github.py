@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.report.markdown import MOST_BYTES, bounded
-from memproto.report.waiver_lines import waiver_lines
+from memproto.report.verdict_line import waiver_lines
 from memproto.testing.outcomes import Outcome
 from memproto.testing.untrusted_text import printable
 

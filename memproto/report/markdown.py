@@ -7,7 +7,7 @@ from typing import Any
 
 from memproto.report import comparing
 from memproto.report.comparing import Comparison
-from memproto.report.waiver_lines import waiver_lines
+from memproto.report.verdict_line import waiver_lines
 from memproto.testing.outcomes import OPEN, Outcome
 
 #: Rows of a table before it refers to the report.

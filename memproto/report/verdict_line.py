@@ -1,5 +1,6 @@
-"""The verdict of one target in one line, of a form that scripts and people look for."""
+"""The lines about one target, wherever it is told: its verdict in one line, and its waivers."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from memproto import spec
@@ -76,3 +77,13 @@ def _deciding(report: dict[str, Any]) -> list[dict[str, Any]]:
     # Every open row made the verdict of a report of a former kit.
     still = [row for row in rows if row["outcome"] in OPEN]
     return [row for row in still if verdicts.keeps_open(row, strict=strict)] or still
+
+
+def waiver_lines(report: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Each line on its waivers, and True if it tells a fault, by which the run is red."""
+    found = report.get("waivers", {})
+    for fault in found.get("faults", ()):
+        yield f"waiver: {fault['text']}", True
+        yield f"  fix: {fault['fix']}", True
+    for note in found.get("notes", ()):
+        yield f"waiver: {note['text']}", False

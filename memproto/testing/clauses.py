@@ -28,7 +28,7 @@ class Violation(Exception):
     The requirement under check does not hold.
 
     Attributes:
-        evidence: What was seen, and what was asked for.
+        evidence: The thing seen, and the thing asked for.
         operation: The operation whose hook shows it, or "" for the requirement's own.
         requirement: Another requirement that is violated instead, or "".
 
@@ -52,7 +52,7 @@ class Untestable(Exception):
     The requirement applies and could not be exercised; the message says why.
 
     Attributes:
-        needs: What would let it be exercised.
+        needs: The things that would let it be exercised.
 
     """
 

@@ -15,7 +15,7 @@ from memproto.operations import OPERATIONS
 
 
 class Known(Protocol):
-    """What is known of a provider: a `Run` knows all of it, first contact a part."""
+    """The things known of a provider: a `Run` knows all of it, first contact a part."""
 
     @property
     def binding(self) -> Binding | None:
@@ -23,13 +23,13 @@ class Known(Protocol):
 
     @property
     def declares(self) -> Mapping[str, Any]:
-        """What the settings declare for a provider that cannot."""
+        """The declarations in the settings for a provider that cannot."""
 
     def declared(self, key: str, default: Any) -> Any:
-        """What was declared under `key`, or the specification's default."""
+        """The value declared under `key`, or the specification's default."""
 
     def lacks(self, operation: str) -> bool | None:
-        """Whether the provider has no hook for `operation`; None if that is not known yet."""
+        """True if the provider has no hook for `operation`; None if that is not known yet."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Condition:
         raise NotImplementedError
 
     def is_decided(self, known: Known) -> bool:
-        """Whether what is known decides the condition; else those behind it have to wait."""
+        """True if the things known decide the condition; else those behind it have to wait."""
         return True
 
     @property

@@ -2,8 +2,8 @@
 The vocabulary of evidence: what a check or the machinery saw, as data.
 
 A `Violation` takes one piece of evidence, a `Result` carries it from the child to the report, and
-`memproto.testing.wording` is the only place that makes English of it. Whoever wants to know what
-was seen reads fields here; nothing reads the English.
+`memproto.testing.wording` is the only place that makes English of it. Code that wants to know
+what was seen reads fields here; nothing reads the English.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from memproto.testing.wire import show
 
-#: What is read is cut to so many characters for a text, and to so many items for a field.
+#: A text that is read is cut to so many characters for a text, and to so many items for a field.
 #: A child hides credentials and then cuts to half of that: its own evidence is never cut here.
 MOST_CHARS, MOST_ITEMS = 4_000, 500
 
@@ -25,10 +25,10 @@ _ENCODE = json.JSONEncoder(ensure_ascii=False, default=str).encode
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evidence:
     """
-    What all kinds of evidence have.
+    The fields that all kinds of evidence have.
 
     Attributes:
-        wanted: What the check asked for, as a noun phrase; "" if the kind of evidence says it.
+        wanted: The thing asked for, as a noun phrase; "" if the kind of evidence says it.
         lead: The circumstances under which it was seen, told before it.
         tail: The same, told after it. Neither holds anything that is not in a field of its own and
             that a reader may want to compute with.
@@ -66,7 +66,7 @@ class NotRecalled(Evidence):
         texts: The facts that are lost, the first one first.
         of: How many were stored, where several were; 0 for one that is told by itself.
         labels: How a message names each of them, where it does so beside its text.
-        about: What else is known of the first of them: behind it, or at the end of the message.
+        about: More that is known of the first of them: behind it, or at the end of the message.
         subject: How a message names what is lost, if not by the text of the first fact.
         verb: How it is not found: by recall, unless a check says otherwise.
 
@@ -87,11 +87,11 @@ class Recalled(Evidence):
 
     Attributes:
         texts: The facts that are shown.
-        answer: All that was shown, where the message tells that; else "".
-        question: What was asked.
+        answer: All that was shown, if the message tells that; else "".
+        question: The question as it was asked.
         by: The reader that shows it, such as a hook's name.
-        of_whom: Whose the facts are.
-        to_whom: To whom they are shown.
+        of_whom: The owner of the facts.
+        to_whom: The party to whom they are shown.
 
     """
 
@@ -129,7 +129,7 @@ class NotKept(Evidence):
 
     Attributes:
         keys: The questions, or the files.
-        values: What is missing, where the message tells it.
+        values: The answers that are missing, if the message tells them.
         subject: How a message names it; "" for the first value, or else the first key.
 
     """
@@ -151,10 +151,10 @@ class Raised(Evidence):
         hook: The hook in the author's binding; "" for what is no hook.
         error: The name of the exception's class.
         shown: The exception as a message shows it.
-        given: What the hook was given, where that makes the difference.
+        given: The value that the hook was given, if that makes the difference.
         count: How many of those that were tried raised.
         of: How many were tried; 0 where the message counts none.
-        unit: What was tried, in the plural.
+        unit: The things that were tried, in the plural.
         who: How a message names what raised.
 
     """
@@ -182,7 +182,7 @@ class Returned(Evidence):
     Attributes:
         hook: The hook in the author's binding; "" for the one of the requirement.
         value: The value as a message shows it.
-        given: What it was given, as it is shown.
+        given: The value that it was given, as it is shown.
 
     """
 
@@ -199,7 +199,7 @@ class Unfit(Evidence):
     Attributes:
         schema: The name of the schema; "" for a rule that no schema holds.
         at: The place in the document; "" for all of it.
-        fault: What is wrong, in the words of the schema or of the check.
+        fault: The thing that is wrong, in the words of the schema or of the check.
 
     """
 
@@ -231,9 +231,9 @@ class Lacks(Evidence):
     Something with a name is not there: a hook, a key, a tool, an argument.
 
     Attributes:
-        kind_of: What is missing: "hook", "key", "tool", "schema", "item".
+        kind_of: The kind of thing that is missing: "hook", "key", "tool", "schema", "item".
         names: The names.
-        holder: Where they are missed, as a message names it.
+        holder: The place in which they are missed, as a message names it.
         seen: How a message tells it; "" for the names.
 
     """
@@ -250,7 +250,7 @@ class Surplus(Evidence):
     Something with a name is there, and must not be: a tool, a key, an argument.
 
     Attributes:
-        kind_of: What it is: "tool", "key", "argument", "path", "id".
+        kind_of: The kind of thing that it is: "tool", "key", "argument", "path", "id".
         names: The names.
         seen: How a message tells it; "" for the names.
 
@@ -267,8 +267,8 @@ class Changed(Evidence):
     Something that is not the target's was changed: an argument, the process, the host's code.
 
     Attributes:
-        subject: What was changed: "argument", "process", "code", "files".
-        name: Which one; "" where the difference says it.
+        subject: The thing that was changed: "argument", "process", "code", "files".
+        name: Its name; "" if the difference says it.
         difference: How it differs.
 
     """
@@ -284,7 +284,7 @@ class Unsteady(Evidence):
     Two looks at what has to stay the same differ.
 
     Attributes:
-        subject: What was looked at: "name", "answer", "block", "schema".
+        subject: The thing that was looked at: "name", "answer", "block", "schema".
         values: Each value as it is shown.
         difference: How they differ, where the values do not say it.
 
@@ -307,8 +307,8 @@ class Late(Evidence):
         hook: The hook in the author's binding, or the step; "" for what has no name.
         took_s: Seconds until it returned, or for which it was waited.
         budget_s: Seconds that it may take; 0 for at once.
-        state: Whether it returned at last, is still running, or was ended.
-        several: Whether a message speaks of it in the plural.
+        state: Its state: it returned at last, is still running, or was ended.
+        several: True if a message speaks of it in the plural.
         at: The author's frames at that moment, innermost first.
 
     """
@@ -330,7 +330,7 @@ class Froze(Evidence):
         hook: The hook that ran; "" between two hooks.
         held_s: Seconds for which the interpreter was held.
         given: The longest text that the hook was given, in the words of a message.
-        ended: Whether the process was ended for it.
+        ended: True if the process was ended for it.
         at: The author's frames at that moment, innermost first.
         computing: The frames of the thread that computed, where that was looked for.
 
@@ -353,7 +353,7 @@ class Died(Evidence):
         hook: The hook that ran; "" between two hooks.
         ending: How it ended: "exit code 3", "signal SIGSEGV"; as a check saw it, for its own hosts.
         at: The author's frames at that moment, innermost first.
-        own: Whether it is a host that the check started, and not the process of the check.
+        own: True if it is a host that the check started, and not the process of the check.
 
     """
 
@@ -370,8 +370,8 @@ class Grew(Evidence):
 
     Attributes:
         hook: The hook that ran; "" between two hooks.
-        held: What the process held, in the words of a message; "" where `held_bytes` says it.
-        held_bytes: What each session kept; 0 where it was not counted.
+        held: The memory that it held, in the words of a message; "" if `held_bytes` says it.
+        held_bytes: Bytes that each session kept; 0 if that was not counted.
         at: The author's frames at that moment, innermost first.
 
     """
@@ -388,8 +388,8 @@ class Left(Evidence):
     Something runs, or stays, after the end of what started it.
 
     Attributes:
-        kind_of: What was left: "thread", "process", "resource".
-        names: What is known of each.
+        kind_of: The kind of thing that was left: "thread", "process", "resource".
+        names: A description of each.
         count: How many; 0 where the names say it.
 
     """
@@ -442,8 +442,8 @@ class Exposed(Evidence):
 
     Attributes:
         hook: The hook that put it there.
-        place: Where it stands: "log", "exception", "status".
-        excerpt: What stands around it, without the credential.
+        place: The place in which it stands: "log", "exception", "status".
+        excerpt: The text around it, without the credential.
 
     """
 
@@ -459,7 +459,7 @@ class Meddled(Evidence):
 
     Attributes:
         names: The names, or the files, that were changed; none where it wrote a message.
-        written: Whether they are files that were written during the run.
+        written: True if they are files that were written during the run.
 
     """
 
@@ -512,7 +512,7 @@ class NotReported(Evidence):
     Something had to be reported, by an error, an event, a status or the log, and was not.
 
     Attributes:
-        about: What had to be reported.
+        about: The thing that had to be reported.
         seen: How a message tells it; "" for the usual words.
 
     """
@@ -529,7 +529,7 @@ class Delimiter(Evidence):
     Attributes:
         delimiter: The delimiter, or the kind of it.
         text: The text that was given, as it is shown.
-        value: What came of it, as it is shown.
+        value: The result, as it is shown.
         seen: How a message tells it.
 
     """
@@ -549,7 +549,7 @@ class Differs(Evidence):
     A statement of one check that no other kind of evidence holds.
 
     Attributes:
-        seen: What was there instead.
+        seen: The thing that was there instead.
 
     """
 
@@ -605,7 +605,7 @@ def from_dict(data: Any) -> Evidence:
     """
     The evidence that `as_dict` gave; total: whatever else it is given comes back as `Opaque`.
 
-    What comes back is bounded: a process that the target has taken over may send anything. A field
+    The evidence is bounded: a process that the target has taken over may send anything. A field
     that this kit does not know, or that holds another type, makes the whole opaque, since
     a part of it may say something else than the whole.
     """

@@ -39,7 +39,7 @@ class Setting(Need):
 
     Attributes:
         name: The key, as in `config` and `declares.stores`.
-        that: What its value has to be, as in "under which it keeps everything"; "" for any.
+        that: The value that it has to have, as in "under which it keeps everything"; "" for any.
         where: The case in which it helps, as in "its backend is missing"; "" for every.
         value: A value that does, as it is written; "" if that depends.
 
@@ -108,7 +108,7 @@ class Driver(Need):
 
     Attributes:
         part: Its name.
-        what: What it is, as in "the step".
+        what: The kind of thing that it is, as in "the step".
 
     """
 

@@ -75,10 +75,10 @@ class Result:
     Attributes:
         id: The requirement.
         outcome: See `Outcome`.
-        evidence: What was seen, and what was asked for; None where nothing was found.
+        evidence: The thing seen, and the thing asked for; None if nothing was found.
         where: File and line of the hook, and the hook's name in the author's binding.
         reason: Why the requirement was not decided, for the open outcomes.
-        needs: What would let it be decided, for the open outcomes.
+        needs: The things that would let it be decided, for the open outcomes.
         seen_in: The requirement whose check met this, where it is another one.
         after: The requirements whose checks have to run before that one for it to be met again.
         duration_s: Seconds that the check took.
@@ -105,12 +105,12 @@ class Result:
 
     @property
     def expected(self) -> str:
-        """What the check asked for, in the author's terms."""
+        """The thing that the check asked for, in the author's terms."""
         return wording.expected(self.evidence)
 
     @property
     def observed(self) -> str:
-        """What was there instead."""
+        """The thing that was there instead."""
         return wording.observed(self.evidence)
 
     def as_dict(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 The English of evidence: `expected` and `observed` of a message, made from data.
 
 Here and nowhere else. Scripts and reasons that are written below the report tell of evidence too,
-so it stands beside the evidence and not above it. What comes in may be a stranger's: it is escaped.
+so it stands beside the evidence and not above it. Its texts may be a stranger's: they are escaped.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ _MOST_NAMES, _MOST_FRAMES = 3, 4
 
 
 def expected(found: Evidence | None) -> str:
-    """What should be there, in one line; "" for no evidence."""
+    """The thing that should be there, in one line; "" for no evidence."""
     if found is None:
         return ""
     if found.wanted:
@@ -33,7 +33,7 @@ def expected(found: Evidence | None) -> str:
 
 
 def observed(found: Evidence | None) -> str:
-    """What is there, in one line; "" for no evidence."""
+    """The thing that is there, in one line; "" for no evidence."""
     if found is None:
         return ""
     return shorten(printable(_OBSERVED[type(found)](found)))

@@ -88,14 +88,6 @@ def test_each_link_leads_to_what_is_there(page):
             assert anchor in documents.anchors(target), f"{link}: no such heading"
 
 
-def test_each_file_that_the_architecture_names_is_there():
-    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
-    named = set(re.findall(r"`([\w/]+\.(?:py|toml))`", text))
-    folders = ("", "memproto", "memproto/testing", "memproto/pytest_plugin", "spec/v1", "tests")
-    lost = [one for one in named if not any((ROOT / place / one).is_file() for place in folders)]
-    assert lost == []
-
-
 # -- code ------------------------------------------------------------------------------------------
 
 

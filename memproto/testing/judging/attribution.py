@@ -48,7 +48,7 @@ def judge(requirement: spec.Requirement, decide: Callable[[], None], run: Any) -
 
 
 def _needs(found: clauses.Untestable, run: Any) -> tuple[Need, ...]:
-    """What an open result needs; of a store that may be fresh only later, the setting for that."""
+    """The needs of an open result; the setting for freshness if a store may be fresh only later."""
     freshness = getattr(run, "freshness", None)
     is_told = any(not isinstance(need, DependsOn) for need in found.needs)
     if not isinstance(found, clauses.Lost) or is_told or freshness is None:

@@ -139,12 +139,12 @@ def forked() -> Result:
 
 
 def described(answer: Answer, binding: Binding | None) -> str:
-    """What happened to a child, in one line."""
+    """The fate of a child, in one line."""
     return wording.observed(evidence(answer, binding))
 
 
 def evidence(answer: Answer, binding: Binding | None) -> Died | Froze | Grew | Late:
-    """What happened to a child."""
+    """The fate of a child as evidence."""
     hook, took_s = hook_of(answer.operation, binding), answer.took_s
     if answer.fate == "died":
         return Died(hook=hook, ending=answer.ending)

@@ -156,7 +156,7 @@ class Scripts:
 
 
 def _is_beside(result: Result) -> bool:
-    """Whether a check does more between two calls than to wait, so that calls alone prove less."""
+    """True if a check does more between two calls than to wait, so that calls alone prove less."""
     known = clauses.checks("provider")
     met_by = (known.get(name) for name in (result.id, result.seen_in))
     return any(check is not None and not check.calls_alone for check in met_by)

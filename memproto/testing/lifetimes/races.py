@@ -31,7 +31,7 @@ class Race:
         route: The route by which a plain text is stored in this run.
         change: The call.
         beside: The call that the other process made.
-        fault: What is lost, or still there; None for nothing.
+        fault: The fact that is lost, or still there; None for nothing.
 
     """
 
@@ -123,7 +123,7 @@ class Races:
         return None
 
     def faults_in_turn(self, *, beside_first: bool, sessions: int) -> list[Evidence]:
-        """What is lost if the calls are made one after the other, in one session or in two."""
+        """The losses if the calls are made one after the other, in one session or in two."""
         for race in self._races:
             pair = [race.beside, race.change] if beside_first else [race.change, race.beside]
             for calls in [pair] if sessions == 1 else [[change] for change in pair]:

@@ -230,7 +230,7 @@ class Run:
 
     @property
     def declares(self) -> dict[str, Any]:
-        """What the settings declare for a provider that cannot."""
+        """The declarations in the settings for a provider that cannot."""
         return self.context.declares
 
     @property

@@ -32,7 +32,7 @@ BY_USER = Declared("isolates", ["profile"], any_of=("user",), otherwise="no user
 
 
 def known(binding=NATIVE, declares=None, hooks=None, **capabilities):
-    """What is known: by first contact, or by a process that sees the hooks too."""
+    """The things known: by first contact, or by a process that sees the hooks too."""
     found = Declarations(binding, capabilities, declares or {})
     if hooks is None:
         return found

@@ -9,7 +9,7 @@ import pytest
 from memproto import spec
 from memproto.errors import InvalidSettings
 from memproto.report import verdicts
-from memproto.report.waiver_lines import waiver_lines
+from memproto.report.verdict_line import waiver_lines
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings import settings, waivers
 from tests.made_reports import built, judged, row
