@@ -87,14 +87,15 @@ class RecallRemembersWhatIsForgotten(Private):
 @mutant(kills="MP-PRIV-005", says="stored through writes", report="G8")
 class MirroredWritesAreNotForgotten(Private):
     def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
-        with self._lock:
-            writes = [entry for entry in self._load() if entry["source"] == "writes"]
-            answer = super().forget(scope)
-            known = [entry["id"] for entry in self._entries]
-            back = [entry for entry in writes if entry["id"] not in known]
-            self._entries += back
+        with self._changing():
+            before = self._entries
+            self._entries = [
+                entry
+                for entry in before
+                if entry["source"] == "writes" or not self._is_within(entry, scope)
+            ]
             self._save()
-        return {**answer, "removed": answer["removed"] - len(back)}
+        return {"removed": len(before) - len(self._entries), "pending": 0}
 
 
 @mutant(kills="MP-PRIV-006", says="stored in another session", report="E5")
