@@ -34,7 +34,7 @@ from memproto.report import document
 from memproto.testing import installation, noise, untrusted_text
 from memproto.testing.credential_forms import Hiding
 from memproto.testing.evidence import KitFault
-from memproto.testing.judging import findings, redaction
+from memproto.testing.judging import attribution, events, redaction
 from memproto.testing.judging.judge import SCORED_AT_CONTACT, Judge
 from memproto.testing.noise import Noise
 from memproto.testing.outcomes import ExitCode, Outcome, Result
@@ -489,8 +489,13 @@ class Suite:
         if not changed:
             return
         for target in self.targets:
-            found = findings.rewriting(changed, target.order.side, is_alone=len(self.targets) == 1)
-            target.results.append(found)
+            rewritten = events.FilesRewritten(
+                check="",
+                side=target.order.side,
+                names=tuple(changed),
+                is_alone=len(self.targets) == 1,
+            )
+            target.results += attribution.attribute(rewritten)
 
     def _finish_each(self) -> None:
         for target in self.targets:

@@ -11,7 +11,8 @@ import pytest
 from memproto import spec
 from memproto.errors import KitUsageError
 from memproto.pytest_plugin.telling import ShownResult
-from memproto.testing import incidents, untrusted_text
+from memproto.testing import untrusted_text
+from memproto.testing.judging import attribution
 from memproto.testing.judging.judge import Judge
 from memproto.testing.outcomes import Result, merge
 from memproto.testing.settings.order import Order
@@ -118,7 +119,7 @@ class ClauseItem(pytest.Item):
         super().__init__(**kwargs)
         self.target = target
         self.requirement = requirement
-        self.waits = requirement.id in incidents.found_elsewhere(requirement.side)
+        self.waits = requirement.id in attribution.found_elsewhere(requirement.side)
         self.result: Result | None = None
         # Under --dist=loadgroup a chapter stays in one worker, which can reuse its process.
         self.add_marker(pytest.mark.xdist_group(target.node_id(requirement).partition("::")[0]))

@@ -1,11 +1,8 @@
 """
-The requirement that is violated if a hook raises, hangs, freezes or ends the process.
+The rules on hooks that raise, hang, freeze or end the process, and the times that hooks are given.
 
-Such a thing may happen in the check of any requirement. It is booked under the rule that forbids
-it, so that the check it happened in stays untestable and the rule turns red wherever it is met.
+`memproto.testing.judging.attribution` says which of them an event is booked under.
 """
-
-import functools
 
 from memproto import spec
 
@@ -45,20 +42,6 @@ MOST_DEATHS = 3
 #: A process that ends between two hooks costs a moment, one that has to be waited for the time of
 #: a check: after so many of the first kind, or a quarter of that of the second, none is started.
 MOST_LOST, STUCK = 12, 4
-
-
-@functools.cache
-def found_elsewhere(side: spec.Side) -> frozenset[str]:
-    """
-    The rules of a side that the check of another requirement may find violated.
-
-    Nothing is said of them before the last check has ended; of all others their own check decides.
-    """
-    found = {item.id for item in spec.select([], side) if item.found_elsewhere}
-    if side == "host":
-        return frozenset(found | {load_rule(side)})
-    processes = {FROZE, DIED, GREW, LOAD, CHECKPOINT, MEDDLED}
-    return frozenset(found | processes | {*RAISED.values(), *LATE.values()})
 
 
 def load_rule(side: spec.Side) -> str:

@@ -116,6 +116,9 @@ def _of(label: str, names: dict[str, Any], module_name: str) -> list[_Noted]:
             function = _function(value)
             code = function.__code__ if isinstance(function, FunctionType) else None
             found.append((f"{label}.{name}", names, name, value, code))
+        elif isinstance(value, tuple) and name.isupper():
+            # A constant that code goes by, as the table of attribution is.
+            found.append((f"{label}.{name}", names, name, value, None))
     return found
 
 

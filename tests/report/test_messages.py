@@ -12,7 +12,7 @@ from memproto.bindings import HERMES
 from memproto.report import message
 from memproto.testing import wire
 from memproto.testing.evidence import Differs
-from memproto.testing.judging import findings
+from memproto.testing.judging import fates
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes.answer import Answer
 from memproto.testing.settings.order import Order
@@ -186,4 +186,4 @@ def test_what_was_met_in_another_check_is_reproduced_by_that_one():
     ],
 )
 def test_what_happened_to_a_process_is_told_in_the_authors_binding(answer, said):
-    assert findings.described(answer, HERMES) == said
+    assert fates.described(answer, HERMES) == said

@@ -12,7 +12,7 @@ import shlex
 import pytest
 
 from memproto import spec
-from memproto.testing import incidents
+from memproto.testing.judging import attribution
 from memproto.testing.settings import waivers
 from tests.kit_runs import ROOT, outcomes, write
 from tests.report.shown_results import run
@@ -118,4 +118,4 @@ def test_every_rule_that_a_check_can_name_beside_its_own_waits_for_the_last_chec
                 named[spec.requirement(key).side].add(key)
     assert named["provider"]
     for side, ids in named.items():
-        assert ids <= incidents.found_elsewhere(side), side
+        assert ids <= attribution.found_elsewhere(side), side

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from memproto.bindings import HERMES, NATIVE
 from memproto.report import times
 from memproto.testing import spread
-from memproto.testing.judging import findings
+from memproto.testing.judging import fates
+from memproto.testing.judging.attribution import attribute
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes.answer import Answer
 from memproto.testing.settings.order import Order
@@ -80,7 +81,7 @@ def test_the_times_of_a_host_are_no_part_of_its_report():
 
 def test_a_call_that_never_returned_counts_as_long_as_it_was_waited_for():
     answer = Answer("late", operation="recall", budget_s=5.0, took_s=5.5)
-    hung = findings.finding(answer, NATIVE, "MP-RECALL-002", "MP-TURN-001")
+    _, hung = attribute(fates.lost(answer, "MP-TURN-001", NATIVE))
     row = recalls(passed("MP-RECALL-001", "recall", 0.01), hung)
     assert (row["calls"], row["slowest_s"]) == (2, 5.5)
 

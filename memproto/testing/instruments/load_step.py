@@ -27,7 +27,6 @@ from memproto.testing.evidence import Acted
 from memproto.testing.instruments import watchers
 from memproto.testing.instruments.imports import Imports, Traces, printed_since
 from memproto.testing.instruments.logs import Records
-from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.wire import describe
 
 T = TypeVar("T")
@@ -151,22 +150,19 @@ class LoadStep:
         finally:
             self.audit.guard = None
 
-    def blamed(self, error: BaseException) -> Result | None:
-        """The result where the load failed after something was refused to it; else None."""
-        refused = [(STARTS, line) for line in self.programs]
-        refused += [(CONNECTS, line) for line in self.connections]
+    def refused_before(self, error: BaseException) -> Acted | None:
+        """The refusal after which the load failed by `error`; None if there was none."""
+        refused = [*self.programs, *self.connections]
         if not refused or _is_other_fault(error):
             return None
-        rule, line = refused[0]
-        what = "program is started" if rule == STARTS else "connection is opened"
+        what = "program is started" if self.programs else "connection is opened"
         fault = error.fault if isinstance(error, KitUsageError) else f"raised {describe(error)}"
-        seen = Acted(
+        return Acted(
             wanted=f"no {what} while it is imported and built",
-            deed="program" if rule == STARTS else "connection",
-            seen=(line,),
+            deed="program" if self.programs else "connection",
+            seen=tuple(refused[:1]),
             tail=f"; that was refused, and then the target {fault}",
         )
-        return Result(rule, Outcome.FAIL, seen)
 
     def _refuse(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "import":

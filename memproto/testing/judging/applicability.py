@@ -5,7 +5,6 @@ from typing import Any
 
 from memproto.bindings import Binding
 from memproto.testing.clauses import Check
-from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings.order import Contact, Order
 
 
@@ -29,8 +28,7 @@ class Declarations:
         return False
 
 
-def not_applicable(check: Check, order: Order, contact: Contact) -> Result | None:
-    """The result of a check that does not concern the provider; None if the check has to run."""
+def unmet(check: Check, order: Order, contact: Contact) -> str:
+    """Why a check does not concern the provider; "" if the check has to run."""
     known = Declarations(contact.binding, contact.capabilities, order.settings.declares)
-    why = check.unmet(known)
-    return Result(check.requirement, Outcome.NOT_APPLICABLE, reason=why) if why else None
+    return check.unmet(known)

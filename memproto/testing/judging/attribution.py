@@ -1,165 +1,329 @@
-"""Maps an exception of a check to the requirement that it violates: its own, or another one."""
+"""
+One place says whose fault it is: an event goes in, results come out, by a table.
 
-import dataclasses
-import traceback
+An event may happen in the check of any requirement. It is booked under the rule that forbids it, so
+that the check it happened in stays open and the rule turns red wherever it is met.
+"""
+
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from memproto import spec
-from memproto.errors import InvalidSettings, Misconfigured, ProviderError
-from memproto.testing import clauses, incidents, locate
-from memproto.testing.evidence import KitFault, Late, Raised
-from memproto.testing.instruments import watchers
-from memproto.testing.needs import LATER, NO_REFUSAL, SET_UP, DependsOn, Need
+from memproto.errors import InvalidSettings, ProviderError
+from memproto.testing import incidents
+from memproto.testing.judging import caught, events, statements
+from memproto.testing.judging.events import Event
+from memproto.testing.needs import DependsOn
 from memproto.testing.outcomes import Outcome, Result
-from memproto.testing.provider.subject import HookLate, HookRaised
-from memproto.testing.wire import describe, hidden, show
 
-#: How a message names the load step.
-_LOADING = "importing or building"
+# -- conditions ------------------------------------------------------------------------------------
 
 
-def judge(requirement: spec.Requirement, decide: Callable[[], None], run: Any) -> list[Result]:
-    """
-    Run a check and give its result, and a second one where another rule is violated instead.
-
-    An exception that is none of the kit's own is an error of the kit, never the target's.
-    """
-    try:
-        decide()
-    except clauses.Violation as found:
-        return _violated(requirement, found, run)
-    except clauses.NotApplicable as found:
-        return [Result(requirement.id, Outcome.NOT_APPLICABLE, reason=str(found))]
-    except clauses.Behind as found:
-        return _violated(requirement, found.violation, run)
-    except clauses.Untestable as found:
-        needs = _needs(found, run)
-        return [Result(requirement.id, Outcome.UNTESTABLE, reason=str(found), needs=needs)]
-    except clauses.Inconclusive as found:
-        return [Result(requirement.id, Outcome.INCONCLUSIVE, reason=str(found))]
-    except (HookRaised, HookLate) as failure:
-        return _met(requirement, failure, run)
-    except InvalidSettings:
-        raise
-    except BaseException as error:
-        return [_unexpected(requirement, error)]
-    return [Result(requirement.id, Outcome.PASS)]
+def always(_: Event) -> bool:
+    """No condition."""
+    return True
 
 
-def _needs(found: clauses.Untestable, run: Any) -> tuple[Need, ...]:
-    """The needs of an open result; the setting for freshness if a store may be fresh only later."""
-    freshness = getattr(run, "freshness", None)
-    is_told = any(not isinstance(need, DependsOn) for need in found.needs)
-    if not isinstance(found, clauses.Lost) or is_told or freshness is None:
-        return found.needs
-    return found.needs if "settle" in freshness.functions else (*found.needs, *LATER)
+def is_excused(event: events.HookLate | events.LoadLate) -> bool:
+    """True if the machine may have made it late."""
+    return bool(event.excuse)
 
 
-def _unexpected(requirement: spec.Requirement, error: BaseException) -> Result:
-    """
-    The result of a check that raised outside of a hook.
-
-    It is the provider's doing where the exception came through the author's code (what a hook
-    returned raised when it was read, a signal handler raised), cannot be told where the provider
-    changed what the kit works with, and an error of the kit else.
-    """
-    place = locate.raised(error)
-    if place:
-        expected = "plain values from the hooks, and no code of the provider between two of them"
-        who = "outside of a hook its code"
-        seen = Raised.by(error, shown=describe(error), wanted=expected, who=who)
-        return Result(requirement.id, failing(requirement), seen, place)
-    changed = watchers.replaced()
-    if changed:
-        shown = ", ".join(changed[:4])
-        reason = f"the check met {describe(error)}, after the provider had changed {shown}"
-        return Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
-    if isinstance(error, OSError):
-        reason = f"the machine did not let the check work: {describe(error)}"
-        return Result(requirement.id, Outcome.INCONCLUSIVE, reason=reason)
-    if not isinstance(error, Exception):
-        raise error
-    text = "".join(traceback.format_exception(error))
-    return Result(requirement.id, Outcome.KIT_ERROR, KitFault(text=hidden(text)[-1500:]))
+def was_late(event: events.HookLate) -> bool:
+    """True if the hook was late before, so that it was waited for less."""
+    return event.was_late
 
 
-def not_loaded(error: BaseException) -> Result:
-    """The result of importing or building that raised or was late, under the rule on loading."""
-    requirement = spec.requirement(incidents.LOAD)
-    if isinstance(error, HookLate) and error.excuse:
-        reason = f"importing and building took {error.took_s:.1f} s, and {error.excuse}"
-        return Result(requirement.id, Outcome.INCONCLUSIVE, reason=reason)
-    if isinstance(error, HookLate):
-        expected = f"importing and building return within {error.budget_s:g} s"
-        late = Late(
-            wanted=expected,
-            hook=_LOADING,
-            took_s=error.took_s,
-            budget_s=error.budget_s,
-            several=True,
-        )
-        return Result(requirement.id, Outcome.FAIL, late)
-    expected = "importing and building return to the caller"
-    seen = Raised.by(error, shown=describe(error), wanted=expected, who=_LOADING)
-    return Result(requirement.id, Outcome.FAIL, seen, locate.raised(error))
+def is_reported(event: events.HookRaised) -> bool:
+    """True for an error by which the protocol has a provider report."""
+    return isinstance(event.error, ProviderError)
 
 
-def _violated(requirement: spec.Requirement, found: clauses.Violation, run: Any) -> list[Result]:
-    broken = spec.requirement(found.requirement or requirement.id)
-    where = _where(run, found.operation or broken.operation)
-    result = Result(broken.id, failing(broken), found.evidence, where)
-    return _with_own(requirement, result)
-
-
-def _met(requirement: spec.Requirement, failure: HookRaised | HookLate, run: Any) -> list[Result]:
-    if isinstance(failure, HookLate) and failure.excuse:
-        late = f"{_hook(run, failure.operation)} took {failure.took_s:.1f} s"
-        reason = f"{late} of {failure.budget_s:g} s, and {failure.excuse}"
-        return [Result(requirement.id, Outcome.INCONCLUSIVE, reason=reason)]
-    if isinstance(failure, HookLate) and run.watch.deaths.get(failure.operation):
-        hook = _hook(run, failure.operation)
-        reason = f"{hook} was late before in this run, and was again"
-        return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
-    if isinstance(failure, HookRaised) and isinstance(failure.error, ProviderError):
-        hook = _hook(run, failure.operation)
-        reason = f"{hook} reported {show(failure.error)}"
-        needs = SET_UP if isinstance(failure.error, Misconfigured) else ()
-        return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason, needs=needs)]
-    if isinstance(failure, HookRaised) and _is_refusal(failure, run):
-        said = f"{_hook(run, failure.operation)} refused the messages: {show(failure.error)}"
-        how = f"how a checkpoint of the {run.binding.title} binding stops the compressor"
-        reason = f"{said}, which is {how}"
-        return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason, needs=NO_REFUSAL)]
-    if incidents.makes_fail(requirement.id) and _is_for_another(failure):
-        reason = f"while its backend failed, {failure}; see the chapter's rules on time"
-        return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
-    if isinstance(failure, HookLate) and requirement.id == incidents.COUNTS:
-        reason = f"{failure}, {incidents.why_not_late(requirement.id)}"
-        return [Result(requirement.id, Outcome.UNTESTABLE, reason=reason)]
-    return _with_own(requirement, _incident(failure, run, requirement.id))
-
-
-def _is_refusal(failure: HookRaised, run: Any) -> bool:
+def is_refusal(event: events.HookRaised) -> bool:
     """True if a checkpoint, which has no errors to report by in its binding, keeps the messages."""
     return (
-        run.binding.checkpoint_raises
-        and failure.operation in ("compress", "compress_notes")
-        and isinstance(failure.error, Exception)
-        and "checkpoint" in run.declared("extensions", [])
+        event.has_checkpoint
+        and event.binding.checkpoint_raises
+        and event.operation in ("compress", "compress_notes")
+        and isinstance(event.error, Exception)
     )
 
 
-def _is_for_another(failure: HookRaised | HookLate) -> bool:
-    """True if a rule of its own judges what happened while the backend failed."""
-    return isinstance(failure, HookLate) or failure.operation == "open"
+def in_checkpoint(event: events.HookRaised) -> bool:
+    """True if the rule of a checkpoint's own is about the hook."""
+    is_about = spec.requirement(incidents.CHECKPOINT).applies_to(event.binding)
+    return event.operation == "compress" and is_about and event.has_checkpoint
 
 
-def _with_own(requirement: spec.Requirement, result: Result) -> list[Result]:
-    """The result, and beside it the requirement's own where another one is violated."""
-    if result.id == requirement.id:
+def ends_process(event: events.HookRaised) -> bool:
+    """True if a host without a guard would end by it."""
+    return event.ends_process
+
+
+def opens_while_failing(event: events.HookRaised) -> bool:
+    """True if a session did not begin where the check made the backend fail: a rule's own check."""
+    return incidents.makes_fail(event.check) and event.operation == "open"
+
+
+def while_failing(event: Event) -> bool:
+    """True if the check made the backend fail, for which the chapter has rules on time."""
+    return incidents.makes_fail(event.check)
+
+
+def while_counted(event: Event) -> bool:
+    """True if the check counts memory, which slows every hook."""
+    return event.check == incidents.COUNTS
+
+
+def by_author(event: events.CheckRaised) -> bool:
+    """True if the exception came through the author's code."""
+    return bool(event.place)
+
+
+def has_changed(event: events.CheckRaised | events.KitFailed) -> bool:
+    """True if the provider changed what the kit works with, so that nothing can be told."""
+    return bool(event.replaced)
+
+
+def by_machine(event: events.CheckRaised) -> bool:
+    """True for an error of the operating system."""
+    return isinstance(event.error, OSError)
+
+
+def is_loading(event: events.ProcessLost) -> bool:
+    """True if there was no check yet."""
+    return event.is_loading
+
+
+def is_known(event: events.ProcessLost) -> bool:
+    """True if the hook hung before, so that it was waited for less."""
+    return event.is_known
+
+
+def has_no_bound(event: events.HookHung) -> bool:
+    """True if no rule bounds the hook where it hung."""
+    return not incidents.books_late(event.check, event.operation)
+
+
+def of_host(event: events.ProcessLost) -> bool:
+    """True for hosts, which break what is asked of them: the rules on processes bind providers."""
+    return event.side == "host"
+
+
+def seen_by_host(event: Event) -> bool:
+    """True if the check is one of hosts, for whom no rule forbids it."""
+    return spec.requirement(event.check).side == "host"
+
+
+def not_alone(event: events.FilesRewritten) -> bool:
+    """True if another target of the run may have done it."""
+    return not event.is_alone
+
+
+# -- rules -----------------------------------------------------------------------------------------
+
+
+class Rule(NamedTuple):
+    """
+    The requirement that an event is booked under.
+
+    Attributes:
+        of: The requirement, or a function that gives it for the event.
+        elsewhere: Those of providers that it may be, for an event that any check may meet.
+
+    """
+
+    of: str | Callable[[Any], str]
+    elsewhere: frozenset[str] = frozenset()
+
+    def booked(self, event: Event) -> str:
+        """The requirement that an event is booked under."""
+        return self.of if isinstance(self.of, str) else self.of(event)
+
+
+def _of_check(event: Event) -> str:
+    return event.check
+
+
+def _named(event: events.RuleViolated) -> str:
+    return event.rule
+
+
+def _if_raised(event: events.HookRaised) -> str:
+    return incidents.RAISED.get(event.operation, event.check)
+
+
+def _if_late(event: events.HookLate | events.HookHung) -> str:
+    return incidents.LATE.get(event.operation, event.check)
+
+
+def _refused(event: events.LoadRefused) -> str:
+    is_program = event.seen.deed == "program"
+    return spec.role("load_starts_programs" if is_program else "load_connects")
+
+
+def _rewritten(event: events.FilesRewritten) -> str:
+    of_provider = event.side == "provider"
+    return incidents.MEDDLED if of_provider else incidents.load_rule(event.side)
+
+
+def _one(requirement_id: str) -> Rule:
+    return Rule(requirement_id, frozenset({requirement_id}))
+
+
+#: The requirement whose check met it.
+OWN = Rule(_of_check)
+#: The one that the check named: the catalogue says which may be named.
+NAMED = Rule(_named)
+#: The rule on loading, of the side.
+LOADING = Rule(_of_check, frozenset({incidents.LOAD}))
+#: The rule of the operation, or the check's own if it has none.
+IF_RAISED = Rule(_if_raised, frozenset(incidents.RAISED.values()))
+IF_LATE = Rule(_if_late, frozenset(incidents.LATE.values()))
+CHECKPOINT, DIED = _one(incidents.CHECKPOINT), _one(incidents.DIED)
+FROZE, GREW, MEDDLED = _one(incidents.FROZE), _one(incidents.GREW), _one(incidents.MEDDLED)
+#: The rules on connections and on programs in the load step.
+REFUSED = Rule(_refused)
+#: The rule on changes of the kit; the first rule of hosts stands for it.
+REWRITTEN = Rule(_rewritten)
+
+
+# -- the table -------------------------------------------------------------------------------------
+
+
+#: In the place of an outcome: FAIL for a MUST that stands, else WARN.
+VIOLATED = "violated"
+
+#: The check's own requirement, if another rule is booked: untestable, as it depends on that one;
+#: or nothing, as it gets a result of its own.
+DEPENDS, NOTHING = "depends", "nothing"
+
+
+class Row(NamedTuple):
+    """
+    Of the rows for an event, the first whose condition holds says whose fault it is.
+
+    Rows are tuples, which no code of a target's can change in place.
+
+    Attributes:
+        event: The type of the event; its subtypes are meant as well.
+        when: The condition.
+        rule: The requirement that is booked.
+        outcome: Its outcome, or VIOLATED.
+        own: DEPENDS or NOTHING.
+        said: The rest of the result.
+
+    """
+
+    event: type[Event]
+    when: Callable[[Any], bool]
+    rule: Rule
+    outcome: Outcome | str
+    own: str
+    said: Callable[[Any], statements.Statement]
+
+
+_E, _S = events, statements
+_PASS, _FAIL, _KIT_ERROR = Outcome.PASS, Outcome.FAIL, Outcome.KIT_ERROR
+_UNTESTABLE, _INCONCLUSIVE = Outcome.UNTESTABLE, Outcome.INCONCLUSIVE
+_NOT_SCORED, _NOT_APPLICABLE = Outcome.NOT_SCORED, Outcome.NOT_APPLICABLE
+
+#: In each row: the event, the condition, the rule, its outcome, the check's own, what is said.
+TABLE: tuple[Row, ...] = (
+    # before a check
+    Row(_E.NotInRelease, always, OWN, _NOT_SCORED, NOTHING, _S.nothing),
+    Row(_E.Unchecked, always, OWN, _NOT_SCORED, NOTHING, _S.reason),
+    Row(_E.OtherBinding, always, OWN, _NOT_APPLICABLE, NOTHING, _S.other_binding),
+    Row(_E.GateClosed, always, OWN, _UNTESTABLE, NOTHING, _S.reason),
+    Row(_E.LostTooOften, always, OWN, _UNTESTABLE, NOTHING, _S.lost_too_often),
+    # the end of a check
+    Row(_E.CheckReturned, always, OWN, _PASS, NOTHING, _S.nothing),
+    Row(_E.RuleViolated, always, NAMED, VIOLATED, DEPENDS, _S.violation),
+    Row(_E.NotConcerned, always, OWN, _NOT_APPLICABLE, NOTHING, _S.reason),
+    Row(_E.NotExercised, always, OWN, _UNTESTABLE, NOTHING, _S.reason),
+    Row(_E.NotMeasured, always, OWN, _INCONCLUSIVE, NOTHING, _S.reason),
+    # a hook that raised in a check
+    Row(_E.HookRaised, is_reported, OWN, _UNTESTABLE, NOTHING, _S.report),
+    Row(_E.HookRaised, is_refusal, OWN, _UNTESTABLE, NOTHING, _S.refusal),
+    Row(_E.HookRaised, opens_while_failing, OWN, _UNTESTABLE, NOTHING, _S.while_failing),
+    Row(_E.HookRaised, ends_process, DIED, VIOLATED, DEPENDS, _S.raised),
+    Row(_E.HookRaised, in_checkpoint, CHECKPOINT, VIOLATED, DEPENDS, _S.raised),
+    Row(_E.HookRaised, always, IF_RAISED, VIOLATED, DEPENDS, _S.raised),
+    # a hook that returned late in a check
+    Row(_E.HookLate, is_excused, OWN, _INCONCLUSIVE, NOTHING, _S.excused),
+    Row(_E.HookLate, was_late, OWN, _UNTESTABLE, NOTHING, _S.late_again),
+    Row(_E.HookLate, while_failing, OWN, _UNTESTABLE, NOTHING, _S.while_failing),
+    Row(_E.HookLate, while_counted, OWN, _UNTESTABLE, NOTHING, _S.while_counted),
+    Row(_E.HookLate, always, IF_LATE, VIOLATED, DEPENDS, _S.late),
+    # an exception outside of a hook
+    Row(_E.CheckRaised, by_author, OWN, VIOLATED, NOTHING, _S.authors_code),
+    Row(_E.CheckRaised, has_changed, OWN, _UNTESTABLE, NOTHING, _S.met_after_changes),
+    Row(_E.CheckRaised, by_machine, OWN, _INCONCLUSIVE, NOTHING, _S.machine),
+    Row(_E.CheckRaised, always, OWN, _KIT_ERROR, NOTHING, _S.unexpected),
+    # the load step
+    Row(_E.LoadRaised, always, LOADING, _FAIL, NOTHING, _S.load_raised),
+    Row(_E.LoadLate, is_excused, LOADING, _INCONCLUSIVE, NOTHING, _S.load_excused),
+    Row(_E.LoadLate, always, LOADING, _FAIL, NOTHING, _S.load_late),
+    Row(_E.LoadRefused, always, REFUSED, _FAIL, NOTHING, _S.load_refused),
+    Row(_E.LoadFailedAgain, always, LOADING, _FAIL, NOTHING, _S.load_failed_again),
+    Row(_E.LoadOverdue, always, LOADING, _INCONCLUSIVE, NOTHING, _S.load_overdue),
+    Row(_E.Forked, always, DIED, _FAIL, NOTHING, _S.forked),
+    # a process that was lost
+    Row(_E.ProcessLost, is_loading, LOADING, _FAIL, NOTHING, _S.fate),
+    Row(_E.ProcessFroze, is_known, OWN, _UNTESTABLE, NOTHING, _S.hung_again),
+    Row(_E.HookHung, is_known, OWN, _UNTESTABLE, NOTHING, _S.hung_again),
+    Row(_E.HookHung, has_no_bound, OWN, _UNTESTABLE, NOTHING, _S.not_late),
+    Row(_E.ProcessLost, of_host, OWN, _FAIL, NOTHING, _S.fate),
+    Row(_E.ProcessDied, always, DIED, _FAIL, DEPENDS, _S.fate),
+    Row(_E.ProcessFroze, always, FROZE, _FAIL, DEPENDS, _S.fate),
+    Row(_E.ProcessGrew, always, GREW, _FAIL, DEPENDS, _S.fate),
+    Row(_E.HookHung, while_failing, OWN, VIOLATED, NOTHING, _S.fate),
+    Row(_E.HookHung, always, IF_LATE, _FAIL, DEPENDS, _S.fate),
+    Row(_E.CheckOverdue, always, OWN, _INCONCLUSIVE, NOTHING, _S.overdue),
+    # the kit itself
+    Row(_E.KitChanged, seen_by_host, OWN, _FAIL, NOTHING, _S.changed),
+    Row(_E.KitChanged, always, MEDDLED, _FAIL, DEPENDS, _S.changed),
+    Row(_E.MessageForged, seen_by_host, OWN, _FAIL, NOTHING, _S.forged),
+    Row(_E.MessageForged, always, MEDDLED, _FAIL, DEPENDS, _S.forged),
+    Row(_E.FilesRewritten, not_alone, REWRITTEN, _KIT_ERROR, NOTHING, _S.rewritten_by_one),
+    Row(_E.FilesRewritten, always, REWRITTEN, _FAIL, NOTHING, _S.rewritten),
+    Row(_E.KitFailed, has_changed, OWN, _UNTESTABLE, NOTHING, _S.failed_after_changes),
+    Row(_E.KitFailed, always, OWN, _KIT_ERROR, NOTHING, _S.kit_failed),
+)
+
+
+# -- by the table ----------------------------------------------------------------------------------
+
+
+def row(event: Event) -> Row:
+    """The row that says whose fault an event is."""
+    return next(item for item in TABLE if isinstance(event, item.event) and item.when(event))
+
+
+def attribute(event: Event) -> list[Result]:
+    """
+    The results of an event, that of the check's own requirement first.
+
+    Of an event behind the end of its check there is that of the booked rule alone.
+    """
+    found = row(event)
+    rule = found.rule.booked(event)
+    outcome = _outcome(found, rule)
+    seen_in = "" if rule == event.check else event.check
+    result = Result(rule, outcome, seen_in=seen_in, **found.said(event))
+    if found.own == NOTHING or getattr(event, "is_afterwards", False):
         return [result]
-    return depending(requirement.id, dataclasses.replace(result, seen_in=requirement.id))
+    return depending(event.check, result)
+
+
+def _outcome(found: Row, rule: str) -> Outcome:
+    return failing(spec.requirement(rule)) if found.outcome == VIOLATED else Outcome(found.outcome)
+
+
+def failing(requirement: spec.Requirement) -> Outcome:
+    """The outcome of a violation: only a MUST fails, and one that stands."""
+    return Outcome.FAIL if requirement.is_demanded else Outcome.WARN
 
 
 def depending(requirement_id: str, result: Result) -> list[Result]:
@@ -173,39 +337,35 @@ def depending(requirement_id: str, result: Result) -> list[Result]:
     return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason, needs=needs), result]
 
 
-def _incident(failure: HookRaised | HookLate, run: Any, fallback: str) -> Result:
-    operation = failure.operation
-    hook = _hook(run, operation)
-    if isinstance(failure, HookLate):
-        broken = spec.requirement(incidents.LATE.get(operation, fallback))
-        late = Late(hook=hook, took_s=failure.took_s, budget_s=failure.budget_s)
-        return Result(broken.id, failing(broken), late, _where(run, operation))
-    broken = spec.requirement(incidents.RAISED.get(operation, fallback))
-    if operation == "compress" and _has_checkpoint(run):
-        broken = spec.requirement(incidents.CHECKPOINT)
-    if failure.ends_process:
-        broken = spec.requirement(incidents.DIED)
-    where = locate.raised(failure.error) or _where(run, operation)
-    seen = Raised.by(failure.error, shown=describe(failure.error), hook=hook, who=hook)
-    return Result(broken.id, failing(broken), seen, where)
+@functools.cache
+def found_elsewhere(side: spec.Side) -> frozenset[str]:
+    """
+    The rules of a side that the check of another requirement may find violated.
+
+    Nothing is said of them before the last check has ended; of all others their own check decides.
+    """
+    named = {item.id for item in spec.select([], side) if item.found_elsewhere}
+    return frozenset(named | _booked_elsewhere(side))
 
 
-def _has_checkpoint(run: Any) -> bool:
-    """True if the rule of a checkpoint's own is about the provider."""
-    is_about = spec.requirement(incidents.CHECKPOINT).applies_to(run.binding)
-    return is_about and "checkpoint" in run.declared("extensions", [])
+def _booked_elsewhere(side: spec.Side) -> set[str]:
+    if side == "host":
+        return {incidents.load_rule(side)}
+    return {rule for item in TABLE for rule in item.rule.elsewhere}
 
 
-def failing(requirement: spec.Requirement) -> Outcome:
-    """The outcome of a violation: only a MUST fails, and one that stands."""
-    return Outcome.FAIL if requirement.is_demanded else Outcome.WARN
+def judge(requirement: spec.Requirement, decide: Callable[[], None], run: Any) -> list[Result]:
+    """
+    Run a check and give its result, and a second one where another rule is violated instead.
 
+    Raises:
+        InvalidSettings: A function of the user's did not do what its setting asks for.
 
-def _hook(run: Any, operation: str) -> str:
-    hook: str = run.hook(operation)
-    return hook
-
-
-def _where(run: Any, operation: str) -> str:
-    where: str = run.where(operation)
-    return where
+    """
+    try:
+        decide()
+    except InvalidSettings:
+        raise
+    except BaseException as error:
+        return attribute(caught.event(requirement, error, run))
+    return attribute(events.CheckReturned(check=requirement.id))

@@ -29,7 +29,8 @@ from memproto.testing.context import Context
 from memproto.testing.credential_forms import Hiding
 from memproto.testing.instruments import watchers
 from memproto.testing.instruments.load_step import LoadStep
-from memproto.testing.judging.attribution import judge, not_loaded
+from memproto.testing.judging import caught, events
+from memproto.testing.judging.attribution import attribute, judge
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes import confinement, sandbox, stacks, template_process
 from memproto.testing.provider import selection, survey
@@ -140,11 +141,13 @@ class Child:
             with self._watch({}, command["scale"]).hook("load"):
                 self._target = self._take(loader, command)
         except KitUsageError as error:
-            if (blamed := self._step.blamed(error)) is not None:
-                return {"results": [blamed.as_dict()]}
+            if (refused := self._step.refused_before(error)) is not None:
+                return _told(events.LoadRefused(check="", seen=refused))
             raise _placed(error, command) from None
         except BaseException as error:
-            return {"results": [(self._step.blamed(error) or not_loaded(error)).as_dict()]}
+            if (refused := self._step.refused_before(error)) is not None:
+                return _told(events.LoadRefused(check="", seen=refused))
+            return _told(caught.of_loading(error))
         self._prepare(command.get("functions", {}), command["scale"])
         # Threads that importing started belong to the process from here on, not to a check.
         self._threads = watchers.thread_ids()
@@ -212,7 +215,8 @@ class Child:
             results = self._judged(check, run)
         if run.watch.has_refused:
             # A verdict on calls that were not made would be none.
-            results = [Result(requirement.id, Outcome.UNTESTABLE, reason=UNPAID, needs=PAYING)]
+            unpaid = events.NotExercised(check=requirement.id, reason=UNPAID, needs=PAYING)
+            results = attribute(unpaid)
         kept, results = json.dumps(plain([item.as_dict() for item in results])), []
         run.finish()
         results = [Result.from_dict(item) for item in json.loads(kept)]
@@ -345,6 +349,10 @@ class Child:
 
     def _running(self) -> int:
         return len(watchers.thread_ids() - self._threads) + watchers.has_timer()
+
+
+def _told(event: events.Event) -> dict[str, Any]:
+    return {"results": [item.as_dict() for item in attribute(event)]}
 
 
 def _target(command: dict[str, Any]) -> str:

@@ -1,6 +1,5 @@
 """The child processes of one target: one at a time, with the target loaded in each."""
 
-import dataclasses
 import itertools
 import time
 import zlib
@@ -13,9 +12,9 @@ from memproto import bindings, errors
 from memproto.bindings import Binding
 from memproto.errors import KitUsageError
 from memproto.testing import incidents
-from memproto.testing.evidence import Differs, KitFault
-from memproto.testing.judging import findings
-from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.judging import events, fates
+from memproto.testing.judging.attribution import attribute
+from memproto.testing.outcomes import Result
 from memproto.testing.processes import sandbox, vitals
 from memproto.testing.processes.answer import Answer, ChildDidNotStart
 from memproto.testing.processes.process import ChildProcess
@@ -105,7 +104,7 @@ class Children:
         try:
             answer = self._load()
         except ChildDidNotStart as fault:
-            raise CannotServe(self._kit_error(str(fault))) from None
+            raise _cannot_serve(self._kit_failed(str(fault))) from None
         if "usage" in answer.data:
             self.dismiss()
             self._refuse(answer.data["usage"])
@@ -113,7 +112,7 @@ class Children:
             self._refuse_dead(answer)
         if "binding" not in answer.data:
             self.dismiss()
-            raise CannotServe(findings.results(answer, self._load_rule)[0])
+            raise CannotServe(fates.results(answer, self._load_rule)[0])
         self._contact.binding = self._binding(answer)
         self._contact.origin = answer.data["origin"]
         self._contact.unconfined = answer.data.get("unconfined", "")
@@ -126,7 +125,8 @@ class Children:
             return bindings.told(answer.data["binding"])
         except ValueError as error:
             self.dismiss()
-            raise CannotServe(self._kit_error(f"what was told of its binding: {error}")) from None
+            said = f"what was told of its binding: {error}"
+            raise _cannot_serve(self._kit_failed(said)) from None
 
     def start_again(self) -> None:
         """Go on for the same chapter in a new process; raises as `start` does."""
@@ -194,31 +194,24 @@ class Children:
         if self._contact.binding is None:
             refusal: type[KitUsageError] = getattr(errors, kind, KitUsageError)
             raise refusal(what, fault, fix)
-        observed = f"it was loaded before in this run, and then {fault}"
-        seen = Differs(wanted="the target loads each time", seen=observed)
-        raise CannotServe(Result(self._load_rule, Outcome.FAIL, seen))
+        raise _cannot_serve(events.LoadFailedAgain(check=self._load_rule, fault=fault))
 
     def _refuse_dead(self, answer: Answer) -> None:
         binding = self._contact.binding
         if self._order.side == "host" and binding is None:
             raise errors.TargetDoesNotImport(
                 f"--memproto-host={self._order.target}",
-                f"{findings.described(answer, None)} while it was loaded",
+                f"{fates.described(answer, None)} while it was loaded",
                 "make it import and build in a plain interpreter first",
             )
-        if answer.fate == "overdue":
-            reason = f"a process had not come to the target after {answer.took_s:.0f} s"
-            raise CannotServe(Result(self._load_rule, Outcome.INCONCLUSIVE, reason=reason))
-        loading = dataclasses.replace(answer, operation="load")
-        rule = self._load_rule
-        raise CannotServe(findings.finding(loading, binding, rule, rule))
+        raise _cannot_serve(fates.not_loaded(answer, binding, self._order.side))
 
     @property
     def _load_rule(self) -> str:
         return incidents.load_rule(self._order.side)
 
-    def _kit_error(self, text: str) -> Result:
-        return Result(self._load_rule, Outcome.KIT_ERROR, KitFault(text=text[-1500:]))
+    def _kit_failed(self, text: str) -> events.KitFailed:
+        return events.KitFailed(check=self._load_rule, text=text)
 
     # -- asking -----------------------------------------------------------------------------------
 
@@ -342,6 +335,11 @@ class Children:
         if self._places:
             vitals.end_strays(*self._places)
         self._places.clear()
+
+
+def _cannot_serve(event: events.Event) -> CannotServe:
+    (result,) = attribute(event)
+    return CannotServe(result)
 
 
 def _distinct(configs: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -13,9 +13,16 @@ from pathlib import Path
 
 from memproto import spec
 from memproto.testing import clauses, incidents
-from memproto.testing.evidence import KitFault
-from memproto.testing.judging import applicability, findings, redaction, replays, watchdog
-from memproto.testing.judging.attribution import depending
+from memproto.testing.judging import (
+    applicability,
+    attribution,
+    events,
+    fates,
+    redaction,
+    replays,
+    watchdog,
+)
+from memproto.testing.judging.attribution import attribute, depending
 from memproto.testing.judging.children import OTHER_COMMANDS_S, CannotServe, Children
 from memproto.testing.needs import DependsOn
 from memproto.testing.outcomes import Outcome, Result
@@ -91,7 +98,7 @@ class Judge:
             loaded = self._children.start(_FIRST)
             self._refuse_declares()
             if loaded.data.get("forks") and self.order.side == "provider":
-                self.contact.results.append(findings.forked())
+                self.contact.results += attribute(events.Forked(check=incidents.LOAD))
             if self.order.side == "provider":
                 self._learn_secrets()
                 self._pass_gates()
@@ -128,7 +135,7 @@ class Judge:
             if not requirement.gate or not requirement.is_in(self.order.release):
                 continue
             if self.contact.blocked:
-                self.contact.results.append(self._blocked(requirement))
+                self.contact.results += self._blocked(requirement)
             else:
                 self._book_gate(self._decide(requirement, _FIRST), requirement.id)
         if not self.contact.blocked or self.contact.sessionless:
@@ -151,8 +158,8 @@ class Judge:
         answer = self._look(session=not self.contact.sessionless)
         if self._has_found(answer):
             return
-        if changed := findings.meddling(answer, incidents.MEDDLED):
-            self.contact.results.append(changed)
+        if meddling := fates.meddling(answer, incidents.MEDDLED):
+            self.contact.results += attribute(meddling)
             self._children.dismiss()
         met = self._to_results(answer, spec.role("stores"))
         self.contact.results += [item for item in met if item.outcome in SCORED_AT_CONTACT]
@@ -181,14 +188,14 @@ class Judge:
     def run(self, requirement: spec.Requirement) -> list[Result]:
         """The result of one requirement first, then those of rules that were met on the way."""
         if not requirement.is_in(self.order.release):
-            return self._outlet([Result(requirement.id, Outcome.NOT_SCORED)])
+            return self._outlet(attribute(events.NotInRelease(check=requirement.id)))
         if requirement.gate:
             found = [result for result in self.contact.results if result.id == requirement.id]
-            return found or self._outlet([self._blocked(requirement)])
+            return found or self._outlet(self._blocked(requirement))
         before = self._look_back()
-        undecidable = self._undecidable(requirement) or self._foreseen(requirement)
+        foreseen = self._undecidable(requirement) or self._foreseen(requirement)
         chapter = requirement.anchor.partition("#")[0]
-        results = [undecidable] if undecidable else self._decide(requirement, chapter)
+        results = attribute(foreseen) if foreseen else self._decide(requirement, chapter)
         return self._outlet(self._known(requirement, [*results, *self._collect_late(), *before]))
 
     def _known(self, requirement: spec.Requirement, results: list[Result]) -> list[Result]:
@@ -197,33 +204,36 @@ class Judge:
 
         A result that is told at the end of a rule's own check must not be contradicted later.
         """
-        waiting = incidents.found_elsewhere(self.order.side)
+        waiting = attribution.found_elsewhere(self.order.side)
         for result in results:
             if result.id not in (requirement.id, *waiting):
                 said = f"{result.id} was found violated in its check, and does not wait for others"
-                return [Result(requirement.id, Outcome.KIT_ERROR, KitFault(text=said))]
+                return attribute(events.KitFailed(check=requirement.id, text=said))
         return results
 
-    def _undecidable(self, requirement: spec.Requirement) -> Result | None:
+    def _undecidable(self, requirement: spec.Requirement) -> events.Event | None:
+        check = requirement.id
         if requirement.unchecked:
-            return Result(requirement.id, Outcome.NOT_SCORED, reason=requirement.unchecked)
+            return events.Unchecked(check=check, reason=requirement.unchecked)
         binding = self.contact.binding
         if binding and requirement.side == "provider" and not requirement.applies_to(binding):
-            reason = f"speaks about {requirement.binding} providers; this one is {binding.name}"
-            return Result(requirement.id, Outcome.NOT_APPLICABLE, reason=reason)
+            wanted = requirement.binding
+            return events.OtherBinding(check=check, wanted=wanted, binding=binding.name)
         if self.contact.blocked and (
             not self.contact.sessionless or self._needs_session(requirement)
         ):
-            return self._blocked(requirement)
+            return self._gate(requirement)
         if self._is_lost_often() and self._needs_session(requirement):
-            reason = "the process was lost between two hooks too often, and is not started any more"
-            return Result(requirement.id, Outcome.UNTESTABLE, reason=reason)
+            return events.LostTooOften(check=check)
         return None
 
-    def _blocked(self, requirement: spec.Requirement) -> Result:
-        """The open result of a requirement that a gate stands before."""
+    def _gate(self, requirement: spec.Requirement) -> events.GateClosed:
         reason, needs = self.contact.blocked, self.contact.blocked_needs
-        return Result(requirement.id, Outcome.UNTESTABLE, reason=reason, needs=needs)
+        return events.GateClosed(check=requirement.id, reason=reason, needs=needs)
+
+    def _blocked(self, requirement: spec.Requirement) -> list[Result]:
+        """The open result of a requirement that a gate stands before."""
+        return attribute(self._gate(requirement))
 
     def _is_lost_often(self) -> bool:
         return self.deaths.get("", 0) >= incidents.MOST_LOST
@@ -233,17 +243,18 @@ class Judge:
         check = clauses.checks(requirement.side).get(requirement.id)
         return check is None or check.needs_session(self.contact.binding)
 
-    def _foreseen(self, requirement: spec.Requirement) -> Result | None:
+    def _foreseen(self, requirement: spec.Requirement) -> events.Event | None:
         check = clauses.checks(requirement.side).get(requirement.id)
         if check is None:
             return None
-        return applicability.not_applicable(check, self.order, self.contact)
+        why = applicability.unmet(check, self.order, self.contact)
+        return events.NotConcerned(check=check.requirement, reason=why) if why else None
 
     def _decide(self, requirement: spec.Requirement, chapter: str) -> list[Result]:
         check = clauses.checks(requirement.side).get(requirement.id)
         if check is None:
             said = "the kit has no check for it"
-            return [Result(requirement.id, Outcome.KIT_ERROR, KitFault(text=said))]
+            return attribute(events.KitFailed(check=requirement.id, text=said))
         started = self._children.started
         try:
             for again in range(_TIMES_AGAIN + 1):
@@ -258,9 +269,9 @@ class Judge:
                 return self._find_owner(check, answer)
         except CannotServe as fault:
             return self._not_served(requirement.id, fault.result)
-        if changed := findings.meddling(answer, check.requirement):
+        if meddling := fates.meddling(answer, check.requirement):
             self._children.dismiss()
-            return depending(check.requirement, changed)
+            return attribute(meddling)
         found = self._scripts.attached(self._to_results(answer, check.requirement), answer)
         return self._with_history(check, answer, found, earlier)
 
@@ -325,7 +336,7 @@ class Judge:
             return False
         if answer.fate == "answered":
             # A finding beside it stands, and would be lost.
-            found = [item.outcome for item in findings.results(answer, check.requirement)]
+            found = [item.outcome for item in fates.results(answer, check.requirement)]
             is_open = len(found) == 1 and found[0] in _UNDECIDED
             return is_open and bool(answer.data.get("excused"))
         if answer.fate not in ("late", "overdue") or again:
@@ -362,34 +373,26 @@ class Judge:
         if answer.fate == "overdue":
             self._count_death("", incidents.STUCK)
         if answer.fate in ("answered", "overdue"):
-            return findings.results(answer, requirement_id)
+            return fates.results(answer, requirement_id)
         return self._met(answer, requirement_id)
 
     def _met(self, answer: Answer, requirement_id: str) -> list[Result]:
-        """The open result of a check whose process was lost, and the rule that was broken."""
+        """The results of a check whose process was lost; its loss is counted."""
         operation = answer.operation
-        hung_before = bool(operation) and self.deaths.get(operation, 0) > 0
+        is_known = bool(operation) and self.deaths.get(operation, 0) > 0
         cost = incidents.cost(operation, answer.fate)
         self._count_death(operation, cost, seen_in=requirement_id)
-        if hung_before and answer.fate in ("late", "froze"):
-            hook = findings.hook_of(operation, self.contact.binding)
-            reason = f"{hook} hung before in this run, and did again"
-            return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason)]
-        if answer.fate == "late" and not incidents.books_late(requirement_id, operation):
-            said = findings.described(answer, self.contact.binding)
-            reason = f"{said}, {incidents.why_not_late(requirement_id)}"
-            return [Result(requirement_id, Outcome.UNTESTABLE, reason=reason)]
-        rule = self._rule(answer, requirement_id)
-        return depending(requirement_id, self._finding(answer, rule, requirement_id))
+        binding, side = self.contact.binding, self.order.side
+        return attribute(fates.lost(answer, requirement_id, binding, side, is_known=is_known))
 
-    def _rule(self, answer: Answer, requirement_id: str) -> str:
-        # The rules on processes bind providers; a host breaks what is asked of it at that moment.
-        if self.order.side == "host":
-            return requirement_id
-        return findings.rule(answer, requirement_id)
-
-    def _finding(self, answer: Answer, rule: str, seen_in: str) -> Result:
-        return findings.finding(answer, self.contact.binding, rule, seen_in)
+    def _met_afterwards(
+        self, answer: Answer, check: str, tail: str, after: tuple[str, ...] = ()
+    ) -> Result:
+        """The finding of a process that was lost behind the end of the check."""
+        binding, side = self.contact.binding, self.order.side
+        lost = fates.lost_afterwards(answer, check, binding, side, tail=tail, after=after)
+        (result,) = attribute(lost)
+        return result
 
     def _count_death(self, operation: str, count: int = 1, seen_in: str = "") -> None:
         self.deaths[operation] = self.deaths.get(operation, 0) + count
@@ -417,8 +420,7 @@ class Judge:
         note = "" if owner else "; it did not happen again when each check was run alone"
         seen_in = owner or last
         after = () if owner else tuple(item for item in earlier if item != last)
-        finding = self._finding(answer, self._rule(answer, seen_in), seen_in)
-        return dataclasses.replace(_told_further(finding, note), after=after)
+        return self._met_afterwards(answer, seen_in, note, after)
 
     def _look_back(self) -> list[Result]:
         """Judges a process that ended by itself after its last check, and finds the reason."""
@@ -447,11 +449,9 @@ class Judge:
 
     def _collect_late(self, *, wait: bool = False) -> list[Result]:
         """The fate of the processes in which checks had left threads."""
-        return [self._late(check, answer) for check, answer in self._aftermath.collect(wait=wait)]
-
-    def _late(self, check: str, answer: Answer) -> Result:
-        found = self._finding(answer, self._rule(answer, check), check)
-        return _told_further(found, ", by what was left running")
+        lost = self._aftermath.collect(wait=wait)
+        tail = ", by what was left running"
+        return [self._met_afterwards(answer, check, tail) for check, answer in lost]
 
     # -- the end ----------------------------------------------------------------------------------
 
@@ -475,12 +475,6 @@ class Judge:
         self._aftermath.close()
         self._service.stop()
         vitals.end_strays(self._root)
-
-
-def _told_further(result: Result, tail: str) -> Result:
-    """The result with more about the circumstances."""
-    seen = result.evidence and result.evidence.told(tail=tail)
-    return dataclasses.replace(result, evidence=seen)
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from memproto.testing.context import Context
 from memproto.testing.instruments.imports import Traces
 from memproto.testing.instruments.load_step import LoadStep
 from memproto.testing.judging import attribution
+from memproto.testing.judging.events import LoadRefused
 from memproto.testing.processes import sandbox
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Watch
@@ -111,7 +112,10 @@ def test_a_new_variable_is_no_change_and_another_value_is_one(step, root, monkey
 def test_a_load_that_fails_after_a_refusal_is_blamed_on_what_was_refused(step, root):
     with pytest.raises(FileNotFoundError):
         step.take(lambda: subprocess.run(["true"], check=False), root)
-    result = step.blamed(TargetDoesNotImport("x", "raises ImportError: Bad executable", "fix"))
+    refused = step.refused_before(
+        TargetDoesNotImport("x", "raises ImportError: Bad executable", "fix")
+    )
+    (result,) = attribution.attribute(LoadRefused(check="", seen=refused))
     assert (result.id, result.outcome) == ("MP-LOAD-003", "fail")
     assert "refused, and then the target raises ImportError" in result.observed
 
@@ -119,11 +123,11 @@ def test_a_load_that_fails_after_a_refusal_is_blamed_on_what_was_refused(step, r
 def test_a_missing_package_is_the_users_affair_whatever_was_refused(step, root):
     with pytest.raises(FileNotFoundError):
         step.take(lambda: subprocess.run(["true"], check=False), root)
-    assert step.blamed(MissingPackage("x", "needs y", "fix")) is None
+    assert step.refused_before(MissingPackage("x", "needs y", "fix")) is None
 
 
 def test_a_load_that_fails_by_itself_is_blamed_on_nothing_else(step):
-    assert step.blamed(ValueError("x")) is None
+    assert step.refused_before(ValueError("x")) is None
 
 
 def test_whether_the_host_was_sought_is_known(step, root):

@@ -68,7 +68,8 @@ def test_no_hook_is_late_while_memory_is_counted(scripted, tmp_path):
     scripted(MP_RES_004=[Answer("late", operation="recall", budget_s=5.0, took_s=6.0)])
     asked = [*judging(tmp_path).run(counting)]
     late = HookLate("recall", 5.5, 5.0)
-    run = SimpleNamespace(watch=SimpleNamespace(deaths={}))
+    watch = SimpleNamespace(deaths={})
+    run = SimpleNamespace(watch=watch, hook=lambda name: name, where=lambda name: name)
     asked += attribution.judge(counting, raising(lambda: late), run)
     assert outcomes(asked) == [(counting.id, Outcome.UNTESTABLE)] * 2
     assert all("while its memory was counted" in result.reason for result in asked)

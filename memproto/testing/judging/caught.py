@@ -1,0 +1,103 @@
+"""From an exception of a check, or of the load step, to the event that it stands for."""
+
+from typing import Any
+
+from memproto import spec
+from memproto.testing import clauses, incidents, locate
+from memproto.testing.instruments import watchers
+from memproto.testing.judging import events
+from memproto.testing.needs import LATER, DependsOn, Need
+from memproto.testing.provider.subject import HookLate, HookRaised
+
+
+def event(requirement: spec.Requirement, error: BaseException, run: Any) -> events.Event:
+    """
+    The event of an exception that ended the check of a requirement.
+
+    An exception that ends the interpreter, and is neither a hook's nor the author's, comes through.
+    """
+    check = requirement.id
+    match error:
+        case clauses.Violation():
+            return _violated(requirement, error, run)
+        case clauses.Behind():
+            return _violated(requirement, error.violation, run)
+        case clauses.NotApplicable():
+            return events.NotConcerned(check=check, reason=str(error))
+        case clauses.Untestable():
+            return events.NotExercised(check=check, reason=str(error), needs=_needs(error, run))
+        case clauses.Inconclusive():
+            return events.NotMeasured(check=check, reason=str(error))
+        case HookRaised():
+            return _raised(requirement, error, run)
+        case HookLate():
+            return _late(requirement, error, run)
+    place = locate.raised(error)
+    replaced = () if place else tuple(watchers.replaced())
+    if not (place or replaced or isinstance(error, Exception)):
+        raise error
+    return events.CheckRaised(check=check, error=error, place=place, replaced=replaced)
+
+
+def of_loading(error: BaseException) -> events.Event:
+    """The event of importing or building that raised or was late."""
+    if isinstance(error, HookLate):
+        return events.LoadLate(
+            check=incidents.LOAD,
+            took_s=error.took_s,
+            budget_s=error.budget_s,
+            excuse=error.excuse,
+        )
+    return events.LoadRaised(check=incidents.LOAD, error=error, place=locate.raised(error))
+
+
+def _violated(
+    requirement: spec.Requirement, found: clauses.Violation, run: Any
+) -> events.RuleViolated:
+    broken = spec.requirement(found.requirement or requirement.id)
+    return events.RuleViolated(
+        check=requirement.id,
+        rule=broken.id,
+        evidence=found.evidence,
+        where=run.where(found.operation or broken.operation),
+    )
+
+
+def _needs(found: clauses.Untestable, run: Any) -> tuple[Need, ...]:
+    """The needs of an open result, with the setting for a store that is fresh only later."""
+    freshness = getattr(run, "freshness", None)
+    is_told = any(not isinstance(need, DependsOn) for need in found.needs)
+    if not isinstance(found, clauses.Lost) or is_told or freshness is None:
+        return found.needs
+    return found.needs if "settle" in freshness.functions else (*found.needs, *LATER)
+
+
+def _raised(requirement: spec.Requirement, failure: HookRaised, run: Any) -> events.HookRaised:
+    operation = failure.operation
+    may_be_checkpoint = operation in ("compress", "compress_notes")
+    return events.HookRaised(
+        check=requirement.id,
+        operation=operation,
+        hook=run.hook(operation),
+        where=run.where(operation),
+        error=failure.error,
+        text=str(failure),
+        binding=run.binding,
+        has_checkpoint=may_be_checkpoint and "checkpoint" in run.declared("extensions", []),
+        ends_process=failure.ends_process,
+    )
+
+
+def _late(requirement: spec.Requirement, failure: HookLate, run: Any) -> events.HookLate:
+    operation = failure.operation
+    return events.HookLate(
+        check=requirement.id,
+        operation=operation,
+        hook=run.hook(operation),
+        where=run.where(operation),
+        text=str(failure),
+        took_s=failure.took_s,
+        budget_s=failure.budget_s,
+        excuse=failure.excuse,
+        was_late=bool(run.watch.deaths.get(operation)),
+    )
