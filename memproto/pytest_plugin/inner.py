@@ -6,6 +6,7 @@ from the first contact that the controller made.
 """
 
 import datetime as dt
+import gc
 import json
 import os
 import signal
@@ -70,6 +71,9 @@ def configure(config: pytest.Config) -> None:
     config.pluginmanager.register(suite, "memproto-suite")
     if not suite.is_worker:
         config.pluginmanager.register(job, "memproto-job")
+    # What stands now stands to the end of the run: no collection has to look at it.
+    gc.freeze()
+    gc.enable()
 
 
 def _end_as_interrupted() -> None:

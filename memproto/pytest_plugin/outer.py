@@ -39,9 +39,11 @@ _DROPPED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONWARNINGS", "COVERAGE_PROC
 
 
 #: The inner run. If its output takes nothing, pytest raises an error that would end with 1, as
-#: if a requirement were violated.
+#: if a requirement were violated. Imports make nothing that is garbage, and a collection looks at
+#: all that they made: none runs until the run is set up.
 _INNER_PYTEST = """
-import os, sys
+import gc, os, sys
+gc.disable()
 sys.argv[0] = "pytest"
 import pytest
 try:
