@@ -64,7 +64,7 @@ def run_of(tmp_path, audit, monkeypatch):
 
 class NoWire:
     def hook(self, operation, budget_s, given=""):
-        return contextlib.nullcontext()
+        return contextlib.nullcontext(0.0)
 
 
 class Distant(Journal):

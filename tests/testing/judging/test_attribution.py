@@ -118,7 +118,7 @@ def test_a_missing_hook_is_told_as_such_where_its_own_rule_is_not_asked_for(tmp_
 )
 def test_a_missing_hook_is_booked_only_where_somebody_declared_it(before, asked, is_booked):
     """Journal has no `queue_prefetch` and declares none."""
-    watch = Watch(type("Wire", (), {"hook": lambda *_: contextlib.nullcontext()})())
+    watch = Watch(type("Wire", (), {"hook": lambda *_: contextlib.nullcontext(0.0)})())
     subject = Subject(Journal(), NATIVE, watch)
     subject.declared = before
     if asked:

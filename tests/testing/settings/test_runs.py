@@ -7,6 +7,7 @@ import pytest
 from memproto import spec
 from memproto.bindings import NATIVE
 from memproto.errors import InvalidSettings
+from memproto.report import needs
 from memproto.testing.judging import children
 from memproto.testing.judging.judge import Judge, judge
 from memproto.testing.outcomes import Outcome
@@ -92,7 +93,7 @@ def test_no_more_calls_are_made_than_allowed_and_what_is_left_is_open(tmp_path, 
     assert Outcome.FAIL not in {item.outcome for item in results}
     left = [item for item in results if item.outcome is Outcome.UNTESTABLE]
     assert left
-    assert all("`max_hook_calls`" in item.reason for item in left)
+    assert all("`max_hook_calls`" in needs.reason(item) for item in left)
     assert found["MP-ISO-002"] is Outcome.UNTESTABLE
 
 
@@ -124,7 +125,7 @@ def test_without_them_it_is_untestable_and_the_key_is_named():
     _, results = judged(order("plugin:Plugin"), "MP-TURN-001")
     (mine,) = [item for item in results if item.id == "MP-TURN-001"]
     assert mine.outcome is Outcome.UNTESTABLE
-    assert "`declares.stores`" in mine.reason
+    assert "`declares.stores`" in needs.reason(mine)
 
 
 def test_what_a_service_yields_reaches_the_provider_below_the_users_own(tmp_path):
