@@ -24,7 +24,6 @@ from memproto.adapters.hermes import to_hermes
 from memproto.adapters.hermes_base import HOOKS
 from memproto.adapters.hermes_hosted import has_hooks
 from memproto.adapters.hermes_served import SERVED
-from memproto.bindings import HERMES
 from memproto.errors import KitUsageError, MemprotoError
 from memproto.loading import packages
 from memproto.loading.modules import provider_of_module
@@ -162,7 +161,7 @@ def _native(target: str, directory: Path) -> Any:
     sys.path[:0] = [str(directory), str(directory / "src")]
     try:
         loaded = loading.load(target)
-        if loaded.binding is HERMES:
+        if loaded.binding.plugs_into_hermes:
             fault = "is a provider of Hermes already"
             raise KitUsageError(target, fault, "install it there as its author says")
         return loaded.build()

@@ -51,6 +51,8 @@ class Binding:
             the errors of `memproto.errors`.
         keeps_variables: True if a host keeps an answer that has a variable out of `save_config`.
         asks_afterwards: True if `post_setup` is a dialogue of the provider's own with the user.
+        plugs_into_hermes: True if Hermes loads its providers as they are, so that there is nothing
+            to export for it.
         host_files: Name to text of files that a host writes into a home; `{name}` is the provider.
         shared_files: Name to text of the files that others keep in the home beside the provider.
         host_driver: `module:attribute` of the driver that ships for the framework's host, or "".
@@ -72,6 +74,7 @@ class Binding:
     checkpoint_raises: bool = False
     keeps_variables: bool = False
     asks_afterwards: bool = False
+    plugs_into_hermes: bool = False
     host_files: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     shared_files: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     host_driver: str = ""

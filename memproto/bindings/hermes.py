@@ -61,6 +61,7 @@ HERMES = _Hermes(
     checkpoint_raises=True,
     keeps_variables=True,
     asks_afterwards=True,
+    plugs_into_hermes=True,
     host_files={"config.yaml": "memory:\n  provider: {name}\n"},
     shared_files={
         "config.yaml": "display:\n  skin: velorica\n",
