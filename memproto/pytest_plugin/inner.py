@@ -71,7 +71,7 @@ def configure(config: pytest.Config) -> None:
     config.pluginmanager.register(suite, "memproto-suite")
     if not suite.is_worker:
         config.pluginmanager.register(job, "memproto-job")
-    # What stands now stands to the end of the run: no collection has to look at it.
+    # The objects of now stay to the end of the run: no collection has to look at them.
     gc.freeze()
     gc.enable()
 
