@@ -171,7 +171,7 @@ class AUserIdIsAFileName(Tenants):
         (self._home / f"{self._user}.owner").write_text(str(config.get("user_id")))
 
 
-@mutant(kills="MP-TENANT-004", says="the stored text did not come back", report="E6")
+@mutant(kills="MP-TENANT-004", says="was stored did not come back", report="E6")
 class LongIdsAreNotStored(Journal):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
         super().initialize(session_key, config)

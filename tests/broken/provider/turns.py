@@ -117,7 +117,7 @@ _LIMIT_CHARS = 2_200
 _LONGEST_CHARS = 32_768
 
 
-@mutant(kills="MP-WRITE-001", says="text added to user", report="H1")
+@mutant(kills="MP-WRITE-001", says="added to user", report="H1")
 class WritesAboutTheUserAreDropped(Journal):
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
