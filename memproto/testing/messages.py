@@ -11,7 +11,7 @@ import json
 import types
 import typing
 from collections.abc import Callable, Mapping
-from operator import attrgetter
+from operator import attrgetter, call
 from typing import Any, ClassVar, TypeVar
 
 #: A text of a message has at most so many characters, a list or a table so many items. A child
@@ -322,8 +322,7 @@ def encoded(message: Message, pid: int) -> bytes:
     """A message of the process `pid`, as JSON in one line."""
     if message.LINE:
         line, take, writers = message.LINE
-        texts = [write(value) for write, value in zip(writers, take(message), strict=False)]
-        return bytes(line % (pid, *texts), "ascii")
+        return bytes(line % (pid, *map(call, writers, take(message))), "ascii")
     return _encode({"pid": pid, **fields(message)}).encode("ascii")
 
 
@@ -450,7 +449,7 @@ _ENVELOPE = frozenset({"kind", "pid"})
 
 _SENT = (Ready, Beat, Enter, Leave, Opened, Spent, *typing.get_args(Told), Done)
 _READERS = {kind.FORM[0]: _maker(kind) for kind in _SENT}
-_parse = json.JSONDecoder().raw_decode
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def parsed(text: bytes) -> dict[str, Any]:
@@ -463,7 +462,10 @@ def parsed(text: bytes) -> dict[str, Any]:
 
     """
     line = text.decode("utf-8").strip(" \t\r\n")
-    data, end = _parse(line)
+    try:
+        data, end = _scan(line, 0)
+    except StopIteration:
+        raise ValueError("no message") from None
     if end != len(line) or type(data) is not dict or "kind" not in data:
         raise ValueError("no message")
     return data

@@ -39,6 +39,9 @@ _TICK_S = 0.05
 _KEPT_OUTPUT = 4_000
 
 
+#: The kind of the message that has the second seal.
+_DONE = Done.FORM[0]
+
 #: The messages that tell the calls of a check.
 _STORY = get_args(Told)
 
@@ -242,7 +245,7 @@ class ChildProcess:
         return done
 
     def _is_sealed(self, seal: bytes, message: bytes, kind: str) -> bool:
-        return self._seals[kind == Done.FORM[0]](message) == seal
+        return self._seals[kind == _DONE](message) == seal
 
     def _note(self, message: Any) -> Done | None:
         kind = type(message)
