@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 
 #: A text of a message has at most so many characters, a list or a table so many items. A child
 #: cuts its texts to far fewer; it may name thousands of functions of the kit that were replaced.
-MOST_CHARS, MOST_ITEMS = 100_000, 100_000
+MOST_CHARS, MOST_ITEMS = 1_000_000, 100_000
 
 #: One row of results, as `Result.as_dict` gives it.
 Row = dict[str, Any]

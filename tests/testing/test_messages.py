@@ -2,12 +2,13 @@
 
 import dataclasses
 import json
+import os
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memproto.testing import messages
+from memproto.testing import messages, wire
 from memproto.testing.context import Context
 from memproto.testing.messages import (
     Beat,
@@ -19,6 +20,7 @@ from memproto.testing.messages import (
     Done,
     Enter,
     FactLooked,
+    Forged,
     Judged,
     Leave,
     Loaded,
@@ -134,7 +136,7 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize("data", UNREADABLE.values(), ids=UNREADABLE)
+@pytest.mark.parametrize("data", UNREADABLE.values(), ids=[*UNREADABLE])
 def test_what_no_child_sends_is_unreadable(data):
     line = json.dumps(data).encode()
     with pytest.raises(Unreadable):
@@ -196,6 +198,37 @@ def test_whatever_is_in_a_message_it_is_read_or_unreadable(message, data):
 def test_a_line_that_is_no_message_is_told_from_one(line):
     with pytest.raises(ValueError, match=r"no message|Expecting|decode|Unterminated"):
         messages.parsed(line)
+
+
+def told(*lines_):
+    """What a parent hears, to which every seal is right."""
+    read, write = os.pipe()
+    os.write(write, b"".join(b"\n" + b"0" * 16 + line + b"\n" for line in lines_))
+    os.close(write)
+    try:
+        return list(wire.lines(read, bytearray()))
+    finally:
+        os.close(read)
+
+
+def test_a_sealed_message_that_cannot_be_read_is_told_as_forged():
+    spoiled = json.dumps(odd(Leave(3), call=None)).encode()
+    line = messages.encoded(Leave(3), PID)
+    assert told(spoiled, line) == [(None, Forged()), (PID, Leave(3))]
+
+
+def test_a_child_that_was_made_to_answer_something_else_answers_that_it_failed():
+    read, write = os.pipe()
+    answer = wire.Wire(write).reporter(lambda message: b"0" * 16)
+    answer({"results": []}, lambda: ["memproto.testing.judging.child.Child.obey"])
+    os.close(write)
+    ((pid, found),) = wire.lines(read, bytearray())
+    os.close(read)
+    assert (pid, found.changed_kit) == (
+        os.getpid(),
+        ("memproto.testing.judging.child.Child.obey",),
+    )
+    assert isinstance(found.reply, CommandFailed)
 
 
 def test_what_a_reply_holds_is_made_plain_and_its_depth_counts_from_the_answer():
