@@ -7,10 +7,12 @@ import pytest
 from memproto.bindings import NATIVE
 from memproto.testing.judging import children, watchdog
 from memproto.testing.judging.judge import Judge
+from memproto.testing.messages import Judged, Loaded
 from memproto.testing.processes.answer import Answer
+from memproto.testing.processes.commands import Check, Load
 from memproto.testing.settings.order import Contact, Order
 
-PASSED = {"threads": 0, "changed": [], "late": []}
+LOADED = Loaded(NATIVE.as_dict(), "here", forks=False, unconfined="")
 
 
 class Scripted:
@@ -26,9 +28,10 @@ class Scripted:
         type(self).started.append(self)
 
     def ask(self, command, budget_s):
-        if command["do"] == "load":
-            return self._said("load", {"binding": NATIVE.as_dict(), "origin": "here"})
-        return self._said(command.get("id", command["do"]), PASSED)
+        if isinstance(command, Load):
+            return self._said("load", LOADED)
+        key = command.id if isinstance(command, Check) else command.DO
+        return self._said(key, Judged(({"id": key, "outcome": "pass"},)))
 
     def _said(self, key, default):
         script = type(self).answers.get(key)
@@ -36,8 +39,7 @@ class Scripted:
         if isinstance(answer, Exception):
             raise answer
         if answer is None:
-            passed = [{"id": key, "outcome": "pass"}]
-            answer = Answer("answered", {"results": passed, **default})
+            answer = Answer("answered", default)
         self.alive = answer.fate == "answered"
         return answer
 

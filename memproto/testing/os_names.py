@@ -9,9 +9,6 @@ stands for, written as UTF-8, and each process decodes it as it decodes its own.
 import os
 from typing import Any
 
-#: The fields of a command to a kit child that are names of files, lists of them, or variables.
-_NAMED = ("root", "directory", "target", "path", "env")
-
 
 def told(name: Any) -> Any:
     """A name, or names in a list or a table, as they are written to another process."""
@@ -50,13 +47,3 @@ def native(name: str) -> str:
 def readable(name: str) -> str:
     """A name as a reader knows it, in whatever locale this process runs."""
     return _told(name)
-
-
-def told_in(command: dict[str, Any]) -> dict[str, Any]:
-    """A command to a kit child with its names as they are written."""
-    return {key: told(value) if key in _NAMED else value for key, value in command.items()}
-
-
-def heard_in(command: dict[str, Any]) -> dict[str, Any]:
-    """A command as the child understands it that was told it."""
-    return {key: heard(value) if key in _NAMED else value for key, value in command.items()}

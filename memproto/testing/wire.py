@@ -1,8 +1,9 @@
 """
 Messages between the parent, which holds the verdict, and a kit child, which holds the provider.
 
-One JSON object a line. The child's end is used in a process in which a provider may have replaced,
-closed or forked anything: it holds what it needs from the moment of its import on.
+One JSON object a line, of a type of `memproto.testing.messages`. The child's end is used in a
+process in which a provider may have replaced, closed or forked anything: it holds what it needs
+from the moment of its import on.
 """
 
 import contextlib
@@ -14,9 +15,10 @@ from collections.abc import Callable, Iterator
 from os import _exit, fstat, getpid, write
 from typing import Any
 
-from memproto.testing import noise
+from memproto.testing import messages, noise
 from memproto.testing.credential_forms import cut
 from memproto.testing.integrity import SEAL_CHARS
+from memproto.testing.messages import Done, Enter, Forged, Leave, Message
 from memproto.testing.untrusted_text import printable
 
 #: Texts longer than this are cut before they travel: a 100 MB recall is described, not copied.
@@ -31,14 +33,10 @@ _DEEPEST, _MOST_ITEMS = 12, 500
 #: A line longer than this is no message of the kit's.
 _LONGEST_LINE = 4_000_000
 
-#: The kind of what looks like a message of a child, and was not written by the kit.
-FORGED = "forged"
-
 #: The exit code of a child whose end of the wire was closed or replaced under it.
 CUT_OFF = 97
 
 _encode = json.JSONEncoder().encode
-_decode = json.JSONDecoder().decode
 
 
 #: The function that takes credentials out of texts; it takes none before `hide_by`. A list, since
@@ -184,26 +182,33 @@ class Wire:
         self._lock = threading.Lock()
         self._calls = itertools.count(1)
 
-    def send(self, kind: str, **fields: Any) -> None:
-        """Write one message of `kind`."""
+    def send(self, message: Message) -> None:
+        """Write one message."""
         if getpid() != self._pid:
             _exit(0)
         # The line end in front keeps a message whole when somebody else wrote a part of a line.
-        message = _encode({"kind": kind, "pid": self._pid, **fields}).encode("ascii")
-        self._put(b"\n%s%s\n" % (self._seal(message), message))
+        line = messages.encoded(message, self._pid)
+        self._put(b"\n%s%s\n" % (self._seal(line), line))
 
-    def reporter(self, seal: Callable[[bytes], bytes]) -> Callable[[dict[str, Any]], None]:
+    def reporter(
+        self, seal: Callable[[bytes], bytes]
+    ) -> Callable[[Done, Callable[[], list[str]]], None]:
         """
         Answers a command, under a seal of its own that no attribute holds.
 
-        Make it before the target is loaded: what it calls it keeps.
+        Make it before the target is loaded: what it calls it keeps. It is given the answer, and
+        what lists the names of the kit that were replaced by then.
         """
-        put, encode, pid = self._put, _encode, self._pid
+        put, encode, pid, is_done = self._put, _encode, self._pid, Done
+        fields, shown, failed = messages.fields, plain, messages.CommandFailed
 
-        def answer(fields: dict[str, Any]) -> None:
+        def answer(done: Done, changed: Callable[[], list[str]]) -> None:
             if getpid() != pid:
                 _exit(0)
-            message = encode({"kind": "done", "pid": pid, **fields}).encode("ascii")
+            if type(done) is not is_done:
+                done = is_done(failed("the child answered something that is no answer"))
+            told = {**fields(done, shown), "pid": pid}
+            message = encode({**told, "changed_kit": changed()}).encode("ascii")
             put(b"\n%s%s\n" % (seal(message), message))
 
         return answer
@@ -229,12 +234,12 @@ class Wire:
         The body gets how long its thread had been starved when that was told.
         """
         call, starved_s = next(self._calls), noise.starved_s()
-        told = {"thread": threading.get_native_id(), "starved_s": starved_s}
-        self.send("enter", call=call, operation=operation, budget_s=budget_s, given=given, **told)
+        thread = threading.get_native_id()
+        self.send(Enter(call, operation, budget_s, given, thread, starved_s))
         try:
             yield starved_s
         finally:
-            self.send("leave", call=call)
+            self.send(Leave(call))
 
 
 def _identity(descriptor: int) -> tuple[int, int]:
@@ -246,11 +251,12 @@ def lines(
     descriptor: int,
     pending: bytearray,
     is_sealed: Callable[[bytes, bytes, str], bool] = lambda *_: True,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[tuple[Any, Any]]:
     """
-    Read what is there and yield whole messages; a torn line stays in `pending`.
+    Read what is there and yield whole messages, each with its pid; a torn line stays in `pending`.
 
-    `is_sealed` is given a seal, the message and its kind; a message without one is `FORGED`.
+    `is_sealed` is given a seal, the message and its kind. A message without one is `Forged`, and
+    so is one that the kit does not send; it has no pid.
 
     Raises:
         EOFError: The other end is closed, and everything was read.
@@ -264,19 +270,21 @@ def lines(
         pending += data if len(pending) < _LONGEST_LINE else b""
         return
     whole, _, rest = data.rpartition(b"\n")
-    found = bytes(pending + whole).split(b"\n")
+    whole_lines = bytes(pending + whole).split(b"\n")
     pending[:] = rest
-    for line in found:
+    parsed, read, forged = messages.parsed, messages.read, (None, Forged())
+    for line in whole_lines:
         if not line:
             continue
         seal, text = line[:SEAL_CHARS], line[SEAL_CHARS:]
         if line.startswith(b"{"):
             seal, text = b"", line
         try:
-            message = _decode(text.decode("utf-8"))
-            if not isinstance(message, dict) or "kind" not in message:
-                continue
-            told = is_sealed(seal, text, str(message["kind"]))
+            found = parsed(text)
+            is_told = is_sealed(seal, text, str(found["kind"]))
         except (ValueError, RecursionError):
             continue
-        yield message if told else {"kind": FORGED}
+        try:
+            yield (found.get("pid"), read(found, len(text))) if is_told else forged
+        except messages.Unreadable:
+            yield forged

@@ -205,16 +205,17 @@ def test_a_replaced_name_and_a_replaced_code_object_are_seen(monkeypatch):
 
 
 def test_a_message_without_its_seal_is_told_as_forged(tmp_path):
-    from memproto.testing import wire
+    from memproto.testing import messages, wire
 
     seal = integrity.sealer(b"k" * 16)
     read, write_end = os.pipe()
-    message = json.dumps({"kind": "done", "pid": 1}).encode()
+    message = json.dumps({"kind": "done", "pid": 1, "reply": {"kind": "obeyed"}}).encode()
     os.write(write_end, seal(message) + message + b"\n" + b"0" * 16 + message + b"\n")
     os.write(write_end, message + b"\n" + b"noise\n")
     os.close(write_end)
     told = wire.lines(read, bytearray(), lambda given, text, _: seal(text) == given)
-    assert [one["kind"] for one in told] == ["done", "forged", "forged"]
+    forged = (None, messages.Forged())
+    assert list(told) == [(1, messages.Done(messages.Obeyed())), forged, forged]
     os.close(read)
 
 

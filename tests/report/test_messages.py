@@ -13,6 +13,7 @@ from memproto.report import message
 from memproto.testing import wire
 from memproto.testing.evidence import Differs
 from memproto.testing.judging import fates
+from memproto.testing.messages import Beat, Opened
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes.answer import Answer
 from memproto.testing.settings.order import Order
@@ -83,15 +84,15 @@ def test_a_forked_copy_writes_no_message():
     line = wire.Wire(write)
     copy = os.fork()
     if copy == 0:
-        line.send("note")
+        line.send(Opened({"by": "the copy"}))
         os._exit(0)
     os.waitpid(copy, 0)
-    line.send("mine")
+    line.send(Opened({"by": "me"}))
     os.close(write)
     data = os.read(read, 65536)
     os.close(read)
-    assert b"note" not in data
-    assert b"mine" in data
+    assert b"the copy" not in data
+    assert b'"me"' in data
 
 
 def test_bytes_without_a_line_end_are_not_kept_for_ever(monkeypatch):
@@ -102,7 +103,7 @@ def test_bytes_without_a_line_end_are_not_kept_for_ever(monkeypatch):
         os.write(write, b"z" * 50)
         assert not list(wire.lines(read, pending))
     os.write(write, b'\n{"kind": "beat"}\n')
-    assert list(wire.lines(read, pending)) == [{"kind": "beat"}]
+    assert list(wire.lines(read, pending)) == [(None, Beat())]
     assert not pending
     os.close(write)
     with pytest.raises(EOFError):

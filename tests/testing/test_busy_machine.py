@@ -12,6 +12,7 @@ from memproto.testing import incidents, noise, patience
 from memproto.testing.context import Context
 from memproto.testing.judging.judge import Judge
 from memproto.testing.lifetimes import ends
+from memproto.testing.messages import Judged
 from memproto.testing.outcomes import Outcome
 from memproto.testing.processes import process, roots
 from memproto.testing.processes.answer import Answer
@@ -21,7 +22,7 @@ from memproto.testing.settings import settings
 from memproto.testing.settings.order import Contact, Order
 from tests.good.journal import Journal
 from tests.kit_runs import ROOT
-from tests.scripted import PASSED, judging, outcomes
+from tests.scripted import judging, outcomes
 
 RULE = spec.requirement("MP-TURN-001")
 FAULT = spec.requirement("MP-FAULT-001")
@@ -30,18 +31,18 @@ BUSY = "this machine computes 4.0 times slower now than alone"
 
 
 def an_answer(outcome, *others, **told):
-    results = [{"id": RULE.id, "outcome": outcome}, *others]
-    return Answer("answered", {**PASSED, "results": results, **told})
+    results = ({"id": RULE.id, "outcome": outcome}, *others)
+    return Answer("answered", Judged(results, **told))
 
 
-EXCUSED = an_answer("inconclusive", excused=["record"])
+EXCUSED = an_answer("inconclusive", excused=("record",))
 
 
 @pytest.mark.parametrize(
     "first",
     [
         EXCUSED,
-        an_answer("untestable", excused=["record"]),
+        an_answer("untestable", excused=("record",)),
         Answer("late", operation="record", budget_s=15.0, took_s=70.0, excuse=BUSY),
         Answer("late", operation="record", budget_s=1.0, took_s=9.0, excuse=BUSY),
         Answer("overdue", took_s=300.0, excuse=BUSY),
@@ -63,8 +64,8 @@ def test_it_is_tried_three_times_and_then_told(scripted, tmp_path):
     "first",
     [
         an_answer("untestable"),
-        an_answer("fail", excused=["record"]),
-        an_answer("untestable", {"id": "MP-THR-003", "outcome": "fail"}, excused=["record"]),
+        an_answer("fail", excused=("record",)),
+        an_answer("untestable", {"id": "MP-THR-003", "outcome": "fail"}, excused=("record",)),
         Answer("late", operation="record", budget_s=15.0, took_s=16.0),
         Answer("died", operation="record", ending="exit code 3"),
     ],

@@ -16,6 +16,7 @@ from memproto.testing import incidents, locate, wire
 from memproto.testing.clauses import Violation
 from memproto.testing.facts import Facts
 from memproto.testing.instruments import watchers
+from memproto.testing.messages import Beat, Opened
 from memproto.testing.processes import sandbox
 from memproto.testing.provider import routes
 from memproto.testing.provider.subject import Subject, Watch
@@ -71,7 +72,7 @@ def test_facts_never_run_out_and_stay_short():
 def test_the_wire_carries_any_text_in_any_pieces(text, size):
     read, write = os.pipe()
     try:
-        wire.Wire(write).send("note", text=text[:500])
+        wire.Wire(write).send(Opened({"text": text[:500]}))
         os.close(write)
         pending = bytearray()
         data = b""
@@ -86,15 +87,14 @@ def test_the_wire_carries_any_text_in_any_pieces(text, size):
             os.close(pipe_write)
     finally:
         os.close(read)
-    assert [message["text"] for message in messages] == [text[:500]]
-    assert messages[0]["pid"] == os.getpid()
+    assert messages == [(os.getpid(), Opened({"text": text[:500]}))]
 
 
 def test_what_is_no_message_is_passed_over():
     read, write = os.pipe()
     os.write(write, b'noise\n[1]\n{"kind": "beat"}\n{"torn')
     pending = bytearray()
-    assert list(wire.lines(read, pending)) == [{"kind": "beat"}]
+    assert list(wire.lines(read, pending)) == [(None, Beat())]
     assert bytes(pending) == b'{"torn'
     os.close(read)
     os.close(write)

@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from os import _exit, getpid
 from pathlib import Path
 from time import monotonic, perf_counter, sleep
@@ -24,15 +24,44 @@ from typing import Any
 from memproto import spec
 from memproto.errors import InvalidSettings, KitUsageError
 from memproto.loading import named_paths
-from memproto.testing import clauses, credential_forms, facts, integrity, locate, os_names
-from memproto.testing.context import Context
+from memproto.testing import clauses, credential_forms, facts, integrity, locate
 from memproto.testing.credential_forms import Hiding
 from memproto.testing.instruments import watchers
 from memproto.testing.instruments.load_step import LoadStep
 from memproto.testing.judging import caught, events
 from memproto.testing.judging.attribution import attribute, judge
+from memproto.testing.messages import (
+    Beat,
+    CommandFailed,
+    CommandRefused,
+    Done,
+    Judged,
+    Loaded,
+    Obeyed,
+    Ready,
+    Reply,
+    Row,
+    SecretsNamed,
+    Survey,
+    Surveyed,
+)
 from memproto.testing.outcomes import Outcome, Result
-from memproto.testing.processes import confinement, sandbox, stacks, template_process
+from memproto.testing.processes import (
+    commands,
+    confinement,
+    sandbox,
+    stacks,
+    template_process,
+)
+from memproto.testing.processes.commands import (
+    Check,
+    Clean,
+    Command,
+    Load,
+    NameSecrets,
+    Place,
+    TakeSurvey,
+)
 from memproto.testing.provider import selection, survey
 from memproto.testing.provider.calls import ToldCalls
 from memproto.testing.provider.extensions import TurnCount
@@ -55,8 +84,6 @@ _ANEW = 0x5A5A
 
 #: Of a check's time so much may pass before it is made once more.
 _FOR_OTHERS = 0.2
-
-_decode = json.JSONDecoder().decode
 
 
 class Child:
@@ -85,60 +112,67 @@ class Child:
         self._busy = threading.Event()
         threading.Thread(target=self._beat, name="kit-beat", daemon=True).start()
         self._threads = watchers.thread_ids()
-        wire.send("ready")
+        wire.send(Ready())
 
-    def obey(self, command: dict[str, Any]) -> dict[str, Any]:
+    def obey(self, command: Command) -> Done:
         """Carry out one command; gives the answer to it."""
-        actions: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-            "load": self._load,
-            "check": self._check,
-            "survey": self._survey,
-            "secrets": lambda command: {"secrets": survey.secrets(self._run(command))},
-            "clean": self._clean,
-            "nothing": lambda _: {},
-        }
         self._busy.set()
         try:
-            answer = actions[command["do"]](command)
+            reply = self._carry_out(command)
         except KitUsageError as error:
-            answer = {"usage": [type(error).__name__, error.what, error.fault, error.fix]}
+            reply = CommandRefused(type(error).__name__, error.what, error.fault, error.fix)
         except Exception:
             replaced = watchers.replaced()
-            answer = {"kit_error": hidden(traceback.format_exc())[-1500:], "replaced": replaced}
-        answer["outward"] = self._outward()
+            reply = CommandFailed(hidden(traceback.format_exc())[-1500:], tuple(replaced))
+        done = Done(reply, self._outward())
         self._busy.clear()
-        return dict(plain(answer))
+        return done
 
-    def _outward(self) -> list[list[str]]:
+    def _carry_out(self, command: Command) -> Reply:
+        match command:
+            case Load():
+                return self._load(command)
+            case Check():
+                return self._check(command)
+            case TakeSurvey():
+                return self._survey(command)
+            case NameSecrets():
+                return SecretsNamed(tuple(survey.secrets(self._run(command.place))))
+            case Clean():
+                return self._clean(command)
+        return Obeyed()
+
+    def _outward(self) -> tuple[tuple[str, ...], ...]:
         """Addresses outside the machine that were tried since the last command, and who asked."""
         named, self._audit.refused = self._audit.refused, {}
-        found = [list(pair) for pair in named.items()]
+        found = tuple(named.items())
         if self._unconfined or (unrouted := confinement.unrouted()) == self._unrouted:
             return found
         self._unrouted = unrouted
         started = ", ".join(dict.fromkeys(self._audit.programs))
-        return [*found, [UNNAMED, f"a program ({started})" if started else "native code"]]
+        who = f"a program ({started})" if started else "native code"
+        return (*found, (UNNAMED, who))
 
     def _beat(self) -> None:
         while True:
             self._busy.wait()
-            self._wire.send("beat")
+            self._wire.send(Beat())
             sleep(_BEAT_S)
 
     # -- loading ----------------------------------------------------------------------------------
 
-    def _load(self, command: dict[str, Any]) -> dict[str, Any]:
-        sandbox.enter(Path(command["root"]), command["env"])
-        self._hide(command["env"], {}, command.get("secrets", []))
-        locate.called_from(Path(command["directory"]))
-        sys.path[:0] = command["path"]
-        self._side = command["side"]
-        named = {key: command[key] for key in ("factory", "path", "root", "env")}
+    def _load(self, command: Load) -> Reply:
+        sandbox.enter(Path(command.root), command.env)
+        self._hide(command.env, {}, command.secrets)
+        locate.called_from(Path(command.directory))
+        sys.path[:0] = command.path
+        self._side = command.side
+        named = {key: getattr(command, key) for key in ("factory", "path", "root", "env")}
         self._loading = {"target": _target(command), **named}
         loader = importlib.import_module(_LOADERS[self._side])
         clauses.checks(self._side)
         try:
-            with self._watch({}, command["scale"]).hook("load"):
+            with self._watch({}, command.scale).hook("load"):
                 self._target = self._take(loader, command)
         except KitUsageError as error:
             if (refused := self._step.refused_before(error)) is not None:
@@ -148,29 +182,27 @@ class Child:
             if (refused := self._step.refused_before(error)) is not None:
                 return _told(events.LoadRefused(check="", seen=refused))
             return _told(caught.of_loading(error))
-        self._prepare(command.get("functions", {}), command["scale"])
+        self._prepare(command.functions, command.scale)
         # Threads that importing started belong to the process from here on, not to a check.
         self._threads = watchers.thread_ids()
         origin = "; ".join((self._target.origin, *getattr(self._target, "notes", ())))
-        return {
-            "binding": self._target.binding.as_dict(),
-            "origin": origin,
-            "forks": self._audit.forks,
-            "unconfined": self._unconfined,
-        }
+        return Loaded(
+            binding=self._target.binding.as_dict(),
+            origin=origin,
+            forks=bool(self._audit.forks),
+            unconfined=self._unconfined,
+        )
 
-    def _take(self, loader: Any, command: dict[str, Any]) -> Any:
+    def _take(self, loader: Any, command: Load) -> Any:
         """Load the target; a provider under guard, with what its host has imported before it."""
-        target, factory = _target(command), command["factory"]
+        target, factory = _target(command), command.factory
         if self._side == "host":
             return loader.load(target, factory)
         if not factory:
-            named_paths.refuse(command["target"], Path(command["directory"]))
+            named_paths.refuse(command.target, Path(command.directory))
         loader.import_ahead(target)
-        self._step = LoadStep(
-            audit=self._audit, factory=factory, package=_package(command["target"])
-        )
-        return self._step.take(lambda: loader.load(target, factory), Path(command["root"]))
+        self._step = LoadStep(audit=self._audit, factory=factory, package=_package(command.target))
+        return self._step.take(lambda: loader.load(target, factory), Path(command.root))
 
     def _prepare(self, named: dict[str, list[str]], scale: float) -> None:
         """Find the user's own functions, and let a model be loaded."""
@@ -183,26 +215,26 @@ class Child:
         with self._wire.hook(operation, budget_s):
             yield
 
-    def _clean(self, command: dict[str, Any]) -> dict[str, Any]:
-        self._functions.clean(command["configs"])
+    def _clean(self, command: Clean) -> Reply:
+        self._functions.clean(command.configs)
         # Threads that the user's function left running are not the provider's.
         self._threads |= watchers.thread_ids()
-        return {}
+        return Obeyed()
 
     # -- checks -----------------------------------------------------------------------------------
 
-    def _check(self, command: dict[str, Any]) -> dict[str, Any]:
-        requirement = spec.requirement(command["id"])
+    def _check(self, command: Check) -> Reply:
+        requirement, place = spec.requirement(command.id), command.place
         check = clauses.checks(requirement.side)[requirement.id]
-        run = self._run(command)
+        run = self._run(place)
         before = _globals()
         began = perf_counter()
         results = self._judged(check, run)
         if self._side == "provider" and run.doubts:
             # As text, in which the provider's code, which runs again now, finds no result.
             kept, results = json.dumps(plain([item.as_dict() for item in results])), []
-            if self._asks_otherwise(run, command):
-                run = self._anew(command, run, _ANEW)
+            if self._asks_otherwise(run, place):
+                run = self._anew(place, run, _ANEW)
                 results = self._judged(check, run)
             else:
                 results = [Result.from_dict(item) for item in json.loads(kept)]
@@ -211,7 +243,7 @@ class Child:
             if not is_missed or perf_counter() - began > check.budget_s * _FOR_OTHERS:
                 break
             run.finish()
-            run = self._anew(command, run, _ANEW + 1 + attempt)
+            run = self._anew(place, run, _ANEW + 1 + attempt)
             results = self._judged(check, run)
         if run.watch.has_refused:
             # A verdict on calls that were not made would be none.
@@ -224,13 +256,13 @@ class Child:
         changed = watchers.differences(before, _globals())
         hooks, times = run.watch.hooks, run.watch.times
         first = dataclasses.replace(results[0], duration_s=took_s, hooks=hooks, times=times)
-        return {
-            "results": [item.as_dict() for item in [first, *results[1:]]],
-            "threads": self._leftover(command["grace_s"]),
-            "changed": changed,
-            "late": run.watch.late,
-            "excused": run.watch.excused,
-        }
+        return Judged(
+            results=_rows([first, *results[1:]]),
+            threads=self._leftover(command.grace_s),
+            changed=tuple(changed),
+            late=tuple(run.watch.late),
+            excused=tuple(run.watch.excused),
+        )
 
     def _judged(self, check: clauses.Check, run: Any) -> list[Result]:
         """The results of a check, with other facts where a selective provider is told them."""
@@ -250,7 +282,7 @@ class Child:
             return 1
         return selection.ATTEMPTS if run.manner.is_sure else selection.UNSURE_ATTEMPTS
 
-    def _asks_otherwise(self, done: Run, command: dict[str, Any]) -> bool:
+    def _asks_otherwise(self, done: Run, place: Place) -> bool:
         """
         True if recall has to be asked in another way than by questions; found out once.
 
@@ -261,7 +293,7 @@ class Child:
             return False
         done.finish()
         # A script makes the calls of the check, and none of these.
-        run = self._anew({**command, "tells": False}, done, _ANEW + 1)
+        run = self._anew(dataclasses.replace(place, tells=False), done, _ANEW + 1)
         try:
             way = run.find_way()
         except Exception:
@@ -270,39 +302,38 @@ class Child:
         run.finish()
         return way != facts.QUESTION
 
-    def _anew(self, command: dict[str, Any], done: Run, mark: int) -> Run:
+    def _anew(self, place: Place, done: Run, mark: int) -> Run:
         """A run for the same command with other facts, of which hook calls go on to be counted."""
         for name in [key for key in self._shared if key.startswith("_")]:
             # Facts that were observed once for several checks belong to the former attempt.
             del self._shared[name]
-        run: Run = self._run({**command, "salt": int(command["salt"]) ^ mark})
+        run: Run = self._run(dataclasses.replace(place, salt=place.salt ^ mark))
         run.watch.calls_left = done.watch.calls_left
         return run
 
-    def _survey(self, command: dict[str, Any]) -> dict[str, Any]:
-        run = self._run(command)
+    def _survey(self, command: TakeSurvey) -> Reply:
+        run = self._run(command.place)
         found: dict[str, Any] = {}
         requirement = spec.requirement(spec.role("stores"))
-        look = survey.survey if command["session"] else survey.without_session
+        look = survey.survey if command.session else survey.without_session
         results = judge(requirement, lambda: found.update(look(run)), run)
         run.finish()
-        return {"survey": found} if found else {"results": [item.as_dict() for item in results]}
+        return Surveyed(Survey(**found)) if found else Judged(_rows(results))
 
-    def _run(self, command: dict[str, Any]) -> Any:
-        root = Path(command["root"])
-        sandbox.enter(root, command["env"])
-        context = Context(**command["context"])
-        self._hide(command["env"], context.config, context.secrets)
+    def _run(self, place: Place) -> Any:
+        root, context = Path(place.root), place.context
+        sandbox.enter(root, place.env)
+        self._hide(place.env, context.config, context.secrets)
         watch = self._watch(context.deaths, context.scale)
         watch.patient = context.patient
         watch.calls_left = context.calls_left
         watch.announces = "cleanup" in self._functions
         watch.turns = TurnCount() if "turns" in context.capabilities.get("extensions", ()) else None
-        salt = int(command["salt"])
+        salt = place.salt
         if self._side == "host":
             hostrun = importlib.import_module("memproto.testing.host.run")
             return hostrun.HostRun(self._target, watch, context, salt=salt)
-        self._tell_calls(watch, root, tells=command["tells"])
+        self._tell_calls(watch, root, tells=place.tells)
         home = sandbox.places(root)["memory"]
         loaded = self._target
         run = Run(loaded.build, loaded.binding, home, watch, context, salt=salt)
@@ -351,14 +382,18 @@ class Child:
         return len(watchers.thread_ids() - self._threads) + watchers.has_timer()
 
 
-def _told(event: events.Event) -> dict[str, Any]:
-    return {"results": [item.as_dict() for item in attribute(event)]}
+def _rows(results: list[Result]) -> tuple[Row, ...]:
+    return tuple(item.as_dict() for item in results)
 
 
-def _target(command: dict[str, Any]) -> str:
+def _told(event: events.Event) -> Judged:
+    return Judged(_rows(attribute(event)))
+
+
+def _target(command: Load) -> str:
     """The target as typed; a directory from where the user stands, which is not here."""
-    typed: str = command["target"]
-    path = Path(command["directory"], typed)
+    typed = command.target
+    path = Path(command.directory, typed)
     return str(path) if named_paths.is_package(path) else typed
 
 
@@ -368,12 +403,12 @@ def _package(target: str) -> str:
     return top if top.isidentifier() else ""
 
 
-def _placed(error: KitUsageError, command: dict[str, Any]) -> KitUsageError:
+def _placed(error: KitUsageError, command: Load) -> KitUsageError:
     """The error with the line of the setting `factory`, where it is about that."""
-    factory = command["factory"]
+    factory = command.factory
     if not factory or not error.what.endswith(f"={factory}"):
         return error
-    return InvalidSettings(command["factory_place"], f"{factory}: {error.fault}", error.fix)
+    return InvalidSettings(command.factory_place, f"{factory}: {error.fault}", error.fix)
 
 
 def _globals() -> dict[str, Any]:
@@ -393,11 +428,11 @@ def main() -> None:
     """
     words = sys.argv[1:]
     if len(words) == 1:
-        (commands, results, dumps), unconfined = template_process.serve(int(words[0]))
+        (asked, results, dumps), unconfined = template_process.serve(int(words[0]))
     else:
-        commands, results, dumps = map(int, words[:3])
+        asked, results, dumps = map(int, words[:3])
         unconfined = words[3] if len(words) > 3 else confinement.confine()
-    for descriptor in (commands, results, dumps):
+    for descriptor in (asked, results, dumps):
         os.set_inheritable(descriptor, False)
     pid = getpid()
     # A parent that was started in the background hands down an interrupt that is ignored.
@@ -407,16 +442,16 @@ def main() -> None:
     with os.fdopen(dumps, "a", encoding="utf-8", errors="replace") as file:
         faulthandler.enable(file=file)
         stacks.write_on_demand(file)
-        with os.fdopen(commands, encoding="utf-8") as source:
+        with os.fdopen(asked, encoding="utf-8") as source:
             seal, last_seal = (integrity.sealer(bytes.fromhex(key)) for key in next(source).split())
             wire = Wire(results, seal)
             # This frame runs already: what it holds in variables no replaced name changes.
             report, changed = wire.reporter(last_seal), template_process.watcher()
-            decode, heard_in = _decode, os_names.heard_in
+            read = commands.read
             child = Child(wire, unconfined)
             for line in source:
-                answer = child.obey(heard_in(decode(line)))
-                report({**answer, "changed_kit": changed()})
+                done = child.obey(read(line))
+                report(done, changed)
                 if getpid() != pid:
                     # A copy that a provider forked ends here: it must not take the next command.
                     break

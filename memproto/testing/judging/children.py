@@ -12,11 +12,14 @@ from memproto import bindings, errors
 from memproto.bindings import Binding
 from memproto.errors import KitUsageError
 from memproto.testing import incidents
+from memproto.testing.context import Context
 from memproto.testing.judging import events, fates
 from memproto.testing.judging.attribution import attribute
+from memproto.testing.messages import CommandRefused, Loaded
 from memproto.testing.outcomes import Result
 from memproto.testing.processes import sandbox, vitals
 from memproto.testing.processes.answer import Answer, ChildDidNotStart
+from memproto.testing.processes.commands import Clean, Command, Load, Place
 from memproto.testing.processes.process import ChildProcess
 from memproto.testing.settings import functions
 from memproto.testing.settings.caches import Caches
@@ -105,24 +108,24 @@ class Children:
             answer = self._load()
         except ChildDidNotStart as fault:
             raise _cannot_serve(self._kit_failed(str(fault))) from None
-        if "usage" in answer.data:
+        if isinstance(answer.reply, CommandRefused):
             self.dismiss()
-            self._refuse(answer.data["usage"])
+            self._refuse(answer.reply)
         if answer.fate != "answered":
             self._refuse_dead(answer)
-        if "binding" not in answer.data:
+        if not isinstance(answer.reply, Loaded):
             self.dismiss()
             raise CannotServe(fates.results(answer, self._load_rule)[0])
-        self._contact.binding = self._binding(answer)
-        self._contact.origin = answer.data["origin"]
-        self._contact.unconfined = answer.data.get("unconfined", "")
+        self._contact.binding = self._binding(answer.reply)
+        self._contact.origin = answer.reply.origin
+        self._contact.unconfined = answer.reply.unconfined
         self.clean()
         return answer
 
-    def _binding(self, answer: Answer) -> Binding:
+    def _binding(self, loaded: Loaded) -> Binding:
         """The binding that a child told, as data: the code of strangers stays in children."""
         try:
-            return bindings.told(answer.data["binding"])
+            return bindings.told(loaded.binding)
         except ValueError as error:
             self.dismiss()
             said = f"what was told of its binding: {error}"
@@ -149,20 +152,19 @@ class Children:
             memory_mb=settings.memory_mb,
             owner=self._owner,
         )
-        command = {
-            "do": "load",
-            "target": self._order.target,
-            "factory": settings.factory,
-            "factory_place": settings.place("factory"),
-            "functions": settings.functions() if self._order.side == "provider" else {},
-            "side": self._order.side,
-            "scale": self._order.scale,
-            "root": str(root / "load"),
-            "env": self.variables,
-            "secrets": self._secrets,
-            "directory": str(self._order.directory),
-            "path": self._search_path(),
-        }
+        command = Load(
+            target=self._order.target,
+            factory=settings.factory,
+            factory_place=settings.place("factory"),
+            functions=settings.functions() if self._order.side == "provider" else {},
+            side=self._order.side,
+            scale=self._order.scale,
+            root=str(root / "load"),
+            env=self.variables,
+            secrets=self._secrets,
+            directory=str(self._order.directory),
+            path=self._search_path(),
+        )
         return self.ask(command, OTHER_COMMANDS_S)
 
     def _search_path(self) -> list[str]:
@@ -189,12 +191,13 @@ class Children:
         service = self._contact.service.get("env", {})
         return {**self._caches.env, **service, **self._order.settings.env, **self._environment}
 
-    def _refuse(self, usage: list[str]) -> None:
-        kind, what, fault, fix = usage
+    def _refuse(self, refused: CommandRefused) -> None:
         if self._contact.binding is None:
-            refusal: type[KitUsageError] = getattr(errors, kind, KitUsageError)
-            raise refusal(what, fault, fix)
-        raise _cannot_serve(events.LoadFailedAgain(check=self._load_rule, fault=fault))
+            named = getattr(errors, refused.error, None)
+            if not (isinstance(named, type) and issubclass(named, KitUsageError)):
+                named = KitUsageError
+            raise named(refused.what, refused.fault, refused.fix)
+        raise _cannot_serve(events.LoadFailedAgain(check=self._load_rule, fault=refused.fault))
 
     def _refuse_dead(self, answer: Answer) -> None:
         binding = self._contact.binding
@@ -215,7 +218,7 @@ class Children:
 
     # -- asking -----------------------------------------------------------------------------------
 
-    def ask(self, command: dict[str, Any], budget_s: float) -> Answer:
+    def ask(self, command: Command, budget_s: float) -> Answer:
         """
         Give the process a command; one that does not live on is let go of.
 
@@ -227,8 +230,8 @@ class Children:
         answer = self.process.ask(command, budget_s)
         self.spent += answer.spent
         self._opened += answer.opened
-        for address, who in answer.data.get("outward", ()):
-            self._contact.outward.setdefault(str(address), str(who))
+        for address, who in answer.outward:
+            self._contact.outward.setdefault(address, who)
         if answer.fate != "answered":
             self.process = None
         self._has_frozen |= answer.fate == "froze"
@@ -236,9 +239,9 @@ class Children:
         return answer
 
     def _blame_the_user(self, answer: Answer) -> None:
-        kind, *message = answer.data.get("usage", [""])
-        if kind == "InvalidSettings":
-            raise errors.InvalidSettings(*message)
+        refused = answer.reply
+        if isinstance(refused, CommandRefused) and refused.error == "InvalidSettings":
+            raise errors.InvalidSettings(refused.what, refused.fault, refused.fix)
         if answer.operation.startswith(functions.OPERATION):
             key = answer.operation.removeprefix(functions.OPERATION)
             stack = f"; stopped at {answer.stack[0]}" if answer.stack else ""
@@ -253,7 +256,7 @@ class Children:
         """Have the user's `cleanup` remove what was opened since the last time, if any."""
         if self._opened and self.process is not None:
             opened, self._opened = self._opened, []
-            self.ask({"do": "clean", "configs": _distinct(opened)}, OTHER_COMMANDS_S)
+            self.ask(Clean(_distinct(opened)), OTHER_COMMANDS_S)
 
     def finish(self) -> None:
         """Clean up what lost processes left, in a new one."""
@@ -261,42 +264,36 @@ class Children:
             self.start()
         self.clean()
 
-    def place(
-        self, name: str, *, patient: bool = False, stuck: Collection[str] = ()
-    ) -> dict[str, Any]:
+    def place(self, name: str, *, patient: bool = False, stuck: Collection[str] = ()) -> Place:
         """Common part of a command about the target: a fresh root, and the context of the run."""
         root = self._new_place(name.lower())
         self._caches.enter(root / "user")
         order, contact = self._order, self._contact
-        return {
-            "root": str(root),
-            "env": self.variables,
-            "salt": zlib.crc32(name.encode()) & 0xFFFF,
-            "tells": bool(order.replay),
-            "context": {
-                "seed": order.seed,
-                "profile": order.profile,
-                "scale": order.scale,
-                "slowdown": order.slowdown,
-                "config": {**contact.service.get("config", {}), **order.settings.config},
-                "secrets": self._secrets,
-                "capabilities": contact.capabilities,
-                "routes": contact.routes,
-                "asking": contact.asking,
-                "manner": contact.manner,
-                "logged": contact.logged,
-                "deaths": self._deaths,
-                "stuck": sorted(stuck),
-                "patient": patient,
-                "declares": order.settings.declares,
-                "configured": order.settings.configures,
-                "caches": self._caches.directories,
-                "backend": order.settings.backend,
-                "no_session": contact.blocked if contact.sessionless else "",
-                "no_session_needs": [need.as_dict() for need in contact.blocked_needs],
-                "calls_left": self._calls_left(),
-            },
-        }
+        context = Context(
+            seed=order.seed,
+            profile=order.profile,
+            scale=order.scale,
+            slowdown=order.slowdown,
+            config={**contact.service.get("config", {}), **order.settings.config},
+            secrets=self._secrets,
+            capabilities=contact.capabilities,
+            routes=contact.routes,
+            asking=contact.asking,
+            manner=contact.manner,
+            logged=contact.logged,
+            deaths=self._deaths,
+            stuck=sorted(stuck),
+            patient=patient,
+            declares=order.settings.declares,
+            configured=order.settings.configures,
+            caches=self._caches.directories,
+            backend=order.settings.backend,
+            no_session=contact.blocked if contact.sessionless else "",
+            no_session_needs=tuple(need.as_dict() for need in contact.blocked_needs),
+            calls_left=self._calls_left(),
+        )
+        salt = zlib.crc32(name.encode()) & 0xFFFF
+        return Place(str(root), self.variables, salt, bool(order.replay), context)
 
     def _new_place(self, name: str) -> Path:
         self._places.append(self._root / f"{name}-{next(self._numbers)}")

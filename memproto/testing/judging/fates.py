@@ -1,5 +1,6 @@
 """From what became of a command to a child to the event that it stands for, or its own results."""
 
+import contextlib
 import dataclasses
 
 from memproto import spec
@@ -8,6 +9,7 @@ from memproto.testing import incidents, wording
 from memproto.testing.evidence import Died, Froze, Grew, Late
 from memproto.testing.judging import events
 from memproto.testing.judging.attribution import attribute
+from memproto.testing.messages import CommandFailed, Judged
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes.answer import Answer
 
@@ -66,22 +68,23 @@ def not_loaded(answer: Answer, binding: Binding | None, side: spec.Side) -> even
 
 def meddling(answer: Answer, check: str) -> events.Event | None:
     """The event of a target that changed the kit, or wrote in its name; None for none."""
-    changed = answer.data.get("changed_kit") or ()
-    if changed:
-        return events.KitChanged(check=check, names=tuple(changed))
-    return events.MessageForged(check=check) if answer.data.get("forged") else None
+    if answer.changed_kit:
+        return events.KitChanged(check=check, names=answer.changed_kit)
+    return events.MessageForged(check=check) if answer.forged else None
 
 
 def results(answer: Answer, check: str) -> list[Result]:
     """The results that a child answered for one requirement, or those of its having none."""
     if answer.fate == "overdue":
         return attribute(events.CheckOverdue(check=check, took_s=answer.took_s))
-    try:
-        return _with_frames([Result.from_dict(item) for item in answer.data["results"]], answer)
-    except (KeyError, TypeError, ValueError):
-        text = str(answer.data.get("kit_error", f"the child answered {answer.data}"))
-        replaced = tuple(answer.data.get("replaced") or ())
-        return attribute(events.KitFailed(check=check, text=text, replaced=replaced))
+    reply = answer.reply
+    if isinstance(reply, CommandFailed):
+        failed = events.KitFailed(check=check, text=reply.text, replaced=reply.replaced)
+        return attribute(failed)
+    if isinstance(reply, Judged):
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            return _with_frames([Result.from_dict(item) for item in reply.results], answer)
+    return attribute(events.KitFailed(check=check, text=f"the child answered {reply}"))
 
 
 def _with_frames(found: list[Result], answer: Answer) -> list[Result]:

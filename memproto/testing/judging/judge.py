@@ -24,10 +24,12 @@ from memproto.testing.judging import (
 )
 from memproto.testing.judging.attribution import attribute, depending
 from memproto.testing.judging.children import OTHER_COMMANDS_S, CannotServe, Children
+from memproto.testing.messages import Loaded, SecretsNamed, Surveyed
 from memproto.testing.needs import DependsOn
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes import roots, service, vitals
 from memproto.testing.processes.answer import Answer
+from memproto.testing.processes.commands import Check, NameSecrets, Nothing, TakeSurvey
 from memproto.testing.settings.order import Contact, Order
 
 #: Seconds that threads of a check may take to end by themselves; less, once some did not.
@@ -97,7 +99,8 @@ class Judge:
         try:
             loaded = self._children.start(_FIRST)
             self._refuse_declares()
-            if loaded.data.get("forks") and self.order.side == "provider":
+            forks = isinstance(loaded.reply, Loaded) and loaded.reply.forks
+            if forks and self.order.side == "provider":
                 self.contact.results += attribute(events.Forked(check=incidents.LOAD))
             if self.order.side == "provider":
                 self._learn_secrets()
@@ -123,10 +126,10 @@ class Judge:
         settings, yielded = self.order.settings, self.contact.service
         if not (settings.env or settings.config or any(map(yielded.get, ("env", "config")))):
             return
-        command = {"do": "secrets", **self._children.place("secrets")}
-        answer = self._children.ask(command, OTHER_COMMANDS_S)
-        named = answer.data.get("secrets", [])
-        self.contact.secrets = sorted({str(name) for name in named} - {""})
+        command = NameSecrets(self._children.place("secrets"))
+        reply = self._children.ask(command, OTHER_COMMANDS_S).reply
+        named = reply.names if isinstance(reply, SecretsNamed) else ()
+        self.contact.secrets = sorted({*named} - {""})
         # Its hook may have left anything in the process.
         self._children.dismiss()
 
@@ -170,18 +173,18 @@ class Judge:
 
     def _look(self, *, session: bool) -> Answer:
         self._children.serve(_FIRST)
-        command = {"do": "survey", "session": session, **self._children.place("survey")}
+        command = TakeSurvey(self._children.place("survey"), session)
         answer = self._children.ask(command, OTHER_COMMANDS_S)
         self._children.clean()
         return answer
 
     def _has_found(self, answer: Answer) -> bool:
-        if (found := answer.data.get("survey")) is not None:
-            self.contact.capabilities, self.contact.routes = found["capabilities"], found["routes"]
-            self.contact.asking = found.get("asking", "")
-            self.contact.manner = found.get("manner", {})
-            self.contact.logged = found.get("logged", "")
-        return found is not None
+        if not isinstance(answer.reply, Surveyed):
+            return False
+        found, contact = answer.reply.found, self.contact
+        contact.capabilities, contact.routes = found.capabilities, found.routes
+        contact.asking, contact.manner, contact.logged = found.asking, found.manner, found.logged
+        return True
 
     # -- one requirement --------------------------------------------------------------------------
 
@@ -306,7 +309,7 @@ class Judge:
         return (
             is_free
             and answer.fate == "answered"
-            and not answer.data.get("late")
+            and not answer.judged.late
             and (answer.took_s < _LONG_S * self.order.scale)
         )
 
@@ -338,7 +341,7 @@ class Judge:
             # A finding beside it stands, and would be lost.
             found = [item.outcome for item in fates.results(answer, check.requirement)]
             is_open = len(found) == 1 and found[0] in _UNDECIDED
-            return is_open and bool(answer.data.get("excused"))
+            return is_open and bool(answer.judged.excused)
         if answer.fate not in ("late", "overdue") or again:
             return False
         is_first = not self.deaths.get(answer.operation)
@@ -346,7 +349,7 @@ class Judge:
         return (is_first or is_cut) and bool(answer.excuse)
 
     def _count_late(self, answer: Answer, requirement_id: str) -> None:
-        for operation in answer.data.get("late", ()):
+        for operation in answer.judged.late:
             self._count_death(operation, seen_in=requirement_id)
 
     def _check(self, check: clauses.Check, *, patient: bool = False) -> Answer:
@@ -355,15 +358,15 @@ class Judge:
         # A backend that fails may use all of the time that a hook has.
         patient = patient or incidents.makes_fail(check.requirement)
         place = self._children.place(check.requirement, patient=patient, stuck=self._stuck)
-        command = {"do": "check", "id": check.requirement, "grace_s": self._grace_s, **place}
+        command = Check(place, check.requirement, self._grace_s)
         answer = self._children.ask(command, check.budget_s)
         service.assert_runs(self.contact.service, self.order.settings)
-        if answer.data.get("threads") and (process := self._children.take()) is not None:
+        if answer.judged.threads and (process := self._children.take()) is not None:
             self._aftermath.add(process, check.requirement)
             self._grace_s = _GRACE_AGAIN_S
             return answer
         self._children.clean()
-        if answer.data.get("changed"):
+        if answer.judged.changed:
             self._children.dismiss()
         return answer
 
@@ -427,7 +430,7 @@ class Judge:
         process, served = self._children.process, list(self._children.served)
         if process is None or process.alive or not served:
             return []
-        answer = self._children.ask({"do": "nothing"}, OTHER_COMMANDS_S)
+        answer = self._children.ask(Nothing(), OTHER_COMMANDS_S)
         if answer.fate != "died":
             return []
         self._children.shares = False

@@ -7,6 +7,14 @@ from typing import Any, Literal
 from memproto import spec
 from memproto.bindings import Binding
 from memproto.testing.evidence import Late, Raised, Recalled, Returned, facts
+from memproto.testing.messages import (
+    CallBegins,
+    CallRaised,
+    CallReturned,
+    FactLooked,
+    StoryBegins,
+    Told,
+)
 from memproto.testing.outcomes import Result
 from memproto.testing.processes.answer import Answer
 from memproto.testing.provider.subject import HookLate
@@ -97,30 +105,36 @@ class Story:
     calls: list[Call]
 
 
-def told(messages: tuple[dict[str, Any], ...]) -> Story:
+def told(messages: tuple[Told, ...]) -> Story:
     """The story that a child told; only of the process that ran the check itself."""
     root = ""
     calls: dict[int, Call] = {}
     for message in messages:
-        what, number = message["what"], message.get("number", 0)
-        if what == "root":
-            root, calls = message["root"], {}
-        elif what == "call":
-            names = ("number", "who", "operation", "hook", "arguments", "keywords")
-            calls[number] = Call(**{name: message[name] for name in names})
-        elif number in calls:
-            _note(calls[number], what, message)
+        if isinstance(message, StoryBegins):
+            root, calls = message.root, {}
+        elif isinstance(message, CallBegins):
+            calls[message.number] = Call(
+                message.number,
+                message.who,
+                message.operation,
+                message.hook,
+                message.arguments,
+                message.keywords,
+            )
+        elif message.number in calls:
+            _note(calls[message.number], message)
     return Story(root, [call for call in calls.values() if call.error not in _NOT_MADE])
 
 
-def _note(call: Call, what: str, message: dict[str, Any]) -> None:
-    if what == "came":
-        call.shown = message["shown"]
-    elif what == "raised":
-        call.error = message["error"]
-    elif what == "looked":
-        names = ("name", "text", "query", "found")
-        call.looks.append(Look(**{name: message[name] for name in names}))
+def _note(call: Call, message: CallReturned | CallRaised | FactLooked) -> None:
+    match message:
+        case CallReturned():
+            call.shown = message.shown
+        case CallRaised():
+            call.error = message.error
+        case FactLooked():
+            look = Look(message.name, message.text, message.query, message.found)
+            call.looks.append(look)
 
 
 def sight(

@@ -4,6 +4,7 @@ import dataclasses
 import time
 
 from memproto.testing.processes.answer import Answer
+from memproto.testing.processes.commands import Nothing
 from memproto.testing.processes.process import ChildProcess
 
 #: A process in which a check left threads is watched for so long after that check.
@@ -63,7 +64,7 @@ class Aftermath:
         if self._has_lost_one and process.alive:
             # It is known already, and a frozen process answers after seconds only.
             return None
-        answer = process.ask({"do": "nothing"}, _ANSWER_S)
+        answer = process.ask(Nothing(), _ANSWER_S)
         if answer.fate not in ("died", "froze"):
             return None
         self._has_lost_one = True

@@ -3,6 +3,8 @@
 import dataclasses
 from typing import Any, Literal
 
+from memproto.testing.messages import Judged, Reply, Told
+
 Fate = Literal["answered", "died", "late", "froze", "grew", "overdue"]
 
 
@@ -15,7 +17,7 @@ class Answer:
         fate: answered; died (the process is gone); late (a hook passed its budget); froze (the
             interpreter stood still); grew (it held too much memory); overdue (the command took
             too long, and no hook did).
-        data: The child's answer, for `answered`.
+        reply: The child's answer, for `answered`; else None.
         operation: The hook that was running, else "".
         budget_s: The budget of that hook.
         took_s: Seconds that the command, or the hook, had been running.
@@ -28,12 +30,15 @@ class Answer:
         opened: The configs of the instances that were opened, where they are to be cleaned up.
         spent: Number of hook calls that were made, if there is a limit to them.
         told: The calls that were made, where they are told; see
-        `memproto.testing.judging.replay_story`.
+            `memproto.testing.judging.replay_story`.
+        outward: Addresses outside the machine that were tried, each with who asked.
+        changed_kit: Names of the kit that stand for other code than before the target was loaded.
+        forged: True if something wrote a message in the name of the kit.
 
     """
 
     fate: Fate
-    data: dict[str, Any] = dataclasses.field(default_factory=dict)
+    reply: Reply | None = None
     operation: str = ""
     budget_s: float = 0.0
     took_s: float = 0.0
@@ -44,7 +49,18 @@ class Answer:
     excuse: str = ""
     opened: tuple[dict[str, Any], ...] = ()
     spent: int = 0
-    told: tuple[dict[str, Any], ...] = ()
+    told: tuple[Told, ...] = ()
+    outward: tuple[tuple[str, ...], ...] = ()
+    changed_kit: tuple[str, ...] = ()
+    forged: bool = False
+
+    @property
+    def judged(self) -> Judged:
+        """The answer to a check; one without results if there is none."""
+        return self.reply if isinstance(self.reply, Judged) else _UNJUDGED
+
+
+_UNJUDGED = Judged(results=())
 
 
 class ChildDidNotStart(Exception):

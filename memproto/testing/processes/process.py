@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import json
 import os
 import secrets
 import select
@@ -10,12 +9,14 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 from memproto import spec
-from memproto.testing import incidents, integrity, locate, noise, os_names, patience, wire
-from memproto.testing.processes import copy, sandbox, stacks, template, vitals
+from memproto.testing import incidents, integrity, locate, noise, patience, wire
+from memproto.testing.messages import Done, Enter, Forged, Leave, Opened, Spent, Told
+from memproto.testing.processes import commands, copy, sandbox, stacks, template, vitals
 from memproto.testing.processes.answer import Answer, ChildDidNotStart, Fate
+from memproto.testing.processes.commands import Check, Command, Load
 from memproto.testing.settings import functions
 
 _CHILD = "memproto.testing.judging.child"
@@ -38,7 +39,14 @@ _TICK_S = 0.05
 _KEPT_OUTPUT = 4_000
 
 
-@dataclasses.dataclass
+#: The kind of the message that has the second seal.
+_DONE = Done.FORM[0]
+
+#: The messages that tell the calls of a check.
+_STORY = get_args(Told)
+
+
+@dataclasses.dataclass(slots=True)
 class _OpenHook:
     operation: str
     budget_s: float
@@ -87,7 +95,7 @@ class ChildProcess:
         self._stacks = root / "stacks.txt"
         self._hooks: dict[int, _OpenHook] = {}
         self._opened: list[dict[str, Any]] = []
-        self._told: list[dict[str, Any]] = []
+        self._told: list[Told] = []
         self._spent = 0
         self._excused_s = 0.0
         self._pending = bytearray()
@@ -153,7 +161,7 @@ class ChildProcess:
 
     # -- asking -----------------------------------------------------------------------------------
 
-    def ask(self, command: dict[str, Any], budget_s: float) -> Answer:
+    def ask(self, command: Command, budget_s: float) -> Answer:
         """
         Send a command and wait for its answer, its hooks' budgets, or `budget_s` in all.
 
@@ -164,28 +172,31 @@ class ChildProcess:
         self._hooks.clear()
         self._opened, self._told, self._spent, self._excused_s = [], [], 0, 0.0
         # Imports take their time on any scale; on a slower machine a check waits for longer.
-        scale = 1.0 if command.get("do") == "load" else self._scale
+        scale = 1.0 if isinstance(command, Load) else self._scale
         self._patience = 0.0
-        self._slowdown = command.get("context", {}).get("slowdown", 1.0)
+        self._slowdown = commands.slowdown(command)
         self._stuck_s = _STUCK_S * scale * self._slowdown
         answer = self._follow(command, budget_s)
-        if self._forged:
-            answer.data["forged"] = True
-        opened, told = tuple(self._opened), tuple(self._told)
-        return dataclasses.replace(answer, opened=opened, told=told, spent=self._spent)
+        return dataclasses.replace(
+            answer,
+            opened=tuple(self._opened),
+            told=tuple(self._told),
+            spent=self._spent,
+            forged=self._forged,
+        )
 
-    def _follow(self, command: dict[str, Any], budget_s: float) -> Answer:
+    def _follow(self, command: Command, budget_s: float) -> Answer:
         self._pulse.beat()
         self._still, self._looked = (), 0.0
-        is_watched = command.get("id") == incidents.FROZE
+        is_watched = isinstance(command, Check) and command.id == incidents.FROZE
         began = self._active = time.monotonic()
         with contextlib.suppress(OSError):
-            os.write(self._commands, (json.dumps(os_names.told_in(command)) + "\n").encode())
+            os.write(self._commands, (commands.written(command) + "\n").encode())
         while True:
-            answer = self._listen()
+            done = self._listen()
             now = time.monotonic()
-            if answer is not None:
-                return Answer("answered", answer, took_s=now - began, still=self._still)
+            if done is not None:
+                return dataclasses.replace(_answered(done, now - began), still=self._still)
             if self._is_cut_off or not self.alive or self._pulse.is_stopped(now):
                 return self._dead(began)
             if is_watched:
@@ -203,7 +214,7 @@ class ChildProcess:
             self._patience = max(self._slowdown, noise.slowdown())
         return end + budget_s * max(self._patience - 1.0, 0.0)
 
-    def _listen(self, wait_s: float = _TICK_S) -> dict[str, Any] | None:
+    def _listen(self, wait_s: float = _TICK_S) -> Done | None:
         """Take in what came, or comes within a moment; the answer if it is among it."""
         ready = select.select(self._listened, [], [], wait_s)[0]
         if self._output in ready:
@@ -216,47 +227,51 @@ class ChildProcess:
             self._listened.remove(self._output)
         self._printed = (self._printed + data)[-_KEPT_OUTPUT:]
 
-    def _hear(self) -> dict[str, Any] | None:
+    def _hear(self) -> Done | None:
         try:
             messages = list(wire.lines(self._results, self._pending, self._is_sealed))
         except EOFError:
             self._listened.remove(self._results)
             self._is_cut_off = True
             return None
-        answer = None
-        for message in messages:
-            self._forged |= message["kind"] == wire.FORGED
-            if message.get("pid") == self._process.pid:
+        done = None
+        for pid, message in messages:
+            if pid == self._process.pid:
                 self._has_started = True
                 self._pulse.beat()
-                answer = self._note(message) or answer
-        return answer
+                done = self._note(message) or done
+            elif type(message) is Forged:
+                self._forged = True
+        return done
 
     def _is_sealed(self, seal: bytes, message: bytes, kind: str) -> bool:
-        return self._seals[kind == "done"](message) == seal
+        return self._seals[kind == _DONE](message) == seal
 
-    def _note(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        kind = message.get("kind")
-        if kind in ("enter", "leave"):
-            self._active = time.monotonic()
-        if kind == "enter":
-            self._hooks[message["call"]] = _OpenHook(
-                message["operation"],
-                message["budget_s"],
-                self._active,
-                thread=message["thread"],
-                starved_s=message["starved_s"],
-                given=message.get("given", ""),
+    def _note(self, message: Any) -> Done | None:
+        kind = type(message)
+        if kind is Enter:
+            now = self._active = time.monotonic()
+            self._hooks[message.call] = _OpenHook(
+                message.operation,
+                message.budget_s,
+                now,
+                0.0,
+                message.thread,
+                message.starved_s,
+                message.given,
             )
-        elif kind == "leave":
-            self._leave(self._hooks.pop(message["call"], None))
-        elif kind == "opened":
-            self._opened.append(message["config"])
-        elif kind == "told":
-            self._told.append(message)
-        elif kind == "spent":
+        elif kind is Leave:
+            self._active = time.monotonic()
+            self._leave(self._hooks.pop(message.call, None))
+        elif kind is Done:
+            return cast("Done", message)
+        elif kind is Opened:
+            self._opened.append(message.config)
+        elif kind is Spent:
             self._spent += 1
-        return message if kind == "done" else None
+        elif kind in _STORY:
+            self._told.append(message)
+        return None
 
     def _leave(self, hook: _OpenHook | None) -> None:
         if hook is not None and hook.is_setting:
@@ -321,9 +336,9 @@ class ChildProcess:
         )
 
     def _dead(self, began: float) -> Answer:
-        answer = self._last_words()
-        if answer is not None:
-            return Answer("answered", answer, took_s=time.monotonic() - began)
+        done = self._last_words()
+        if done is not None:
+            return _answered(done, time.monotonic() - began)
         stopped = copy.ending(-signal.SIGSTOP) if self._pulse.is_stopped(time.monotonic()) else ""
         if not stopped:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -343,13 +358,13 @@ class ChildProcess:
             given=running.given if running else "",
         )
 
-    def _last_words(self) -> dict[str, Any] | None:
+    def _last_words(self) -> Done | None:
         """Take in what the process had still written; not for ever, where a copy of it goes on."""
         end = time.monotonic() + _MARGIN_S
         while select.select(self._listened, [], [], 0)[0] and time.monotonic() < end:
-            answer = self._listen(0)
-            if answer is not None:
-                return answer
+            done = self._listen(0)
+            if done is not None:
+                return done
         return None
 
     def _frames(self, *, computing: bool = False) -> tuple[str, ...]:
@@ -374,3 +389,13 @@ class ChildProcess:
         self._process.wait()
         copy.close(self._commands, self._results, self._output)
         self._commands = self._results = self._output = -1
+
+
+def _answered(done: Done, took_s: float) -> Answer:
+    return Answer(
+        "answered",
+        done.reply,
+        took_s=took_s,
+        outward=done.outward,
+        changed_kit=done.changed_kit,
+    )

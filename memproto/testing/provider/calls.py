@@ -10,6 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from memproto.testing.messages import (
+    CallBegins,
+    CallRaised,
+    CallReturned,
+    FactLooked,
+    StoryBegins,
+    Told,
+)
 from memproto.testing.wire import Wire, show
 
 #: Texts longer than this are not told: a script is to be short.
@@ -43,7 +51,7 @@ class ToldCalls(Calls):
         self._is_over = False
         self._subjects = 0
         self._answers: deque[tuple[int, Any]] = deque(maxlen=_KEPT)
-        self._tell("root", root=str(root))
+        self._tell(StoryBegins(str(root)))
 
     def follow(
         self, subject: Any, operation: str, said: Said | None, made: Callable[[], Any]
@@ -54,12 +62,12 @@ class ToldCalls(Calls):
             answer = made()
         except BaseException as error:
             cause = getattr(error, "error", error)
-            self._tell("raised", number=number, error=type(cause).__name__)
+            self._tell(CallRaised(number, type(cause).__name__))
             raise
         kept = answer if answer is None or type(answer) is str else show(answer, _LONGEST)
         if answer is not None or operation == "recall":
             self._answers.append((number, kept))
-        self._tell("came", number=number, shown=show(answer))
+        self._tell(CallReturned(number, show(answer)))
         return answer
 
     def _begin(self, subject: Any, operation: str, said: Said | None) -> int:
@@ -67,10 +75,10 @@ class ToldCalls(Calls):
             self._number += 1
             number = self._number
             who = self._who(subject)
-        hook, *given = said or ("", None, None)
-        arguments, keywords = given if _is_plain(given) else (None, None)
-        about = {"operation": operation, "hook": hook}
-        self._tell("call", number=number, who=who, **about, arguments=arguments, keywords=keywords)
+        hook, arguments, keywords = said or ("", None, None)
+        if not _is_plain([arguments, keywords]):
+            arguments = keywords = None
+        self._tell(CallBegins(number, who, operation, hook, arguments, keywords))
         return number
 
     def _who(self, subject: Any) -> int:
@@ -84,17 +92,16 @@ class ToldCalls(Calls):
         """Tell in what call's answer a fact was looked for."""
         for number, answer in reversed(self._answers):
             if answer is text or (isinstance(text, str) and text and text in str(answer)):
-                about = {"name": fact.name, "text": fact.text, "query": fact.query}
-                self._tell("looked", number=number, found=found, **about)
+                self._tell(FactLooked(number, fact.name, fact.text, fact.query, found))
                 return
 
     def end(self) -> None:
         """Tell nothing more: the check is made again, and its calls are numbered anew."""
         self._is_over = True
 
-    def _tell(self, what: str, **fields: Any) -> None:
+    def _tell(self, message: Told) -> None:
         if not self._is_over:
-            self._wire.send("told", what=what, **fields)
+            self._wire.send(message)
 
 
 def _is_plain(value: Any) -> bool:

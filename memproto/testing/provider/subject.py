@@ -21,6 +21,7 @@ from memproto.operations import OPERATIONS
 from memproto.testing import incidents, noise, spread
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.evidence import Lacks, TooLong
+from memproto.testing.messages import Opened, Spent
 from memproto.testing.needs import SET_UP, Setting
 from memproto.testing.processes.sandbox import HOST_HOME
 from memproto.testing.provider import write_action
@@ -255,7 +256,7 @@ class Watch:
             if self.calls_left <= 0:
                 raise HookUnpaid(UNPAID, PAYING)
             self.calls_left -= 1
-        self.wire.send("spent")
+        self.wire.send(Spent())
 
     def _count(self, operation: str, took_s: float) -> None:
         with self.lock:
@@ -433,7 +434,7 @@ class Subject(ExtensionHooks):
         if self._watch.announces:
             # As JSON, which is what can travel; a check may put any object in.
             told = json.dumps({**config, "session_key": session_key}, default=str)
-            self._watch.wire.send("opened", config=json.loads(told))
+            self._watch.wire.send(Opened(json.loads(told)))
         self._use("open", session_key, config)
 
     def declare(self) -> Any:

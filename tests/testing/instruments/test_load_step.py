@@ -275,7 +275,7 @@ def test_what_a_factory_does_is_not_the_packages(by_factory):
 def test_under_a_factory_the_rules_judge_the_import_alone(root, by_factory, does, outcome):
     more = "threading.Thread(target=STOP.wait).start()"
     step = by_factory(does=does, more=more)
-    watch = Watch(type("Wire", (), {"send": lambda *_, **__: None})())
+    watch = Watch(type("Wire", (), {"send": lambda *_: None})())
     run = Run(Journal, "native", root / "memory", watch, Context())
     run.load_step = step
     checks = clauses.checks("provider")

@@ -9,13 +9,14 @@ from memproto.testing import clauses
 from memproto.testing.host.probes import raising
 from memproto.testing.judging import attribution, watchdog
 from memproto.testing.judging.judge import Judge, judge
+from memproto.testing.messages import CommandFailed, CommandRefused, Judged, Obeyed
 from memproto.testing.outcomes import Outcome
 from memproto.testing.processes import roots
 from memproto.testing.processes.answer import Answer, ChildDidNotStart
 from memproto.testing.provider.subject import HookLate
 from memproto.testing.settings.order import Order
 from tests.kit_runs import ROOT, write
-from tests.scripted import PASSED, judging, outcomes
+from tests.scripted import judging, outcomes
 
 pytestmark = pytest.mark.once
 
@@ -40,9 +41,9 @@ def test_the_checks_of_a_chapter_share_a_process(scripted, tmp_path):
     assert len(started) == 1
 
 
-@pytest.mark.parametrize("left", [{"threads": 1}, {"changed": ["umask: 18 became 0"]}])
+@pytest.mark.parametrize("left", [{"threads": 1}, {"changed": ("umask: 18 became 0",)}])
 def test_a_process_in_which_something_was_left_is_not_used_again(scripted, tmp_path, left):
-    dirty = Answer("answered", {"results": [], **PASSED, **left})
+    dirty = Answer("answered", Judged((), **left))
     started = scripted(MP_SHUT_001=[dirty])
     mine = judging(tmp_path)
     mine.run(FIRST)
@@ -126,7 +127,7 @@ def test_a_second_freeze_is_believed_sooner(scripted, tmp_path):
 
 def test_of_many_processes_with_threads_four_are_kept(scripted, tmp_path, monkeypatch):
     monkeypatch.setattr(watchdog, "LINGER_S", 3600.0)
-    dirty = Answer("answered", {"results": [], **PASSED, "threads": 1})
+    dirty = Answer("answered", Judged((), threads=1))
     started = scripted(MP_SHUT_001=[dirty] * 9)
     mine = judging(tmp_path)
     for _ in range(9):
@@ -137,7 +138,7 @@ def test_of_many_processes_with_threads_four_are_kept(scripted, tmp_path, monkey
 
 
 def test_a_thread_that_freezes_the_process_later_is_found(scripted, tmp_path):
-    dirty = Answer("answered", {"results": [], **PASSED, "threads": 1})
+    dirty = Answer("answered", Judged((), threads=1))
     scripted(MP_SHUT_001=[dirty], nothing=[Answer("froze", took_s=4.0)])
     mine = judging(tmp_path)
     found = mine.run(FIRST) + mine.finish()
@@ -157,8 +158,8 @@ def test_a_child_that_does_not_start_is_an_error_of_the_kit_with_its_output(scri
 
 
 def test_a_target_that_does_not_load_a_second_time_breaks_the_rule_on_loading(scripted, tmp_path):
-    refusal = ["TargetDoesNotImport", "--memproto=mine", "raises OSError: used up", "..."]
-    scripted(load=[None, Answer("answered", {"usage": refusal})])
+    fault = ("TargetDoesNotImport", "--memproto=mine", "raises OSError: used up", "...")
+    scripted(load=[None, Answer("answered", CommandRefused(*fault))])
     mine = judging(tmp_path)
     mine.run(FIRST)
     own, finding = mine.run(spec.requirement("MP-COMP-001"))
@@ -168,13 +169,18 @@ def test_a_target_that_does_not_load_a_second_time_breaks_the_rule_on_loading(sc
 
 
 def test_an_answer_of_another_shape_is_an_error_of_the_kit(scripted, tmp_path):
-    scripted(MP_SHUT_001=[Answer("answered", {"results": 3})])
-    assert judging(tmp_path).run(FIRST)[0].outcome is Outcome.KIT_ERROR
+    odd = [Judged(({"id": 3},)), Judged(({"id": FIRST.id, "outcome": "well"},)), Obeyed()]
+    scripted(MP_SHUT_001=[Answer("answered", reply) for reply in odd])
+    mine = judging(tmp_path)
+    for reply in odd:
+        (found,) = mine.run(FIRST)
+        assert found.outcome is Outcome.KIT_ERROR
+        assert f"the child answered {type(reply).__name__}" in found.observed
 
 
 def test_an_error_after_the_provider_changed_the_interpreter_is_none_of_the_kit(scripted, tmp_path):
-    data = {"kit_error": "Traceback\nTypeError: no", "replaced": ["builtins.isinstance"]}
-    scripted(MP_SHUT_001=[Answer("answered", data)])
+    failed = CommandFailed("Traceback\nTypeError: no", ("builtins.isinstance",))
+    scripted(MP_SHUT_001=[Answer("answered", failed)])
     (found,) = judging(tmp_path).run(FIRST)
     assert found.outcome is Outcome.UNTESTABLE
     assert found.reason == "the provider changed builtins.isinstance: TypeError: no"

@@ -92,8 +92,8 @@ def test_a_failed_start_is_one_red_line_and_named_by_all_that_needs_a_session(tm
     assert red == {"MP-INIT-001", "MP-TOOL-003", "MP-CONF-005"}
 
 
-LOST = Answer("died", {}, ending="signal SIGSEGV")
-STUCK = Answer("overdue", {}, took_s=60.0)
+LOST = Answer("died", ending="signal SIGSEGV")
+STUCK = Answer("overdue", took_s=60.0)
 
 
 def lost(scripted, tmp_path, answer, times):

@@ -2,7 +2,6 @@
 
 import ast
 import dataclasses
-import json
 import os
 import subprocess
 import sys
@@ -11,10 +10,12 @@ import pytest
 
 from memproto.bindings import HERMES, NATIVE
 from memproto.report import message
+from memproto.testing import messages
 from memproto.testing.evidence import Differs, Late, NotRecalled, Raised, Returned
 from memproto.testing.facts import Fact
 from memproto.testing.judging import redaction, replay_script, replay_story, replays
 from memproto.testing.judging.replay_story import Call, Look, Sight
+from memproto.testing.messages import CallBegins, CallRaised, StoryBegins
 from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
 from memproto.testing.processes.answer import Answer
 from memproto.testing.provider import calls
@@ -166,19 +167,16 @@ def test_what_stores_the_fact_is_never_left_out():
     assert [[item.number for item in part] for part in parts] == [[21, 30], [13]]
 
 
-def told(*messages):
-    return replay_story.told(tuple({"kind": "told", **message} for message in messages))
-
-
 def test_a_story_is_read_from_what_a_child_told():
-    about = {"who": 1, "operation": "record", "hook": "on_turn_complete"}
-    found = told(
-        {"what": "root", "root": "/r"},
-        {"what": "call", "number": 1, **about, "arguments": ["x"], "keywords": {}},
-        {"what": "raised", "number": 1, "error": "KeyError"},
-        {"what": "call", "number": 2, **about, "arguments": None, "keywords": None},
-        {"what": "raised", "number": 2, "error": "HookWithdrawn"},
+    about = (1, "record", "on_turn_complete")
+    told = (
+        StoryBegins("/r"),
+        CallBegins(1, *about, ["x"], {}),
+        CallRaised(1, "KeyError"),
+        CallBegins(2, *about, None, None),
+        CallRaised(2, "HookWithdrawn"),
     )
+    found = replay_story.told(told)
     assert found.root == "/r"
     assert [(item.number, item.error) for item in found.calls] == [(1, "KeyError")]
 
@@ -189,8 +187,9 @@ class Heard:
     def __init__(self):
         self.messages = []
 
-    def send(self, kind, **fields):
-        self.messages.append(json.loads(json.dumps(fields)))
+    def send(self, message):
+        line = messages.encoded(message, 1)
+        self.messages.append(messages.read(messages.parsed(line), len(line)))
 
 
 class Instance:

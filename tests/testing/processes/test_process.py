@@ -8,6 +8,7 @@ import pytest
 
 from memproto.testing.processes import process, sandbox, vitals
 from memproto.testing.processes.answer import ChildDidNotStart
+from memproto.testing.processes.commands import Load, Nothing
 from memproto.testing.processes.process import ChildProcess
 
 #: Budgets of 20 s become 2 s, and the 20 s of silence 2 s too.
@@ -35,18 +36,15 @@ def load(one, tmp_path, source, scale=1.0, **functions):
     """Load a module of that source, which ends with a provider if it gets so far."""
     (tmp_path / "mine.py").write_text(textwrap.dedent(source) + JOURNAL, encoding="utf-8")
     root = str(Path(__file__).parents[3])
-    command = {
-        "do": "load",
-        "target": "mine:Mine",
-        "factory": None,
-        "functions": functions,
-        "side": "provider",
-        "scale": scale,
-        "root": str(tmp_path / "load"),
-        "env": {},
-        "directory": str(tmp_path),
-        "path": [str(tmp_path), root],
-    }
+    command = Load(
+        target="mine:Mine",
+        functions=functions,
+        scale=scale,
+        root=str(tmp_path / "load"),
+        env={},
+        directory=str(tmp_path),
+        path=[str(tmp_path), root],
+    )
     return one.ask(command, 60.0)
 
 
@@ -58,8 +56,8 @@ def run(one, tmp_path, source):
 
 def test_a_child_loads_a_target_and_answers_again(child, tmp_path):
     one = child()
-    assert load(one, tmp_path, "").data["binding"]["name"] == "native"
-    assert one.ask({"do": "nothing"}, 60).fate == "answered"
+    assert load(one, tmp_path, "").reply.binding["name"] == "native"
+    assert one.ask(Nothing(), 60).fate == "answered"
     assert one.alive
     one.kill()
     assert not one.alive
@@ -142,7 +140,7 @@ def test_a_flood_of_output_is_taken_in_and_its_end_is_kept(child, tmp_path):
 def test_a_forked_copy_neither_answers_nor_takes_the_next_command(child, tmp_path):
     one = child()
     assert load(one, tmp_path, "import os\nos.fork()\n").fate == "answered"
-    fates = {one.ask({"do": "nothing"}, 60).fate for _ in range(50)}
+    fates = {one.ask(Nothing(), 60).fate for _ in range(50)}
     assert fates == {"answered"}
 
 
@@ -153,7 +151,7 @@ def test_what_a_target_writes_on_the_kits_descriptors_spoils_no_answer(child, tm
         try: os.write(number, b'{"kind": "done"}' + b'[' * 100_000)
         except OSError: pass
     """
-    assert load(child(), tmp_path, source).data["binding"]["name"] == "native"
+    assert load(child(), tmp_path, source).reply.binding["name"] == "native"
 
 
 @pytest.mark.parametrize("new_session", [False, True])

@@ -15,8 +15,10 @@ import psutil
 import pytest
 
 from memproto.testing import patience
+from memproto.testing.messages import Loaded
 from memproto.testing.processes import copy as copied
 from memproto.testing.processes import sandbox, template, vitals
+from memproto.testing.processes.commands import Load, Nothing
 from memproto.testing.processes.process import ChildProcess
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there is a template on Linux only")
@@ -56,17 +58,13 @@ def load(one, directory, source, **env):
     """Load a module of that source in a child, and return the answer."""
     directory.mkdir(exist_ok=True)
     (directory / "mine.py").write_text(textwrap.dedent(source) + JOURNAL, encoding="utf-8")
-    command = {
-        "do": "load",
-        "target": "mine:Mine",
-        "factory": None,
-        "side": "provider",
-        "scale": 1.0,
-        "root": str(directory / "load"),
-        "env": env,
-        "directory": str(directory),
-        "path": [str(directory), str(ROOT)],
-    }
+    command = Load(
+        target="mine:Mine",
+        root=str(directory / "load"),
+        env=env,
+        directory=str(directory),
+        path=[str(directory), str(ROOT)],
+    )
     return one.ask(command, 60.0)
 
 
@@ -74,7 +72,7 @@ def said(one, directory, source, **env):
     """The value that a module left in the variable `said`."""
     path = directory / "said.json"
     source = textwrap.dedent(source) + f"\nimport json; json.dump(said, open({str(path)!r}, 'w'))\n"
-    assert "binding" in load(one, directory, source, **env).data
+    assert isinstance(load(one, directory, source, **env).reply, Loaded)
     return json.loads(path.read_text("utf-8"))
 
 
@@ -213,7 +211,7 @@ def test_a_target_that_kills_its_parent_ends_only_the_template(child, tmp_path):
     lost = template_of(one)
     kill = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n"
     assert load(one, tmp_path / "one", kill).fate == "answered"
-    assert one.ask({"do": "nothing"}, 60).fate == "answered"
+    assert one.ask(Nothing(), 60).fate == "answered"
     two = child("two")
     assert template_of(two) != lost
     assert load(two, tmp_path / "two", "").fate == "answered"

@@ -12,6 +12,7 @@ from memproto.testing.evidence import Differs
 from memproto.testing.facts import QUESTION, WAYS, Facts
 from memproto.testing.judging import replay_story
 from memproto.testing.judging.judge import Order, judge
+from memproto.testing.messages import StoryBegins
 from memproto.testing.provider import losses, selection
 from memproto.testing.provider.calls import ToldCalls
 from memproto.testing.provider.run import Run
@@ -323,11 +324,11 @@ def test_a_run_that_is_over_tells_nothing_more(tmp_path):
     sent = []
 
     class Line:
-        def send(self, kind, **fields):
-            sent.append(fields["what"])
+        def send(self, message):
+            sent.append(message)
 
     telling = ToldCalls(Line(), tmp_path)
     telling.end()
     subject = type("Subject", (), {"number": 0})()
     assert telling.follow(subject, "recall", ("enrich_turn", ["?", []], {}), lambda: "so") == "so"
-    assert sent == ["root"]
+    assert sent == [StoryBegins(str(tmp_path))]

@@ -102,7 +102,7 @@ def test_settle_gets_the_config_where_it_takes_one(monkeypatch, takes, given):
 class Silent:
     """A wire that nobody listens to."""
 
-    def send(self, kind, **fields):
+    def send(self, message):
         """Nothing."""
 
 
