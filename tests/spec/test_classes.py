@@ -1,12 +1,14 @@
 """The conformance classes in the catalogue: each requirement of providers is in exactly one."""
 
+import itertools
+import json
 import re
 import tomllib
 from collections import Counter
 
 import pytest
 
-from memproto import spec
+from memproto import cli, explain, spec
 from tests.spec.spec_files import SPEC, errors_of
 
 pytestmark = pytest.mark.once
@@ -38,7 +40,7 @@ def test_the_classes_and_their_promises_stand_in_one_order():
 
 def test_each_class_holds_those_before_it():
     held = [spec.up_to(name) for name in spec.CLASSES]
-    assert all(less < more for less, more in zip(held, held[1:], strict=False))
+    assert all(less < more for less, more in itertools.pairwise(held))
     assert held[-1] == set(spec.CLASSES)
     assert [len(one) for one in held] == [1, 2, 3]
 
@@ -78,3 +80,36 @@ def test_a_row_without_a_class_or_with_one_that_there_is_not_breaks_the_schema(v
     else:
         first["class"] = value
     assert errors_of("requirements", {**CATALOGUE, "requirement": rows})
+
+
+# -- at the terminal -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", spec.CLASSES)
+def test_the_list_of_a_class_is_its_promise_and_its_requirements(name, capsys):
+    assert cli.main(["list", "--class", name]) == 0
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first == f"{name}: {spec.promises()[name]}"
+    mine = [key for key, item in PROVIDERS.items() if item.conformance_class == name]
+    assert [line.split()[0] for line in lines] == mine
+    assert {line.split()[2] for line in lines} == {name}
+
+
+def test_the_list_of_hosts_has_no_class_to_choose(capsys):
+    assert cli.main(["list", "--side", "host", "--class", "core"]) == 4
+    assert "--class core: is of providers alone" in capsys.readouterr().err
+
+
+def test_explain_names_the_class_of_a_provider_and_none_of_a_host():
+    assert "class durable" in explain.explained("MP-TURN-003").splitlines()[0]
+    assert "class" not in explain.explained("MP-HOST-TURN-001").splitlines()[0]
+    (row,) = json.loads(explain.as_json("MP-TURN-003"))
+    assert row["class"] == "durable"
+    assert "class" not in json.loads(explain.as_json("MP-HOST-TURN-001"))[0]
+
+
+def test_the_block_of_a_requirement_in_its_chapter_names_its_class():
+    for item in PROVIDERS.values():
+        chapter = (SPEC / item.anchor.partition("#")[0]).read_text(encoding="utf-8")
+        head = f"**{item.id}** · {item.level} · {item.conformance_class} · since {item.since} · "
+        assert chapter.count(f"\n{head}") == 1
