@@ -151,7 +151,13 @@ def _parser() -> argparse.ArgumentParser:
     _add_judge(commands.add_parser("judge", help="judge targets, whatever the directory holds"))
     listed = commands.add_parser("list", help="list the requirements")
     listed.add_argument("--side", choices=("provider", "host"), default="provider")
-    listed.set_defaults(run=lambda options: _printed(_listed(options.side)))
+    listed.add_argument(
+        "--class",
+        dest="conformance_class",
+        choices=spec.CLASSES,
+        help="those of providers that this class adds to the ones before it",
+    )
+    listed.set_defaults(run=_list)
     _add_setup(commands.add_parser("setup", help="ask what a provider needs to know, and save it"))
     _add_status(commands.add_parser("status", help="say whether a provider can start, or why not"))
     export.add_command(commands.add_parser("export-hermes", help="make a plugin of Hermes Agent"))
@@ -228,8 +234,29 @@ def _printed(text: str) -> int:
     return 0
 
 
-def _listed(side: spec.Side) -> str:
-    return "\n".join(f"{item.id:<20} {item.level:<7} {item.text}" for item in spec.select([], side))
+def _list(options: argparse.Namespace) -> int:
+    name: spec.ConformanceClass | None = options.conformance_class
+    if name and options.side == "host":
+        raise KitUsageError(f"--class {name}", "is of providers alone", "leave --side host out")
+    return _printed(_listed(options.side, name))
+
+
+def _listed(side: spec.Side, name: spec.ConformanceClass | None) -> str:
+    """One line for each requirement; those of providers say their class."""
+    found = [item for item in spec.select([], side) if name in (None, item.conformance_class)]
+    head = [f"{name}: {spec.promises()[name]}"] if name else []
+    width = max(
+        (len(item.conformance_class) + 1 for item in found if side == "provider"), default=0
+    )
+    return "\n".join(
+        [
+            *head,
+            *(
+                f"{item.id:<20} {item.level:<7} {item.conformance_class:<{width}}{item.text}"
+                for item in found
+            ),
+        ]
+    )
 
 
 def _check_trace(options: argparse.Namespace) -> int:

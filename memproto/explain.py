@@ -10,7 +10,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memproto import spec
 from memproto.errors import MissingPackage, NoSuchRequirement
@@ -71,13 +71,20 @@ def as_json(typed: str) -> str:
     """A JSON list of what was typed: the row of the catalogue, and `needs`; raises as `run`."""
     rows = [
         {
-            **dataclasses.asdict(item),
+            **_row_of_catalogue(item),
             "clause": item.clause,
             "needs": [need.as_dict() for need in needs(item)],
         }
         for item in _meant(typed)
     ]
     return json.dumps(rows, indent=2, ensure_ascii=False)
+
+
+def _row_of_catalogue(item: Requirement) -> dict[str, Any]:
+    """The keys as the catalogue names them; a host's requirement has no class."""
+    row = dataclasses.asdict(item)
+    name = row.pop("conformance_class")
+    return {**row, "class": name} if name else row
 
 
 def _meant(typed: str) -> list[Requirement]:
@@ -140,7 +147,17 @@ def _unknown(typed: str, wanted: str) -> NoSuchRequirement:
 
 def _one(item: Requirement, columns: int) -> str:
     about = ", ".join(
-        filter(None, (item.level, item.side, _concerns(item), f"since {item.since}", item.status))
+        filter(
+            None,
+            (
+                item.level,
+                item.side,
+                f"class {item.conformance_class}" if item.conformance_class else "",
+                _concerns(item),
+                f"since {item.since}",
+                item.status,
+            ),
+        )
     )
     lines = [f"{item.id} ({about})"]
     lines += [_filled(f"  {name:<9}", text, columns) for name, text in _rows(item)]

@@ -7,7 +7,7 @@ import json
 import tomllib
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from memproto import bindings
 from memproto.bindings import Binding
@@ -16,6 +16,10 @@ from memproto.types import SPEC_VERSION
 
 Side = Literal["provider", "host"]
 Level = Literal["MUST", "SHOULD", "MAY"]
+ConformanceClass = Literal["core", "durable", "shared"]
+
+#: The conformance classes of providers; each holds those before it.
+CLASSES: tuple[ConformanceClass, ...] = get_args(ConformanceClass)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class Requirement:
         fix: The change to make, as an action.
         anchor: Chapter file and anchor below `spec/v1`.
         operation: The operation of the specification that it is about.
+        conformance_class: The class that it is in (`class` in the catalogue); "" for a host's.
         binding: "any", or the name of the binding whose providers it is about.
         extension: The extension that it belongs to, or "".
         gate: True if everything else depends on it.
@@ -55,6 +60,7 @@ class Requirement:
     fix: str
     anchor: str
     operation: str
+    conformance_class: ConformanceClass | Literal[""] = ""
     binding: str = "any"
     extension: str = ""
     gate: bool = False
@@ -148,13 +154,26 @@ def requirements() -> dict[str, Requirement]:
         lists: dict[str, Any] = {
             key: tuple(row[key]) for key in ("sources", "late_while_failing") if key in row
         }
-        item = Requirement(**{**row, **lists})
+        named = {key: value for key, value in row.items() if key != "class"}
+        named["conformance_class"] = row.get("class", "")
+        item = Requirement(**{**named, **lists})
         if item.id in found:
             raise ValueError(f"requirements.toml holds {item.id} twice")
         if not any(binding.includes(item.binding) for binding in bindings.BUILT_IN):
             raise ValueError(f"{item.id} is about the binding {item.binding!r}, which there is not")
         found[item.id] = item
     return found
+
+
+@functools.cache
+def promises() -> dict[ConformanceClass, str]:
+    """Each conformance class and the promise that a provider of it gives, in their order."""
+    return {row["name"]: row["promise"] for row in _catalogue()["class"]}
+
+
+def up_to(name: ConformanceClass) -> frozenset[ConformanceClass]:
+    """The classes whose requirements a provider of that class holds: it and those before it."""
+    return frozenset(CLASSES[: CLASSES.index(name) + 1])
 
 
 def numbers(release: str) -> tuple[int, ...]:

@@ -53,7 +53,8 @@ def rows(tree: Tree) -> list[Row]:
 def block(row: Row) -> str:
     """All of a requirement that its chapter repeats."""
     gate = " · gate" if row.get("gate") else ""
-    about = f"{row['level']} · since {row.get('since', '1.0')} · {_bound(row)}{gate}"
+    name = f" · {row['class']}" if "class" in row else ""
+    about = f"{row['level']}{name} · since {row.get('since', '1.0')} · {_bound(row)}{gate}"
     anchor = row["anchor"].partition("#")[2]
     head = f'<a id="{anchor}"></a>\n**{row["id"]}** · {about}\n'
     return f"{head}{row['text']}\n\n> *Intent.* {row['intent']}\n"

@@ -42,7 +42,7 @@ def _result(key: str, value: Any) -> Result:
     )
 
 
-def built(*targets: document.Judged, **facts: bool) -> dict[str, Any]:
+def built(*targets: document.Judged, **facts: Any) -> dict[str, Any]:
     """The document of these targets."""
     return document.build(list(targets), document.RunFacts(**facts))
 
@@ -59,6 +59,15 @@ def changed(found: dict[str, Any], **values: Any) -> dict[str, Any]:
     copy["reports"][0] |= values
     copy["reports"][0]["fingerprint"] = document.fingerprint(copy["reports"][0])
     return copy
+
+
+def former(found: dict[str, Any], **values: Any) -> dict[str, Any]:
+    """The same as `changed`, of a kit that knew no classes."""
+    copy: dict[str, Any] = json.loads(json.dumps(found))
+    for report in copy["reports"]:
+        report.pop("class", None)
+        report.pop("classes", None)
+    return changed(copy, **values)
 
 
 def row(found: dict[str, Any], requirement: str) -> dict[str, Any]:

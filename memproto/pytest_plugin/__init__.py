@@ -18,6 +18,9 @@ COMMANDS = "MEMPROTO_COMMANDS"
 
 PROFILES = ("quick", "ci", "deep")
 
+#: As in the catalogue, which a run without the kit does not read.
+CLASSES = ("core", "durable", "shared")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the kit's options."""
@@ -58,6 +61,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="1.0",
         metavar="RELEASE",
         help="the release of the specification to score by (default: 1.0)",
+    )
+    add(
+        "--memproto-class",
+        default=CLASSES[-1],
+        metavar="CLASS",
+        help="the class of providers that the exit code asks for: "
+        f"{', '.join(CLASSES)} (default: {CLASSES[-1]}); violations of all are shown",
     )
     add("--memproto-report", metavar="FILE.json", help="write the report as JSON to this file")
     add("--memproto-html", metavar="FILE", help="write the report as one HTML page to this file")

@@ -521,6 +521,7 @@ class Suite:
             strict=option.memproto_strict,
             allow_incomplete=option.memproto_allow_incomplete,
             narrowed=narrowed(option),
+            conformance_class=option.memproto_class,
         )
         self.document = document.build([_judged(target) for target in self.targets], facts)
         ended_early = self._is_interrupted or exitstatus == pytest.ExitCode.INTERNAL_ERROR

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+from memproto import spec
 from memproto.report import verdicts
 from memproto.testing import needs
 from memproto.testing.outcomes import OPEN, Outcome
@@ -19,6 +20,7 @@ def next_steps(report: dict[str, Any]) -> list[str]:
         return [f"{_REPORT} {', '.join(broken[:3])}"]
     if not red and report["verdict"] == "NON-CONFORMANT":
         red = [row for row in rows if verdicts.is_red(row, strict=True)]
+    red.sort(key=lambda row: spec.CLASSES.index(verdicts.class_of(row)))
     if red:
         return [f"memproto explain {red[0]['id']}", red[0]["reproduce"]]
     return _unlocking(report)

@@ -32,6 +32,7 @@ def check_options(option: Any) -> None:
             "is no profile",
             f"use one of {', '.join(pytest_plugin.PROFILES)}",
         )
+    _check_class(option)
     if not option.memproto_seed.isdecimal():
         raise KitUsageError(
             f"--memproto-seed={option.memproto_seed}",
@@ -47,6 +48,16 @@ def check_options(option: Any) -> None:
     _check_workers(option)
     files.check(option)
     _check_directory(option.memproto_replay)
+
+
+def _check_class(option: Any) -> None:
+    what, name = f"--memproto-class={option.memproto_class}", option.memproto_class
+    if name not in spec.CLASSES:
+        fix = f"use one of {', '.join(spec.CLASSES)}"
+        raise KitUsageError(what, "is no conformance class", fix)
+    if name != spec.CLASSES[-1] and not option.memproto:
+        fix = "leave it out: hosts have no classes"
+        raise KitUsageError(what, "is of providers alone, and none is judged", fix)
 
 
 def _check_workers(option: Any) -> None:

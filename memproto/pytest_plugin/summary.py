@@ -8,6 +8,7 @@ from memproto import bindings, spec
 from memproto.operations import OPERATIONS
 from memproto.pytest_plugin import guard, terminal
 from memproto.pytest_plugin.next_steps import next_steps
+from memproto.report import classes, verdicts
 from memproto.report.needs import wanted
 from memproto.report.verdict_line import verdict_line, waiver_lines
 from memproto.report.view import one_line
@@ -51,8 +52,20 @@ def summary(reporter: Any, document: dict[str, Any]) -> None:
     for report in document["reports"]:
         Block(reporter, report).write()
     if reporter.verbosity >= 0:
-        reporter.write_line(f"exit code {document['exit_code']}")
+        reporter.write_line(f"exit code {document['exit_code']}{_asked(document)}")
     _settle_colour(reporter, document)
+
+
+def _asked(document: dict[str, Any]) -> str:
+    """The class that the exit code asks for, where it is not the one that a line ends on."""
+    found = {
+        verdicts.asked(report)
+        for report in document["reports"]
+        if report["side"] == "provider" and not report["selected"]
+        if (highest := classes.held(report)) is None or highest != verdicts.asked(report)
+        if highest is not None or verdicts.asked(report) != spec.CLASSES[-1]
+    }
+    return f" (class {', '.join(sorted(found))} was asked for)" if found else ""
 
 
 def _settle_colour(reporter: Any, document: dict[str, Any]) -> None:
@@ -95,7 +108,8 @@ class Block:
             self._line(f"  settings: {line}", yellow=True)
         for said, is_red in waiver_lines(self._report):
             self._line(f"  {said}", **{"red" if is_red else "yellow": True})
-        verdict = self._report["verdict"] or "KIT ERROR"
+        found = self._report["verdict"] or "KIT ERROR"
+        verdict = classes.of(self._report).get(verdicts.asked(self._report)) or found
         with guard.of(self._reporter.config).own():
             line = verdict_line(self._report)
             self._line(line, bold=True, **{_COLOURS.get(verdict, "red"): True})

@@ -5,16 +5,24 @@ import json
 from typing import Any
 
 from memproto.errors import KitUsageError
+from memproto.report import classes
 
 _COLOURS = {
+    "CONFORMANT shared": ("#2da44e", "brightgreen"),
+    "CONFORMANT durable": ("#57ab5a", "green"),
+    "CONFORMANT core": ("#7f9f3f", "yellowgreen"),
     "CONFORMANT": ("#2da44e", "brightgreen"),
     "NON-CONFORMANT": ("#cf222e", "red"),
     "INCOMPLETE": ("#9a6700", "yellow"),
     "KIT ERROR": ("#57606a", "lightgrey"),
 }
 
-#: The worst verdict of several targets is that of the badge.
-_WORST_FIRST = ("KIT ERROR", "NON-CONFORMANT", "INCOMPLETE", "CONFORMANT")
+#: The worst of several targets is that of the badge. A host has no class; nor has a provider in a
+#: report that was narrowed.
+_WORST_FIRST = (
+    *("KIT ERROR", "NON-CONFORMANT", "INCOMPLETE"),
+    *("CONFORMANT core", "CONFORMANT durable", "CONFORMANT shared", "CONFORMANT"),
+)
 
 #: Characters of the font are about so wide, in pixels; narrow ones leave some room.
 _CHAR_PX, _PAD_PX = 7, 10
@@ -35,7 +43,7 @@ _SVG = """\
 
 def verdict(document: dict[str, Any], target: str | None = None) -> tuple[str, str]:
     """
-    The label and the verdict of the badge: of one target, or the worst of all.
+    The label and the verdict with the highest class that holds: of one target, or the worst.
 
     Raises:
         KitUsageError: The report holds no target, or not the one that was asked for.
@@ -48,9 +56,20 @@ def verdict(document: dict[str, Any], target: str | None = None) -> tuple[str, s
         fault = "holds no target" if target is None else "is no target of the report"
         fix = f"its targets are {known}" if known else "name the report of a run that judged some"
         raise KitUsageError(what, fault, fix)
-    found = {item["verdict"] or "KIT ERROR" for item in reports}
+    found = {_said(item) for item in reports}
     releases = sorted({item["spec"] for item in reports})
-    return f"memproto {', '.join(releases)}", next(item for item in _WORST_FIRST if item in found)
+    worst = next(item for item in _WORST_FIRST if item in found)
+    if worst == "CONFORMANT shared" and "CONFORMANT" in found:
+        # What is said of all is no more than what is said of each.
+        worst = "CONFORMANT"
+    return f"memproto {', '.join(releases)}", worst
+
+
+def _said(report: dict[str, Any]) -> str:
+    """`CONFORMANT durable` for the highest class that holds, or the verdict."""
+    verdict = report["verdict"] or "KIT ERROR"
+    highest = None if report["selected"] or report["verdict"] is None else classes.held(report)
+    return f"CONFORMANT {highest}" if highest else str(verdict)
 
 
 def svg(document: dict[str, Any], target: str | None = None) -> str:

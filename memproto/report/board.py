@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.errors import KitUsageError
-from memproto.report import html, matrix, pages, reading, view
+from memproto.report import classes, html, matrix, pages, reading, view
 from memproto.report.verdict_line import verdict_line
 
 #: Characters of a target's name that its page's file name holds.
@@ -43,6 +43,11 @@ class Entry:
     def verdict(self) -> str:
         """The verdict, or that the kit failed."""
         return str(self.report["verdict"] or "KIT ERROR")
+
+    @property
+    def highest(self) -> str:
+        """The highest class that holds; "none" for none, and "" for a host, which has none."""
+        return classes.held(self.report) or ("none" if classes.of(self.report) else "")
 
     @property
     def line(self) -> str:

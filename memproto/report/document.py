@@ -11,7 +11,7 @@ from typing import Any
 
 from memproto import __version__, spec
 from memproto.operations import EXTENSION_HOOKS
-from memproto.report import message, needs, times, verdicts
+from memproto.report import classes, message, needs, times, verdicts
 from memproto.testing import evidence, outcomes
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings import waivers
@@ -27,12 +27,14 @@ class RunFacts:
         strict: A SHOULD that does not hold is red.
         allow_incomplete: INCOMPLETE exits 0.
         narrowed: An option may have left requirements out.
+        conformance_class: The class of providers that the exit code asks for.
 
     """
 
     strict: bool = False
     allow_incomplete: bool = False
     narrowed: bool = False
+    conformance_class: spec.ConformanceClass = spec.CLASSES[-1]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,6 +88,7 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
         "binding": binding.name if binding and order.side == "provider" else None,
         "profile": order.profile,
         "verdict": verdicts.verdict(rows, strict=facts.strict),
+        **_classes(rows, order.side, facts),
         "counts": verdicts.counts(rows),
         **_declared(judged.contact),
         "extensions": _extensions(judged.contact, final),
@@ -102,6 +105,16 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
         "settings": {**order.settings.for_report(), **order.settings.origins()},
     }
     return {**report, "fingerprint": fingerprint(report)}
+
+
+def _classes(
+    rows: list[dict[str, Any]], side: spec.Side, facts: RunFacts
+) -> dict[str, str | dict[str, str | None]]:
+    """The class that was asked for and the verdict of each; nothing for a host, which has none."""
+    if side == "host":
+        return {}
+    found = classes.verdicts_of(rows, strict=facts.strict)
+    return {"class": facts.conformance_class, "classes": found}
 
 
 def _waivers(book: waivers.Book, results: list[Result]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-from memproto.report import comparing
+from memproto.report import classes, comparing
 from memproto.report.comparing import Comparison
 from memproto.report.verdict_line import waiver_lines
 from memproto.testing.outcomes import OPEN, Outcome
@@ -90,7 +90,8 @@ def comparison(found: Comparison) -> str:
 
 def _verdicts(document: dict[str, Any]) -> str:
     rows = [_verdict(report) for report in document["reports"]]
-    head = ("target", "verdict", "passed", "failed", "warned", "waived", "open", "spec", "kit")
+    counted = ("passed", "failed", "warned", "waived", "open")
+    head = ("target", "verdict", "class", *counted, "spec", "kit")
     return _table(head, rows) if rows else "Nothing was judged."
 
 
@@ -101,7 +102,9 @@ def _verdict(report: dict[str, Any]) -> tuple[str, ...]:
     still = sum(counts[outcome] for outcome in OPEN - {Outcome.WAIVED})
     numbers = (counts["pass"], counts["fail"], counts["warn"], counts["waived"], still)
     target = code(report["target"])
-    return (target, shown + note, *map(str, numbers), text(report["spec"]), text(report["kit"]))
+    highest = (None if report["selected"] else classes.held(report)) or "-"
+    releases = (text(report["spec"]), text(report["kit"]))
+    return (target, shown + note, highest, *map(str, numbers), *releases)
 
 
 def _failures(report: dict[str, Any]) -> str:

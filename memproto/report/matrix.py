@@ -82,6 +82,7 @@ def _rule(row: dict[str, Any], item: spec.Requirement | None) -> dict[str, Any]:
         "intent": item.intent if item else "",
         "fix": item.fix if item else row["fix"],
         "clause": item.clause if item else row["clause"],
+        "conformance_class": item.conformance_class if item else "",
         "status": item.status if item else "not in this release of the specification",
     }
 

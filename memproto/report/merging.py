@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from memproto import spec
-from memproto.report import times, verdicts
+from memproto.report import classes, times, verdicts
 from memproto.report.document import fingerprint
 from memproto.report.verdict_line import DECLARED
 from memproto.testing import outcomes
 from memproto.testing.outcomes import Outcome, Result
 
 #: Fields that shards of one run have in common.
-_SAME = ("side", "target", "spec", "kit", "profile", "seed", "strict", "allow_incomplete")
+_SAME = ("side", "target", "spec", "kit", "profile", "seed", "strict", "allow_incomplete", "class")
 _SAME_ENVIRONMENT = ("implementation", "hermes_agent", "time_scale")
 
 
@@ -96,6 +96,7 @@ def _together(shards: list[dict[str, Any]]) -> dict[str, Any]:
         **first,
         "binding": next((item["binding"] for item in shards if item["binding"]), None),
         "verdict": verdicts.verdict(rows, strict=bool(first.get("strict", False))),
+        **_classes(first, rows),
         "counts": verdicts.counts(rows),
         **_declared(shards),
         "extensions": _extensions(shards, rows),
@@ -109,6 +110,13 @@ def _together(shards: list[dict[str, Any]]) -> dict[str, Any]:
         **_costs(shards),
     }
     return {**report, "fingerprint": fingerprint(report)}
+
+
+def _classes(first: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The verdict of each class over all rows, where the shards' kit knew classes."""
+    if "classes" not in first:
+        return {}
+    return {"classes": classes.verdicts_of(rows, strict=bool(first.get("strict", False)))}
 
 
 def _network(shards: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """The lines about one target, wherever it is told: its verdict in one line, and its waivers."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from memproto import spec
-from memproto.report import verdicts
+from memproto.report import classes
 from memproto.report.view import one_line
-from memproto.testing.outcomes import OPEN, Outcome, Verdict
+from memproto.testing.outcomes import Verdict
 
 #: Declarations of a provider that say how its verdict is to be read.
 DECLARED = ("isolates", "retention")
@@ -14,12 +15,14 @@ DECLARED = ("isolates", "retention")
 
 def verdict_line(report: dict[str, Any]) -> str:
     """
-    `memproto SPEC · TARGET · BINDING · isolates=... · retention=... · kit KIT · VERDICT PARTS`.
+    `memproto SPEC · TARGET · BINDING · isolates=... · retention=... · kit KIT · VERDICT`.
 
     `BINDING` is native, hermes or host. `isolates` and `retention` are there where the target
     declared them; then `settings=FILE(KEYS)` where a file of the package, or one above the working
-    directory, gave settings. PARTS are `core` and the extensions that the verdict is due to: what
-    holds, what is violated, or what stayed open. A narrowed run has none and says so.
+    directory, gave settings. VERDICT of a provider is `CONFORMANT` with the highest class that
+    holds and the extensions that do, or the verdict alone if no class holds; then, for the next
+    class, the number of requirements that are violated, waived or open, and for the classes behind
+    it of those that are violated. A narrowed run names no class and says so.
     """
     binding = report["binding"] or report["side"]
     said = [f"{key}={_value(report[key])}" for key in DECLARED if report.get(key)]
@@ -52,31 +55,40 @@ def _verdict(report: dict[str, Any]) -> str:
         return "KIT ERROR"
     if report["selected"]:
         return f"{report['verdict']} (selected requirements only)"
-    return " ".join(filter(None, (report["verdict"], ", ".join(parts(report)))))
+    return " · ".join([_held(report), *(_stands(report, one) for one in classes.missing(report))])
 
 
-def parts(report: dict[str, Any]) -> list[str]:
-    """`core` and those extensions to which the verdict of a provider is due; none for a host."""
-    if report["side"] == "host" or report["verdict"] is None:
-        return []
+def _held(report: dict[str, Any]) -> str:
+    """`CONFORMANT durable with tools, backup`, or the verdict if no class holds."""
+    highest = classes.held(report)
+    if highest is None:
+        return str(report["verdict"])
+    named = [
+        name
+        for name, found in report["extensions"].items()
+        if found["verdict"] == Verdict.CONFORMANT
+    ]
+    shown = f" with {', '.join(named)}" if named else ""
+    return f"{Verdict.CONFORMANT} {highest}{shown}"
+
+
+def _stands(report: dict[str, Any], missing: classes.Missing) -> str:
+    """`shared: 2 violated (1 in tools), 3 open`: the numbers of what a class adds and lacks."""
+    kinds = (
+        ("violated", missing.violated),
+        ("waived", missing.waived),
+        ("open", missing.unsettled),
+    )
+    said = [f"{len(ids)} {word}{_in_extensions(report, ids)}" for word, ids in kinds if ids]
+    return f"{missing.name}: {', '.join(said) or 'nothing passed'}"
+
+
+def _in_extensions(report: dict[str, Any], ids: tuple[str, ...]) -> str:
+    """` (1 in tools, 2 in items)`: those that concern the provider by an extension."""
     known = spec.requirements()
-    found = {
-        known[row["id"]].extension or "core" for row in _deciding(report) if row["id"] in known
-    }
-    return [name for name in ("core", *report["extensions"]) if name in found]
-
-
-def _deciding(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows that make the verdict, of which one is enough."""
-    rows = report["results"]
-    if report["verdict"] == Verdict.CONFORMANT:
-        return [row for row in rows if row["outcome"] == Outcome.PASS]
-    if report["verdict"] == Verdict.NON_CONFORMANT:
-        return [row for row in rows if row["outcome"] == Outcome.FAIL]
-    strict = bool(report.get("strict", False))
-    # Every open row made the verdict of a report of a former kit.
-    still = [row for row in rows if row["outcome"] in OPEN]
-    return [row for row in still if verdicts.keeps_open(row, strict=strict)] or still
+    found = Counter(known[key].extension for key in ids if key in known)
+    said = [f"{found[name]} in {name}" for name in report["extensions"] if found[name]]
+    return f" ({', '.join(said)})" if said else ""
 
 
 def waiver_lines(report: dict[str, Any]) -> Iterator[tuple[str, bool]]:

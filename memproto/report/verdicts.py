@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from memproto import spec
+from memproto.spec import ConformanceClass
 from memproto.testing import outcomes
 from memproto.testing.outcomes import ExitCode, Outcome, Result, Verdict
 
@@ -12,6 +13,24 @@ def verdict(rows: Iterable[dict[str, Any]], *, strict: bool) -> str | None:
     """The verdict over all rows of a target; None where the kit failed."""
     found = outcomes.verdict([_scored(row) for row in rows], strict=strict)
     return None if found is None else str(found)
+
+
+def within(rows: Iterable[dict[str, Any]], name: ConformanceClass) -> list[dict[str, Any]]:
+    """The rows that a class is judged by: its own, and those of the classes before it."""
+    held = spec.up_to(name)
+    return [row for row in rows if class_of(row) in held]
+
+
+def class_of(row: dict[str, Any]) -> ConformanceClass:
+    """The class of a row; the last one for a requirement that has none or is not known."""
+    known = spec.requirements().get(row["id"])
+    return (known.conformance_class if known else "") or spec.CLASSES[-1]
+
+
+def asked(report: dict[str, Any]) -> ConformanceClass:
+    """The class that the exit code asks for; the last one where a report does not say."""
+    name: ConformanceClass = report.get("class", spec.CLASSES[-1])
+    return name
 
 
 def former(rows: Iterable[dict[str, Any]], *, strict: bool) -> str | None:
@@ -60,7 +79,7 @@ def exit_code(
     reports: list[dict[str, Any]], *, allow_incomplete: bool, as_former: bool = False
 ) -> ExitCode:
     """
-    The exit code of a run with these reports, by their verdicts, rows and waivers.
+    The exit code of a run with these reports, by the classes asked for, their rows and waivers.
 
     `as_former` counts every open row, as kits did that gave the verdict of `former`.
     """
@@ -74,13 +93,19 @@ def _for_exit(report: dict[str, Any], *, as_former: bool) -> Verdict | None:
         return None
     if report.get("waivers", {}).get("faults"):
         return Verdict.NON_CONFORMANT
-    verdict = Verdict(report["verdict"])
-    if verdict is not Verdict.INCOMPLETE:
-        return verdict
-    borne = {Outcome.WAIVED, Outcome.NOT_RUN} if report["selected"] else {Outcome.WAIVED}
-    left = [row for row in report["results"] if row["outcome"] not in borne]
     strict = bool(report.get("strict", False))
+    rows, name = report["results"], asked(report)
+    if name == spec.CLASSES[-1]:
+        found = Verdict(report["verdict"])
+    else:
+        rows = within(rows, name)
+        # No row is a fault of the kit, or the report had no verdict.
+        found = Verdict(str(verdict(rows, strict=strict)))
+    if found is not Verdict.INCOMPLETE:
+        return found
+    borne = {Outcome.WAIVED, Outcome.NOT_RUN} if report["selected"] else {Outcome.WAIVED}
+    left = [row for row in rows if row["outcome"] not in borne]
     counted = [row for row in left if as_former or keeps_open(row, strict=strict)]
     is_open = any(row["outcome"] in outcomes.OPEN for row in counted)
     passed = not is_open and any(row["outcome"] == Outcome.PASS for row in left)
-    return Verdict.CONFORMANT if passed else verdict
+    return Verdict.CONFORMANT if passed else found

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from memproto import __version__, spec
-from memproto.report import verdicts
+from memproto.report import classes, verdicts
 from memproto.report.document import fingerprint
 from memproto.testing.outcomes import Outcome
 
@@ -137,6 +137,18 @@ def _of_verdict(report: dict[str, Any]) -> Iterator[str]:
     due += [verdicts.former(report["results"], strict=strict) for strict in choices]
     if report["verdict"] not in due:
         yield f"the verdict is {report['verdict']}, and its results make it {due[0]}"
+    elif "classes" in report and report["verdict"] != report["classes"][spec.CLASSES[-1]]:
+        yield f"the verdict is not that of {spec.CLASSES[-1]}, the class that holds all others"
+    if "classes" in report:
+        yield from _of_classes(report, choices)
+
+
+def _of_classes(report: dict[str, Any], choices: list[bool]) -> Iterator[str]:
+    made = [classes.verdicts_of(report["results"], strict=strict) for strict in choices]
+    for name, said in report["classes"].items():
+        due = [found[name] for found in made]
+        if said not in due:
+            yield f"the verdict of {name} is {said}, and its results make it {due[0]}"
 
 
 def _of_exit_code(document: dict[str, Any]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from memproto.report import plot, verdicts
+from memproto.report import classes, plot, verdicts
 from memproto.testing import untrusted_text
 from memproto.testing.outcomes import OPEN, Outcome
 from memproto.testing.untrusted_text import printable
@@ -98,6 +98,7 @@ def target(report: dict[str, Any], place: int = 1) -> dict[str, Any]:
         "key": f"target-{place}",
         "report": report,
         "verdict": verdict,
+        "highest": classes.held(report) or "",
         "sentence": _sentence(report, verdict),
         "counts": [(name, report["counts"][name]) for name in ORDER if report["counts"].get(name)],
         "told": sorted((row for row in rows if row.is_told), key=_urgency),

@@ -37,7 +37,7 @@ with open({log!r}, "a") as log:
 for word in words:
     if word.startswith("--memproto-report=") and {verdict!r}:
         with open(word.partition("=")[2], "w") as file:
-            json.dump({{"reports": [{{"verdict": {verdict!r}}}]}}, file)
+            json.dump({{"reports": [{{"verdict": {verdict!r}, "classes": {classes!r}}}]}}, file)
 sys.exit({code})
 """
 
@@ -56,10 +56,16 @@ class Runner:
         self.summary = folder / "summary.md"
         self.kept = folder / "memproto-former.json"
 
-    def stands_in(self, *, code=0, verdict="CONFORMANT"):
+    def stands_in(self, *, code=0, verdict="CONFORMANT", classes=None):
         binary = self.folder / "bin" / "python"
         binary.parent.mkdir(exist_ok=True)
-        text = PYTHON.format(python=sys.executable, log=str(self.log), verdict=verdict, code=code)
+        text = PYTHON.format(
+            python=sys.executable,
+            log=str(self.log),
+            verdict=verdict,
+            classes=classes or {},
+            code=code,
+        )
         binary.write_text(text, "utf-8")
         binary.chmod(0o755)
 
@@ -189,7 +195,30 @@ def test_the_action_ends_as_the_kit_and_tells_the_verdict(runner, code):
     assert told[0] == f"exit-code={code}"
     assert told[1].removeprefix("verdict<<") == told[3]
     assert told[2] == verdict
-    assert told[5] == str(runner.folder / "report.json")
+    assert told[-2] == str(runner.folder / "report.json")
+
+
+@pytest.mark.parametrize("name", ["core", "durable"])
+def test_the_class_that_was_asked_for_reaches_the_kit(runner, name):
+    runner.run("judge", **{"target": "a", "class": name})
+    (call,) = runner.calls
+    assert f"--memproto-class={name}" in call
+
+
+def test_the_last_class_is_asked_for_without_a_word(runner):
+    runner.run("judge", target="a")
+    assert not any("--memproto-class" in word for word in runner.calls[0])
+
+
+def test_the_action_tells_the_highest_class_that_holds(runner):
+    runner.stands_in(
+        classes={"core": "CONFORMANT", "durable": "CONFORMANT", "shared": "INCOMPLETE"}
+    )
+    runner.run("judge", target="a")
+    told = runner.output.read_text("utf-8").splitlines()
+    start = next(place for place, line in enumerate(told) if line.startswith("class<<"))
+    assert told[start + 1] == "durable"
+    assert told[start + 2] == told[start].removeprefix("class<<")
 
 
 def test_a_report_of_an_earlier_run_is_not_told_for_this_one(runner):

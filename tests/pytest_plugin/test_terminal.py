@@ -35,7 +35,10 @@ DECLARED = {"isolates": ["user", "profile"], "retention": "derived", "extensions
 FORM = re.compile(
     r"memproto \d+\.\d+ · (?P<target>\S+) · (?P<binding>native|hermes|host)"
     r"(?: · isolates=[\w,-]+)?(?: · retention=\w+)? · kit \S+ · "
-    r"(?P<verdict>CONFORMANT|NON-CONFORMANT|INCOMPLETE)(?: (?P<parts>[a-z_]+(?:, [a-z_]+)*))?"
+    r"(?:CONFORMANT (?:core|durable|shared)(?: with [a-z_]+(?:, [a-z_]+)*)?"
+    r"|NON-CONFORMANT|INCOMPLETE|CONFORMANT)"
+    r"(?: · (?:core|durable|shared): (?:nothing passed|\d+ (?:violated|waived|open)"
+    r"(?: \(\d+ in [a-z_]+(?:, \d+ in [a-z_]+)*\))?(?:, )?)+)*"
 )
 
 
@@ -86,18 +89,18 @@ def test_the_verdict_line_names_target_binding_declarations_kit_and_what_holds()
     said = line()
     assert said.startswith("memproto 1.0 · hermes:mine · hermes · isolates=profile,user · ")
     assert " · retention=derived · kit " in said
-    assert said.endswith(" · CONFORMANT core, tools")
+    assert said.endswith(" · CONFORMANT shared with tools")
 
 
 @pytest.mark.parametrize(
     ("result", "end"),
     [
-        (RED, "NON-CONFORMANT tools"),
-        (Result("MP-TURN-001", Outcome.FAIL), "NON-CONFORMANT core"),
-        (open_("MP-TURN-001", ""), "INCOMPLETE core"),
+        (RED, "NON-CONFORMANT · core: 1 violated (1 in tools)"),
+        (Result("MP-TURN-001", Outcome.FAIL), "NON-CONFORMANT · core: 1 violated"),
+        (open_("MP-TURN-001", ""), "INCOMPLETE · core: 1 open"),
     ],
 )
-def test_the_parts_are_those_to_which_the_verdict_is_due(result, end):
+def test_the_line_ends_on_what_stands_before_the_next_class(result, end):
     assert line([result]).endswith(f" · {end}")
     assert FORM.fullmatch(line([result]))
 

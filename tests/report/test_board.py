@@ -193,7 +193,8 @@ def test_the_command_says_what_it_wrote(tmp_path, capsys):
     path.write_text(json.dumps(one("mine", retention="derived")), "utf-8")
     assert cli.main(["board", str(path), "-o", str(tmp_path / "site")]) == 0
     line, last = capsys.readouterr().out.splitlines()
-    said = "memproto 1.0 · mine · native · retention=derived · kit 0.1.0 · NON-CONFORMANT core"
+    verdict = "NON-CONFORMANT · core: 1 violated"
+    said = f"memproto 1.0 · mine · native · retention=derived · kit 0.1.0 · {verdict}"
     assert (line, last) == (said, f"{tmp_path}/site/index.html: 1 target")
 
 
@@ -201,7 +202,7 @@ def test_the_verdict_line_of_each_target_is_on_the_board_and_on_its_page(site):
     found = site({"a": one("a<b>", isolates=["user"]), "c": one("c")})
     texts = {name: Links(text).texts for name, text in found.items()}
     lines = [
-        f"memproto 1.0 · {said} · kit 0.1.0 · NON-CONFORMANT core"
+        f"memproto 1.0 · {said} · kit 0.1.0 · NON-CONFORMANT · core: 1 violated"
         for said in ("a<b> · native · isolates=user", "c · native")
     ]
     assert set(lines) <= set(texts["index.html"])

@@ -176,7 +176,7 @@ def test_control_characters_of_a_target_do_not_break_the_badge():
 def test_the_badge_of_several_targets_has_the_worst_verdict():
     found = built(judged("a"), judged("b", MP_TURN_002="untestable"), judged("c"))
     assert badge.verdict(found) == ("memproto 1.0", "INCOMPLETE")
-    assert badge.verdict(found, "c") == ("memproto 1.0", "CONFORMANT")
+    assert badge.verdict(found, "c") == ("memproto 1.0", "CONFORMANT shared")
     error = built(judged("a", MP_TURN_002="fail"), judged("b", MP_TURN_002="kit_error"))
     assert badge.verdict(error) == ("memproto 1.0", "KIT ERROR")
 
@@ -187,7 +187,7 @@ def test_the_endpoint_form_is_json_of_version_1(tmp_path):
     assert json.loads((tmp_path / "b.json").read_text()) == {
         "schemaVersion": 1,
         "label": "memproto 1.0",
-        "message": "CONFORMANT",
+        "message": "CONFORMANT shared",
         "color": "brightgreen",
     }
 

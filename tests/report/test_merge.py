@@ -211,12 +211,14 @@ def test_the_command_writes_what_can_be_read_and_gates_on_request(tmp_path, caps
     output = tmp_path / "all.json"
     assert cli.main(["merge", str(half), str(other), "-o", str(output), "--gate"]) == 0
     said = capsys.readouterr().out
-    assert f"memproto 1.0 · mine · native · kit {__version__} · CONFORMANT core\n" in said
+    assert f"memproto 1.0 · mine · native · kit {__version__} · CONFORMANT shared\n" in said
     assert verifying.faults(reading.read(output)) == []
     assert cli.main(["merge", str(half), "-o", str(output)]) == 0
     assert cli.main(["merge", str(half), "-o", str(output), "--gate"]) == 6
     left = len(spec.select([], "provider")) - len(spec.select(HALF, "provider"))
-    assert f" · INCOMPLETE core\n  {left} not run\n" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert " · INCOMPLETE · core: " in printed
+    assert f" open\n  {left} not run\n" in printed
 
 
 def test_the_command_ends_with_1_for_a_conflict(tmp_path, capsys):

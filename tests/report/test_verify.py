@@ -11,7 +11,7 @@ from memproto.report import document, reading, verifying
 from memproto.report.verdict_line import verdict_line
 from memproto.testing.evidence import Differs
 from memproto.testing.settings.order import Contact
-from tests.made_reports import built, changed, judged, row, saved
+from tests.made_reports import built, changed, former, judged, row, saved
 
 pytestmark = pytest.mark.once
 
@@ -257,9 +257,8 @@ def test_a_report_of_a_kit_that_counted_every_open_row_still_agrees():
     found = built(judged(MP_TEXT_004="untestable", MP_RECALL_005="inconclusive"))
     assert found["reports"][0]["verdict"] == "CONFORMANT"
     assert found["exit_code"] == 0
-    former = {**changed(found, verdict="INCOMPLETE"), "exit_code": 6}
-    assert faults(former) == []
-    made_up = {**changed(built(judged()), verdict="INCOMPLETE"), "exit_code": 6}
+    assert faults({**former(found, verdict="INCOMPLETE"), "exit_code": 6}) == []
+    made_up = {**former(built(judged()), verdict="INCOMPLETE"), "exit_code": 6}
     assert faults(made_up) == [
         "reports[0] (provider mine): the verdict is INCOMPLETE, and its results make it CONFORMANT",
         "the exit code is 6, and its reports make it 0",
@@ -274,6 +273,6 @@ def test_a_strict_run_in_which_a_recommendation_is_open_is_incomplete_and_agrees
 
 def test_a_former_report_that_is_merged_gets_the_verdict_of_its_rows():
     found = built(judged(MP_TEXT_004="untestable"))
-    assert verdict_line(found["reports"][0]).endswith("CONFORMANT core")
-    former = changed(found, verdict="INCOMPLETE")["reports"][0]
-    assert verdict_line(former).endswith("INCOMPLETE core")
+    assert verdict_line(found["reports"][0]).endswith("CONFORMANT shared")
+    first = former(found, verdict="INCOMPLETE")["reports"][0]
+    assert verdict_line(first).endswith(" · INCOMPLETE · core: 1 open")
