@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from memproto import spec
-from memproto.report import times, verdicts
+from memproto.report import cascades, times, verdicts
 from memproto.report.document import fingerprint
 from memproto.report.verdict_line import DECLARED
 from memproto.testing import outcomes
@@ -91,7 +91,7 @@ def _together(shards: list[dict[str, Any]]) -> dict[str, Any]:
     first = shards[0]
     if len(shards) == 1 and not first["selected"]:
         return first
-    rows = _rows(shards)
+    rows = cascades.resolved_rows(_rows(shards))
     report = {
         **first,
         "binding": next((item["binding"] for item in shards if item["binding"]), None),
@@ -100,6 +100,7 @@ def _together(shards: list[dict[str, Any]]) -> dict[str, Any]:
         **_declared(shards),
         "extensions": _extensions(shards, rows),
         "results": rows,
+        "behind": cascades.behind(rows),
         # A requirement that no shard ran is missing now: it was not left out on purpose.
         "selected": False,
         "environment": _environment(shards),

@@ -141,6 +141,25 @@ def test_what_depends_on_a_violated_rule_is_counted_behind_it(show):
     assert "1 behind MP-TURN-002" in found
 
 
+def test_what_waits_for_a_violated_rule_is_one_line_and_counted_as_its_shadow(show):
+    behind = DependsOn("MP-TURN-001", "violated")
+    ids = [item.id for item in spec.select(["MP-DATA"], "provider")][:5]
+    found = [open_(key, f"{key} is lost", behind) for key in ids]
+    document = built([*found, Result("MP-TURN-001", Outcome.FAIL)])
+    said = show(document, columns=200)
+    assert f"  5 more wait for MP-TURN-001: {', '.join(ids[:4])} and 1 more\n" in said
+    assert "5 untestable; of the open ones 5 behind MP-TURN-001\n" in said
+    assert "is lost" not in said
+    verbose = show(document, columns=200, verbosity=1)
+    assert [key for key in ids if f"  {key}: untestable: {key} is lost\n" not in verbose] == []
+
+
+def test_one_that_waits_for_a_violated_rule_is_told_as_one(show):
+    behind = open_("MP-TURN-004", "it is lost", *depends_on("MP-TURN-001"))
+    said = show(built([behind, Result("MP-TURN-001", Outcome.FAIL)]))
+    assert "  1 more waits for MP-TURN-001: MP-TURN-004\n" in said
+
+
 def test_chapters_that_say_nothing_share_a_line_unless_all_are_asked_for(show):
     away = [
         Result(i.id, Outcome.NOT_APPLICABLE)
