@@ -8,12 +8,11 @@ from typing import Any
 from memproto import bindings, spec
 from memproto.operations import OPERATIONS
 from memproto.pytest_plugin import guard, terminal
-from memproto.pytest_plugin.next_steps import next_steps
-from memproto.report import cascades
+from memproto.report import next_step
 from memproto.report.needs import wanted
 from memproto.report.verdict_line import verdict_line, waiver_lines
 from memproto.report.view import one_line
-from memproto.testing import needs
+from memproto.testing import cascades, needs
 from memproto.testing.outcomes import OPEN, Outcome
 
 _WORDS = {
@@ -159,10 +158,7 @@ class Block:
     # -- the end ----------------------------------------------------------------------------------
 
     def _totals(self) -> None:
-        shadows = cascades.behind(self._report["results"])
-        told = [f"{len(ids)} behind {root}" for root, ids in [*shadows.items()][:_MOST_HOOKS]]
-        among = f"; of the open ones {', '.join(told)}" if told else ""
-        self._prose(f"{_counted(self._report['counts'])}{among}")
+        self._prose(_counted(self._report["counts"]))
         files = self._report["settings"].get("files", {})
         if files:
             given = ", ".join(f"{name} ({', '.join(keys)})" for name, keys in files.items())
@@ -210,11 +206,10 @@ class Block:
             self._prose(f"refused, since a run sends to loopback only: {said}")
 
     def _next(self) -> None:
-        steps = next_steps(self._report)
-        if steps:
-            self._line("  next:")
-        for step in steps:
-            self._line(f"    {step}")
+        step = next_step.of(self._report)
+        if step is not None:
+            # A line to be copied is not broken.
+            self._line(f"  next: {step.text}")
 
 
 def _fared(rows: list[dict[str, Any]]) -> str:

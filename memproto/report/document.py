@@ -11,8 +11,8 @@ from typing import Any
 
 from memproto import __version__, spec
 from memproto.operations import EXTENSION_HOOKS
-from memproto.report import cascades, message, needs, times, verdicts
-from memproto.testing import evidence, outcomes
+from memproto.report import message, needs, next_step, times, verdicts
+from memproto.testing import cascades, evidence, outcomes
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings import waivers
 from memproto.testing.settings.order import Contact, Order
@@ -103,6 +103,7 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
         "network": _network(judged.contact),
         "settings": {**order.settings.for_report(), **order.settings.origins()},
     }
+    report["next"] = next_step.as_data(report)
     return {**report, "fingerprint": fingerprint(report)}
 
 

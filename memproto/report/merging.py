@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from memproto import spec
-from memproto.report import cascades, times, verdicts
+from memproto.report import next_step, times, verdicts
 from memproto.report.document import fingerprint
 from memproto.report.verdict_line import DECLARED
-from memproto.testing import outcomes
+from memproto.testing import cascades, outcomes
 from memproto.testing.outcomes import Outcome, Result
 
 #: Fields that shards of one run have in common.
@@ -109,6 +109,7 @@ def _together(shards: list[dict[str, Any]]) -> dict[str, Any]:
         **_waivers(shards, rows),
         **_costs(shards),
     }
+    report["next"] = next_step.as_data(report)
     return {**report, "fingerprint": fingerprint(report)}
 
 

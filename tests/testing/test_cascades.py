@@ -6,7 +6,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from memproto import spec
-from memproto.report import cascades, merging
+from memproto.report import merging
+from memproto.testing import cascades
 from memproto.testing.evidence import NotRecalled
 from memproto.testing.needs import LATER, READ_BACK, DependsOn, depends_on, of_row
 from memproto.testing.outcomes import Outcome, Result
