@@ -183,7 +183,7 @@ def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
 
 def _opens_after_a_full_disk(run: Run) -> AbstractContextManager[None]:
     """A store that does not open any more has lost what was stored, which MP-STORE-005 forbids."""
-    return store_files.still_opens(run, f"after writes {_NO_ROOM}", "MP-STORE-005")
+    return store_files.still_opens(run, f"after writes {_NO_ROOM}", requirement="MP-STORE-005")
 
 
 @check("MP-STORE-005", calls_alone=False, budget_s=_BUDGET_S)
