@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 from memproto import __version__, explain, export, loading, spec
 from memproto.errors import KitUsageError, MemprotoError, NoSuchRequirement
-from memproto.report import ci_commands, console
-from memproto.report import commands as pages
+from memproto.report import commands as reports
+from memproto.report import console
 from memproto.scaffold import command as scaffold
 from memproto.setup import dialogue, dotenv, status
 from memproto.setup.dialogue import SetupError
@@ -162,9 +162,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_status(commands.add_parser("status", help="say whether a provider can start, or why not"))
     export.add_command(commands.add_parser("export-hermes", help="make a plugin of Hermes Agent"))
     scaffold.add_command(commands.add_parser("new", help="make a provider package that conforms"))
-    pages.add_html(commands.add_parser("html", help="make a page of a report"))
-    pages.add_board(commands.add_parser("board", help="make a site of targets by requirements"))
-    ci_commands.add_commands(commands)
+    reports.add_commands(commands)
     checked = commands.add_parser("check-trace", help="judge what a host did from its trace")
     check_trace.add(checked)
     checked.set_defaults(run=_check_trace)

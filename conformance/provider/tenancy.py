@@ -817,7 +817,7 @@ class _Beside:
         tenant, facts = self._pair[side], self._facts[side]
         # If rank decides which facts come back, one try may lack some and the next one none.
         if any(self._fails_alone(tenant) for _ in range(_TRIES)):
-            raise Untestable(f"of {len(facts)} facts of one session alone some are lost as well")
+            raise Lost(f"of {len(facts)} facts of one session alone some are lost as well")
         self._run.violated(
             NotRecalled(
                 wanted=(

@@ -563,7 +563,7 @@ def _all_come_back(run: Run, route: str, accepted: list[Fact]) -> None:
         return
     if losses.lost(run, _written(run, route, _alone)):
         hook = run.hook(_STORES[route])
-        raise Untestable(f"text {hook} accepts on another thread is lost without a recall as well")
+        raise Lost(f"text {hook} accepts on another thread is lost without a recall as well")
     run.violated(
         NotRecalled(
             wanted=(

@@ -1,5 +1,6 @@
 """The summary at the end of a run: of each target its chapters, what is open, and the verdict."""
 
+import itertools
 import re
 from collections import Counter
 from typing import Any
@@ -7,12 +8,11 @@ from typing import Any
 from memproto import bindings, spec
 from memproto.operations import OPERATIONS
 from memproto.pytest_plugin import guard, terminal
-from memproto.pytest_plugin.next_steps import next_steps
-from memproto.report import classes, verdicts
+from memproto.report import classes, next_step, verdicts
 from memproto.report.needs import wanted
 from memproto.report.verdict_line import verdict_line, waiver_lines
 from memproto.report.view import one_line
-from memproto.testing import needs
+from memproto.testing import cascades, needs
 from memproto.testing.outcomes import OPEN, Outcome
 
 _WORDS = {
@@ -149,16 +149,22 @@ class Block:
     def _reasons(self) -> None:
         """Why something was not decided, equal reasons together; and what only warned."""
         reasons: dict[str, list[str]] = {}
+        behind = cascades.behind(self._report["results"])
+        folded = set() if self._is_verbose else set(itertools.chain(*behind.values()))
         for row in self._report["results"]:
             if row["outcome"] == Outcome.WARN:
                 said = f"expected {row['expected']}; observed {row['observed']}"
                 self._prose(f"{row['id']} warns: {said}")
+            elif row["id"] in folded:
+                continue
             elif row["outcome"] in OPEN and row["outcome"] != Outcome.NOT_RUN:
                 reasons.setdefault(f"{row['outcome']}: {row['reason']}", []).append(row["id"])
+        for root, ids in behind.items():
+            verb = "waits" if len(ids) == 1 else "wait"
+            self._prose(f"{len(ids)} more {verb} for {root}: {_few(ids)}")
         most = len(reasons) if self._is_verbose else _MOST_REASONS
         for reason, ids in list(reasons.items())[:most]:
-            shown = ", ".join(ids[:4]) + (f" and {len(ids) - 4} more" if len(ids) > 4 else "")
-            self._prose(f"{shown}: {reason}")
+            self._prose(f"{_few(ids)}: {reason}")
         if len(reasons) > most:
             self._prose(f"... and {len(reasons) - most} more reasons: -v, or --memproto-report")
 
@@ -213,11 +219,10 @@ class Block:
             self._prose(f"refused, since a run sends to loopback only: {said}")
 
     def _next(self) -> None:
-        steps = next_steps(self._report)
-        if steps:
-            self._line("  next:")
-        for step in steps:
-            self._line(f"    {step}")
+        step = next_step.of(self._report)
+        if step is not None:
+            # A line to be copied is not broken.
+            self._line(f"  next: {step.text}")
 
 
 def _fared(rows: list[dict[str, Any]]) -> str:
@@ -227,6 +232,10 @@ def _fared(rows: list[dict[str, Any]]) -> str:
     open_ones = [f"{count} {name}" for name, count in said.most_common()]
     always = [f"{counts.pop(name, 0)} {_WORDS[name]}" for name in ("pass", "fail")]
     return ", ".join([*always, *filter(None, [_counted(counts)]), *open_ones])
+
+
+def _few(ids: list[str]) -> str:
+    return ", ".join(ids[:4]) + (f" and {len(ids) - 4} more" if len(ids) > 4 else "")
 
 
 def _needs(row: dict[str, Any]) -> bool:

@@ -11,8 +11,8 @@ from typing import Any
 
 from memproto import __version__, spec
 from memproto.operations import EXTENSION_HOOKS
-from memproto.report import classes, message, needs, times, verdicts
-from memproto.testing import evidence, outcomes
+from memproto.report import classes, message, needs, next_step, times, verdicts
+from memproto.testing import cascades, evidence, outcomes
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings import waivers
 from memproto.testing.settings.order import Contact, Order
@@ -76,7 +76,8 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
     order, binding = judged.order, judged.contact.binding
     ids = [item.id for item in spec.select([], order.side)]
     merged = outcomes.merge(judged.results, ids)
-    results = {key: outcomes.scored(item, order.release) for key, item in merged.items()}
+    scored = {key: outcomes.scored(item, order.release) for key, item in merged.items()}
+    results = cascades.resolved(scored)
     final = dict(zip(ids, order.waivers.applied(results.values()), strict=True))
     rows = [_row(result, order, results[result.id]) for result in final.values()]
     left_out = any(result.outcome is Outcome.NOT_RUN for result in results.values())
@@ -93,6 +94,7 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
         **_declared(judged.contact),
         "extensions": _extensions(judged.contact, final),
         "results": rows,
+        "behind": cascades.behind(rows),
         "seed": order.seed,
         "selected": facts.narrowed and left_out,
         "strict": facts.strict,
@@ -104,6 +106,7 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
         "network": _network(judged.contact),
         "settings": {**order.settings.for_report(), **order.settings.origins()},
     }
+    report["next"] = next_step.as_data(report)
     return {**report, "fingerprint": fingerprint(report)}
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from memproto import spec
-from memproto.report import classes, times, verdicts
+from memproto.report import classes, next_step, times, verdicts
 from memproto.report.document import fingerprint
 from memproto.report.verdict_line import DECLARED
-from memproto.testing import outcomes
+from memproto.testing import cascades, outcomes
 from memproto.testing.outcomes import Outcome, Result
 
 #: Fields that shards of one run have in common.
@@ -91,7 +91,7 @@ def _together(shards: list[dict[str, Any]]) -> dict[str, Any]:
     first = shards[0]
     if len(shards) == 1 and not first["selected"]:
         return first
-    rows = _rows(shards)
+    rows = cascades.resolved_rows(_rows(shards))
     report = {
         **first,
         "binding": next((item["binding"] for item in shards if item["binding"]), None),
@@ -101,6 +101,7 @@ def _together(shards: list[dict[str, Any]]) -> dict[str, Any]:
         **_declared(shards),
         "extensions": _extensions(shards, rows),
         "results": rows,
+        "behind": cascades.behind(rows),
         # A requirement that no shard ran is missing now: it was not left out on purpose.
         "selected": False,
         "environment": _environment(shards),
@@ -109,6 +110,7 @@ def _together(shards: list[dict[str, Any]]) -> dict[str, Any]:
         **_waivers(shards, rows),
         **_costs(shards),
     }
+    report["next"] = next_step.as_data(report)
     return {**report, "fingerprint": fingerprint(report)}
 
 

@@ -25,6 +25,12 @@ _OPTIONS = re.compile(
 _SCRIPT = re.compile(r"MP-[A-Z0-9-]+\.py")
 _NO_SCRIPT = "no script: calls alone do not show it"
 
+#: The commands of a next step.
+_STEP = re.compile(
+    r"memproto explain MP-[A-Z0-9-]+|pip install( '?[A-Za-z0-9._-]+(\[[a-z,]+\])?'?)+"
+    r"|export [A-Za-z_]\w*=\.\.\.(; export [A-Za-z_]\w*=\.\.\.)*"
+)
+
 #: Ids that one line names.
 _MOST_IDS = 6
 
@@ -49,6 +55,8 @@ def _of_report(report: dict[str, Any]) -> Iterator[str]:
         if report["counts"][name] != number:
             yield f"counts.{name} is {report['counts'][name]}, and {number} results are {name}"
     yield from _of_verdict(report)
+    if not _is_a_step(report):
+        yield "the command of `next` is none of the kit's: do not run it"
     if report["selected"] and not counts["not_run"]:
         yield "selected is true, and every requirement was run"
     if report["fingerprint"] != fingerprint(report):
@@ -116,6 +124,12 @@ def _is_a_script(command: str) -> bool:
         return False
     is_one = len(words) == 2 and words[0] == "python" and shlex.join(words) == command
     return is_one and _SCRIPT.fullmatch(PurePath(words[1]).name) is not None
+
+
+def _is_a_step(report: dict[str, Any]) -> bool:
+    """True if the next step has no command, or one that explains, installs or exports."""
+    command = (report.get("next") or {}).get("command")
+    return command is None or _STEP.fullmatch(command) is not None
 
 
 def _of_waivers(report: dict[str, Any]) -> Iterator[str]:

@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 
 from memproto import spec
 from memproto.bindings import HERMES
-from memproto.pytest_plugin import next_steps, summary, terminal
-from memproto.report import document, needs
+from memproto.pytest_plugin import summary, terminal
+from memproto.report import document, needs, next_step
 from memproto.report.verdict_line import verdict_line
 from memproto.testing.evidence import Differs
 from memproto.testing.needs import (
@@ -144,6 +144,25 @@ def test_what_depends_on_a_violated_rule_is_counted_behind_it(show):
     assert "1 behind MP-TURN-002" in found
 
 
+def test_what_waits_for_a_violated_rule_is_one_line(show):
+    behind = DependsOn("MP-TURN-001", "violated")
+    ids = [item.id for item in spec.select(["MP-DATA"], "provider")][:5]
+    found = [open_(key, f"{key} is lost", behind) for key in ids]
+    document = built([*found, Result("MP-TURN-001", Outcome.FAIL)])
+    said = show(document, columns=200)
+    assert f"  5 more wait for MP-TURN-001: {', '.join(ids[:4])} and 1 more\n" in said
+    assert " 5 behind MP-TURN-001\n" in said
+    assert "is lost" not in said
+    verbose = show(document, columns=200, verbosity=1)
+    assert [key for key in ids if f"  {key}: untestable: {key} is lost\n" not in verbose] == []
+
+
+def test_one_that_waits_for_a_violated_rule_is_told_as_one(show):
+    behind = open_("MP-TURN-004", "it is lost", *depends_on("MP-TURN-001"))
+    said = show(built([behind, Result("MP-TURN-001", Outcome.FAIL)]))
+    assert "  1 more waits for MP-TURN-001: MP-TURN-004\n" in said
+
+
 def test_chapters_that_say_nothing_share_a_line_unless_all_are_asked_for(show):
     away = [
         Result(i.id, Outcome.NOT_APPLICABLE)
@@ -179,7 +198,9 @@ def test_no_line_of_prose_is_longer_than_a_narrow_terminal(show, verbosity):
     said = {"outcome": Outcome.WARN, "evidence": Differs(wanted="a turn " * 9, seen="none " * 9)}
     warned = dataclasses.replace(called("MP-TURN-001", hooks), **said)
     rows = show(built([*reasons, warned]), columns=60, verbosity=verbosity).splitlines()
-    assert [row for row in rows if len(row) > 60 and not row.startswith("memproto 1.0")] == []
+    assert [
+        row for row in rows if len(row) > 60 and not row.startswith(("memproto 1.0", "  next: "))
+    ] == []
 
 
 @pytest.mark.parametrize("isatty", [True, False])
@@ -211,35 +232,7 @@ def test_the_verdict_has_a_colour_of_its_own_where_colours_are_wanted(show, resu
     assert "\x1b" not in show(found)
 
 
-# -- what to do next -------------------------------------------------------------------------------
-
-
-def test_a_red_run_is_followed_by_explaining_and_reproducing():
-    assert next_steps.next_steps(built([RED])["reports"][0]) == [
-        "memproto explain MP-TOOL-002",
-        "pytest --memproto=hermes:mine --memproto-clause=MP-TOOL-002",
-    ]
-
-
-def test_a_strict_run_is_followed_by_explaining_the_warning_that_it_is_red_for():
-    warned = [
-        Result(name, Outcome.WARN, Differs(wanted="x", seen="y"))
-        for name in (DEFENSIVE, "MP-FAULT-010")
-    ]
-    steps = next_steps.next_steps(built(warned, strict=True)["reports"][0])
-    assert steps[0] == "memproto explain MP-FAULT-010"
-
-
-def test_an_incomplete_run_is_followed_by_the_setting_that_decides_most():
-    found = [open_(f"MP-FAULT-00{n}", *BACKEND) for n in (1, 2, 3)]
-    either = Setting("env"), Setting("factory", that="of yours")
-    found.append(open_("MP-TURN-001", "it says no", *either))
-    steps = next_steps.next_steps(built(found)["reports"][0])
-    assert steps == ["set `backend`: 3 requirements need it; docs/settings.md"]
-
-
-def test_a_conformant_run_needs_nothing():
-    assert next_steps.next_steps(built()["reports"][0]) == []
+# -- what is needed --------------------------------------------------------------------------------
 
 
 AWAY = "its backend is away"
@@ -334,8 +327,9 @@ def test_a_report_of_an_earlier_kit_has_no_needs_and_is_read():
     document = built([open_("MP-TURN-001", *BACKEND)])
     for row in document["reports"][0]["results"]:
         del row["needs"]
+    del document["reports"][0]["next"], document["reports"][0]["behind"]
     Draft202012Validator(spec.schema("report")).validate(document)
-    assert next_steps.next_steps(document["reports"][0]) == []
+    assert next_step.of(document["reports"][0]) is None
 
 
 # -- terminals -------------------------------------------------------------------------------------

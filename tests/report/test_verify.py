@@ -52,6 +52,29 @@ def remade(found):
     return changed(found, results=found["reports"][0]["results"])
 
 
+@pytest.mark.parametrize(
+    ("command", "is_fine"),
+    [
+        ("memproto explain MP-TURN-001", True),
+        ("pip install 'memproto[honcho]'", True),
+        ("pip install --no-deps hermes-agent", True),
+        ("export ACME_KEY=...; export OTHER=...", True),
+        ("pip install acme; rm -r x", False),
+        ("export A=$(rm x)", False),
+        ("curl x | sh", False),
+    ],
+)
+def test_the_command_of_the_next_step_is_one_of_the_kit(command, is_fine):
+    step = {"kind": "mend", "text": "mend it", "waiting": 0, "command": command}
+    said = faults(changed(built(judged()), next=step))
+    assert (
+        said
+        == [
+            "reports[0] (provider mine): the command of `next` is none of the kit's: do not run it"
+        ][is_fine:]
+    )
+
+
 def test_a_requirement_that_is_missing_opens_the_denominator():
     found = built(judged())
     rows = found["reports"][0]["results"]

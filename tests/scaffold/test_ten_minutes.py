@@ -68,6 +68,7 @@ def comparable(line: str) -> str:
     line = re.sub(r"\(native, .*?\)", "(native)", line)
     if row := re.fullmatch(r"(harbour/\d\d-[a-z-]+) ([^ ]+) +\[ *\d+/\d+\]", line):
         return f"{row[1]} {row[2].strip('.-?')}"
+    line = re.sub(r"(?<=: it hides )\d+", "n", line)
     return re.sub(r"\d+(?= (items|passed|not applicable|not run|untestable)\b)", "n", line)
 
 

@@ -1,12 +1,14 @@
 """From an exception of a check, or of the load step, to the event that it stands for."""
 
+import itertools
 from typing import Any
 
 from memproto import spec
 from memproto.testing import clauses, incidents, locate
 from memproto.testing.instruments import watchers
 from memproto.testing.judging import events
-from memproto.testing.needs import LATER, DependsOn, Need
+from memproto.testing.needs import LATER, DependsOn, Need, depends_on
+from memproto.testing.provider import routes
 from memproto.testing.provider.subject import HookLate, HookRaised
 
 
@@ -25,7 +27,9 @@ def event(requirement: spec.Requirement, error: BaseException, run: Any) -> even
         case clauses.NotApplicable():
             return events.NotConcerned(check=check, reason=str(error))
         case clauses.Untestable():
-            return events.NotExercised(check=check, reason=str(error), needs=_needs(error, run))
+            return events.NotExercised(
+                check=check, reason=str(error), needs=_needs(check, error, run)
+            )
         case clauses.Inconclusive():
             return events.NotMeasured(check=check, reason=str(error))
         case HookRaised():
@@ -63,13 +67,25 @@ def _violated(
     )
 
 
-def _needs(found: clauses.Untestable, run: Any) -> tuple[Need, ...]:
-    """The needs of an open result, with the setting for a store that is fresh only later."""
+def _needs(check: str, found: clauses.Untestable, run: Any) -> tuple[Need, ...]:
+    """
+    The needs of an open result; of a lost fact, the rules by which it should have come back too.
+
+    The report leaves the setting for a store that is fresh only later out where one of them holds.
+    """
     freshness = getattr(run, "freshness", None)
     is_told = any(not isinstance(need, DependsOn) for need in found.needs)
     if not isinstance(found, clauses.Lost) or is_told or freshness is None:
         return found.needs
-    return found.needs if "settle" in freshness.functions else (*found.needs, *LATER)
+    rules = _rules(run.route) if run.route or not found.needs else ()
+    others = depends_on(*(rule for rule in rules if rule != check))
+    rests = tuple(dict.fromkeys((*found.needs, *others)))
+    return rests if "settle" in freshness.functions else (*rests, *LATER)
+
+
+def _rules(route: str) -> tuple[str, ...]:
+    """The rules by which a text that is stored by a route comes back; by every one for ""."""
+    return routes.RULES[route] if route else tuple(itertools.chain(*routes.RULES.values()))
 
 
 def _raised(requirement: spec.Requirement, failure: HookRaised, run: Any) -> events.HookRaised:

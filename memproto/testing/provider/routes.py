@@ -24,6 +24,13 @@ OPERATIONS = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
 
 ROUTES = tuple(OPERATIONS)
 
+#: Route to the rules by which a text that is stored by it comes back.
+RULES = {
+    "turns": (spec.role("turns_stored"), spec.role("last_turn_stored")),
+    "writes": (spec.role("writes_stored"),),
+    "tools": (spec.role("tool_texts_stored"),),
+}
+
 #: Seconds that a background recall is waited for, if the provider prepares recall in advance.
 PREWARM_S = 2.0
 

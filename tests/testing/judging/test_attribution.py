@@ -27,6 +27,7 @@ from tests.kit_runs import ROOT, write
 def run_of(binding: Binding, *extensions: str) -> SimpleNamespace:
     return SimpleNamespace(
         binding=binding,
+        route="",
         watch=SimpleNamespace(deaths={}),
         hook=lambda operation: f"the hook of {operation}",
         where=lambda operation: f"where {operation} is",
@@ -139,19 +140,32 @@ class Away(Journal):
 # -- what an open result needs ---------------------------------------------------------------------
 
 
-def opened(error, *functions, run=None):
+def opened(error, *functions, run=None, check="MP-LIFE-001"):
     """The one open result of a check that raised `error`."""
     run = run or run_of(NATIVE)
     run.freshness = SimpleNamespace(functions=functions)
-    (own,) = attribution.judge(spec.requirement("MP-LIFE-001"), raising(lambda: error), run)
+    (own,) = attribution.judge(spec.requirement(check), raising(lambda: error), run)
     assert own.outcome is Outcome.UNTESTABLE
     return own
 
 
-def test_a_lost_fact_may_be_fresh_only_later_unless_the_setting_is_there():
-    assert opened(Lost("a fact was lost")).needs == LATER
-    assert opened(Lost("a fact was lost"), "settle").needs == ()
+STORING = depends_on("MP-TURN-001", "MP-TURN-003", "MP-WRITE-001", "MP-TOOL-001")
+
+
+def test_a_lost_fact_rests_on_the_rules_of_storing_and_may_be_fresh_only_later():
+    assert opened(Lost("a fact was lost")).needs == (*STORING, *LATER)
+    assert opened(Lost("a fact was lost"), "settle").needs == STORING
     assert opened(Untestable("it did not come back")).needs == ()
+
+
+def test_a_fact_that_was_lost_by_a_route_rests_on_the_rules_of_that_route():
+    run = run_of(NATIVE)
+    run.route = "writes"
+    lost = Lost("a fact was lost")
+    assert opened(lost, "settle", run=run).needs == depends_on("MP-WRITE-001")
+    run.route = "turns"
+    said = opened(lost, "settle", run=run, check="MP-TURN-003")
+    assert said.needs == depends_on("MP-TURN-001")
 
 
 def test_the_setting_is_told_beside_the_rules_to_look_at_and_beside_no_other_need():
