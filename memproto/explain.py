@@ -16,7 +16,6 @@ from memproto import spec
 from memproto.errors import MissingPackage, NoSuchRequirement
 from memproto.mutants import Mutant, mutants
 from memproto.spec import Requirement
-from memproto.types import SPEC_VERSION
 
 if TYPE_CHECKING:
     from memproto.testing.conditions import Condition
@@ -94,7 +93,7 @@ def _meant(typed: str) -> list[Requirement]:
         return [spec.requirement(wanted)]
     found = [*_selected(wanted, "provider"), *_selected(wanted, "host")]
     if wanted == "MP" or not found:
-        raise _unknown(typed, wanted)
+        raise spec.unknown(typed, wanted)
     return found
 
 
@@ -129,17 +128,6 @@ def _selected(wanted: str, side: spec.Side) -> list[Requirement]:
         return spec.select([wanted], side)
     except NoSuchRequirement:
         return []
-
-
-def _unknown(typed: str, wanted: str) -> NoSuchRequirement:
-    from difflib import get_close_matches
-
-    areas = {item.id.rpartition("-")[0] for item in spec.requirements().values()}
-    known = [*spec.requirements(), *areas] if wanted[-1:].isdigit() else sorted(areas)
-    near = get_close_matches(wanted, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else "`memproto list` shows all ids"
-    fault = f"is no requirement of specification {SPEC_VERSION}"
-    return NoSuchRequirement(repr(typed), fault, hint)
 
 
 # -- one requirement -------------------------------------------------------------------------------

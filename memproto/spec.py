@@ -1,7 +1,6 @@
 """The specification as data: requirements, schemas and the life of a session, loaded once."""
 
 import dataclasses
-import difflib
 import functools
 import json
 import tomllib
@@ -12,6 +11,7 @@ from typing import Any, Literal, get_args
 from memproto import bindings
 from memproto.bindings import Binding
 from memproto.errors import NoSuchRequirement
+from memproto.near import nearest
 from memproto.types import SPEC_VERSION
 
 Side = Literal["provider", "host"]
@@ -198,7 +198,7 @@ def requirement(requirement_id: str) -> Requirement:
     known = requirements()
     if requirement_id in known:
         return known[requirement_id]
-    raise _unknown(requirement_id)
+    raise unknown(requirement_id)
 
 
 def select(patterns: list[str], side: Side) -> list[Requirement]:
@@ -211,7 +211,7 @@ def select(patterns: list[str], side: Side) -> list[Requirement]:
     """
     for pattern in patterns:
         if not any(_matches(item.id, pattern) for item in requirements().values()):
-            raise _unknown(pattern)
+            raise unknown(pattern)
     mine = [item for item in requirements().values() if item.side == side]
     if not patterns:
         return mine
@@ -226,11 +226,25 @@ def _matches(requirement_id: str, pattern: str) -> bool:
     return requirement_id.startswith(wanted + "-")
 
 
-def _unknown(requirement_id: str) -> NoSuchRequirement:
-    near = difflib.get_close_matches(requirement_id.upper(), requirements(), n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else "see spec/v1/requirements.toml for all ids"
+def near(typed: str) -> str:
+    """The id or the area that is most like `typed`, or ""."""
+    wanted = typed.upper().rstrip("-")
+    areas = sorted({item.id.rpartition("-")[0] for item in requirements().values()})
+    # A text that ends without a number was meant for an area, of which each has many ids.
+    known = [*requirements(), *areas] if wanted[-1:].isdigit() else areas
+    return nearest(wanted, known, 0.5)
+
+
+def unknown(typed: str, wanted: str = "") -> NoSuchRequirement:
+    """
+    The error for an id, or an area, that the specification does not hold.
+
+    `wanted` is the id that `typed` was read as, if that is another text.
+    """
+    found = near(wanted or typed)
+    hint = f"did you mean {found!r}?" if found else "`memproto list` shows all ids"
     fault = f"is no requirement of specification {SPEC_VERSION}"
-    return NoSuchRequirement(repr(requirement_id), fault, hint)
+    return NoSuchRequirement(repr(typed), fault, hint)
 
 
 @functools.cache

@@ -20,15 +20,6 @@ import pytest
 import memproto
 from memproto import pytest_plugin
 
-_KIT_MODULES = (
-    "confusable_homoglyphs",
-    "freezegun",
-    "hypothesis",
-    "jsonschema",
-    "psutil",
-    "xdist",
-)
-
 _SUITE = "memproto.conformance"
 
 #: The variable that names the directory of the call in the inner run.
@@ -101,7 +92,7 @@ def _started(words: list[str], *, caches: bool) -> int:
 
 def _run_as_job(command: list[str]) -> int:
     """Run where what is printed is read by a runner, commands included."""
-    from memproto.report import github
+    from memproto.report.formats import github
 
     commands = github.Commands(os.environ, Path.cwd())
     with tempfile.TemporaryFile() as said:
@@ -163,7 +154,9 @@ def _passed_on(code: int) -> int:
 
 
 def _missing_modules() -> str:
-    missing = [name for name in _KIT_MODULES if importlib.util.find_spec(name) is None]
+    from memproto.testing import installation
+
+    missing = [name for name in installation.KIT_MODULES if importlib.util.find_spec(name) is None]
     if not missing:
         return ""
     return (

@@ -109,7 +109,8 @@ def _add_diff(parser: argparse.ArgumentParser) -> None:
 
 
 def _diff(options: argparse.Namespace) -> int:
-    from memproto.report import comparing, markdown, reading
+    from memproto.report import comparing, reading
+    from memproto.report.formats import markdown
 
     found = comparing.compare(reading.read(options.old), reading.read(options.new))
     as_markdown = options.markdown
@@ -162,7 +163,8 @@ def _add_summary(parser: argparse.ArgumentParser) -> None:
 
 
 def _summary(options: argparse.Namespace) -> int:
-    from memproto.report import markdown, reading
+    from memproto.report import reading
+    from memproto.report.formats import markdown
 
     old = None if options.against is None else reading.read(options.against)
     tell(markdown.bounded(markdown.summary(reading.read(options.report), old)).rstrip("\n"))
@@ -186,7 +188,8 @@ def _add_badge(parser: argparse.ArgumentParser) -> None:
 
 
 def _badge(options: argparse.Namespace) -> int:
-    from memproto.report import badge, reading
+    from memproto.report import reading
+    from memproto.report.formats import badge
 
     forms: dict[str, Callable[..., str]] = {".svg": badge.svg, ".json": badge.endpoint}
     form = forms.get(options.output.suffix.lower())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.errors import InvalidSettings
+from memproto.near import nearest
 from memproto.testing import locate, patience
 from memproto.testing.settings import files as package_files
 from memproto.testing.settings import files as user_files
@@ -47,6 +48,7 @@ class Settings:
         named: The file that the operator named in place of the working directory's, as typed.
         folder: The folder of that file, and of its functions' modules; "" without one.
         places: Key to "file:line: key", for messages.
+        tables: Name of each target that has a table in the user's file, to its place there.
 
     """
 
@@ -66,6 +68,7 @@ class Settings:
     waivers: dict[str, Entry] = dataclasses.field(default_factory=dict)
     source: tuple[str, ...] = ()
     places: dict[str, str] = dataclasses.field(default_factory=dict)
+    tables: dict[str, str] = dataclasses.field(default_factory=dict)
     from_env: tuple[str, ...] = ()
     given: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     refused: tuple[str, ...] = ()
@@ -188,6 +191,9 @@ def read(target: str, directory: Path, *, trusts_package: bool = True, named: st
         layers += _layers(file, target)
     folder = str(mine.parent) if named and mine is not None else ""
     told = {"trusts_package": trusted, "named": named, "folder": folder, **_told(files, layers)}
+    if mine is not None:
+        named_tables = _table(mine).get("target", {})
+        told["tables"] = {name: _place(mine, ("target", name)) for name in named_tables}
     return dataclasses.replace(_merged(layers), **told)
 
 
@@ -338,13 +344,25 @@ def _layer(file: _File, above: tuple[str, ...], table: dict[str, Any]) -> _Layer
             values[key] = settings_keys.checked(key, value)
         except settings_keys.Wrong as wrong:
             at = (*above, key, *wrong.below)
-            raise _invalid(path, at, wrong.fault, wrong.fix) from None
+            fix = wrong.fix
+            if not above and key not in settings_keys.KEYS and isinstance(value, dict):
+                fix = _as_target(key, value)
+            raise _invalid(path, at, wrong.fault, fix) from None
     if "waivers" in values:
         values["waivers"] = _waivers(path, (*above, "waivers"), values["waivers"])
     places = {key: _place(path, (*above, key)) for key in values}
     given = table.get("env", {}).items()
     from_env = tuple(name for name, value in given if isinstance(value, dict))
     return _Layer(file, values, places, from_env)
+
+
+def _as_target(key: str, value: dict[str, Any]) -> str:
+    """Advice for a table of an unknown name, which was meant for a target."""
+    near = nearest(key, settings_keys.KEYS)
+    if near:
+        return f"did you mean {near!r}?"
+    inner = [name for name, table in value.items() if isinstance(table, dict)]
+    return f'write [tool.memproto.target."{inner[0] if len(inner) == len(value) == 1 else key}"]'
 
 
 def _waivers(path: Path, at: tuple[str, ...], value: Any) -> dict[str, Entry]:

@@ -2,12 +2,12 @@
 
 import dataclasses
 import datetime as dt
-import difflib
 import re
 from pathlib import Path
 from typing import Any
 
 from memproto import spec
+from memproto.near import nearest
 from memproto.testing.context import EXAMPLES
 from memproto.testing.settings import files
 from memproto.testing.settings.files import line_of
@@ -172,9 +172,9 @@ def _waiver(entry: Entry) -> Waiver:
 
 
 def _unknown(entry: Entry) -> Fault:
-    near = difflib.get_close_matches(entry.id.upper(), spec.requirements(), n=1, cutoff=0.6)
+    near = nearest(entry.id.upper(), spec.requirements())
     line = entry.line() or f"[{entry.id}]"
-    fix = f"write {line.replace(entry.id, near[0])}" if near else "memproto list shows all ids"
+    fix = f"write {line.replace(entry.id, near)}" if near else "memproto list shows all ids"
     if entry.id in ("waivers", "tool"):
         fix = "in a file of waivers nothing stands before an id: write [MP-TURN-002]"
     return _fault(entry, "unknown", "is no requirement", fix)
@@ -187,9 +187,9 @@ def _faults(entry: Entry, today: dt.date) -> list[Fault]:
 
 
 def _strange(entry: Entry, key: str) -> Fault:
-    near = difflib.get_close_matches(key, (*KEYS, PROFILE), n=1)
+    near = nearest(key, (*KEYS, PROFILE))
     line = entry.line(key)
-    fix = f"write {line.replace(key, near[0], 1)}" if near and line else "leave it out"
+    fix = f"write {line.replace(key, near, 1)}" if near and line else "leave it out"
     return _fault(entry, "malformed", f"{key!r} is no key of a waiver", fix, key)
 
 
@@ -223,8 +223,8 @@ def _profile(entry: Entry) -> Fault | None:
     given = entry.value.get(PROFILE, PROFILES[0])
     if given in PROFILES:
         return None
-    near = difflib.get_close_matches(str(given).lower(), PROFILES, n=1) or PROFILES[-1:]
-    fix = f'write {PROFILE} = "{near[0]}"'
+    near = nearest(str(given).lower(), PROFILES) or PROFILES[-1]
+    fix = f'write {PROFILE} = "{near}"'
     return _fault(
         entry, "malformed", f"{PROFILE} {given!r} is none of {', '.join(PROFILES)}", fix, PROFILE
     )

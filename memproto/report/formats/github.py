@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memproto.report.markdown import MOST_BYTES, bounded
+from memproto.report.formats.markdown import MOST_BYTES, bounded
 from memproto.report.verdict_line import waiver_lines
 from memproto.testing.outcomes import Outcome
 from memproto.testing.untrusted_text import printable
