@@ -365,12 +365,17 @@ def the_home_that_is_handed_over_counts(run: Run) -> None:
     # The variable names another directory for as long as the check runs.
     named, variable = run.place("named"), run.place("variable")
     variable.mkdir(parents=True, exist_ok=True)
-    HOST_HOME.name(run.binding.home_variable, str(variable))
+    # A factory is the operator's. It gets no keyword, so that it may place a store by the variable.
+    is_operators = run.load_step is not None and run.load_step.by_factory
+    while_built = named if is_operators else variable
+    while_built.mkdir(parents=True, exist_ok=True)
+    HOST_HOME.name(run.binding.home_variable, str(while_built))
     # Code that took the variable when it was imported writes where it pointed then.
     at_import = run.load_step.home if run.load_step else None
     former = watchers.tree(at_import) if at_import else {}
     threads = watchers.thread_ids()
     subject = run.provider()
+    HOST_HOME.name(run.binding.home_variable, str(variable))
     subject.variable = str(variable)
     _opened_in(run, subject, named)
     fact = run.facts.new()

@@ -454,7 +454,7 @@ _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 def parsed(text: bytes) -> dict[str, Any]:
     """
-    What looks like a message of a child, as it was written: its kind, its pid and its fields.
+    A text that looks like a message of a child, as it was written: its kind, its pid, its fields.
 
     Raises:
         ValueError: It does not look like one.

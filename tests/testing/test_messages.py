@@ -201,7 +201,7 @@ def test_a_line_that_is_no_message_is_told_from_one(line):
 
 
 def told(*lines_):
-    """What a parent hears, to which every seal is right."""
+    """The messages that a parent hears if every seal is right."""
     read, write = os.pipe()
     os.write(write, b"".join(b"\n" + b"0" * 16 + line + b"\n" for line in lines_))
     os.close(write)
