@@ -9,7 +9,6 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from memproto import spec
@@ -230,22 +229,15 @@ def _filled(head: str, text: str, columns: int) -> str:
 # -- what is behind it -----------------------------------------------------------------------------
 
 
-def _file(name: str) -> str:
-    return (resources.files("memproto._spec") / "v1" / name).read_text(encoding="utf-8")
-
-
 @functools.cache
 def classes() -> dict[str, str]:
     """Each class of bug reports, and what goes wrong in it."""
-    return {name: title.strip() for name, title in _CLASS.findall(_file("95-coverage.md"))}
+    return {name: title.strip() for name, title in _CLASS.findall(spec.chapter("95-coverage"))}
 
 
 def _chapter(item: Requirement) -> dict[str, str]:
     """The chapter's paragraphs below a requirement, by the words with which each begins."""
-    name, _, anchor = item.anchor.partition("#")
-    _, _, rest = _file(name).partition(f'<a id="{anchor}"></a>')
-    section = re.split(r"^(?:<a id=|#)", rest, maxsplit=1, flags=re.MULTILINE)[0]
-    plain = re.sub(r"^> ?|[*`]", "", section, flags=re.MULTILINE)
+    plain = re.sub(r"^> ?|[*`]", "", spec.section(item), flags=re.MULTILINE)
     labels = r"^(Not required:|Example:|Intent\.)"
     parts = re.split(labels, plain, flags=re.MULTILINE)[1:]
     said = zip(parts[::2], parts[1::2], strict=True)

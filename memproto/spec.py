@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import re
 import tomllib
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -99,6 +100,30 @@ class Requirement:
 
 def _root() -> Traversable:
     return resources.files("memproto._spec") / "v1"
+
+
+def chapter_names() -> list[str]:
+    """The chapters' names without `.md`, in their order."""
+    names = (item.name for item in _root().iterdir())
+    return sorted(name.removesuffix(".md") for name in names if name.endswith(".md"))
+
+
+def chapter(name: str) -> str:
+    """
+    The text of a chapter in Markdown, such as that of "50-turns".
+
+    Raises:
+        FileNotFoundError: There is no such chapter.
+
+    """
+    return (_root() / f"{name}.md").read_text(encoding="utf-8")
+
+
+def section(item: Requirement) -> str:
+    """The part of the chapter that is about one requirement, in Markdown, without its anchor."""
+    name, _, anchor = item.anchor.partition(".md#")
+    _, _, rest = chapter(name).partition(f'<a id="{anchor}"></a>')
+    return re.split(r"^(?:<a id=|#)", rest, maxsplit=1, flags=re.MULTILINE)[0].strip() + "\n"
 
 
 @functools.cache

@@ -9,11 +9,13 @@ from typing import Any
 
 from memproto.errors import InvalidSettings
 from memproto.report import document, html, pages
+from memproto.report.formats import sarif
 
 #: Option to what writes its file from the document of the run.
 _WRITERS: dict[str, Callable[[Path, dict[str, Any]], None]] = {
     "--memproto-report": document.write,
     "--memproto-html": html.write,
+    "--memproto-sarif": sarif.write,
 }
 
 

@@ -68,6 +68,26 @@ def _board(options: argparse.Namespace) -> int:
     return 0
 
 
+# -- sarif -----------------------------------------------------------------------------------------
+
+
+def _add_sarif(parser: argparse.ArgumentParser) -> None:
+    """The command that makes SARIF of a report; lines of source are read from here."""
+    parser.add_argument("report", type=Path, metavar="REPORT.json")
+    parser.add_argument("-o", "--output", required=True, type=Path, metavar="FILE.sarif")
+    parser.set_defaults(run=_sarif)
+
+
+def _sarif(options: argparse.Namespace) -> int:
+    from memproto.report import reading
+    from memproto.report.formats import sarif
+
+    found = reading.read(options.report)
+    written(options.output, lambda: sarif.write(options.output, found))
+    tell(str(options.output))
+    return _GOOD
+
+
 # -- verify ----------------------------------------------------------------------------------------
 
 
@@ -305,6 +325,7 @@ def _date(text: str) -> Any:
 
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "html": ("make a page of a report", _add_html),
+    "sarif": ("make SARIF of a report, for code hosts and editors", _add_sarif),
     "board": ("make a site of targets by requirements", _add_board),
     "verify": ("see whether a report agrees with itself", _add_verify),
     "diff": ("say what changed from one report to another", _add_diff),
