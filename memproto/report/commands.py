@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,9 @@ from memproto.report.console import tell, tell_verdict, written
 
 #: Exit codes of `verify`, `diff` and `merge`: nothing to say, and something.
 _GOOD, _FOUND = 0, 1
+
+#: Ids that a line names.
+_MOST_IDS = 3
 
 _PROOF = (
     "this finds accidental change; it is no proof against forgery: "
@@ -263,7 +266,24 @@ def _waive(options: argparse.Namespace) -> int:
     line = waiving.unnamed(path, here)
     if entries and line:
         tell(f"no settings name it yet; memproto.toml, or [tool.memproto], needs: {line}")
+    if options.baseline and entries:
+        _tell_gate(_one(options), entries, line)
     return _FOUND if known and not options.baseline else _GOOD
+
+
+def _tell_gate(report: dict[str, Any], entries: Iterable[str], line: str) -> None:
+    """Say what the entries cover beside themselves, and the command that is green from now on."""
+    from memproto.report import waiving
+
+    behind, others = waiving.remaining(report, entries)
+    if behind:
+        said = "1 more waits" if len(behind) == 1 else f"{len(behind)} more wait"
+        tell(f"{said} for them, and {'is' if len(behind) == 1 else 'are'} covered")
+    if others:
+        more = ", ..." if len(others) > _MOST_IDS else ""
+        said = f"{len(others)} could not be judged for another reason"
+        tell(f"{said} ({', '.join(others[:_MOST_IDS])}{more}); a gate allows that by an option")
+    tell(f"next: {waiving.gate(report, line, Path.cwd(), others)}")
 
 
 def _entries(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
@@ -281,13 +301,15 @@ def _entries(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
 
 def _baseline(options: argparse.Namespace, report: dict[str, Any]) -> dict[str, dict[str, Any]]:
     from memproto.report import waiving
+    from memproto.testing.settings.waiver_entries import BASELINE
 
     found = waiving.baseline(report)
     if not found:
         tell(f"{options.baseline}: nothing failed; nothing is written")
     profile = options.profile or report["profile"]
     return {
-        key: _entry(options, options.reason or reason, profile) for key, reason in found.items()
+        key: {**_entry(options, options.reason or reason, profile), BASELINE: True}
+        for key, reason in found.items()
     }
 
 

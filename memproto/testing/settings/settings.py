@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from memproto import near
 from memproto.errors import InvalidSettings
-from memproto.near import nearest
 from memproto.testing import locate, patience
 from memproto.testing.settings import files as package_files
 from memproto.testing.settings import files as user_files
@@ -176,7 +176,7 @@ def read(target: str, directory: Path, *, trusts_package: bool = True, named: st
 
     """
     own = package_files.beside(target, directory)
-    mine = _asked_for(named, directory) if named else _nearest(directory)
+    mine = _asked_for(named, directory) if named else nearest(directory)
     files: list[_File] = []
     if own is not None and (mine is None or own.resolve() != mine.resolve()):
         files.append(_packages(own, directory))
@@ -267,7 +267,7 @@ def waivers_file(directory: Path) -> Path | None:
         InvalidSettings: The settings file is no TOML.
 
     """
-    mine = _nearest(directory)
+    mine = nearest(directory)
     value = None if mine is None else _table(mine).get("waivers")
     if mine is None or value is None:
         return None
@@ -277,7 +277,7 @@ def waivers_file(directory: Path) -> Path | None:
 # -- files ----------------------------------------------------------------------------------------
 
 
-def _nearest(directory: Path) -> Path | None:
+def nearest(directory: Path) -> Path | None:
     """memproto.toml, or a pyproject.toml with our table, in `directory` or its nearest parent."""
     for folder in (directory, *directory.parents):
         own = folder / "memproto.toml"
@@ -358,9 +358,9 @@ def _layer(file: _File, above: tuple[str, ...], table: dict[str, Any]) -> _Layer
 
 def _as_target(key: str, value: dict[str, Any]) -> str:
     """Advice for a table of an unknown name, which was meant for a target."""
-    near = nearest(key, settings_keys.KEYS)
-    if near:
-        return f"did you mean {near!r}?"
+    name = near.nearest(key, settings_keys.KEYS)
+    if name:
+        return f"did you mean {name!r}?"
     inner = [name for name, table in value.items() if isinstance(table, dict)]
     return f'write [tool.memproto.target."{inner[0] if len(inner) == len(value) == 1 else key}"]'
 

@@ -23,8 +23,15 @@ KEYS = {
 #: A key that may be left out: the least profile under which the requirement fails.
 PROFILE = "profile"
 
+#: A key that may be left out: true in an entry of a baseline, which is told and not red if the rule
+#: holds, since only new faults are to turn such a run red.
+BASELINE = "baseline"
+
 #: Those that there are, the one that draws the fewest examples first.
 PROFILES = tuple(EXAMPLES)
+
+#: The keys that may be left out.
+OPTIONAL = (PROFILE, BASELINE)
 
 #: A shorter reason is none.
 MIN_REASON = 10
@@ -73,6 +80,7 @@ class Waiver:
 
     Attributes:
         profile: The least profile under which the requirement fails; it may hold under a lesser.
+        is_baseline: True if it was written for a report as a whole: it is never stale.
 
     """
 
@@ -84,6 +92,7 @@ class Waiver:
     place: str
     line: str = ""
     profile: str = PROFILES[0]
+    is_baseline: bool = False
 
     def is_judged(self, profile: str) -> bool:
         """True if a run under `profile` can tell that it is stale."""
@@ -167,7 +176,13 @@ def _waiver(entry: Entry) -> Waiver:
     assert expires is not None
     profile = value.get(PROFILE, PROFILES[0])
     return Waiver(
-        entry.id, **texts, expires=expires, place=entry.place(), line=entry.line(), profile=profile
+        entry.id,
+        **texts,
+        expires=expires,
+        place=entry.place(),
+        line=entry.line(),
+        profile=profile,
+        is_baseline=value.get(BASELINE, False),
     )
 
 
@@ -181,13 +196,14 @@ def _unknown(entry: Entry) -> Fault:
 
 
 def _faults(entry: Entry, today: dt.date) -> list[Fault]:
-    strange = [_strange(entry, key) for key in entry.value if key not in (*KEYS, PROFILE)]
+    strange = [_strange(entry, key) for key in entry.value if key not in (*KEYS, *OPTIONAL)]
     texts = [_text(entry, key, today) for key in ("reason", "issue", "owner")]
-    return [*strange, *filter(None, [*texts, _end(entry, today), _profile(entry)])]
+    others = (_end(entry, today), _profile(entry), _baseline(entry))
+    return [*strange, *filter(None, [*texts, *others])]
 
 
 def _strange(entry: Entry, key: str) -> Fault:
-    near = nearest(key, (*KEYS, PROFILE))
+    near = nearest(key, (*KEYS, *OPTIONAL))
     line = entry.line(key)
     fix = f"write {line.replace(key, near, 1)}" if near and line else "leave it out"
     return _fault(entry, "malformed", f"{key!r} is no key of a waiver", fix, key)
@@ -228,6 +244,14 @@ def _profile(entry: Entry) -> Fault | None:
     return _fault(
         entry, "malformed", f"{PROFILE} {given!r} is none of {', '.join(PROFILES)}", fix, PROFILE
     )
+
+
+def _baseline(entry: Entry) -> Fault | None:
+    given = entry.value.get(BASELINE, False)
+    if isinstance(given, bool):
+        return None
+    fix = f"write {BASELINE} = true, or leave it out"
+    return _fault(entry, "malformed", f"{BASELINE} is {given!r}, and no true", fix, BASELINE)
 
 
 def as_date(value: Any) -> dt.date | None:
