@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from memproto import __version__, explain, export, loading, spec
+from memproto import __version__, chapters, explain, export, loading, spec
 from memproto.errors import KitUsageError, MemprotoError, NoSuchRequirement
 from memproto.near import nearest
 from memproto.report import commands as reports
@@ -178,6 +178,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"memproto {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     explain.add_command(commands.add_parser("explain", help="show a requirement, or an area"))
+    chapters.add_command(
+        commands.add_parser("spec", help="read the specification: an id, a chapter")
+    )
     _add_judge(commands.add_parser("judge", help="judge targets, whatever the directory holds"))
     listed = commands.add_parser("list", help="list the requirements")
     listed.add_argument("--side", choices=("provider", "host"), default="provider")

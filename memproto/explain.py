@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import functools
 import json
+import os
 import re
 import shutil
 import sys
@@ -11,7 +12,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from memproto import spec
+from memproto import links, spec
 from memproto.errors import MissingPackage, NoSuchRequirement
 from memproto.mutants import Mutant, mutants
 from memproto.spec import Requirement
@@ -51,14 +52,17 @@ def run(options: argparse.Namespace) -> int:
     typed = " ".join(options.id)
     text = as_json(typed) if options.json else explained(typed, columns)
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    text = text.encode(encoding, "backslashreplace").decode(encoding)
+    if sys.stdout.isatty() and links.are_shown(os.environ):
+        text = links.linked(text)
+    sys.stdout.write(f"{text}\n")
     return 0
 
 
 def explained(typed: str, columns: int = _WIDEST) -> str:
     """The text for what was typed, in so many columns; raises as `run` does."""
     found = _meant(typed)
-    if [item.id for item in found] == [normal(typed)]:
+    if [item.id for item in found] == [spec.normal(typed)]:
         return _one(found[0], columns)
     return "\n".join(
         _filled(f"{item.id:<20} {item.level:<7}", item.text, columns) for item in found
@@ -87,7 +91,7 @@ def _row_of_catalogue(item: Requirement) -> dict[str, Any]:
 
 def _meant(typed: str) -> list[Requirement]:
     """The requirement of the id that was typed, or those of the area."""
-    wanted = normal(typed)
+    wanted = spec.normal(typed)
     if wanted in spec.requirements():
         return [spec.requirement(wanted)]
     found = [*_selected(wanted, "provider"), *_selected(wanted, "host")]
@@ -112,14 +116,6 @@ def needs(item: Requirement) -> "tuple[Condition, ...]":
         fault = f"showing what a requirement needs takes the package {missing.name}"
         raise MissingPackage(item.id, fault, "pip install 'memproto[kit]'") from None
     return check.conditions if check else ()
-
-
-def normal(typed: str) -> str:
-    """The id, or the beginning of one, that is meant: `shut 2` and `SHUT-002` are MP-SHUT-002."""
-    words = re.findall(r"[A-Z]+|\d+", typed.upper().removeprefix("MP"))
-    if words and words[-1].isdigit() and not words[-1].startswith("0"):
-        words[-1] = words[-1].zfill(3)
-    return "-".join(["MP", *words])
 
 
 def _selected(wanted: str, side: spec.Side) -> list[Requirement]:
@@ -185,7 +181,7 @@ def _rows(item: Requirement) -> Iterator[tuple[str, str]]:
 
 def _copied(item: Requirement) -> Iterator[tuple[str, str]]:
     """Lines that a user copies from the terminal, and that are not broken at its edge."""
-    yield "clause", item.clause
+    yield "clause", f"{item.clause}, here: memproto spec {item.id}"
     if not item.unchecked:
         flag = "--memproto-host" if item.side == "host" else "--memproto"
         yield "run", f"pytest {flag}=TARGET --memproto-clause={item.id}"
@@ -199,7 +195,7 @@ def _reports(item: Requirement) -> Iterator[tuple[str, str]]:
         if name == "seed":
             yield label, "the documents that the protocol comes from"
         else:
-            yield label, f"{name}: {titles.get(name, 'see spec/v1/95-coverage.md')}"
+            yield label, f"{name}: {titles.get(name, 'see memproto spec 95-coverage')}"
         label = ""
 
 

@@ -251,6 +251,14 @@ def _matches(requirement_id: str, pattern: str) -> bool:
     return requirement_id.startswith(wanted + "-")
 
 
+def normal(typed: str) -> str:
+    """The id, or the beginning of one, that is meant: `shut 2` and `SHUT-002` are MP-SHUT-002."""
+    words = re.findall(r"[A-Z]+|\d+", typed.upper().removeprefix("MP"))
+    if words and words[-1].isdigit() and not words[-1].startswith("0"):
+        words[-1] = words[-1].zfill(3)
+    return "-".join(["MP", *words])
+
+
 def near(typed: str) -> str:
     """The id or the area that is most like `typed`, or ""."""
     wanted = typed.upper().rstrip("-")

@@ -6,8 +6,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from memproto import cli, spec
-from memproto.report import links
+from memproto import cli, links, spec
 from memproto.report.formats import places, sarif
 from tests import kit_runs
 from tests.reports import failed, report, row, whole

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from memproto import spec
-from memproto.report import links, view
+from memproto import links, spec
+from memproto.report import view
 from memproto.report.formats.places import place, root_of
 from memproto.report.verdict_line import verdict_line
 from memproto.testing.outcomes import ExitCode, Outcome
