@@ -177,7 +177,7 @@ def _row(result: Result, order: Order, found: Result) -> dict[str, Any]:
         "reason": needs.reason(result) or None,
         "needs": [need.as_dict() for need in result.needs],
         "reproduce": message.reproduce(result, order),
-        "fix": requirement.fix,
+        "fix": message.fix(result, order),
         "clause": requirement.clause,
         "waiver": waivers.as_row(order.waivers, found),
         "duration_s": round(result.duration_s, 4),

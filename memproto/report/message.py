@@ -1,5 +1,6 @@
 """The message of a failure: seven labelled lines, in the author's own terms."""
 
+import re
 import shlex
 
 from memproto import spec
@@ -7,6 +8,9 @@ from memproto.testing import untrusted_text
 from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
 from memproto.testing.settings.order import Order
 from memproto.types import SPEC_VERSION
+
+#: The class in a `where`, as in `agent.py:12 in MyDriver.turn`.
+_CLASS = re.compile(r" in (?P<name>[A-Za-z_]\w*)\.\w+$")
 
 
 def render(result: Result, order: Order) -> str:
@@ -25,12 +29,19 @@ def render(result: Result, order: Order) -> str:
         "observed": result.observed,
         "where": result.where or "(not known)",
         "reproduce": reproduce(result, order),
-        "fix": requirement.fix,
+        "fix": fix(result, order),
         "clause": requirement.clause,
     }
     head = f"{result.id} ({requirement.level}) is violated by {order.side} {order.target!r}"
     body = "\n".join(f"  {label:<9} {_indented(text)}" for label, text in lines.items())
     return f"{head}\n{body}" + _stack(result)
+
+
+def fix(result: Result, order: Order) -> str:
+    """The change to make; of a host with the class whose step it is about."""
+    found = spec.requirement(result.id).fix
+    held = _CLASS.search(result.where) if order.side == "host" else None
+    return f"In {held['name']}: {found}" if held else found
 
 
 def reproduce(result: Result, order: Order) -> str:
