@@ -23,6 +23,7 @@ from memproto.testing.processes.sandbox import HOST_HOME
 from memproto.testing.provider import routes
 from memproto.testing.provider.calls import Calls
 from memproto.testing.provider.freshness import Freshness
+from memproto.testing.provider.preparation import Preparation
 from memproto.testing.provider.selection import MANNERS, PLAIN, Manner, improving, unheard
 from memproto.testing.provider.subject import HookRaised, HookUnpaid, Subject, Watch
 from memproto.testing.provider.write_action import ADD_ONLY, Way, Writing
@@ -91,6 +92,7 @@ class Run:
         self.context = context
         self.watch = watch
         self.freshness = Freshness(watch)
+        self._preparation = Preparation(lambda: self.shared)
         self.facts = Facts(context.seed * 1009 + salt)
         self.audit: AuditLog | None = None
         self.load_step: LoadStep | None = None
@@ -117,6 +119,7 @@ class Run:
         """A new instance from the same factory, not initialized."""
         subject = Subject(self.watch_load(), self.binding, self.watch)
         subject.writing, subject.manner = self.writing, self._told_in
+        subject.preparation = self._preparation
         extensions = self.context.capabilities.get("extensions")
         subject.declared = tuple(extensions) if isinstance(extensions, list) else None
         return subject

@@ -27,6 +27,7 @@ from memproto.testing.processes.sandbox import HOST_HOME
 from memproto.testing.provider import write_action
 from memproto.testing.provider.calls import Calls, Said
 from memproto.testing.provider.extensions import ExtensionHooks, TurnCount, Turning
+from memproto.testing.provider.preparation import Preparation
 from memproto.testing.provider.selection import PLAIN
 from memproto.testing.wire import Wire, beginning, honest, longest_text, plain, show
 
@@ -281,6 +282,7 @@ class Subject(ExtensionHooks):
         turning: The place of its session between two turns.
         writing: The way to mirror a text so that it is stored.
         manner: The way in which facts are told, if it matters.
+        preparation: The time that its check waits for an answer that is prepared in advance.
         said: The messages of the turns that were recorded, for a session that is ended with them.
         declared: The extensions that other instances of the target declared; None if none was
             asked. It holds until this one is.
@@ -298,6 +300,7 @@ class Subject(ExtensionHooks):
         self.turning = Turning()
         self.writing = write_action.Writing(write_action.ADD_ONLY)
         self.manner = PLAIN
+        self.preparation = Preparation()
         self.said: list[dict[str, Any]] = []
         self.declared: tuple[Any, ...] | None = None
         #: The extensions that this instance declared; None before it was asked.
