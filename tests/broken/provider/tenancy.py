@@ -132,8 +132,9 @@ class NobodySeesEverybody(Tenants):
         return super().enrich_turn(user_message, messages)
 
 
-@mutant(kills="MP-TENANT-001", says="enrich_turn gives", report="E4")
-class SearchesTheWordsOfEveryUser(Apart):
+class _OfEveryUser(Tenants):
+    """Recall reads the files of all users."""
+
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         with self._lock:
             self._entries = []
@@ -143,13 +144,13 @@ class SearchesTheWordsOfEveryUser(Apart):
 
 
 @mutant(kills="MP-TENANT-001", says="enrich_turn gives", report="E4")
-class ChoosesForEveryUser(Choosy):
-    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
-        with self._lock:
-            self._entries = []
-            for file in self._home.glob(f"*/{self._session}/journal.jsonl"):
-                self._entries += map(json.loads, file.read_text("ascii").splitlines())
-        return super().enrich_turn(user_message, messages)
+class SearchesTheWordsOfEveryUser(_OfEveryUser, Apart):
+    pass
+
+
+@mutant(kills="MP-TENANT-001", says="enrich_turn gives", report="E4")
+class ChoosesForEveryUser(_OfEveryUser, Choosy):
+    pass
 
 
 # -- ids -------------------------------------------------------------------------------------------

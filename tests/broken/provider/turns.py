@@ -23,8 +23,9 @@ class ARepeatedAnswerDropsTheTurn(Journal):
             super().on_turn_complete(user_message, assistant_response)
 
 
-@mutant(kills="MP-TURN-001", says="did not come back: turn 1", report="A7")
-class QueueOfTwoDropsTheOldest(Journal):
+class _OfTwo(Journal):
+    """Its queue holds two turns, and drops the oldest."""
+
     def __init__(self) -> None:
         super().__init__()
         self._queue: deque[tuple[str, str]] = deque(maxlen=2)
@@ -35,6 +36,11 @@ class QueueOfTwoDropsTheOldest(Journal):
     def shutdown(self) -> None:
         while self._queue:
             super().on_turn_complete(*self._queue.popleft())
+
+
+@mutant(kills="MP-TURN-001", says="did not come back: turn 1", report="A7")
+class QueueOfTwoDropsTheOldest(_OfTwo):
+    pass
 
 
 @mutant(
@@ -95,17 +101,8 @@ class ResumeOverwritesTheSession(Journal):
 
 
 @mutant(kills="MP-TURN-001", says="did not come back: turn 1", report="A7")
-class SearchesWordsOfTheLatestTwo(Worded):
-    def __init__(self) -> None:
-        super().__init__()
-        self._queue: deque[tuple[str, str]] = deque(maxlen=2)
-
-    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
-        self._queue.append((user_message, assistant_response))
-
-    def shutdown(self) -> None:
-        while self._queue:
-            super().on_turn_complete(*self._queue.popleft())
+class SearchesWordsOfTheLatestTwo(_OfTwo, Worded):
+    pass
 
 
 # -- writes ----------------------------------------------------------------------------------------
