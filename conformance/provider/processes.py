@@ -168,15 +168,18 @@ def _needs_return(run: Run, count: int = 1) -> None:
 
     """
     facts = run.facts.several(count)
-    ended = _host(run, "plain", facts, route=_route(run)).end()
-    if fault := _fault(ended, "plain", 0):
+    with store_files.elsewhere(run):
+        ended = _host(run, "plain", facts, route=_route(run)).end()
+        fault = _fault(ended, "plain", 0)
+        lost = [] if fault else losses.lost(run, facts)
+    if fault:
         known, how = _SIMPLER["plain"]
         expected = f"exit code 0 within {EXIT_S:g} s, {how}"
         violation = Violation(
             Died(wanted=expected, ending=fault, own=True), operation="close", requirement=known
         )
         raise Behind(f"a process that is shut down fails ({fault})", violation, depends_on(known))
-    if losses.lost(run, facts):
+    if lost:
         reason = "text of a process that is shut down before it ends does not come back either"
         raise Lost(reason, depends_on("MP-TURN-001", "MP-PROC-001"))
 

@@ -161,8 +161,15 @@ class KeepsItsOwnViewOfTheFile(Journal):
         super()._save()
 
 
+class _WritesItsOwnFile(Journal):
+    """Two processes that save at the same time leave one of two files, and that one whole."""
+
+    def _fresh(self, path: Path) -> Path:
+        return path.with_suffix(f".{os.getpid()}")
+
+
 @mutant(kills="MP-PROC-007", says="in the midst of a remove in memory", report="C7")
-class RemovesWithoutTheLock(Journal):
+class RemovesWithoutTheLock(_WritesItsOwnFile):
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
@@ -176,7 +183,7 @@ class RemovesWithoutTheLock(Journal):
 
 
 @mutant(kills="MP-PROC-007", says="in the midst of a replace in memory", report="C1")
-class ReplacesWithoutTheLock(Journal):
+class ReplacesWithoutTheLock(_WritesItsOwnFile):
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
