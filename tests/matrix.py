@@ -51,6 +51,7 @@ GOOD = (
     "tests.good.remote:Remote",
     "tests.good.served:InThread",
     "tests.good.ledger:Ledger",
+    "tests.good.tidying:Tidying",
     "tests.good.wary:Wary",
     "tests.good.targeted:Targeted",
     "tests.good.worded:Worded",
