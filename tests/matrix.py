@@ -52,6 +52,8 @@ GOOD = (
     "tests.good.served:InThread",
     "tests.good.ledger:Ledger",
     "tests.good.tidying:Tidying",
+    "tests.good.indexed:Indexed",
+    "tests.good.forgiving:Forgiving",
     "tests.good.wary:Wary",
     "tests.good.targeted:Targeted",
     "tests.good.worded:Worded",
