@@ -52,6 +52,7 @@ GOOD = (
     "tests.good.served:InThread",
     "tests.good.ledger:Ledger",
     "tests.good.tidying:Tidying",
+    "tests.good.working:Working",
     "tests.good.indexed:Indexed",
     "tests.good.forgiving:Forgiving",
     "tests.good.wary:Wary",

@@ -109,7 +109,12 @@ class TellsTheSystemPromptAsWell(Sending):
         return [system, *before, {"role": "user", "content": content}]
 
 
-@mutant(kills="MP-HOST-RECALL-009", says="one context block", report="D6")
+@mutant(
+    kills="MP-HOST-RECALL-009",
+    says="one context block",
+    report="D6",
+    also={"MP-HOST-SHOW-003": "a block that has no end hides what the model says behind it"},
+)
 class CutsTheBlockThroughItsEnd(Sending):
     def request(self, before, words, content):
         return [*before, {"role": "user", "content": content[: -len(CLOSE_TAG) // 2]}]
