@@ -8,6 +8,7 @@ import memproto
 from memproto import fence
 from memproto.errors import InvalidLabel
 from memproto.registry import MemoryProviderRegistry
+from tests.broken.host.parts import Sending
 from tests.broken.marks import mutant
 
 
@@ -459,3 +460,10 @@ class _LineEnds(Fence):
 @mutant(kills="MP-HOST-FENCE-022", says="as it was", report="F1")
 class RewritesLineEnds(MemoryProviderRegistry):
     fence = _LineEnds()
+
+
+@mutant(kills="MP-HOST-FENCE-002", says="a request without a context block", report="F7")
+class SendsAnEmptyBlock(Sending):
+    def request(self, before, words, content):
+        empty = content if self.recalled else f"{content}\n\n{Fence().framed('')}"
+        return [*before, {"role": "user", "content": empty}]
