@@ -72,6 +72,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--memproto-report", metavar="FILE.json", help="write the report as JSON to this file")
     add("--memproto-html", metavar="FILE", help="write the report as one HTML page to this file")
     add(
+        "--memproto-sarif",
+        metavar="FILE.sarif",
+        help="write what failed as SARIF 2.1.0 to this file, for code hosts and editors",
+    )
+    add(
         "--memproto-replay",
         metavar="DIR",
         help="write a script for each failure that calls alone show, which needs no pytest",

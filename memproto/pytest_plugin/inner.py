@@ -30,7 +30,7 @@ from memproto.pytest_plugin.items import (
     Target,
     rows,
 )
-from memproto.pytest_plugin.options import check_options, narrowed, time_scale
+from memproto.pytest_plugin.options import check_options, narrowed, selected, time_scale
 from memproto.report import document
 from memproto.testing import installation, noise, untrusted_text
 from memproto.testing.credential_forms import Hiding
@@ -166,7 +166,7 @@ class Suite:
             waivers.book(given.waivers, self.today, side=side, strict=strict, profile=profile),
             self.config.option.memproto_spec,
         )
-        wanted = spec.select(self.config.option.memproto_clause, side)
+        wanted = selected(self.config.option, side)
         contact = None
         if self.worker_input is not None:
             contact = Contact.from_dict(self.worker_input["memproto_contacts"][f"{side} {name}"])

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from memproto import pytest_plugin, spec
-from memproto.errors import InvalidSettings, KitUsageError
+from memproto.errors import InvalidSettings, KitUsageError, NoSuchRequirement
+from memproto.near import nearest
 from memproto.pytest_plugin import files
 
 
@@ -27,10 +28,12 @@ def check_options(option: Any) -> None:
 
     """
     if option.memproto_profile not in pytest_plugin.PROFILES:
+        near = nearest(option.memproto_profile, pytest_plugin.PROFILES)
+        known = f"use one of {', '.join(pytest_plugin.PROFILES)}"
         raise KitUsageError(
             f"--memproto-profile={option.memproto_profile}",
             "is no profile",
-            f"use one of {', '.join(pytest_plugin.PROFILES)}",
+            f"did you mean {near!r}? --memproto-profile={near}" if near else known,
         )
     _check_class(option)
     if not option.memproto_seed.isdecimal():
@@ -50,10 +53,30 @@ def check_options(option: Any) -> None:
     _check_directory(option.memproto_replay)
 
 
+def selected(option: Any, side: spec.Side) -> list[spec.Requirement]:
+    """
+    The requirements of `side` that the run was narrowed to; all if it was not.
+
+    Raises:
+        NoSuchRequirement: A value matches none; the message gives the option to type.
+
+    """
+    try:
+        return spec.select(option.memproto_clause, side)
+    except NoSuchRequirement as error:
+        typed = error.what.strip("'")
+        near = spec.near(typed)
+        fix = f"did you mean {near!r}? --memproto-clause={near}" if near else error.fix
+        what = f"--memproto-clause={typed}"
+        raise NoSuchRequirement(what, error.fault, fix) from None
+
+
 def _check_class(option: Any) -> None:
     what, name = f"--memproto-class={option.memproto_class}", option.memproto_class
     if name not in spec.CLASSES:
-        fix = f"use one of {', '.join(spec.CLASSES)}"
+        near = nearest(name, spec.CLASSES)
+        known = f"use one of {', '.join(spec.CLASSES)}"
+        fix = f"did you mean {near!r}? --memproto-class={near}" if near else known
         raise KitUsageError(what, "is no conformance class", fix)
     if name != spec.CLASSES[-1] and not option.memproto:
         fix = "leave it out: hosts have no classes"

@@ -28,6 +28,7 @@ RUN = (
     (r"^memproto new ", "tests/scaffold/test_scaffold.py"),
     (r"^memproto explain ", "tests/commands/test_explain.py"),
     (r"^memproto html ", "tests/report/test_html.py"),
+    (r"^memproto sarif ", "tests/report/test_sarif.py"),
     (r"^memproto board ", "tests/report/test_board.py"),
     (r"^pytest --memproto=(harbour|tide-log|ebb-log)\b|^pytest$",
      "tests/scaffold/test_ten_minutes.py"),

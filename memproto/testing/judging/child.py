@@ -404,8 +404,10 @@ def _package(target: str) -> str:
 
 
 def _placed(error: KitUsageError, command: Load) -> KitUsageError:
-    """The error with the line of the setting `factory`, where it is about that."""
+    """The error with the target as it was typed, or the line of `factory` if it is about that."""
     factory = command.factory
+    if error.what == f"--memproto={_target(command)}":
+        error.what = f"--memproto={command.target}"
     if not factory or not error.what.endswith(f"={factory}"):
         return error
     return InvalidSettings(command.factory_place, f"{factory}: {error.fault}", error.fix)
