@@ -29,6 +29,7 @@ RUN = (
     (r"^memproto explain ", "tests/commands/test_explain.py"),
     (r"^memproto html ", "tests/report/test_html.py"),
     (r"^memproto board ", "tests/report/test_board.py"),
+    (r"^memproto measure ", "tests/measure/test_command.py"),
     (r"^pytest --memproto=(harbour|tide-log|ebb-log)\b|^pytest$",
      "tests/scaffold/test_ten_minutes.py"),
     (r"^pytest --memproto=complete\b", "tests/docs/test_example_verdicts.py"),
