@@ -30,9 +30,9 @@ from memproto.pytest_plugin.items import (
     Target,
     rows,
 )
-from memproto.pytest_plugin.options import check_options, narrowed, selected, time_scale
+from memproto.pytest_plugin.options import check_options, narrowed, selected
 from memproto.report import document
-from memproto.testing import installation, noise, untrusted_text
+from memproto.testing import installation, noise, patience, untrusted_text
 from memproto.testing.credential_forms import Hiding
 from memproto.testing.evidence import KitFault
 from memproto.testing.judging import attribution, events, redaction
@@ -159,7 +159,7 @@ class Suite:
             profile,
             int(self.config.option.memproto_seed),
             directory,
-            time_scale(),
+            patience.time_scale(),
             self.noise.slowdown,
             1 if self.worker_input is None else int(self.worker_input["workercount"]),
             self.config.option.memproto_replay or "",

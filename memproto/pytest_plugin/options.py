@@ -110,23 +110,3 @@ def _check_directory(name: str | None) -> None:
     if fault:
         what, fix = f"--memproto-replay={name}", "name a directory of your own"
         raise InvalidSettings(what, fault, fix)
-
-
-def time_scale() -> float:
-    """
-    The factor on all budgets, from MEMPROTO_TIME_SCALE.
-
-    Raises:
-        InvalidSettings: It is no number above 0.
-
-    """
-    text = os.environ.get("MEMPROTO_TIME_SCALE", "1")
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise InvalidSettings(
-            f"MEMPROTO_TIME_SCALE={text}", "is no number above 0", "set a factor such as 2"
-        )
-    return value

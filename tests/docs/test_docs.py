@@ -30,6 +30,7 @@ RUN = (
     (r"^memproto html ", "tests/report/test_html.py"),
     (r"^memproto sarif ", "tests/report/test_sarif.py"),
     (r"^memproto board ", "tests/report/test_board.py"),
+    (r"^memproto measure ", "tests/measure/test_command.py"),
     (r"^pytest --memproto=(harbour|tide-log|ebb-log)\b|^pytest$",
      "tests/scaffold/test_ten_minutes.py"),
     (r"^pytest --memproto=complete\b", "tests/docs/test_example_verdicts.py"),

@@ -74,6 +74,7 @@ class Run:
         unkept: Number of texts the check missed that never came back, of a selective provider.
         doubts: True if something did not come back, and none ever did for a question.
         observed: Declarations that a provider which cannot declare was seen to keep.
+        limits: The `limits` of each config.
 
     """
 
@@ -101,6 +102,7 @@ class Run:
         self.loading: dict[str, Any] = {}
         self.shared: dict[str, Any] = {}
         self.observed: dict[str, Any] = {}
+        self.limits = {"recall_chars": _RECALL_CHARS}
         self.asked: dict[str, list[str]] = {}
         self.route = ""
         self.unkept = 0
@@ -171,7 +173,7 @@ class Run:
                 "contexts": ["primary"],
             },
             "deadlines": {"enrich_s": 5.0, "compress_s": 120.0, "shutdown_s": 15.0},
-            "limits": {"recall_chars": _RECALL_CHARS},
+            "limits": dict(self.limits),
             "platform": "cli",
             "agent_context": "primary",
             "agent_identity": f"profile-{self.tag}",

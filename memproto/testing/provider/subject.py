@@ -198,6 +198,7 @@ class Watch:
         announces: True if the parent is to know each instance that is opened, and its config.
         calls: The listener that each call is told.
         turns: Counter of turns, if the provider is told that they begin.
+        timed: Told the operation and the seconds of each call, for one who measures.
 
     """
 
@@ -215,6 +216,7 @@ class Watch:
     announces: bool = False
     calls: Calls = dataclasses.field(default_factory=Calls)
     turns: TurnCount | None = None
+    timed: Callable[[str, float], None] | None = None
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     @contextlib.contextmanager
@@ -261,6 +263,8 @@ class Watch:
 
     def _count(self, operation: str, took_s: float) -> None:
         with self.lock:
+            if self.timed is not None:
+                self.timed(operation, took_s)
             row = self.hooks.setdefault(operation, [0, 0.0, 0.0])
             row[0] += 1
             row[1] = max(row[1], took_s)
