@@ -20,7 +20,8 @@ from memproto.loading.packages import GROUPS
 __all__ = ["GROUPS", "resolve"]
 
 _FORMS = (
-    "a directory with __init__.py, hermes:NAME, module:attribute, an entry-point name, or a module"
+    "a directory with __init__.py, hermes:NAME, wire:COMMAND LINE, module:attribute, "
+    "an entry-point name, or a module"
 )
 
 

@@ -1,7 +1,7 @@
 """
 The replayer of the golden transcripts, as 85-wire.md describes it.
 
-`python -P -m tests.wire.transcripts [--without turns] COMMAND...` plays them all against a server,
+`python -m tests.wire.transcripts [--without turns] COMMAND...` plays them all against a server,
 which gets the environment of this process; the exit code is 1 if one does not fit.
 """
 
