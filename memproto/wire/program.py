@@ -30,6 +30,9 @@ PATIENCE_S = 2.0
 #: Seconds between two looks whether a silent program is still there.
 _LOOK_S = 0.5
 
+#: Seconds that a program has to end by itself whose host dropped it.
+_ABANDONED_S = 20.0
+
 #: Lines of the standard error that a message shows, and their characters.
 _SHOWN_LINES, _SHOWN_CHARS = 5, 600
 
@@ -90,6 +93,7 @@ class Program:
         self._kept = _Tail(_KEPT_BYTES)
         self._ending = threading.Lock()
         self._status: int | None = None
+        self._is_abandoned = False
         output, errors = self._process.stdout, self._process.stderr
         self._threads = [
             threading.Thread(target=task, name=f"wire-{what}-{self.pid}", daemon=True)
@@ -168,6 +172,8 @@ class Program:
         if rest:
             heard(bytes(rest))
         ended()
+        if self._is_abandoned and self.wait(_ABANDONED_S):
+            self._reap()
 
     def _drain(self, errors: int) -> None:
         poll = select.poll()
@@ -224,10 +230,16 @@ class Program:
 
     def abandon(self) -> None:
         """Close the input, by which the program ends by itself; does not block."""
-        if self.is_ours:
-            self._outlet.drop()
-            with contextlib.suppress(OSError):
-                self._input.close()
+        if not self.is_ours or self._status is not None:
+            return
+        # The thread that reads is there until the program ends, and reaps it then.
+        self._is_abandoned = True
+        self._outlet.drop()
+        with contextlib.suppress(OSError):
+            self._input.close()
+        if self._is_over():
+            self._signal(signal.SIGKILL)
+            self._reap()
 
     def _signal(self, number: int) -> None:
         if self._status is None:

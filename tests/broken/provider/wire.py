@@ -36,7 +36,7 @@ class WritesNaN(Wired):
         super()._answer(request, **outcome)
 
 
-@mutant(kills="MP-WIRE-002", says="a second time", report="L3")
+@mutant(kills="MP-WIRE-002", says="besides", report="L3")
 class AnswersTwice(Wired):
     def _answer(self, request: Any, **outcome: Any) -> None:
         super()._answer(request, **outcome)
@@ -52,7 +52,13 @@ class AnswersANotification(Wired):
         self._output.send(encode({"jsonrpc": "2.0", "id": 0, "result": None}))
 
 
-@mutant(kills="MP-WIRE-003", says="only behind", report="L3", scale=0.2)
+@mutant(
+    kills="MP-WIRE-003",
+    says="only behind",
+    report="L3",
+    scale=0.2,
+    also={"MP-RECALL-002": "an answer that waits in the buffer is late"},
+)
 class BuffersItsAnswers(Wired):
     """Its answers to questions wait until the buffer is full, or a write comes."""
 
@@ -77,13 +83,14 @@ class BuffersItsAnswers(Wired):
 
 class SlowJournal(Journal):
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
-        time.sleep(2.5)
+        if len(user_message) > 5_000:
+            time.sleep(12)
         super().on_turn_complete(user_message, assistant_response)
 
 
-@mutant(kills="MP-WIRE-004", says="ping beside record", report="L3")
+@mutant(kills="MP-WIRE-004", says="no answer within", report="L3")
 class CallsOnTheReader(Wired):
-    """One loop reads and makes the calls; its store takes 2.5 s for a turn."""
+    """One loop reads and makes the calls; a long turn takes its store 12 s."""
 
     JOURNAL = SlowJournal
 
@@ -206,11 +213,11 @@ class IgnoresTheEndOfItsInput(Wired):
             super()._end_soon()
 
 
-@mutant(kills="MP-WIRE-014", says="the end of the process", report="L4")
+@mutant(kills="MP-WIRE-014", says="the end of the process", report="L4", scale=0.1)
 class LingersBehindItsEnd(Wired):
     def _end(self) -> None:
         super()._end()
-        time.sleep(3)
+        time.sleep(2.8)
 
 
 @mutant(kills="MP-WIRE-014", says="exit status 3", report="L4")
@@ -238,23 +245,19 @@ class LogsAndRaises(Wired):
         return super()._call(request)
 
 
-@mutant(kills="MP-WIRE-017", says="the greeting", report="L4")
+@mutant(kills="MP-WIRE-017", says="the greeting", report="L4", scale=0.1)
 class LoadsAModelFirst(Wired):
     def _greeting(self) -> dict[str, Any]:
         time.sleep(5.5)
         return super()._greeting()
 
 
-@mutant(kills="MP-WIRE-018", says="data", report="L3")
-class AnswersWithBareErrors(Wired):
-    def _answer(self, request: Any, **outcome: Any) -> None:
-        if "error" in outcome:
-            outcome["error"].pop("data")
-        super()._answer(request, **outcome)
-
+@mutant(kills="MP-WIRE-018", says="$.params.level", report="L3")
+class LogsInLevelsOfItsOwn(Wired):
     def _call(self, request: Any) -> Any:
         if request.method == "recall":
-            raise ValueError("no index")
+            params = {"level": "notice", "message": "asked"}
+            self._output.send(encode({"jsonrpc": "2.0", "method": "log", "params": params}))
         return super()._call(request)
 
 
