@@ -12,11 +12,15 @@ import select
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from memproto.adapters.homes import own_folder
+from memproto.testing import noise
 from memproto.testing.clauses import Violation
 from memproto.testing.evidence import Differs
 from memproto.testing.patience import Deadline
@@ -28,6 +32,9 @@ from memproto.wire.codec import Malformed, decode
 #: Seconds that an answer may take which no rule bounds.
 _ANSWER_S = 10.0
 
+
+#: Seconds between two looks whether it has ended.
+_LOOK_S = 0.02
 
 #: Seconds that a greeting may take, however short the other times are.
 _GREETING_S = 20.0
@@ -51,6 +58,7 @@ class RawServer:
         self._run = run
         provider = run.build()
         self.stray: list[bytes] = []
+        self._busy_s = 0.0
         self._numbers = iter(range(1, 10_000))
         self._heard: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._kept: list[dict[str, Any]] = []
@@ -220,9 +228,21 @@ class RawServer:
 
     def ends(self, within_s: float) -> int | None:
         """Its exit status if it ends within the time; else None."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return self.process.wait(within_s * self._run.context.scale)
-        return None
+        deadline = Deadline(within_s * self._run.context.scale, self._run.context.slowdown)
+        while (status := self.process.poll()) is None and deadline.left_s():
+            self.busy_s()
+            time.sleep(_LOOK_S)
+        return status
+
+    def busy_s(self) -> float:
+        """Seconds in which it computed, or waited for a processor, as they were last seen."""
+        pid = self.process.pid
+        with contextlib.suppress(psutil.Error, OSError):
+            used = psutil.Process(pid).cpu_times()
+            threads = [int(one.name) for one in Path(f"/proc/{pid}/task").iterdir()]
+            starved = sum(noise.starved_s(thread, pid) for thread in threads)
+            self._busy_s = max(self._busy_s, used.user + used.system + starved)
+        return self._busy_s
 
     def kill(self) -> None:
         """End the process group."""

@@ -176,7 +176,7 @@ class ServesBeforeItIsOpen(Wired):
 
 @mutant(kills="MP-WIRE-012", says="no answer within", report="L3", scale=0.2)
 class DropsWhatIsCancelled(Wired):
-    """What comes with a cancellation is never answered."""
+    """A cancelled request is never answered."""
 
     def _answer(self, request: Any, **outcome: Any) -> None:
         if request.method == "recall":
@@ -213,7 +213,7 @@ class IgnoresTheEndOfItsInput(Wired):
             super()._end_soon()
 
 
-@mutant(kills="MP-WIRE-014", says="the end of the process", report="L4", scale=0.1)
+@mutant(kills="MP-WIRE-014", says="the end of the process", report="L4")
 class LingersBehindItsEnd(Wired):
     def _end(self) -> None:
         super()._end()
@@ -245,7 +245,7 @@ class LogsAndRaises(Wired):
         return super()._call(request)
 
 
-@mutant(kills="MP-WIRE-017", says="the greeting", report="L4", scale=0.1)
+@mutant(kills="MP-WIRE-017", says="the greeting", report="L4")
 class LoadsAModelFirst(Wired):
     def _greeting(self) -> dict[str, Any]:
         time.sleep(5.5)
