@@ -178,6 +178,8 @@ class Child:
         try:
             with self._watch({}, command.scale).hook("load"):
                 self._target = self._take(loader, command)
+            if command.meets and self._side == "provider":
+                self._target.binding.meet(self._target.target, self._target.build)
         except KitUsageError as error:
             if (refused := self._step.refused_before(error)) is not None:
                 return _told(events.LoadRefused(check="", seen=refused))

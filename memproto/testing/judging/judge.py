@@ -222,6 +222,8 @@ class Judge:
         if binding and requirement.side == "provider" and not requirement.applies_to(binding):
             wanted = requirement.binding
             return events.OtherBinding(check=check, wanted=wanted, binding=binding.name)
+        if binding and (why := binding.out_of_reach.get(check, "")):
+            return events.NotConcerned(check=check, reason=why)
         if self.contact.blocked and (
             not self.contact.sessionless or self._needs_session(requirement)
         ):

@@ -49,6 +49,7 @@ class Load(Command):
         secrets: Names of variables and keys that are credentials.
         directory: From where the kit was called.
         path: Places that modules are imported from first.
+        meets: True at first contact: a target that cannot be reached at all is refused.
 
     """
 
@@ -66,6 +67,7 @@ class Load(Command):
     factory_place: str = ""
     functions: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     secrets: list[str] = dataclasses.field(default_factory=list)
+    meets: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

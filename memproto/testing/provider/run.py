@@ -20,7 +20,7 @@ from memproto.testing.instruments.load_step import LoadStep
 from memproto.testing.instruments.watchers import AuditLog
 from memproto.testing.needs import KEEPING, NO_REFUSAL, Declaration, Need, Setting
 from memproto.testing.processes.sandbox import HOST_HOME
-from memproto.testing.provider import routes
+from memproto.testing.provider import conversation, routes
 from memproto.testing.provider.calls import Calls
 from memproto.testing.provider.freshness import Freshness
 from memproto.testing.provider.preparation import Preparation
@@ -129,9 +129,11 @@ class Run:
     def watch_load(self) -> Any:
         """Build an instance under the load budget, without connections and programs."""
         guard = self.load_step.guarding() if self.load_step else contextlib.nullcontext()
-        with self.watch.hook("load"), guard:
+        with self.watch.hook("load"):
             try:
-                self._latest = self.build()
+                with guard:
+                    self._latest = self.build()
+                self.binding.connect(self._latest, conversation.unfit)
                 return self._latest
             except BaseException as error:
                 failure = HookRaised("load", error)
