@@ -10,6 +10,7 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from memproto.adapters.hermes import HOST_CALLS
@@ -99,6 +100,26 @@ def furnish() -> None:
     if version():
         with contextlib.suppress(Exception):
             importlib.import_module("hermes_cli.config").ensure_hermes_home()
+
+
+@contextlib.contextmanager
+def serving(home: str) -> Iterator[bool]:
+    """
+    Have this context serve the profile of a home in the body, as a host of many profiles does.
+
+    Gives False, and does nothing, if the host has one profile in a process.
+    """
+    constants: Any = None
+    with contextlib.suppress(ImportError):
+        constants = importlib.import_module("hermes_constants")
+    if not hasattr(constants, "set_hermes_home_override"):
+        yield False
+        return
+    token = constants.set_hermes_home_override(home)
+    try:
+        yield True
+    finally:
+        constants.reset_hermes_home_override(token)
 
 
 def base_class() -> type | None:
