@@ -18,6 +18,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from memproto import spec
+from memproto.bindings import hermes_agent
 from memproto.errors import KitUsageError
 from memproto.pytest_plugin import files, guard, jobs, junit, summary, telling, terminal
 from memproto.pytest_plugin.items import (
@@ -140,6 +141,8 @@ class Suite:
             ("host", option.memproto_host),
         ]
         check_options(option)
+        # Every process that loads the target makes the calls of one release.
+        hermes_agent.choose(option.memproto_hermes or "")
         found: list[Target] = []
         for side, names in sides:
             found += [self._target(name, side) for name in dict.fromkeys(names)]
@@ -165,6 +168,7 @@ class Suite:
             self.config.option.memproto_replay or "",
             waivers.book(given.waivers, self.today, side=side, strict=strict, profile=profile),
             self.config.option.memproto_spec,
+            self.config.option.memproto_hermes or "",
         )
         wanted = selected(self.config.option, side)
         contact = None

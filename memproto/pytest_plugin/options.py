@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto import pytest_plugin, spec
+from memproto.adapters.hermes_releases import RELEASES
 from memproto.errors import InvalidSettings, KitUsageError, NoSuchRequirement
 from memproto.near import nearest
 from memproto.pytest_plugin import files
@@ -48,6 +49,7 @@ def check_options(option: Any) -> None:
             "is no release of the specification that this kit knows",
             f"use {' or '.join(spec.releases())}",
         )
+    _check_hermes(option.memproto_hermes)
     _check_workers(option)
     files.check(option)
     _check_directory(option.memproto_replay)
@@ -81,6 +83,15 @@ def _check_class(option: Any) -> None:
     if name != spec.CLASSES[-1] and not option.memproto:
         fix = "leave it out: hosts have no classes"
         raise KitUsageError(what, "is of providers alone, and none is judged", fix)
+
+
+def _check_hermes(name: str | None) -> None:
+    if name is not None and name not in RELEASES:
+        raise KitUsageError(
+            f"--memproto-hermes={name}",
+            "is no release of Hermes Agent whose calls this kit makes",
+            f"use one of {', '.join(RELEASES)}",
+        )
 
 
 def _check_workers(option: Any) -> None:

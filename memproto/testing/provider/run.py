@@ -242,9 +242,12 @@ class Run:
 
     @property
     def mirrors(self) -> dict[str, list[str]]:
-        """Target to the actions that take effect, as declared or observed."""
+        """Target to the actions that are told and take effect, as declared or observed."""
         declared: dict[str, list[str]] = self.declared("mirrors", ADD_ONLY)
-        return declared
+        told = self.binding.actions_told()
+        if told == Binding.actions_told(self.binding):
+            return declared
+        return {target: [a for a in actions if a in told] for target, actions in declared.items()}
 
     @property
     def writing(self) -> Writing:
