@@ -41,11 +41,8 @@ def command(target: str) -> str:
 def missing(target: str, error: ModuleNotFoundError) -> MissingPackage:
     """The target needs a package that is not installed."""
     top = str(error.name).partition(".")[0]
-    holder = f"the package that holds {error.name!r}"
-    if top in host.MODULES:
-        holder = f"hermes-agent, which holds {error.name!r},"
-        if host.modules():
-            return _lacking(target, f"the module {error.name!r}")
+    if top in host.MODULES and host.modules():
+        return _lacking(target, f"the module {error.name!r}")
     return MissingPackage(
         f"--memproto={target}",
         f"needs the module {error.name!r}, which is not installed here",

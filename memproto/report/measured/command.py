@@ -101,7 +101,7 @@ def _check_installed() -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from memproto.report import markdown
+    from memproto.report.formats import markdown
     from memproto.report.measured import comparing, reading
 
     if options.targets:

@@ -4,7 +4,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from memproto.report import markdown, plot
+from memproto.report import plot
+from memproto.report.formats import markdown
 
 #: Heads of the table of recall; the columns of the budgets stand behind the first two.
 _NAMES = ("memory", "told by")

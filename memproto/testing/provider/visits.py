@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.provider import routes
+from memproto.testing.provider.preparation import PREWARM_S
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookLate, HookRaised, Subject
 from memproto.testing.wire import show
@@ -252,7 +253,7 @@ class _Play:
         # Times are those of one question, and not of asking again until there is an answer.
         self._run.watch.timed = None
         try:
-            end = monotonic() + routes.PREWARM_S
+            end = monotonic() + PREWARM_S
             subject.prewarm(query)
             while not (found := routes.recalled(subject, query)) and monotonic() < end:
                 sleep(subject.poll_s)
