@@ -17,6 +17,7 @@ from memproto.near import nearest
 from memproto.report import commands as reports
 from memproto.report import console
 from memproto.scaffold import command as scaffold
+from memproto.serving import command as serve
 from memproto.setup import dialogue, dotenv, status
 from memproto.setup.dialogue import SetupError
 from memproto.setup.hooks import ProviderFailed, attempt
@@ -196,6 +197,9 @@ def _parser() -> argparse.ArgumentParser:
     export.add_command(commands.add_parser("export-hermes", help="make a plugin of Hermes Agent"))
     scaffold.add_command(commands.add_parser("new", help="make a provider package that conforms"))
     reports.add_commands(commands)
+    served = commands.add_parser("serve", help="serve a provider to hosts in any language")
+    serve.add_arguments(served)
+    served.set_defaults(run=serve.run)
     checked = commands.add_parser("check-trace", help="judge what a host did from its trace")
     check_trace.add(checked)
     checked.set_defaults(run=_check_trace)

@@ -41,12 +41,8 @@ def command(target: str) -> str:
 def missing(target: str, error: ModuleNotFoundError) -> MissingPackage:
     """The target needs a package that is not installed."""
     top = str(error.name).partition(".")[0]
-    if top in host.MODULES and host.version():
-        return MissingPackage(
-            f"--memproto={target}",
-            f"needs the module {error.name!r}, which hermes-agent {host.version()} lacks",
-            "install the version of hermes-agent that it was written for",
-        )
+    if top in host.MODULES and host.modules():
+        return _lacking(target, f"the module {error.name!r}")
     return MissingPackage(
         f"--memproto={target}",
         f"needs the module {error.name!r}, which is not installed here",
@@ -77,17 +73,23 @@ def does_not_import(target: str, error: Exception) -> KitUsageError:
         fix = f"pip install {shlex.quote(advice['what'])}"
         return MissingPackage(f"--memproto={target}", f"needs a package: {error}", fix)
     skew = _SKEW.search(str(error)) if isinstance(error, ImportError) else None
-    if skew and skew["module"].partition(".")[0] in host.MODULES and host.version():
-        return MissingPackage(
-            f"--memproto={target}",
-            f"needs {skew['name']} of {skew['module']}, which hermes-agent {host.version()} lacks",
-            "install the version of hermes-agent that it was written for",
-        )
+    if skew and skew["module"].partition(".")[0] in host.MODULES and host.modules():
+        return _lacking(target, f"{skew['name']} of {skew['module']}")
     return TargetDoesNotImport(
         f"--memproto={target}",
         f"raises {type(error).__name__}: {error}{raised_at(error, target)}",
         "make it import and build in a plain interpreter first; "
         "a variable that it asks for goes into the setting `env`",
+    )
+
+
+def _lacking(target: str, what: str) -> MissingPackage:
+    """The target needs a module, or a name of one, that the host does not have."""
+    fix = "install the version of hermes-agent that it was written for"
+    if not host.version():
+        fix = "install the hermes-agent that it was written for into this environment"
+    return MissingPackage(
+        f"--memproto={target}", f"needs {what}, which {host.modules()} lacks", fix
     )
 
 

@@ -35,7 +35,8 @@ from memproto.near import nearest
 __all__ = ["GROUPS", "resolve"]
 
 _FORMS = (
-    "a directory with __init__.py, hermes:NAME, module:attribute, an entry-point name, or a module"
+    "a directory with __init__.py, hermes:NAME, wire:COMMAND LINE, module:attribute, "
+    "an entry-point name, or a module"
 )
 
 

@@ -22,7 +22,7 @@ from memproto.loading.faults import command, no_provider
 #: Marks in the source of a submodule that may hold the provider of its package.
 _MARKS = (
     *("register_memory_provider", "MemoryProvider"),
-    *(f"def {binding.hook('record')}" for binding in bindings.BUILT_IN),
+    *(f"def {binding.hook('record')}" for binding in bindings.IN_PROCESS),
 )
 _MOST_SUBMODULES = 200
 
@@ -30,7 +30,7 @@ _MOST_SUBMODULES = 200
 _MOST_NAMED = 8
 
 #: Hooks by which a provider is known that sets them on its instances.
-_STORING = tuple(binding.hook("record") for binding in bindings.BUILT_IN)
+_STORING = tuple(binding.hook("record") for binding in bindings.IN_PROCESS)
 
 #: The hook without which a plugin of hooks is no memory.
 _RECALLS = "pre_llm_call"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto import pytest_plugin, spec
+from memproto.adapters.hermes_releases import RELEASES
 from memproto.errors import InvalidSettings, KitUsageError, NoSuchRequirement
 from memproto.near import nearest
 from memproto.pytest_plugin import files
@@ -48,6 +49,7 @@ def check_options(option: Any) -> None:
             "is no release of the specification that this kit knows",
             f"use {' or '.join(spec.releases())}",
         )
+    _check_hermes(option.memproto_hermes)
     _check_workers(option)
     files.check(option)
     _check_directory(option.memproto_replay)
@@ -83,6 +85,15 @@ def _check_class(option: Any) -> None:
         raise KitUsageError(what, "is of providers alone, and none is judged", fix)
 
 
+def _check_hermes(name: str | None) -> None:
+    if name is not None and name not in RELEASES:
+        raise KitUsageError(
+            f"--memproto-hermes={name}",
+            "is no release of Hermes Agent whose calls this kit makes",
+            f"use one of {', '.join(RELEASES)}",
+        )
+
+
 def _check_workers(option: Any) -> None:
     """Refuse what pytest-xdist fails at: it hands its workers paths as UTF-8."""
     if not getattr(option, "dist", "no") or getattr(option, "dist", "no") == "no":
@@ -110,23 +121,3 @@ def _check_directory(name: str | None) -> None:
     if fault:
         what, fix = f"--memproto-replay={name}", "name a directory of your own"
         raise InvalidSettings(what, fault, fix)
-
-
-def time_scale() -> float:
-    """
-    The factor on all budgets, from MEMPROTO_TIME_SCALE.
-
-    Raises:
-        InvalidSettings: It is no number above 0.
-
-    """
-    text = os.environ.get("MEMPROTO_TIME_SCALE", "1")
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise InvalidSettings(
-            f"MEMPROTO_TIME_SCALE={text}", "is no number above 0", "set a factor such as 2"
-        )
-    return value

@@ -8,6 +8,7 @@ from typing import Any
 
 from memproto.errors import KitUsageError
 from memproto.report.console import tell, tell_verdict, written
+from memproto.report.measured import command as measured
 
 #: Exit codes of `verify`, `diff` and `merge`: nothing to say, and something.
 _GOOD, _FOUND = 0, 1
@@ -346,6 +347,7 @@ def _date(text: str) -> Any:
 
 
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
+    "measure": ("measure recall, speed and growth beside the verdict", measured.add),
     "html": ("make a page of a report", _add_html),
     "sarif": ("make SARIF of a report, for code hosts and editors", _add_sarif),
     "board": ("make a site of targets by requirements", _add_board),

@@ -268,6 +268,22 @@ class SecretsNamed(Message):
     names: tuple[str, ...]
 
 
+@form("played")
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScriptPlayed(Message):
+    """
+    A script of visits was played.
+
+    Attributes:
+        visits: Number of those that were played to their end.
+        is_whole: True if that is all of them.
+
+    """
+
+    visits: int
+    is_whole: bool
+
+
 @form("refused")
 @dataclasses.dataclass(frozen=True, slots=True)
 class CommandRefused(Message):
@@ -288,7 +304,16 @@ class CommandFailed(Message):
     replaced: tuple[str, ...] = ()
 
 
-Reply = Obeyed | Loaded | Judged | Surveyed | SecretsNamed | CommandRefused | CommandFailed
+Reply = (
+    Obeyed
+    | Loaded
+    | Judged
+    | Surveyed
+    | SecretsNamed
+    | ScriptPlayed
+    | CommandRefused
+    | CommandFailed
+)
 
 
 @form("done")

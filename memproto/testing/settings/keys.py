@@ -112,6 +112,21 @@ def _env(value: Any) -> dict[str, str]:
     return found
 
 
+def _command(value: Any) -> tuple[str, ...]:
+    fix = 'write a list of words such as ["node", "dist/server.js"]'
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise Wrong(f"must be a list of words, not {value!r}", fix)
+    if not value or not value[0] or any("\0" in word for word in value):
+        raise Wrong(f"is no command: {value!r}", fix)
+    return tuple(map(os_names.native, value))
+
+
+def _cwd(value: Any) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise Wrong(f"must be a directory, not {value!r}", 'write a path such as "server"')
+    return os_names.native(value)
+
+
 def _caches(value: Any) -> tuple[str, ...]:
     fix = 'write a list such as ["HF_HOME", ".cache/torch"]'
     if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
@@ -175,6 +190,8 @@ def _limit(value: Any) -> int:
 #: Each key, and what gives its value or refuses it.
 KEYS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(FUNCTIONS, _function),
+    "command": _command,
+    "cwd": _cwd,
     "config": _table,
     "env": _env,
     "caches": _caches,

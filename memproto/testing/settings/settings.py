@@ -25,6 +25,8 @@ class Settings:
 
     Attributes:
         factory: Builds an instance.
+        command: The command of a target `wire:...`, in place of the words behind it; () for those.
+        cwd: Its working directory, seen from the directory of the run; "" for that one.
         config: Merged into what initialize gets.
         env: Variables of the child's environment.
         service: Gives a context manager that starts what the provider needs.
@@ -53,6 +55,8 @@ class Settings:
     """
 
     factory: str = ""
+    command: tuple[str, ...] = ()
+    cwd: str = ""
     config: dict[str, Any] = dataclasses.field(default_factory=dict)
     env: dict[str, str] = dataclasses.field(default_factory=dict)
     service: str = ""
@@ -80,13 +84,16 @@ class Settings:
     @property
     def configures(self) -> bool:
         """True if the provider gets anything that it would not have where it is just installed."""
-        return bool(self.factory or self.config or self.env or self.service or self.backend)
+        given = self.factory or self.command or self.cwd or self.config
+        return bool(given or self.env or self.service or self.backend)
 
     def for_report(self) -> dict[str, Any]:
         """The settings without any value of the environment, which may be a credential."""
         functions = {key: getattr(self, key) for key in settings_keys.FUNCTIONS}
         return {
             **functions,
+            "command": bool(self.command),
+            "cwd": self.cwd,
             "config": sorted(self.config),
             "env": sorted(self.env),
             "caches": list(self.caches),
