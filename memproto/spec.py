@@ -126,6 +126,12 @@ def section(item: Requirement) -> str:
     return re.split(r"^(?:<a id=|#)", rest, maxsplit=1, flags=re.MULTILINE)[0].strip() + "\n"
 
 
+def section_text(item: Requirement) -> str:
+    """The same as plain text, without marks of Markdown and links, which lead nowhere from here."""
+    bare = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", section(item))
+    return re.sub(r"^> ?|[*`]", "", bare, flags=re.MULTILINE)
+
+
 @functools.cache
 def _catalogue() -> dict[str, Any]:
     return tomllib.loads((_root() / "requirements.toml").read_text(encoding="utf-8"))
