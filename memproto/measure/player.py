@@ -223,8 +223,10 @@ class Player:
         self._children.dismiss()
         # A process that was started and disowned would keep open a store that is opened anew.
         vitals.end_strays(store.root)
+        numbers = range(part.first, part.first + len(part.visits))
         for played in _kept(kept):
-            course.played[played.number] = played
+            if played.number in numbers:
+                course.played[played.number] = played
         return answer
 
     @property

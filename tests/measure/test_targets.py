@@ -111,6 +111,14 @@ def test_a_process_that_ends_takes_one_session_with_it(measured, corpus):
     assert 0.6 < row["recall"]["found"]["all"]["share"] < 1
 
 
+def test_courses_that_nobody_played_count_for_nothing(measured, corpus):
+    row = measured(f"{SHAPES}:Forging", [corpus], sizes=(20,)).row
+    assert row["recall"]["found"]["all"]["share"] == 1
+    assert row["told"] == {"turns": corpus.turn_count, "refused": 0}
+    (size,) = row["speed"]["sizes"]
+    assert size["operations"]["start"]["p99_s"] < 9
+
+
 def test_a_provider_that_ends_every_process_is_left_out_with_the_reason(measured, corpus):
     row = measured(f"{SHAPES}:Mortal", [corpus], sizes=(10,)).row
     assert row["recall"] is None
