@@ -46,12 +46,14 @@ def recall(document: dict[str, Any]) -> Table:
     last = str(budgets[-1])
     columns = [f"{chars:,}" for chars in budgets]
     depth = "5" if any(_items(row) for row in document["rows"]) else ""
-    head = [*_NAMES, *columns[:-1], f"{columns[-1]} chars", "all", *_BEHIND]
+    spread = ["repeats"] if document["measure"]["repeats"] > 1 else []
+    head = [*_NAMES, *columns[:-1], f"{columns[-1]} chars", *spread, "all", *_BEHIND]
     rows = []
     for row in _with(document, "recall"):
         found = row["recall"]["found"]
         cells = [name(row), _by(row), *(percent(found[str(chars)]) for chars in budgets[:-1])]
-        cells += [interval(found[last]), percent(found["all"])]
+        cells += [interval(found[last]), *([repeats(found[last])] if spread else [])]
+        cells += [percent(found["all"])]
         cells += [percent(row["recall"][key]) for key in ("stale", "absent", "other")]
         cells += [percent(_items(row).get(depth))] if depth else []
         rows.append(tuple(cells))
@@ -173,6 +175,12 @@ def interval(share: dict[str, Any] | None) -> str:
     if share is None:
         return NONE
     return f"{percent(share)} ({100 * share['low']:.0f}-{100 * share['high']:.0f})"
+
+
+def repeats(share: dict[str, Any]) -> str:
+    """The least and the greatest share of one repeat, in per cent."""
+    least, most = (f"{100 * end(share['repeats']):.0f}" for end in (min, max))
+    return least if least == most else f"{least}-{most}"
 
 
 def _with(document: dict[str, Any], key: str) -> list[dict[str, Any]]:
