@@ -177,8 +177,10 @@ def interval(share: dict[str, Any] | None) -> str:
     return f"{percent(share)} ({100 * share['low']:.0f}-{100 * share['high']:.0f})"
 
 
-def repeats(share: dict[str, Any]) -> str:
+def repeats(share: dict[str, Any] | None) -> str:
     """The least and the greatest share of one repeat, in per cent."""
+    if share is None:
+        return NONE
     least, most = (f"{100 * end(share['repeats']):.0f}" for end in (min, max))
     return least if least == most else f"{least}-{most}"
 

@@ -77,6 +77,11 @@ class Played:
     BEGIN = -1
     END = -2
 
+    @property
+    def refusals(self) -> list[str]:
+        """The faults of the steps, in order; a begin or an end is no step."""
+        return [said for at, said in sorted(self.faults.items()) if at >= 0]
+
     @classmethod
     def from_dict(cls, data: Any) -> "Played":
         """

@@ -25,6 +25,11 @@ def test_a_course_is_read_as_it_was_kept():
     assert Played.from_dict(json.loads(lined())) == COURSE
 
 
+def test_a_begin_and_an_end_are_no_step_that_was_refused():
+    course = Played(0, faults={4: "second", Played.BEGIN: "x", 1: "first", Played.END: "y"})
+    assert course.refusals == ["first", "second"]
+
+
 @pytest.mark.parametrize(
     "changed",
     [
