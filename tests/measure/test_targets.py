@@ -147,6 +147,14 @@ def test_a_budget_that_is_over_leaves_out_what_was_not_reached(measured):
     assert row["left_out"].keys() == {"1,000,000 turns"}
 
 
+def test_ten_thousand_turns_of_sqlite_take_less_than_five_minutes(measured):
+    row = measured("sqlite", sizes=(10_000,), budget_s=300.0).row
+    assert row["left_out"] == {}
+    (size,) = row["speed"]["sizes"]
+    assert size["turns"] == 10_000
+    assert size["operations"]["recall"]["calls"] == 100
+
+
 def test_each_operation_is_timed_at_each_size_and_the_store_is_weighed(measured):
     speed = measured("sqlite", sizes=(20, 60)).row["speed"]
     assert [size["turns"] for size in speed["sizes"]] == [20, 60]
