@@ -61,7 +61,7 @@ class Comparison:
 
     Attributes:
         lines: In the order of the new one.
-        notes: What is not compared, and why.
+        notes: Figures that are not compared, and why.
 
     """
 
