@@ -72,6 +72,7 @@ GOOD = (
     "tests.good.known:Known",
     "tests.good.behind:Behind",
     "tests.good.derived:Derived",
+    "tests.good.wired:Wired",
 )
 
 #: Beside its own chapters each mutant meets these, in which most faults would show up by accident.

@@ -9,8 +9,30 @@ from memproto.operations import OPERATIONS
 from memproto.wire import NotStarted, WireProvider
 from memproto.wire.program import shown
 
-#: Why a requirement cannot be decided across a process, and the requirements.
-_REASONS: Mapping[str, tuple[str, ...]] = {}
+#: Why a requirement cannot be decided across a process, and the requirements. docs/wire.md tells
+#: readers the same.
+_REASONS: Mapping[str, tuple[str, ...]] = {
+    "a provider in a process of its own gets copies of its arguments": (
+        *("MP-INIT-003", "MP-RECALL-003", "MP-COMP-002", "MP-NOTES-003", "MP-REC-007"),
+    ),
+    "it is about the host's process, which a provider of the wire is not in": (
+        *("MP-THR-001", "MP-THR-004", "MP-ISO-002", "MP-ISO-007", "MP-ISO-010", "MP-ISO-011"),
+        *("MP-LOAD-006", "MP-LOAD-007", "MP-PROC-003", "MP-PROC-004", "MP-PROC-005"),
+        *("MP-PROC-009", "MP-RES-001", "MP-RES-005", "MP-RES-006", "MP-RES-008"),
+    ),
+    "MP-WIRE-004 asks for it in the server's process": ("MP-THR-002",),
+    "MP-WIRE-013 and MP-WIRE-014 ask for it in the server's process": (
+        *("MP-SHUT-006", "MP-PROC-001", "MP-PROC-002", "MP-PROC-008"),
+    ),
+    "MP-WIRE-019 asks for it in the server's process": ("MP-ISO-003",),
+    "MP-WIRE-001 asks for it in the server's process": ("MP-ISO-008", "MP-LOAD-005"),
+    "the kit has no instrument for it in the server's process": (
+        *("MP-LOAD-002", "MP-LOAD-003", "MP-LOAD-004", "MP-AVAIL-003", "MP-CONF-003"),
+        *("MP-BACKUP-001", "MP-ISO-005", "MP-ISO-006", "MP-ISO-009", "MP-RES-002", "MP-RES-003"),
+        *("MP-RES-004", "MP-RES-007", "MP-TIME-001", "MP-TIME-002", "MP-TIME-003"),
+        *("MP-PROMPT-002", "MP-ITEMS-006", "MP-PROC-006"),
+    ),
+}
 
 
 class _Wire(Binding):

@@ -18,7 +18,7 @@ _USAGE = 4
 ABOUT = (
     "Serve a provider to a host in any language, over the standard input and output of this "
     "process, by the protocol of 85-wire.md; or with --mcp its tools, and only those, to an MCP "
-    "client. What the provider prints goes to the standard error."
+    "client. The standard error gets all that the provider prints."
 )
 
 

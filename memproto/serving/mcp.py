@@ -2,7 +2,7 @@
 The tools of a provider for an MCP client, over the standard streams, and nothing else of it.
 
 Both eras of MCP are served: with the handshake `initialize`, and without it, where each request
-carries its version. What the host alone may do, as to record a turn, is no tool.
+carries its version. To record a turn is the host's affair alone, and so no tool.
 """
 
 import contextlib

@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from typing import IO
 
 from memproto.wire.codec import MAX_LINE
 from memproto.wire.faults import NotStarted
@@ -29,6 +30,9 @@ PATIENCE_S = 2.0
 
 #: Seconds between two looks whether a silent program is still there.
 _LOOK_S = 0.5
+
+#: Seconds that a program has to end by itself whose host dropped it.
+_ABANDONED_S = 20.0
 
 #: Lines of the standard error that a message shows, and their characters.
 _SHOWN_LINES, _SHOWN_CHARS = 5, 600
@@ -90,12 +94,13 @@ class Program:
         self._kept = _Tail(_KEPT_BYTES)
         self._ending = threading.Lock()
         self._status: int | None = None
+        self._is_abandoned = False
         output, errors = self._process.stdout, self._process.stderr
         self._threads = [
             threading.Thread(target=task, name=f"wire-{what}-{self.pid}", daemon=True)
             for what, task in (
-                ("reader", lambda: self._read(output.fileno(), heard, ended)),
-                ("stderr", lambda: self._drain(errors.fileno())),
+                ("reader", lambda: self._read(output, heard, ended)),
+                ("stderr", lambda: self._drain(errors)),
             )
         ]
         for thread in self._threads:
@@ -137,7 +142,10 @@ class Program:
             self._reap()
         return self._status
 
-    def _read(self, output: int, heard: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+    def _read(
+        self, stream: IO[bytes], heard: Callable[[bytes], None], ended: Callable[[], None]
+    ) -> None:
+        output = stream.fileno()
         poll = select.poll()
         poll.register(output, select.POLLIN)
         rest = bytearray()
@@ -165,14 +173,18 @@ class Program:
                     heard(bytes(rest))
                     rest.clear()
                     skipping = True
+        stream.close()
         if rest:
             heard(bytes(rest))
         ended()
+        if self._is_abandoned and self.wait(_ABANDONED_S):
+            self._reap()
 
-    def _drain(self, errors: int) -> None:
+    def _drain(self, stream: IO[bytes]) -> None:
+        errors = stream.fileno()
         poll = select.poll()
         poll.register(errors, select.POLLIN)
-        with contextlib.suppress(OSError, ValueError):
+        with stream, contextlib.suppress(OSError, ValueError):
             while True:
                 if not poll.poll(_LOOK_S * 1000):
                     if self._is_over():
@@ -217,17 +229,19 @@ class Program:
         for thread in self._threads:
             if thread is not current:
                 thread.join(PATIENCE_S)
-        if not any(thread.is_alive() for thread in self._threads):
-            for stream in (self._process.stdout, self._process.stderr):
-                if stream is not None:
-                    stream.close()
 
     def abandon(self) -> None:
         """Close the input, by which the program ends by itself; does not block."""
-        if self.is_ours:
-            self._outlet.drop()
-            with contextlib.suppress(OSError):
-                self._input.close()
+        if not self.is_ours or self._status is not None:
+            return
+        # The thread that reads is there until the program ends, and reaps it then.
+        self._is_abandoned = True
+        self._outlet.drop()
+        with contextlib.suppress(OSError):
+            self._input.close()
+        if self._is_over():
+            self._signal(signal.SIGKILL)
+            self._reap()
 
     def _signal(self, number: int) -> None:
         if self._status is None:

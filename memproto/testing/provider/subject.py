@@ -20,7 +20,7 @@ from memproto.errors import ProviderError, Rejected, WriteRefused
 from memproto.operations import OPERATIONS
 from memproto.testing import incidents, noise, spread
 from memproto.testing.clauses import Untestable, Violation
-from memproto.testing.evidence import Lacks, TooLong
+from memproto.testing.evidence import Differs, Lacks, TooLong
 from memproto.testing.messages import Opened, Spent
 from memproto.testing.needs import SET_UP, Setting
 from memproto.testing.processes.sandbox import HOST_HOME
@@ -29,6 +29,7 @@ from memproto.testing.provider.calls import Calls, Said
 from memproto.testing.provider.extensions import ExtensionHooks, TurnCount, Turning
 from memproto.testing.provider.selection import PLAIN
 from memproto.testing.wire import Wire, beginning, honest, longest_text, plain, show
+from memproto.wire.faults import Misspoken
 
 # -- away ------------------------------------------------------------------------------------------
 
@@ -175,6 +176,26 @@ class HookLate(Exception):
         self.took_s = took_s
         self.budget_s = budget_s
         self.excuse = excuse
+
+
+def misspoken(operation: str, error: Misspoken) -> Violation:
+    """The violation of a server that broke the protocol beside the answer to a hook."""
+    fault = error.fault
+    shown = f": {fault.line!r}" if fault.line else ""
+    return Violation(
+        Differs(wanted=_SPOKEN[fault.kind], seen=f"{fault.text}{shown}"),
+        operation=operation,
+        requirement=spec.role(f"wire_{fault.kind}"),
+    )
+
+
+#: Kind of fault to the thing that the protocol asks for.
+_SPOKEN = {
+    "stray": "nothing but messages on the standard output, each a line of JSON in UTF-8",
+    "unfit": "a message as in schemas/wire-message.schema.json",
+    "unasked": "one answer to each request, with its id",
+    "ended": "a server that runs until its input ends",
+}
 
 
 @dataclasses.dataclass
@@ -349,7 +370,9 @@ class Subject(ExtensionHooks):
                 failure = self._failure(operation, error)
         raise failure
 
-    def _failure(self, operation: str, error: BaseException) -> HookRaised:
+    def _failure(self, operation: str, error: BaseException) -> HookRaised | Violation:
+        if isinstance(error, Misspoken):
+            return misspoken(operation, error)
         if operation in MAY_NEED_A_BACKEND and is_unreachable(error):
             return BackendAway(operation, error)
         is_plain = isinstance(error, Exception) and not isinstance(error, ProviderError)
