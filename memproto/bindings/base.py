@@ -206,6 +206,14 @@ class Binding:
 
     # -- where the framework is -------------------------------------------------------------------
 
+    def actions_told(self) -> tuple[str, ...]:
+        """The actions of a mirrored write of which the host tells all that there is to tell."""
+        return ("add", "replace", "remove")
+
+    def host(self) -> str:
+        """The framework's host whose calls are made, with its release; "" where it has none."""
+        return ""
+
     def import_ahead(self, target: str) -> None:
         """Import what the framework's host has imported before it loads a provider."""
 

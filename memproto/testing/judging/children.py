@@ -151,7 +151,7 @@ class Children:
             scale=scale,
             frozen_s=frozen_s,
             memory_mb=settings.memory_mb,
-            owner=self._owner,
+            owner=self.owner,
         )
         command = Load(
             target=self._target(),
@@ -189,7 +189,7 @@ class Children:
         return [*own, *(sandbox.search_path(Path(folder)) if folder else ())]
 
     @property
-    def _owner(self) -> str:
+    def owner(self) -> str:
         """The owner of the credentials that its processes get: this target, if it is given any."""
         service = any(self._contact.service.get(kind) for kind in ("env", "config"))
         settings = self._order.settings

@@ -464,6 +464,10 @@ class Judge:
         """A text without the credentials of the target."""
         return self._outlet.hiding()(text)
 
+    def told(self, text: str) -> str:
+        """A text without the credentials of the target and the places of this machine."""
+        return self._outlet.text(text)
+
     def finish(self) -> list[Result]:
         """Watch what checks left running to the end of its time; then leave no process behind."""
         found = self._collect_late(wait=True)

@@ -1,12 +1,12 @@
 """The keys of the settings: which values each takes, and what is wrong with another one."""
 
-import difflib
 import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
 from memproto import spec
+from memproto.near import meant
 from memproto.testing import os_names
 from memproto.testing.settings import credentials
 
@@ -71,8 +71,7 @@ def as_capabilities(declares: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nearest(key: str, known: Any) -> str:
-    near = difflib.get_close_matches(key, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
+    return meant(key, known, f"the keys are {', '.join(known)}")
 
 
 def _function(value: Any) -> str:
