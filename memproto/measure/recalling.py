@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from memproto.measure.corpus import Corpus, Kind, Person, Question, Turn
-from memproto.measure.player import OUT_OF_TIME, Course, Player, Unmeasurable
+from memproto.measure.player import Course, Player, Unmeasurable
 from memproto.measure.scoring import LIMIT_CHARS, Answer, Marked, marked
 from memproto.testing.provider.visits import Played, Step, Visit
 
@@ -228,7 +228,7 @@ class _Group:
         course = self._play(visits)
         if not course.is_ended:
             said = f"it was not asked to the end: {course.why}"
-            if course.why == OUT_OF_TIME:
+            if course.is_late:
                 # The questions that were reached are no fair part of all.
                 raise Unmeasurable(said)
             self._recalled.note(said)

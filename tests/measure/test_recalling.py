@@ -1,12 +1,13 @@
 """Recall as it is told and asked, on a player that plays nothing: its courses are given."""
 
 import math
+import time
 import types
 
 import pytest
 
 from memproto.measure import invented, recalling
-from memproto.measure.player import OUT_OF_TIME, Course, Unmeasurable
+from memproto.measure.player import OUT_OF_TIME, Course, Player, Unmeasurable
 from memproto.testing.provider.visits import Played
 from memproto.testing.settings.order import Contact, Order
 from memproto.testing.settings.settings import Settings
@@ -57,7 +58,7 @@ def test_a_repeat_that_was_not_asked_to_its_end_in_time_is_left_out_as_a_whole(n
     def cut(course, visits):
         if is_asking(visits) and len(player.scripts) > cut.after:
             del course.played[len(visits) - 1]
-            course.is_ended, course.why = False, OUT_OF_TIME
+            course.is_ended, course.is_late, course.why = False, True, OUT_OF_TIME
 
     player, cut.after = Scripted(cut), 0
     with pytest.raises(Unmeasurable, match=f"not asked to the end: {OUT_OF_TIME}"):
@@ -116,3 +117,10 @@ def test_every_id_of_a_store_is_its_own(naps):
         [{step[3] for visit in visits for step in visit.steps} for visits in told],
     ):
         assert sum(map(len, ids)) == len(set.union(*ids))
+
+
+def test_a_script_that_was_late_tells_the_losses_that_took_its_time():
+    course = Course(lost=[3], why="a process was lost: it ended")
+    Player.__new__(Player)._cut(course, end=time.monotonic())
+    assert course.is_late
+    assert course.why == (f"{OUT_OF_TIME}; sessions were lost before: a process was lost: it ended")
