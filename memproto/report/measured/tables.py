@@ -94,8 +94,8 @@ def growth(document: dict[str, Any]) -> Table:
             is_last = size is sizes[-1]
             slopes = row["speed"]["slopes"] if is_last else {}
             calls = [size["calls_per_turn"], size["calls_per_recall"]]
-            cells = [row["target"], f"{size['turns']:,}", _bytes(size["disk_bytes"])]
-            cells += [_bytes(size["memory_bytes"])]
+            cells = [row["target"], f"{size['turns']:,}", plot.size(size["disk_bytes"])]
+            cells += [plot.size(size["memory_bytes"])]
             cells += [NONE if value is None else f"{value:g}" for value in calls]
             cells += [_power(slopes.get(key)) for key in ("recall", "record", "disk")]
             rows.append(tuple(cells))
@@ -200,13 +200,6 @@ def _items(row: dict[str, Any]) -> dict[str, Any]:
 def _times(found: dict[str, Any] | None) -> str:
     keys = ("p50_s", "p95_s", "p99_s")
     return NONE if found is None else ", ".join(plot.duration(found[key]) for key in keys)
-
-
-def _bytes(count: int) -> str:
-    for factor, unit in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
-        if count >= factor:
-            return f"{count / factor:.3g} {unit}"
-    return f"{count} B"
 
 
 def _power(value: float | None) -> str:
