@@ -19,7 +19,7 @@ def corpus():
 
 
 def test_a_served_provider_recalls_as_the_same_one_in_the_process(measured, corpus):
-    words = f"{sys.executable} -m memproto serve"
+    words = f"{sys.executable} -P -m memproto serve"
     targets = (f"wire:{words} sqlite", "sqlite")
     rows = [measured(target, [corpus]).row for target in targets]
     assert [row["binding"] for row in rows] == ["wire", "native"]
@@ -40,7 +40,7 @@ def test_a_provider_of_a_binding_that_a_package_brings_is_measured(tmp_path):
     install(tmp_path, "larder", "tests.larder:BINDING")
     words = ["--repeats", "1", "--sizes", "10", "--report", "m.json"]
     done = subprocess.run(
-        [sys.executable, "-m", "memproto", "measure", "tests.larder:Shelf", *words],
+        [sys.executable, "-P", "-m", "memproto", "measure", "tests.larder:Shelf", *words],
         cwd=tmp_path,
         env={name: value for name, value in os.environ.items() if "PYTEST" not in name},
         capture_output=True,
