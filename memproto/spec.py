@@ -48,6 +48,8 @@ class Requirement:
         unchecked: Why no check exists, or "".
         disputed: The issue in which the requirement is disputed, or "".
         found_elsewhere: True if the check of another requirement may find it violated.
+        entails: The requirements that a provider or host seldom holds if it violates this one: a
+            broken one of the shelf shows each of them.
         late_while_failing: The operations whose lateness it judges while its check makes the
             backend fail; None if its check does not.
 
@@ -72,6 +74,7 @@ class Requirement:
     unchecked: str = ""
     disputed: str = ""
     found_elsewhere: bool = False
+    entails: tuple[str, ...] = ()
     late_while_failing: tuple[str, ...] | None = None
 
     @property
@@ -177,7 +180,9 @@ def requirements() -> dict[str, Requirement]:
     found: dict[str, Requirement] = {}
     for row in _catalogue()["requirement"]:
         lists: dict[str, Any] = {
-            key: tuple(row[key]) for key in ("sources", "late_while_failing") if key in row
+            key: tuple(row[key])
+            for key in ("sources", "entails", "late_while_failing")
+            if key in row
         }
         named = {key: value for key, value in row.items() if key != "class"}
         named["conformance_class"] = row.get("class", "")

@@ -69,11 +69,12 @@ class Target:
         chapter = requirement.anchor.partition(".")[0]
         return f"{self.label}/{chapter}::{requirement.id}"
 
-    def telling(self, requirement: spec.Requirement, *, strict: bool) -> ShownResult:
+    def telling(
+        self, requirement: spec.Requirement, *, strict: bool, follows: str = ""
+    ) -> ShownResult:
         """The words for pytest on a requirement, from the one result that the report has too."""
-        return ShownResult(
-            merge(self.results, [requirement.id])[requirement.id], self.order, strict
-        )
+        result = merge(self.results, [requirement.id])[requirement.id]
+        return ShownResult(dataclasses.replace(result, follows=follows), self.order, strict)
 
     def red(self, *, strict: bool) -> set[str]:
         """The requirements for which a run is red, by what is known of the target so far."""

@@ -83,13 +83,11 @@ def _from_above(sources: tuple[str, ...]) -> str:
     return f", settings in {' and '.join(away)}" if away else ""
 
 
-def status(outcome: Outcome, *, is_red: bool, is_quiet: bool) -> Status:
-    """The category, letter and word of an outcome; a quiet run shows red ones only."""
+def status(outcome: Outcome, *, is_red: bool) -> Status:
+    """The category, letter and word of an outcome."""
     letter, word, colour = _LETTERS[outcome]
     # An outcome that makes a strict run red must not end in a line of another colour.
     category = "failed" if is_red else _CATEGORIES.get(outcome, _word(outcome))
-    if is_quiet and not is_red:
-        return category, "", ""
     return category, letter, (word, {colour: True} if colour else {})
 
 

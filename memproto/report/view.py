@@ -44,7 +44,7 @@ _TONES = {
     "INCOMPLETE": "violet",
 }
 
-_LINES = ("expected", "observed", "where", "reproduce", "fix", "clause")
+_LINES = ("follows", "expected", "observed", "where", "reproduce", "script", "fix", "clause")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _row(data: dict[str, Any], place: int) -> Row:
 def _lines(data: dict[str, Any]) -> list[tuple[str, str]]:
     """The labelled lines of a message; those that say nothing are left out."""
     waived = [(key, str(value)) for key, value in (data.get("waiver") or {}).items()]
-    found = [("reason", data.get("reason")), *((name, data[name]) for name in _LINES)]
+    found = [("reason", data.get("reason")), *((name, data.get(name)) for name in _LINES)]
     if data["outcome"] in (Outcome.PASS, Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED):
         # Advice on a fault would read as if there were one.
         found = [(name, text) for name, text in found if name != "fix"]

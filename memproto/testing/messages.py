@@ -98,6 +98,7 @@ class Enter(Message):
         given: The longest text that it was given, in the words of a message; "" for none.
         thread: The native id of the thread that calls.
         starved_s: Seconds for which that thread had got no processor.
+        number: The number of the call of that operation on one instance; 0 if it is not counted.
 
     """
 
@@ -107,6 +108,7 @@ class Enter(Message):
     given: str
     thread: int
     starved_s: float
+    number: int = 0
 
 
 @form("leave")

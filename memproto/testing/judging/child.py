@@ -24,9 +24,9 @@ from typing import Any
 from memproto import spec
 from memproto.errors import InvalidSettings, KitUsageError
 from memproto.loading import named_paths
-from memproto.testing import clauses, credential_forms, facts, integrity, locate
+from memproto.testing import clauses, credential_forms, facts, incidents, integrity, locate
 from memproto.testing.credential_forms import Hiding
-from memproto.testing.instruments import watchers
+from memproto.testing.instruments import log_tail, watchers
 from memproto.testing.instruments.load_step import LoadStep
 from memproto.testing.judging import caught, events
 from memproto.testing.judging.attribution import attribute, judge
@@ -81,6 +81,8 @@ UNNAMED = "an address outside of the machine"
 _LOADERS = {"provider": "memproto.loading", "host": "memproto.testing.host.loading"}
 
 
+_RED = (Outcome.FAIL, Outcome.WARN)
+
 #: Mark that tells the facts of a second attempt at a check from those of the first.
 _ANEW = 0x5A5A
 
@@ -102,6 +104,7 @@ class Child:
         self._wire = wire
         self._unconfined = unconfined
         self._audit = watchers.AuditLog()
+        self._log = log_tail.installed()
         self._unrouted = confinement.unrouted()
         self._target: Any = None
         self._step = LoadStep(audit=self._audit)
@@ -189,6 +192,7 @@ class Child:
                 return _told(events.LoadRefused(check="", seen=refused))
             return _told(caught.of_loading(error))
         self._prepare(command.functions, command.scale)
+        self._log.open(_package(command.target))
         # Threads that importing started belong to the process from here on, not to a check.
         self._threads = watchers.thread_ids()
         origin = "; ".join((self._target.origin, *getattr(self._target, "notes", ())))
@@ -271,6 +275,16 @@ class Child:
         )
 
     def _judged(self, check: clauses.Check, run: Any) -> list[Result]:
+        """The results of a check, the red ones with what the target logged before."""
+        self._log.begin(is_on=check.requirement != incidents.COUNTS)
+        return [
+            dataclasses.replace(item, log=self._log.lines(), swallowed=self._log.swallowed)
+            if item.outcome in _RED
+            else item
+            for item in self._decided(check, run)
+        ]
+
+    def _decided(self, check: clauses.Check, run: Any) -> list[Result]:
         """The results of a check, with other facts where a selective provider is told them."""
         requirement = spec.requirement(check.requirement)
         if self._side != "provider" or not run.is_selective or run.context.no_session:

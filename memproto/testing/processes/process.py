@@ -55,6 +55,7 @@ class _OpenHook:
     thread: int = 0
     starved_s: float = 0.0
     given: str = ""
+    number: int = 0
 
     @property
     def is_setting(self) -> bool:
@@ -259,6 +260,7 @@ class ChildProcess:
                 message.thread,
                 message.starved_s,
                 message.given,
+                message.number,
             )
         elif kind is Leave:
             self._active = time.monotonic()
@@ -333,6 +335,7 @@ class ChildProcess:
             took_s=now - hook.since,
             stack=self._frames(computing=fate == "froze"),
             given=hook.given,
+            number=hook.number,
         )
 
     def _dead(self, began: float) -> Answer:
@@ -356,6 +359,7 @@ class ChildProcess:
             stack=self._frames(),
             ending=ending,
             given=running.given if running else "",
+            number=running.number if running else 0,
         )
 
     def _last_words(self) -> Done | None:

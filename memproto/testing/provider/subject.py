@@ -106,6 +106,7 @@ class HookRaised(Exception):
     Attributes:
         operation: The operation that was asked for.
         error: The exception of the hook.
+        number: The number of the call on its instance; 0 if it is not counted.
 
     """
 
@@ -113,6 +114,7 @@ class HookRaised(Exception):
         super().__init__(f"{operation}: {show(error)}")
         self.operation = operation
         self.error = error
+        self.number = 0
 
     @property
     def is_report(self) -> bool:
@@ -241,11 +243,12 @@ class Watch:
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     @contextlib.contextmanager
-    def hook(self, operation: str, given: str = "") -> Iterator[None]:
+    def hook(self, operation: str, given: str = "", number: int = 0) -> Iterator[None]:
         """
         Run the body as a hook of `operation`; raises `HookLate` when it took too long.
 
-        `given` is the text that the hook was given, in the words of a message.
+        `given` is the text that the hook was given, in the words of a message, and `number` counts
+        its calls on one instance.
         """
         deaths = self.deaths.get(operation, 0)
         if deaths >= incidents.MOST_DEATHS:
@@ -255,7 +258,7 @@ class Watch:
         full_s = incidents.budget_s(operation, scale=self.scale, deaths=0)
         cut_s = incidents.budget_s(operation, scale=self.scale, deaths=deaths)
         budget_s = full_s if self.patient else cut_s
-        with self.wire.hook(operation, budget_s, given) as starved_s:
+        with self.wire.hook(operation, budget_s, given, number) as starved_s:
             begin = perf_counter()
             try:
                 yield
@@ -322,6 +325,7 @@ class Subject(ExtensionHooks):
         self.number = 0
         self._watch = watch
         self._has_stored = False
+        self._called: dict[str, int] = {}
         self.turning = Turning()
         self.writing = write_action.Writing(write_action.ADD_ONLY)
         self.manner = PLAIN
@@ -370,12 +374,21 @@ class Subject(ExtensionHooks):
     ) -> Any:
         HOST_HOME.name(self.binding.home_variable, self.variable)
         text = "" if said is None or operation in _WITHOUT_TEXT else longest_text(said[1:])
-        with self._watch.hook(operation, beginning(text) if text else ""):
+        number = self._numbered(operation) if said is not None else 0
+        with self._watch.hook(operation, beginning(text) if text else "", number):
             try:
                 return honest(function())
             except BaseException as error:
                 failure = self._failure(operation, error)
+                if isinstance(failure, HookRaised):
+                    failure.number = number
         raise failure
+
+    def _numbered(self, operation: str) -> int:
+        """Count a call of an operation on this instance, from any thread."""
+        with self._watch.lock:
+            self._called[operation] = self._called.get(operation, 0) + 1
+            return self._called[operation]
 
     def _failure(self, operation: str, error: BaseException) -> HookRaised | Violation:
         if isinstance(error, Misspoken):
