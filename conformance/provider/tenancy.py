@@ -347,6 +347,8 @@ _PLATFORM_USERS = {
 #: A Hermes host makes session ids itself, and lets no separator into them.
 _HOST_SESSIONS = ("20260314_092653_5f8a1c", "cron_ev-report_20260314_0926")
 
+_HALF = "half a surrogate pair"
+
 #: Ids that a careless name makes one of; `{}` is a part that no other check uses.
 _FAMILIES = {
     "a separator": ("{}/n", "{}_n", "{} n", "{}:n", "{}-n", "{}.n", "{}\\n", "{}%2Fn"),
@@ -356,7 +358,7 @@ _FAMILIES = {
     "how an accent is written": ("{}-caf\u00e9", "{}-cafe\u0301"),
     "a space or a dot at the end": ("{}", "{} ", "{}."),
     "letters beyond ASCII": ("{}-\u6e2f", "{}-\u5c71"),
-    "half a surrogate pair": ("{}-\ud83d", "{}-?", "{}-\ufffd"),
+    _HALF: ("{}-\ud83d", "{}-?", "{}-\ufffd"),
     "text that follows a NUL": ("{}\x00north", "{}\x00south"),
     "a sign in front": ("{}", "-{}", "+{}"),
 }
@@ -514,7 +516,9 @@ def _families(run: Run) -> dict[Boundary, dict[str, list[str]]]:
         "session": _HOST_SESSION_FAMILIES,
     }
     if not run.binding.ids_by_platform:
-        templates = {"user": _FAMILIES, "session": _FAMILIES}
+        whole = {what: ids for what, ids in _FAMILIES.items() if what != _HALF}
+        families = whole if run.binding.whole_characters else _FAMILIES
+        templates = {"user": families, "session": families}
     bases = {"user": str(run.config()["user_id"]), "session": run.session_key()}
     return {
         boundary: {what: [form.format(bases[boundary]) for form in rows[what]] for what in rows}

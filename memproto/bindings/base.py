@@ -44,6 +44,8 @@ class Binding:
         may_lack_hooks: True if a host takes a provider that lacks hooks of the core.
         ids_by_platform: True if ids have the forms that chat platforms and the host give them; else
             a host may hand over any text.
+        whole_characters: True if texts reach a provider as whole characters alone, with U+FFFD in
+            the place of half a surrogate pair; texts that differ by halves alone are one then.
         raw_messages: True if a host hands over messages with parts and tool calls as they are; else
             each is a role and plain text.
         free_status: True if `status` may answer in any shape.
@@ -70,6 +72,7 @@ class Binding:
     home_variable: str = ""
     may_lack_hooks: bool = False
     ids_by_platform: bool = False
+    whole_characters: bool = False
     raw_messages: bool = False
     free_status: bool = False
     checkpoint_raises: bool = False
