@@ -32,6 +32,7 @@ from memproto.testing.messages import (
     StoryBegins,
     Survey,
     Surveyed,
+    Timed,
     Unreadable,
 )
 from memproto.testing.processes import commands
@@ -60,7 +61,11 @@ REPLIES = (
     Obeyed(),
     Loaded({"name": "native"}, "here", forks=False, unconfined=""),
     Judged(({"id": "MP-TURN-001", "outcome": "pass"},), 1, ("umask",), ("record",), ("recall",)),
-    Surveyed(Survey({"stores": ["turns"]}, {"turns": "observed"}, "question", {"n": 1}, "logged")),
+    Surveyed(
+        Survey({"stores": ["turns"]}, {"turns": "observed"}, "question", {"n": 1}, "logged"),
+        Timed({"recall": [2, 0.25, 0.5]}, 0.125),
+    ),
+    Timed({}, 0.0),
     SecretsNamed(("ACME_KEY",)),
     CommandRefused("InvalidSettings", "memproto.toml:1: warm", "is missing", "name one"),
     CommandFailed("Traceback", ("builtins.len",)),
@@ -251,6 +256,7 @@ COMMANDS = (
     commands.Load("mine:Mine", "/r", "/d", ["/d/é"], {"KEY": "v"}, functions={"warm": ["a", "b"]}),
     commands.Check(PLACE, "MP-TURN-001", 0.2),
     commands.TakeSurvey(PLACE, session=False),
+    commands.TimeHooks(PLACE),
     commands.NameSecrets(PLACE),
     commands.Clean([{"home": "/h"}]),
     commands.Nothing(),
