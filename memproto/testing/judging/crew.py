@@ -193,11 +193,10 @@ class Crew:
         )
         if lanes < 2:
             return None
-        started = [unit.takes_s + forecast.start_s() for unit in units]
-        computed_s = sum(forecast.start_s() for _ in units) / noise.cores()
-        self.plan = Plan(
-            lanes, len(open_), forecast.wait_s, max(makespan_s(started, lanes), computed_s)
-        )
+        made_s = makespan_s((unit.takes_s for unit in units), lanes)
+        computed_s = len(units) * forecast.start_s() + forecast.computed_s(open_)
+        computed_s *= self.order.slowdown / noise.cores()
+        self.plan = Plan(lanes, len(open_), forecast.wait_s, made_s + computed_s)
         self._units.extend(units)
         self._parts = {item.id: unit.part[1] for unit in units for item in unit.requirements}
         return self.plan

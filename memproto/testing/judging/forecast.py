@@ -24,6 +24,9 @@ _WAITING = MAY_NEED_A_BACKEND | {"open", "close"}
 #: A target of which a call takes longer on the average is a slow one.
 SLOW_S = 0.02
 
+#: Processor seconds of the kit for one call: of the child, and of the parent that watches it.
+_CALL_S = 0.001
+
 #: A child is a copy of a template, which takes so long beside loading the target.
 _START_S = 0.1
 
@@ -88,6 +91,11 @@ class Forecast:
     def start_s(self) -> float:
         """Seconds until a process can run a check."""
         return _START_S + self._pace.loaded_s
+
+    def computed_s(self, requirements: Iterable[spec.Requirement]) -> float:
+        """Processor seconds of the kit for the calls of the checks."""
+        found = (costs().get(item.id, UNKNOWN) for item in requirements)
+        return _CALL_S * sum(cost.further + sum(cost.calls.values()) for cost in found)
 
     def calls(self, requirements: Iterable[spec.Requirement]) -> float:
         """Number of calls that the checks make of hooks that may cost money."""
