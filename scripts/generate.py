@@ -16,7 +16,14 @@ ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
-from scripts import chapters, decisions, sqlite_figures, tables, transcripts  # noqa: E402 - as above
+from scripts import (  # noqa: E402 - as above
+    chapters,
+    decisions,
+    measure_figures,
+    sqlite_figures,
+    tables,
+    transcripts,
+)
 from scripts.tree import Broken, Tree  # noqa: E402
 
 #: The parts, in the order in which each reads what those before it have laid.
@@ -26,6 +33,7 @@ PARTS = (
     transcripts.rewrite,
     decisions.rewrite,
     sqlite_figures.rewrite,
+    measure_figures.rewrite,
 )
 
 

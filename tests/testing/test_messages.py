@@ -27,6 +27,7 @@ from memproto.testing.messages import (
     Obeyed,
     Opened,
     Ready,
+    ScriptPlayed,
     SecretsNamed,
     Spent,
     StoryBegins,
@@ -67,6 +68,7 @@ REPLIES = (
     ),
     Timed({}, 0.0),
     SecretsNamed(("ACME_KEY",)),
+    ScriptPlayed(visits=3, is_whole=True),
     CommandRefused("InvalidSettings", "memproto.toml:1: warm", "is missing", "name one"),
     CommandFailed("Traceback", ("builtins.len",)),
 )
@@ -206,7 +208,7 @@ def test_a_line_that_is_no_message_is_told_from_one(line):
 
 
 def told(*lines_):
-    """What a parent hears, to which every seal is right."""
+    """The messages that a parent hears if every seal is right."""
     read, write = os.pipe()
     os.write(write, b"".join(b"\n" + b"0" * 16 + line + b"\n" for line in lines_))
     os.close(write)
@@ -242,8 +244,8 @@ def test_what_a_reply_holds_is_made_plain_and_its_depth_counts_from_the_answer()
     assert told["reply"]["results"] == [{"id": repr(odd_value)}]
     seen = []
     messages.fields(DONE[3], lambda value, depth: seen.append(depth))
-    # The fields of a survey lie in the survey, and that in the reply.
-    assert seen == [2, 2, 2, 2, 2, 0, 0]
+    # The fields of a survey and its times lie in these, and those in the reply.
+    assert seen == [2, 2, 2, 2, 2, 2, 2, 0, 0]
 
 
 # -- commands --------------------------------------------------------------------------------------
@@ -258,6 +260,7 @@ COMMANDS = (
     commands.TakeSurvey(PLACE, session=False),
     commands.TimeHooks(PLACE),
     commands.NameSecrets(PLACE),
+    commands.Play(PLACE, "/r/é.script", "/r/é.kept", 9.5, {"recall_chars": 4}),
     commands.Clean([{"home": "/h"}]),
     commands.Nothing(),
 )
@@ -273,7 +276,7 @@ def test_every_command_is_read_as_it_was_written(command):
     assert type(found) is type(command)
     if hasattr(command, "place"):
         assert found.place == dataclasses.replace(
-            PLACE, context=dataclasses.replace(CONTEXT, no_session_needs=[])
+            PLACE, context=dataclasses.replace(CONTEXT, no_session_needs=[], part=[0, 1])
         )
     else:
         assert found == command
@@ -284,4 +287,7 @@ def test_each_type_of_command_is_among_them():
 
 
 def test_the_machine_is_as_slow_as_a_check_says():
-    assert [commands.slowdown(item) for item in COMMANDS] == [1.0, 2.0, 2.0, 2.0, 1.0, 1.0]
+    placed = {item.DO for item in COMMANDS if hasattr(item, "place")}
+    assert {item.DO: commands.slowdown(item) for item in COMMANDS} == {
+        item.DO: 2.0 if item.DO in placed else 1.0 for item in COMMANDS
+    }
