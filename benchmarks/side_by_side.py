@@ -11,7 +11,6 @@ the real one, and the outcomes that differ, of which there must be none.
 
 import argparse
 import json
-import os
 import re
 import statistics
 import subprocess
@@ -34,14 +33,15 @@ def judged(target: str, wait_ms: int, words: list[str], parallel: str) -> dict[s
     """Judge the target in a directory of its own; its report, its seconds and its output."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "benchmarks").symlink_to(ROOT / "benchmarks")
-        (Path(folder) / "memproto.toml").write_text(parallel, "ascii")
+        # The process of the target has nothing of this one's environment.
+        settings = f'{parallel}env = {{ SLOW_MS = "{wait_ms}" }}\n'
+        (Path(folder) / "memproto.toml").write_text(settings, "ascii")
         file = Path(folder) / "report.json"
         named = [f"--memproto=benchmarks.slow_provider:{target}", f"--memproto-report={file}"]
         begin_s = time.perf_counter()
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *named, *words],
             cwd=folder,
-            env={**os.environ, "SLOW_MS": str(wait_ms)},
             capture_output=True,
             text=True,
             check=False,

@@ -3,7 +3,7 @@ Providers of this project whose hooks wait, as those of a remote backend do.
 
     from benchmarks.slow_provider import Builtin, Sqlite
 
-SLOW_MS in the environment is the time, 100 unless it is said.
+SLOW_MS in the setting `env` is the time in milliseconds, 100 unless it is said.
 """
 
 import os

@@ -194,9 +194,9 @@ class Crew:
         if lanes < 2:
             return None
         made_s = makespan_s((unit.takes_s for unit in units), lanes)
-        computed_s = len(units) * forecast.start_s() + forecast.computed_s(open_)
-        computed_s *= self.order.slowdown / noise.cores()
-        self.plan = Plan(lanes, len(open_), forecast.wait_s, made_s + computed_s)
+        computed_s = forecast.computed_s(open_, len(units), self.order.slowdown) / noise.cores()
+        # Some lanes compute while the others wait.
+        self.plan = Plan(lanes, len(open_), forecast.wait_s, max(made_s, computed_s))
         self._units.extend(units)
         self._parts = {item.id: unit.part[1] for unit in units for item in unit.requirements}
         return self.plan

@@ -27,8 +27,8 @@ SLOW_S = 0.02
 #: Processor seconds of the kit for one call: of the child, and of the parent that watches it.
 _CALL_S = 0.001
 
-#: A child is a copy of a template, which takes so long beside loading the target.
-_START_S = 0.1
+#: Processor seconds of the kit for a child, a copy of a template, beside loading the target.
+_START_S = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,14 +88,19 @@ class Forecast:
         cost = costs().get(requirement.id, UNKNOWN)
         return cost.own_s + self._calls_s(cost)
 
-    def start_s(self) -> float:
-        """Seconds until a process can run a check."""
-        return _START_S + self._pace.loaded_s
+    def computed_s(
+        self, requirements: Iterable[spec.Requirement], children: int, slowdown: float
+    ) -> float:
+        """
+        Seconds for which checks in so many children need one processor, beside the hooks.
 
-    def computed_s(self, requirements: Iterable[spec.Requirement]) -> float:
-        """Processor seconds of the kit for the calls of the checks."""
+        The kit's own are those of a quiet machine, by `slowdown` longer on this one; the loading of
+        the target was measured here.
+        """
         found = (costs().get(item.id, UNKNOWN) for item in requirements)
-        return _CALL_S * sum(cost.further + sum(cost.calls.values()) for cost in found)
+        calls = sum(cost.further + sum(cost.calls.values()) for cost in found)
+        own_s = _START_S * children + _CALL_S * calls
+        return own_s * slowdown + self._pace.loaded_s * children
 
     def calls(self, requirements: Iterable[spec.Requirement]) -> float:
         """Number of calls that the checks make of hooks that may cost money."""

@@ -88,6 +88,7 @@ class Judge:
         self._stuck: set[str] = set()
         self._grace_s = _GRACE_S
         self._part = (0, 1)
+        self._forecast: Forecast | None = None
         #: The longest time after which a hook asked to be called again, in the last requirement.
         self.limited_s = 0.0
         #: The checks for which processes were started, in this order.
@@ -123,6 +124,8 @@ class Judge:
         self.contact.results = self._outlet(self.contact.results)
         for result in self.contact.results:
             spread.add_calls(self.contact.pace.hooks, result.hooks)
+        # The gates were checked before the pace was known.
+        self._forecast = None
         self.contact.spent = self._children.spent
         self._children.dismiss()
         return self.contact
@@ -437,7 +440,8 @@ class Judge:
 
     def _waiting_s(self, check: clauses.Check) -> float:
         """Further seconds for a check of hooks that wait, however many of its calls there are."""
-        forecast = Forecast(self.contact.pace)
+        # Its averages are over the calls of all checks, too many for each of them.
+        forecast = self._forecast = self._forecast or Forecast(self.contact.pace)
         if forecast.wait_s < SLOW_S:
             return 0.0
         return _MORE_CALLS * forecast.check_s(spec.requirement(check.requirement))
