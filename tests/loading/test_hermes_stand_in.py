@@ -252,6 +252,15 @@ def test_a_checkout_with_its_plugin_in_a_directory_is_judged(tmp_path):
 
 
 @pytest.mark.once
+def test_a_provider_that_inherits_from_nothing_has_no_identity_to_judge(tmp_path):
+    words = ("--memproto-report=r.json", "--memproto-clause=MP-NAME")
+    done = kit(tmp_path, "--memproto=tests.hermes_shapes:Bare", *words)
+    report = json.loads((tmp_path / "r.json").read_text("utf-8"))["reports"][0]
+    outcomes = {row["id"]: row["outcome"] for row in report["results"]}
+    assert outcomes["MP-NAME-004"] == "not_applicable", done.stdout
+
+
+@pytest.mark.once
 def test_a_release_that_the_kit_does_not_know_is_refused(tmp_path):
     done = kit(tmp_path, "--memproto=anything", "--memproto-hermes=0.14")
     assert done.returncode == 4
