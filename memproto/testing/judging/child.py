@@ -436,8 +436,8 @@ def _told(event: events.Event) -> Judged:
 def _target(command: Load) -> str:
     """The target as typed; a directory from where the user stands, which is not here."""
     typed = command.target
-    path = Path(command.directory, typed)
-    return str(path) if named_paths.is_package(path) else typed
+    packages = named_paths.packages_of(typed, Path(command.directory))
+    return str(packages[0]) if len(packages) == 1 else typed
 
 
 def _package(target: str) -> str:
