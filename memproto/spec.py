@@ -47,6 +47,13 @@ class Requirement:
         unchecked: Why no check exists, or "".
         disputed: The issue in which the requirement is disputed, or "".
         found_elsewhere: True if the check of another requirement may find it violated.
+        limits: Sentences that limit it to some providers or hosts (`applies_to` in the catalogue);
+            normative.
+        definitions: Sentences that define words of `text`; normative.
+        exemptions: Sentences that say what is not asked; normative.
+        rationale: Sentences that go on where `intent` ends; informative.
+        example: A sentence, or ""; informative.
+        procedure: Sentences on how the kit looks at it; informative.
         late_while_failing: The operations whose lateness it judges while its check makes the
             backend fail; None if its check does not.
 
@@ -72,6 +79,12 @@ class Requirement:
     disputed: str = ""
     found_elsewhere: bool = False
     late_while_failing: tuple[str, ...] | None = None
+    limits: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
+    exemptions: tuple[str, ...] = ()
+    rationale: tuple[str, ...] = ()
+    example: str = ""
+    procedure: tuple[str, ...] = ()
 
     @property
     def area(self) -> str:
@@ -152,10 +165,12 @@ def requirements() -> dict[str, Requirement]:
     found: dict[str, Requirement] = {}
     for row in _catalogue()["requirement"]:
         lists: dict[str, Any] = {
-            key: tuple(row[key]) for key in ("sources", "late_while_failing") if key in row
+            key: tuple(value) for key, value in row.items() if isinstance(value, list)
         }
         named = {key: value for key, value in row.items() if key != "class"}
         named["conformance_class"] = row.get("class", "")
+        named["limits"] = lists.pop("applies_to", ())
+        named.pop("applies_to", None)
         item = Requirement(**{**named, **lists})
         if item.id in found:
             raise ValueError(f"requirements.toml holds {item.id} twice")

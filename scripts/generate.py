@@ -16,12 +16,13 @@ ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
-from scripts import chapters, decisions, sqlite_figures, tables, transcripts  # noqa: E402 - as above
+from scripts import catalogue, chapters, decisions, sqlite_figures, tables, transcripts  # noqa: E402 - as above
 from scripts.tree import Broken, Tree  # noqa: E402
 
 #: The parts, in the order in which each reads what those before it have laid.
 PARTS = (
     chapters.rewrite,
+    catalogue.rewrite,
     tables.rewrite,
     transcripts.rewrite,
     decisions.rewrite,
