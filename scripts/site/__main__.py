@@ -16,6 +16,7 @@ sys.path.insert(0, str(HERE))
 import generated  # noqa: E402 - needs the path above
 import linking  # noqa: E402
 import navigation  # noqa: E402
+import requirement_pages  # noqa: E402
 
 ROOT = HERE.parents[1]
 
@@ -31,6 +32,10 @@ def build(folder: Path) -> list[Path]:
     shutil.rmtree(folder, ignore_errors=True)
     pages = [*navigation.pages(ROOT / "mkdocs.yml"), *navigation.listed(ROOT)]
     written = [_write(folder, page, linking.adjusted(_text(page), page)) for page in pages]
+    written += [
+        _write(folder, page, linking.adjusted(text, page))
+        for page, text in requirement_pages.pages().items()
+    ]
     shown = {f"{source}.md": linking.shown(source) for source in linking.sources(folder)}
     written += [_write(folder, page, text) for page, text in shown.items()]
     return written + [_copied(folder, image) for image in linking.images(folder)]

@@ -32,7 +32,10 @@ def requirements() -> str:
     for side in ("provider", "host"):
         items = spec.select([], side)
         lines += ["", f"## On the {side}", "", f"{len(items)} requirements.", ""]
-        lines += ["| id | level | concerns | status | since | rule |", "|---|---|---|---|---|---|"]
+        lines += [
+            "| id | level | concerns | status | since | rule | page |",
+            "|---|---|---|---|---|---|---|",
+        ]
         lines += [_row(item) for item in items]
     return "\n".join(lines).lstrip()
 
@@ -46,6 +49,7 @@ def _row(item: spec.Requirement) -> str:
         item.status,
         item.since,
         _cell(item.text),
+        f"[page](requirements/{item.id}.md)",
     )
     return f"| {' | '.join(cells)} |"
 
