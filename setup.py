@@ -8,6 +8,12 @@ installed to be followed needs no such file: `memproto.mutants` reads the folder
 import sys
 from pathlib import Path
 
+if sys.version_info < (3, 11):  # noqa: UP036 - an older pip builds first, and looks at the version last
+    # Before an import that an older Python cannot read, and before pip tries release after release
+    # of each dependency for a Python that no release of this project takes.
+    found = ".".join(map(str, sys.version_info[:2]))
+    sys.exit(f"memproto needs Python 3.11 or newer, and this is Python {found}")
+
 from setuptools import setup
 from setuptools.command.build_py import build_py
 

@@ -5,21 +5,24 @@ import contextlib
 import errno
 import getpass
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from memproto import __version__, explain, export, loading, spec
+from memproto import __version__, chapters, explain, export, loading, spec
 from memproto.errors import KitUsageError, MemprotoError, NoSuchRequirement
+from memproto.near import nearest
 from memproto.report import commands as reports
 from memproto.report import console
 from memproto.scaffold import command as scaffold
+from memproto.serving import command as serve
 from memproto.setup import dialogue, dotenv, status
 from memproto.setup.dialogue import SetupError
 from memproto.setup.hooks import ProviderFailed, attempt
 from memproto.setup.questions import UnusableSchema, shown
-from memproto.testing import untrusted_text
+from memproto.testing import installation, untrusted_text
 from memproto.tracing import command as check_trace
 
 #: Exit codes: what was asked for cannot be done as it stands, or was asked for wrongly.
@@ -69,11 +72,17 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         return int(options.run(options))
     except (NoSuchRequirement, KitUsageError, SetupError, UnusableSchema) as error:
-        console.complain(f"memproto {options.command}: {_said(error)}")
+        console.complain(f"memproto {options.command}: {_said(error, options.command)}")
         return _USAGE
     except ProviderFailed as error:
         console.complain(f"memproto {options.command}: {untrusted_text.one_line(str(error))}")
         return _FAILED
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] not in installation.KIT_MODULES:
+            raise
+        fault = f"needs {error.name}, which the runtime alone does not bring"
+        console.complain(f"memproto {options.command}: {fault}\n  fix: pip install 'memproto[kit]'")
+        return _USAGE
     except OSError as error:
         if _is_of_output(error):
             raise
@@ -118,20 +127,42 @@ def _is_gone() -> bool:
     return False
 
 
-def _said(error: MemprotoError) -> str:
-    """The fault, with the target as it was typed; each part in one line."""
+def _said(error: MemprotoError, command: str) -> str:
+    """The fault, with target and command as they were typed; each part in one line."""
     if not isinstance(error, KitUsageError):
         return untrusted_text.one_line(str(error))
-    return untrusted_text.told(error, str).replace("--memproto=", "")
+    said = untrusted_text.told(error, str)
+    return said.replace("pytest --memproto=", f"memproto {command} ").replace("--memproto=", "")
+
+
+#: The words of argparse for a value that is none of the choices.
+_CHOICE = re.compile(
+    r"argument (?P<of>\S+): invalid choice: '(?P<typed>.*)' \(choose from (?P<known>.*)\)",
+    re.DOTALL,
+)
 
 
 class _Parser(argparse.ArgumentParser):
     """Ends with the project's exit code for bad usage."""
 
     def error(self, message: str) -> NoReturn:
+        unknown = _CHOICE.search(message)
+        if unknown is not None:
+            typed, known = unknown["typed"], re.findall(r"[\w.-]+", unknown["known"])
+            console.complain(f"{self.prog}: {self._unknown(unknown['of'], typed, known)}")
+            self.exit(_USAGE)
         self.print_usage(sys.stderr)
         console.complain(f"{self.prog}: {untrusted_text.one_line(message)}")
         self.exit(_USAGE)
+
+    def _unknown(self, argument: str, typed: str, known: list[str]) -> str:
+        """The message for a word that is none of those which an argument takes."""
+        near, shown = nearest(typed, known), untrusted_text.one_line(repr(typed))
+        if argument != "command":
+            fix = f"did you mean {near!r}?" if near else f"use one of {', '.join(known)}"
+            return f"{argument} {shown}: is not known\n  fix: {fix}"
+        fix = f"the commands are {', '.join(known)}; to judge a provider: {self.prog} judge TARGET"
+        return f"{shown}: is no command\n  fix: {f'{self.prog} {near}' if near else fix}"
 
     def _print_message(self, message: str, file: Any = None) -> None:
         # The base class keeps silent where it cannot write.
@@ -148,6 +179,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"memproto {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     explain.add_command(commands.add_parser("explain", help="show a requirement, or an area"))
+    chapters.add_command(
+        commands.add_parser("spec", help="read the specification: an id, a chapter")
+    )
     _add_judge(commands.add_parser("judge", help="judge targets, whatever the directory holds"))
     listed = commands.add_parser("list", help="list the requirements")
     listed.add_argument("--side", choices=("provider", "host"), default="provider")
@@ -163,6 +197,9 @@ def _parser() -> argparse.ArgumentParser:
     export.add_command(commands.add_parser("export-hermes", help="make a plugin of Hermes Agent"))
     scaffold.add_command(commands.add_parser("new", help="make a provider package that conforms"))
     reports.add_commands(commands)
+    served = commands.add_parser("serve", help="serve a provider to hosts in any language")
+    serve.add_arguments(served)
+    served.set_defaults(run=serve.run)
     checked = commands.add_parser("check-trace", help="judge what a host did from its trace")
     check_trace.add(checked)
     checked.set_defaults(run=_check_trace)

@@ -4,19 +4,18 @@ import argparse
 import dataclasses
 import functools
 import json
+import os
 import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterator
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from memproto import spec
+from memproto import links, spec
 from memproto.errors import MissingPackage, NoSuchRequirement
 from memproto.mutants import Mutant, mutants
 from memproto.spec import Requirement
-from memproto.types import SPEC_VERSION
 
 if TYPE_CHECKING:
     from memproto.testing.conditions import Condition
@@ -53,14 +52,17 @@ def run(options: argparse.Namespace) -> int:
     typed = " ".join(options.id)
     text = as_json(typed) if options.json else explained(typed, columns)
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    text = text.encode(encoding, "backslashreplace").decode(encoding)
+    if sys.stdout.isatty() and links.are_shown(os.environ):
+        text = links.linked(text)
+    sys.stdout.write(f"{text}\n")
     return 0
 
 
 def explained(typed: str, columns: int = _WIDEST) -> str:
     """The text for what was typed, in so many columns; raises as `run` does."""
     found = _meant(typed)
-    if [item.id for item in found] == [normal(typed)]:
+    if [item.id for item in found] == [spec.normal(typed)]:
         return _one(found[0], columns)
     return "\n".join(
         _filled(f"{item.id:<20} {item.level:<7}", item.text, columns) for item in found
@@ -90,12 +92,12 @@ def _row_of_catalogue(item: Requirement) -> dict[str, Any]:
 
 def _meant(typed: str) -> list[Requirement]:
     """The requirement of the id that was typed, or those of the area."""
-    wanted = normal(typed)
+    wanted = spec.normal(typed)
     if wanted in spec.requirements():
         return [spec.requirement(wanted)]
     found = [*_selected(wanted, "provider"), *_selected(wanted, "host")]
     if wanted == "MP" or not found:
-        raise _unknown(typed, wanted)
+        raise spec.unknown(typed, wanted)
     return found
 
 
@@ -117,30 +119,11 @@ def needs(item: Requirement) -> "tuple[Condition, ...]":
     return check.conditions if check else ()
 
 
-def normal(typed: str) -> str:
-    """The id, or the beginning of one, that is meant: `shut 2` and `SHUT-002` are MP-SHUT-002."""
-    words = re.findall(r"[A-Z]+|\d+", typed.upper().removeprefix("MP"))
-    if words and words[-1].isdigit() and not words[-1].startswith("0"):
-        words[-1] = words[-1].zfill(3)
-    return "-".join(["MP", *words])
-
-
 def _selected(wanted: str, side: spec.Side) -> list[Requirement]:
     try:
         return spec.select([wanted], side)
     except NoSuchRequirement:
         return []
-
-
-def _unknown(typed: str, wanted: str) -> NoSuchRequirement:
-    from difflib import get_close_matches
-
-    areas = {item.id.rpartition("-")[0] for item in spec.requirements().values()}
-    known = [*spec.requirements(), *areas] if wanted[-1:].isdigit() else sorted(areas)
-    near = get_close_matches(wanted, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else "`memproto list` shows all ids"
-    fault = f"is no requirement of specification {SPEC_VERSION}"
-    return NoSuchRequirement(repr(typed), fault, hint)
 
 
 # -- one requirement -------------------------------------------------------------------------------
@@ -204,7 +187,7 @@ def _rows(item: Requirement) -> Iterator[tuple[str, str]]:
 
 def _copied(item: Requirement) -> Iterator[tuple[str, str]]:
     """Lines that a user copies from the terminal, and that are not broken at its edge."""
-    yield "clause", item.clause
+    yield "clause", f"{item.clause}, here: memproto spec {item.id}"
     if not item.unchecked:
         flag = "--memproto-host" if item.side == "host" else "--memproto"
         yield "run", f"pytest {flag}=TARGET --memproto-clause={item.id}"
@@ -218,7 +201,7 @@ def _reports(item: Requirement) -> Iterator[tuple[str, str]]:
         if name == "seed":
             yield label, "the documents that the protocol comes from"
         else:
-            yield label, f"{name}: {titles.get(name, 'see spec/v1/95-coverage.md')}"
+            yield label, f"{name}: {titles.get(name, 'see memproto spec 95-coverage')}"
         label = ""
 
 
@@ -248,14 +231,10 @@ def _filled(head: str, text: str, columns: int) -> str:
 # -- what is behind it -----------------------------------------------------------------------------
 
 
-def _file(name: str) -> str:
-    return (resources.files("memproto._spec") / "v1" / name).read_text(encoding="utf-8")
-
-
 @functools.cache
 def classes() -> dict[str, str]:
     """Each class of bug reports, and what goes wrong in it."""
-    return {name: title.strip() for name, title in _CLASS.findall(_file("95-coverage.md"))}
+    return {name: title.strip() for name, title in _CLASS.findall(spec.chapter("95-coverage"))}
 
 
 def _plain(sentence: str) -> str:

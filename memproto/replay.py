@@ -19,6 +19,7 @@ from typing import Any, NoReturn, Self
 
 from memproto import loading
 from memproto.adapters.homes import own_folder
+from memproto.bindings import hermes_agent
 from memproto.errors import KitUsageError
 
 __all__ = ["Replay", "holds", "lacks", "shows"]
@@ -47,10 +48,12 @@ class Replay:
         expected: str,
         observed: str,
         factory: str = "",
+        hermes: str = "",
         variables: Sequence[str] = (),
         secrets: Sequence[str] = (),
     ) -> None:
         self._target, self._factory = target, factory
+        self._hermes = hermes
         self._project = project.resolve()
         self._told = (expected, observed)
         self._variables = variables
@@ -68,6 +71,7 @@ class Replay:
             # The provider was given it by its config alone.
             os.environ.pop(name)
         os.environ.update(self._environment())
+        hermes_agent.choose(self._hermes)
         tempfile.tempdir = None
         sys.path[:0] = [str(self._project), str(self._project / "src")]
         folder = self._project / self._target

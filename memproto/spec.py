@@ -1,9 +1,9 @@
 """The specification as data: requirements, schemas and the life of a session, loaded once."""
 
 import dataclasses
-import difflib
 import functools
 import json
+import re
 import tomllib
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 from memproto import bindings
 from memproto.bindings import Binding
 from memproto.errors import NoSuchRequirement
+from memproto.near import nearest
 from memproto.types import SPEC_VERSION
 
 Side = Literal["provider", "host"]
@@ -114,6 +115,35 @@ def _root() -> Traversable:
     return resources.files("memproto._spec") / "v1"
 
 
+def chapter_names() -> list[str]:
+    """The chapters' names without `.md`, in their order."""
+    names = (item.name for item in _root().iterdir())
+    return sorted(name.removesuffix(".md") for name in names if name.endswith(".md"))
+
+
+def chapter(name: str) -> str:
+    """
+    The text of a chapter in Markdown, such as that of "50-turns".
+
+    Raises:
+        FileNotFoundError: There is no such chapter.
+
+    """
+    return (_root() / f"{name}.md").read_text(encoding="utf-8")
+
+
+def section(item: Requirement) -> str:
+    """The part of the chapter that is about one requirement, in Markdown, without its anchor."""
+    name, _, anchor = item.anchor.partition(".md#")
+    _, _, rest = chapter(name).partition(f'<a id="{anchor}"></a>')
+    return re.split(r"^(?:<a id=|#)", rest, maxsplit=1, flags=re.MULTILINE)[0].strip() + "\n"
+
+
+def as_json() -> str:
+    """The whole catalogue as one JSON document, as `requirements.schema.json` describes it."""
+    return json.dumps(_catalogue(), ensure_ascii=False, indent=1) + "\n"
+
+
 @functools.cache
 def _catalogue() -> dict[str, Any]:
     return tomllib.loads((_root() / "requirements.toml").read_text(encoding="utf-8"))
@@ -213,7 +243,7 @@ def requirement(requirement_id: str) -> Requirement:
     known = requirements()
     if requirement_id in known:
         return known[requirement_id]
-    raise _unknown(requirement_id)
+    raise unknown(requirement_id)
 
 
 def select(patterns: list[str], side: Side) -> list[Requirement]:
@@ -226,7 +256,7 @@ def select(patterns: list[str], side: Side) -> list[Requirement]:
     """
     for pattern in patterns:
         if not any(_matches(item.id, pattern) for item in requirements().values()):
-            raise _unknown(pattern)
+            raise unknown(pattern)
     mine = [item for item in requirements().values() if item.side == side]
     if not patterns:
         return mine
@@ -241,11 +271,33 @@ def _matches(requirement_id: str, pattern: str) -> bool:
     return requirement_id.startswith(wanted + "-")
 
 
-def _unknown(requirement_id: str) -> NoSuchRequirement:
-    near = difflib.get_close_matches(requirement_id.upper(), requirements(), n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else "see spec/v1/requirements.toml for all ids"
+def normal(typed: str) -> str:
+    """The id, or the beginning of one, that is meant: `shut 2` and `SHUT-002` are MP-SHUT-002."""
+    words = re.findall(r"[A-Z]+|\d+", typed.upper().removeprefix("MP"))
+    if words and words[-1].isdigit() and not words[-1].startswith("0"):
+        words[-1] = words[-1].zfill(3)
+    return "-".join(["MP", *words])
+
+
+def near(typed: str) -> str:
+    """The id or the area that is most like `typed`, or ""."""
+    wanted = typed.upper().rstrip("-")
+    areas = sorted({item.id.rpartition("-")[0] for item in requirements().values()})
+    # A text that ends without a number was meant for an area, of which each has many ids.
+    known = [*requirements(), *areas] if wanted[-1:].isdigit() else areas
+    return nearest(wanted, known, 0.5)
+
+
+def unknown(typed: str, wanted: str = "") -> NoSuchRequirement:
+    """
+    The error for an id, or an area, that the specification does not hold.
+
+    `wanted` is the id that `typed` was read as, if that is another text.
+    """
+    found = near(wanted or typed)
+    hint = f"did you mean {found!r}?" if found else "`memproto list` shows all ids"
     fault = f"is no requirement of specification {SPEC_VERSION}"
-    return NoSuchRequirement(repr(requirement_id), fault, hint)
+    return NoSuchRequirement(repr(typed), fault, hint)
 
 
 @functools.cache

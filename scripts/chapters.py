@@ -97,7 +97,11 @@ def _bound(row: Row) -> str:
     """The side that has to hold a requirement, in the words of the chapters."""
     if row["side"] == "host":
         return "hosts"
-    kinds = {"native": "native providers", "hermes": "Hermes providers"}
+    kinds = {
+        "native": "native providers",
+        "hermes": "Hermes providers",
+        "wire": "providers of the wire",
+    }
     served = f" that serve `{row['extension']}`" if row.get("extension") else ""
     return kinds.get(row.get("binding", "any"), "providers" if served else "all providers") + served
 

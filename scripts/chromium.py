@@ -1,4 +1,9 @@
-"""Installs Debian's Chromium where no browser is found: `python scripts/chromium.py`, as root."""
+"""
+Installs Debian's Chromium where no browser is found: `python scripts/chromium.py`, as root.
+
+In CI a browser is needed. For a contributor who has none and cannot install one here, the tests in
+a browser are left out: they say so themselves.
+"""
 
 import os
 import shutil
@@ -11,13 +16,13 @@ FIX = "install Chromium, as in: sudo apt-get install -y chromium"
 
 
 def main() -> int:
-    """Nothing to do where one is found; 1 where none can be installed, with what to do."""
+    """Nothing to do where one is found; in CI 1 where none can be installed, with what to do."""
     if any(map(shutil.which, NAMES)):
         return 0
     apt_get = shutil.which("apt-get")
     if not apt_get or os.geteuid() != 0:
         sys.stderr.write(f"no Chromium is found, and this cannot install one; {FIX}\n")
-        return 1
+        return 1 if os.environ.get("MEMPROTO_CI") else 0
     quietly = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for words in ("update -qq", "install -y -qq --no-install-recommends chromium"):
         command = [apt_get, *words.split()]

@@ -16,17 +16,24 @@ ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
-from scripts import catalogue, chapters, decisions, sqlite_figures, tables, transcripts  # noqa: E402 - as above
+from scripts import (  # noqa: E402 - as above
+    chapters,
+    decisions,
+    measure_figures,
+    sqlite_figures,
+    tables,
+    transcripts,
+)
 from scripts.tree import Broken, Tree  # noqa: E402
 
 #: The parts, in the order in which each reads what those before it have laid.
 PARTS = (
     chapters.rewrite,
-    catalogue.rewrite,
     tables.rewrite,
     transcripts.rewrite,
     decisions.rewrite,
     sqlite_figures.rewrite,
+    measure_figures.rewrite,
 )
 
 

@@ -3,8 +3,9 @@ The parts of a requirement in the catalogue: moved there from its chapter, and f
 
 Writers may put sentences below a requirement's first line of intent in the chapter. The catalogue
 is where they belong: `python -P scripts/structure.py` moves them into the part that their words
-suggest, and writes the sentences by which checks leave providers out. It can run again at any
-time, and changes nothing that the catalogue holds already.
+suggest, and writes the sentences by which checks leave providers out: their conditions, and the
+reasons that they find out as they run (`scripts/reasons.py`). It can run again at any time, and
+changes nothing that the catalogue holds already.
 """
 
 import json
@@ -22,6 +23,7 @@ if str(ROOT) not in sys.path:
 from memproto.testing import clauses  # noqa: E402 - needs the path above
 from memproto.testing.clauses import Check  # noqa: E402 - as above
 from memproto.testing.conditions import Extension  # noqa: E402 - as above
+from scripts import reasons  # noqa: E402 - as above
 from scripts.tree import Tree  # noqa: E402 - as above
 
 Row = dict[str, Any]
@@ -73,6 +75,15 @@ def granted(check: Check | None, row: Row) -> list[str]:
     ]
 
 
+def _told(check: Check | None, said: list[str]) -> list[str]:
+    """The sentences that the reasons of a check lack, but those that an author has to fill."""
+    return [
+        reasons.sentence(reason)
+        for reason in (reasons.of_check(check) if check else [])
+        if reasons.HOLE not in reason and not any(reasons.grants(one, reason) for one in said)
+    ]
+
+
 def rewrite(tree: Tree, parts: Mapping[str, Parts] | None = None) -> None:
     """Move what stands in chapters into the catalogue; `parts` holds what was sorted by hand."""
     catalogue = tree.text(CATALOGUE)
@@ -94,6 +105,8 @@ def rewrite(tree: Tree, parts: Mapping[str, Parts] | None = None) -> None:
         missing = [one for one in granted(known.get(name), row) if one not in said]
         if missing:
             new[name]["applies_to"] = [*missing, *new[name].get("applies_to", [])]
+        if told := _told(known.get(name), [*row.get("exemptions", [])]):
+            new[name]["exemptions"] = [*new[name].get("exemptions", []), *told]
     tree.put(CATALOGUE, _ROW.sub(lambda match: _completed(match, rows, new), catalogue))
 
 
@@ -110,6 +123,8 @@ def _completed(match: re.Match[str], rows: dict[str, Row], new: dict[str, Row]) 
     for part in PARTS:
         if part in added:
             said = [*added[part], *row.get(part, [])]
+            if part == "exemptions":
+                said = [*row.get(part, []), *added[part]]
             text = re.sub(rf"^{part} = \[\n(?:  .+\n)*\]\n", "", text, flags=re.MULTILINE)
             lines += [f"{part} = [", *(f"  {_quoted(one)}," for one in said), "]"]
     if "example" in added and "example" not in row:

@@ -58,6 +58,8 @@ def outcomes(report: dict[str, Any]) -> dict[str, str]:
 
 
 def write(directory: Path, **files: str) -> None:
-    """Write files; `a__b` stands for `a.b`."""
+    """Write files, and the folders that they are in; `a__b` stands for `a.b` in a bare name."""
     for name, text in files.items():
-        (directory / name.replace("__", ".")).write_text(text, encoding="utf-8")
+        path = directory / (name if "/" in name else name.replace("__", "."))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")

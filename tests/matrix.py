@@ -51,6 +51,10 @@ GOOD = (
     "tests.good.remote:Remote",
     "tests.good.served:InThread",
     "tests.good.ledger:Ledger",
+    "tests.good.tidying:Tidying",
+    "tests.good.working:Working",
+    "tests.good.indexed:Indexed",
+    "tests.good.forgiving:Forgiving",
     "tests.good.wary:Wary",
     "tests.good.targeted:Targeted",
     "tests.good.worded:Worded",
@@ -72,6 +76,7 @@ GOOD = (
     "tests.good.known:Known",
     "tests.good.behind:Behind",
     "tests.good.derived:Derived",
+    "tests.good.wired:Wired",
 )
 
 #: Beside its own chapters each mutant meets these, in which most faults would show up by accident.

@@ -1,6 +1,7 @@
 """A thing is found where its name says: stems of an area agree, and no folder is a heap."""
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,3 +73,22 @@ def test_no_folder_holds_more_modules_than_can_be_seen_at_a_glance():
         folder.relative_to(ROOT).as_posix(): len(list(folder.glob("*.py"))) for folder in folders()
     }
     assert {name: count for name, count in counts.items() if count > MOST_MODULES} == {}
+
+
+#: Folders that are installed, each by the name of its package.
+INSTALLED = {
+    "memproto": "memproto",
+    "conformance": "memproto.conformance",
+    "reference_providers": "memproto.reference_providers",
+}
+
+
+def test_every_package_is_listed_as_one_that_is_installed():
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    found = {
+        ".".join([name, *path.parent.relative_to(ROOT / folder).parts])
+        for folder, name in INSTALLED.items()
+        for path in (ROOT / folder).rglob("__init__.py")
+        if "templates" not in path.parts
+    }
+    assert found - set(listed["packages"]) == set()

@@ -41,6 +41,8 @@ from memproto.testing.fence.harness import INJECT as _INJECT
 from memproto.testing.fence.harness import PARSE as _PARSE
 from memproto.testing.fence.oracle import DECODED, SMUGGLED, TURNED, effective, may, must
 from memproto.testing.fence.oracle_decoders import decodings
+from memproto.testing.host.host import Host
+from memproto.testing.host.model import plain
 from memproto.testing.host.probes import answering
 from memproto.testing.host.run import HostRun
 from memproto.testing.scenarios.texts import NAMED
@@ -207,6 +209,19 @@ def without_context_the_message_stays_as_it_is(run: HostRun) -> None:
     for group in run.groups(silent):
         host = run.opened(*group)
         _assert_unchanged(run, "Hello.", list(host.recall("What do you know?").items()))
+        if run.loaded.is_driver and host.has("turn"):
+            host.turn("Hello.")
+            _assert_sent_as_it_is(run, host)
+
+
+def _assert_sent_as_it_is(run: HostRun, host: Host) -> None:
+    """A request of a turn for which no provider has anything holds no part of a block."""
+    for message in host.model.requests[-1] if host.model.requests else []:
+        if effective(plain(message.get("content")), SMUGGLED):
+            run.violated(
+                Returned(wanted="a request without a context block", value=show(message)),
+                operation="turn",
+            )
 
 
 def _assert_unchanged(run: HostRun, content: Any, contexts: list[tuple[str, Any]]) -> None:

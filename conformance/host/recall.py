@@ -11,6 +11,9 @@ from memproto.testing.host.probes import Gate, Probe, answering
 from memproto.testing.host.run import HostRun
 from memproto.testing.wire import show
 
+#: The answer that comes too late.
+_LATE = "An answer to the first question."
+
 #: Deadlines one after the other would take longer than one deadline and the machine's slack.
 _HANGING = 16
 
@@ -38,8 +41,14 @@ def recall_ends_at_its_deadline(run: HostRun) -> None:
 
 @check("MP-HOST-RECALL-002")
 def a_late_answer_is_never_shown(run: HostRun) -> None:
-    gate = run.gate("An answer to the first question.")
-    slow = run.probe(enrich_turn=_first_hangs(gate))
+    for has_more in (True, False):
+        _is_never_shown(run, has_more=has_more)
+
+
+def _is_never_shown(run: HostRun, *, has_more: bool) -> None:
+    """`has_more` is True for a provider that has an answer to each of the later turns as well."""
+    gate = run.gate(_LATE)
+    slow = run.probe(enrich_turn=_first_hangs(gate, has_more=has_more))
     good = run.probe(enrich_turn=answering("Noted."))
     # The gate opens only after the first turn, whatever its deadline is.
     pace = Deadlines(enrich_s=0.3 * run.scale)
@@ -50,7 +59,8 @@ def a_late_answer_is_never_shown(run: HostRun) -> None:
     run.wait_until(lambda: _takes_part(host, slow, turns))
     turns.append(host.recall("And one more?"))
     for number, answers in enumerate(turns, 1):
-        if "An answer to the first question." in map(str, answers.values()):
+        # Joined to the answer of that turn, it is shown all the same.
+        if any(_LATE in str(answer) for answer in answers.values()):
             expected = "the answer to the first turn in no turn, since it came after its deadline"
             run.violated(
                 Returned(wanted=expected, value=show(answers), lead=f"turn {number} shows ")
@@ -121,13 +131,15 @@ def an_answer_of_a_wrong_type_is_left_out_and_reported(run: HostRun) -> None:
                 )
 
 
-def _first_hangs(gate: Gate) -> Callable[..., Any]:
+def _first_hangs(gate: Gate, *, has_more: bool = True) -> Callable[..., Any]:
     """The first call hangs, the others answer at once."""
     calls: list[str] = []
 
     def act(user_message: str, messages: list[dict[str, Any]]) -> Any:
         calls.append(user_message)
-        return gate() if len(calls) == 1 else f"An answer to: {user_message}"
+        if len(calls) == 1:
+            return gate()
+        return f"An answer to: {user_message}" if has_more else None
 
     return act
 

@@ -14,6 +14,9 @@ from memproto.testing.wire import show
 _WRITES = ("on_turn_complete", "on_memory_write")
 _COUNT = 40
 
+#: Seconds that a queue may need which nothing holds up.
+_GOES_ON_S = 5.0
+
 _BLOCK = (
     "<memory-context>\n"
     "[System note: The following context was auto-retrieved from\n"
@@ -78,6 +81,41 @@ def writes_come_in_order_and_one_at_a_time(run: HostRun) -> None:
                     seen=_difference(expected, order),
                 )
             )
+
+    for make in (SystemExit, KeyboardInterrupt):
+        _goes_on_after(run, make)
+
+
+def _goes_on_after(run: HostRun, make: type[BaseException]) -> None:
+    """A hook that raises what ends programs ends no thread that delivers the writes after it."""
+    provider = run.probe(on_turn_complete=_FirstRaises(make))
+    host = run.opened(provider)
+    expected = [f"Turn {number}." for number in range(4)]
+    for text in expected:
+        host.record(text)
+    run.wait_until(lambda: provider.count("on_turn_complete") >= len(expected), _GOES_ON_S)
+    order = [_text(call.hook, call.args) for call in provider.named("on_turn_complete")]
+    if order != expected:
+        run.violated(
+            Misordered(
+                wanted=f"the writes behind one that raised {make.__name__}",
+                calls=tuple(order),
+                due=tuple(expected),
+                seen=_difference(expected, order),
+            )
+        )
+
+
+class _FirstRaises:
+    """A hook whose first call raises."""
+
+    def __init__(self, make: type[BaseException]) -> None:
+        self._make, self._is_first = make, True
+
+    def __call__(self, *args: Any) -> None:
+        is_first, self._is_first = self._is_first, False
+        if is_first:
+            raise self._make
 
 
 def _text(hook: str, args: tuple[Any, ...]) -> str:

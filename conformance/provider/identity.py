@@ -1,13 +1,16 @@
 """Chapter 30: loading, identity, availability."""
 
+import json
 from typing import Any
 
 from memproto import bindings
+from memproto.adapters.hermes import owns
+from memproto.bindings import hermes_agent
 from memproto.testing.clauses import NotApplicable, Untestable, check
-from memproto.testing.evidence import Acted, NotReported, Returned, Unsteady
+from memproto.testing.evidence import Acted, NotReported, Raised, Returned, Unsteady
 from memproto.testing.instruments.watchers import tree
 from memproto.testing.provider.run import Run
-from memproto.testing.provider.subject import HookRaised
+from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import manifest
 from memproto.testing.scenarios import retention as keeping
 from memproto.testing.wire import show
@@ -62,6 +65,51 @@ def the_name_stays(run: Run) -> None:
                 values=tuple(f"{k}: {v!r}" for k, v in names.items()),
             )
         )
+
+
+@check("MP-NAME-004", calls_alone=False, session=False)
+def the_identity_is_told_alike_and_quietly(run: Run) -> None:
+    one, other = run.provider(), run.provider()
+    is_called = _IDENTITY in hermes_agent.release().hooks
+    if not is_called or not owns(_own(one.provider), _IDENTITY):
+        raise NotApplicable(f"it has no {_IDENTITY} of its own that the host calls")
+    assert run.audit is not None
+    run.binding.furnish()
+    before = tree(run.root)
+    with run.audit.recording() as events:
+        answers = [_identity(run, subject) for subject in (one, one, other)]
+    new = sorted(set(tree(run.root)) - set(before))
+    if seen := events + [f"created {path}" for path in new]:
+        run.violated(
+            Acted(wanted="no socket, no program, no file written", deed="effect", seen=(seen[0],))
+        )
+    if len(set(answers)) > 1:
+        run.violated(
+            Unsteady(wanted="the same object each time", subject=_IDENTITY, values=tuple(answers))
+        )
+
+
+#: The hook by which a host of many sessions sees that a cached agent is another one now.
+_IDENTITY = "identity_signature"
+
+
+def _identity(run: Run, subject: Subject) -> str:
+    """The signature of an instance that serves no session, as JSON."""
+    own = _own(subject.provider)
+    wanted = "an object of plain JSON values, before initialize"
+    try:
+        answer = subject.call("available", getattr(own, _IDENTITY))
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        run.violated(Raised.by(failure.error, wanted=wanted, hook=_IDENTITY))
+    try:
+        text = json.dumps(answer, sort_keys=True)
+    except (TypeError, ValueError):
+        text = ""
+    if not text or not isinstance(answer, dict):
+        run.violated(Returned(wanted=wanted, value=show(answer)))
+    return text
 
 
 @check("MP-AVAIL-001", calls_alone=False)

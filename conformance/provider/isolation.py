@@ -36,7 +36,7 @@ from memproto.testing.processes import sandbox
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
-from memproto.testing.scenarios import texts
+from memproto.testing.scenarios import poor_sessions, texts
 from memproto.testing.wire import show
 
 #: A life in a process of its own; and two more if something is lost in the first.
@@ -573,6 +573,11 @@ def _said(run: Run, ears: "_Ears", secret: str) -> Iterator[tuple[str, str, str]
     """The operation, the kind and the text of everything that a whole session says."""
     opened: list[Subject] = []
     extra: dict[str, Any] = {_KEY: secret}
+    for config in poor_sessions.failing_ways(run).values():
+        failing = run.provider()
+        start = functools.partial(failing.open, run.session_key(), config | extra)
+        yield from _heard(ears, "open", start)
+        yield from _heard(ears, "close", failing.close)
     yield from _heard(ears, "open", lambda: opened.append(run.open(**extra)))
     if not opened:
         return
@@ -609,6 +614,8 @@ def _calls(run: Run, subject: Subject) -> Iterator[tuple[str, Callable[[], Any]]
         yield "mirror", functools.partial(subject.mirror, "remove", "memory", None, _ABSENT)
     if subject.has("tools"):
         yield "call_tool", lambda: _stored_by_tool(subject, fact)
+        for name in poor_sessions.tool_names(subject):
+            yield "call_tool", functools.partial(poor_sessions.call_badly, subject, name)
     yield "recall", lambda: subject.recall(fact.query)
 
 

@@ -1,5 +1,7 @@
 """Chapter 25: the life of a session."""
 
+from typing import NoReturn
+
 from memproto.testing import wording
 from memproto.testing.clauses import Lost, Untestable, check
 from memproto.testing.evidence import NotRecalled
@@ -22,6 +24,8 @@ _ONCE = "; intermittent: the same calls, made once more, lost nothing"
 @check("MP-LIFE-001", budget_s=300.0, routes=("turns", "writes", "tools"))
 def no_order_of_calls_loses_what_was_accepted(run: Run) -> None:
     search = Search(run)
+    if known := search.known():
+        _is_violated(run, known.loss)
     found = search.shortest()
     if found is None:
         if not search.accepted:
@@ -31,14 +35,17 @@ def no_order_of_calls_loses_what_was_accepted(run: Run) -> None:
     repeats = search.tried(found.steps) is not None
     _not_of_one_operation(search, found)
     _not_of_compression(run, search, found)
-    loss = found.loss
+    _is_violated(run, found.loss, "" if repeats else _ONCE)
+
+
+def _is_violated(run: Run, loss: Loss, tail: str = "") -> NoReturn:
     run.violated(
         _lost(loss).told(
             wanted=(
                 "text that was accepted recalled after shutdown and a new start, whatever was "
                 "called between"
             ),
-            tail="" if repeats else _ONCE,
+            tail=tail,
         ),
         operation=loss.operation,
     )

@@ -1,8 +1,11 @@
 """Chapter 32: what the load step leaves alone, and the hooks that a Hermes host counts on."""
 
 import contextlib
+import contextvars
+import dataclasses
 import sys
 import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -365,12 +368,17 @@ def the_home_that_is_handed_over_counts(run: Run) -> None:
     # The variable names another directory for as long as the check runs.
     named, variable = run.place("named"), run.place("variable")
     variable.mkdir(parents=True, exist_ok=True)
-    HOST_HOME.name(run.binding.home_variable, str(variable))
+    # A factory is the operator's. It gets no keyword, so that it may place a store by the variable.
+    is_operators = run.load_step is not None and run.load_step.by_factory
+    while_built = named if is_operators else variable
+    while_built.mkdir(parents=True, exist_ok=True)
+    HOST_HOME.name(run.binding.home_variable, str(while_built))
     # Code that took the variable when it was imported writes where it pointed then.
     at_import = run.load_step.home if run.load_step else None
     former = watchers.tree(at_import) if at_import else {}
     threads = watchers.thread_ids()
     subject = run.provider()
+    HOST_HOME.name(run.binding.home_variable, str(variable))
     subject.variable = str(variable)
     _opened_in(run, subject, named)
     fact = run.facts.new()
@@ -411,3 +419,92 @@ def _opened_in(run: Run, subject: Subject, home: Path) -> None:
             raise
         reason = f"it does not start in a home that nobody set up: {show(failure.error)}"
         raise NotApplicable(reason) from None
+
+
+@check("MP-PLUG-004", calls_alone=False)
+def a_thread_keeps_the_profile_of_its_hook(run: Run) -> None:
+    kept = _kept_in_a_context(run, "plain", contextlib.nullcontext())
+    if not kept.beside:
+        if not kept.below:
+            raise NotApplicable("no file holds what was stored")
+        return
+    # The threads alone are at fault if nothing goes astray where each of them has the variables.
+    carried = _kept_in_a_context(run, "carried", _every_thread_in_its_context())
+    if carried.beside or not carried.below:
+        raise NotApplicable("it does not ask the host for the home of a context")
+    run.violated(
+        Wrote(
+            wanted="files in the profile that the context of the hook serves",
+            paths=tuple(Path(path).name for path in kept.beside[:3]),
+            lead="a thread of its own wrote ",
+            tail=(
+                " below the home of the process; in the context variables of the hook that started"
+                " it, it wrote below that of the context"
+            ),
+        ),
+        operation="record",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Kept:
+    """
+    The files that hold a stored fact.
+
+    Attributes:
+        below: Those in the profile that the context serves.
+        beside: Those in the home of the process.
+
+    """
+
+    below: list[str]
+    beside: list[str]
+
+
+def _kept_in_a_context(
+    run: Run, name: str, threads: contextlib.AbstractContextManager[None]
+) -> _Kept:
+    """
+    Store a fact in a session whose context serves another profile than the process has.
+
+    Raises:
+        NotApplicable: The host has one profile in a process, or no session begins.
+
+    """
+    served, process = run.place(f"{name}-context"), run.place(f"{name}-process")
+    for folder in (served, process):
+        folder.mkdir(parents=True, exist_ok=True)
+    HOST_HOME.name(run.binding.home_variable, str(process))
+    before, fact = watchers.thread_ids(), run.facts.new()
+    with host.serving(str(served)) as is_possible, threads:
+        if not is_possible:
+            raise NotApplicable("the host has one profile in a process")
+        subject = run.provider()
+        subject.variable = str(process)
+        _opened_in(run, subject, served)
+        for call in routes.core_calls(subject, fact.text, fact.query).values():
+            routes.in_passing(call)
+        subject.close()
+        run.wait_until(lambda: not watchers.thread_ids() - before)
+    return _Kept(*(_holding(watchers.tree(folder), fact) for folder in (served, process)))
+
+
+def _holding(paths: Iterable[str], fact: Fact) -> list[str]:
+    return sorted(path for path in paths if store_files.holds(Path(path), [fact]))
+
+
+@contextlib.contextmanager
+def _every_thread_in_its_context() -> Iterator[None]:
+    """Have each thread that is started in the body run in the context of who starts it."""
+    start = threading.Thread.start
+
+    def started(thread: threading.Thread) -> None:
+        context, work = contextvars.copy_context(), thread.run
+        thread.run = lambda: context.run(work)  # type: ignore[method-assign]  # of this one alone
+        start(thread)
+
+    threading.Thread.start = started  # type: ignore[assignment,method-assign]  # put back below
+    try:
+        yield
+    finally:
+        threading.Thread.start = start  # type: ignore[method-assign]  # as it was

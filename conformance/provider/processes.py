@@ -14,7 +14,7 @@ from memproto.testing.lifetimes.ends import EXIT_S, Ended, HostProcess, not_live
 from memproto.testing.lifetimes.ends_process import EXIT_CODE, TERMINATED
 from memproto.testing.lifetimes.races import Race, Races
 from memproto.testing.needs import depends_on
-from memproto.testing.provider import losses
+from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 
 #: A race that was seen is sought so often again.
@@ -168,7 +168,23 @@ def _needs_return(run: Run, count: int = 1) -> None:
 
     """
     facts = run.facts.several(count)
-    ended = _host(run, "plain", facts, route=_route(run)).end()
+    with store_files.elsewhere(run):
+        ended = _host(run, "plain", facts, route=_route(run)).end()
+        _not_of_its_end(ended)
+        lost = losses.lost(run, facts)
+    if lost:
+        reason = "text of a process that is shut down before it ends does not come back either"
+        raise Lost(reason, depends_on("MP-TURN-001", "MP-PROC-001"))
+
+
+def _not_of_its_end(ended: Ended) -> None:
+    """
+    Go on only where a process that was shut down has ended as it should.
+
+    Raises:
+        Behind: It has not: the rule on that is violated.
+
+    """
     if fault := _fault(ended, "plain", 0):
         known, how = _SIMPLER["plain"]
         expected = f"exit code 0 within {EXIT_S:g} s, {how}"
@@ -176,9 +192,6 @@ def _needs_return(run: Run, count: int = 1) -> None:
             Died(wanted=expected, ending=fault, own=True), operation="close", requirement=known
         )
         raise Behind(f"a process that is shut down fails ({fault})", violation, depends_on(known))
-    if losses.lost(run, facts):
-        reason = "text of a process that is shut down before it ends does not come back either"
-        raise Lost(reason, depends_on("MP-TURN-001", "MP-PROC-001"))
 
 
 @check("MP-PROC-004", calls_alone=False, budget_s=_BUDGET_S)
@@ -491,3 +504,43 @@ def _keeps_both(run: Run, facts: list[Fact], how: str) -> None:
                 lead=f"{facts[0].text!r}: ",
             )
         )
+
+
+@check("MP-PROC-010", calls_alone=False, budget_s=_BUDGET_S, routes=("turns", "writes"))
+def what_a_process_stored_outlives_it(run: Run) -> None:
+    for route in filter(run.serves, ("turns", "writes")):
+        facts = run.facts.several(2)
+        ended = _host(run, "plain", facts, route=route).end()
+        _lived(ended, "closed")
+        if lost := losses.lost(run, facts):
+            _not_of_its_end(ended)
+            _comes_back_in_one_process(run, route)
+            run.violated(
+                NotRecalled(
+                    wanted=(
+                        "text that another process stored, recalled when that one was shut down and"
+                        " has ended"
+                    ),
+                    texts=tuple(fact.text for fact in lost),
+                    of=len(facts),
+                    tail=", while text that this process stored does, after shutdown",
+                ),
+                operation=routes.OPERATIONS[route],
+            )
+
+
+def _comes_back_in_one_process(run: Run, route: str) -> None:
+    """
+    Go on only where as many texts come back to the process that stored them.
+
+    Raises:
+        Lost: They do not: the end of a process is not what costs them.
+
+    """
+    facts = run.facts.several(2)
+    with run.session() as subject:
+        for fact in facts:
+            run.plant(subject, fact, route)
+    if losses.lost(run, facts):
+        rules = depends_on(*routes.RULES[route])
+        raise Lost("text that this process stored does not come back to it either", rules)

@@ -9,6 +9,7 @@ from memproto.testing.conditions import RECALL_BY_QUERY, Declared
 from memproto.testing.evidence import Changed, Raised, Recalled, Returned, TooLong
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
+from memproto.testing.provider.preparation import PREWARM_S
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import conversations, texts
@@ -278,7 +279,7 @@ def _length(run: Run, query: str, **extra: Any) -> int:
         if run.declared("recall_basis", "query") == "previous":
             again.record(query, "Let me see.")
         prepares = again.has("prewarm")
-        run.wait_until(anything, max(run.freshness_s, routes.PREWARM_S if prepares else 0.0))
+        run.wait_until(anything, max(run.freshness_s, PREWARM_S if prepares else 0.0))
     return lengths[-1]
 
 

@@ -1,7 +1,6 @@
 """Chapter 65: shutdown."""
 
 import contextlib
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
+from memproto.testing.scenarios import poor_sessions
 from memproto.testing.wire import show
 
 #: Two threads seldom meet in the same line at the first attempt.
@@ -70,7 +70,7 @@ def shutdown_may_come_before_initialize(run: Run) -> None:
 
 @check("MP-SHUT-004")
 def shutdown_may_come_after_a_failed_initialize(run: Run) -> None:
-    ways = _failing_ways(run)
+    ways = poor_sessions.failing_ways(run)
     failed = [_fails_and_closes(run, name, config) for name, config in ways.items()]
     if not any(failed):
         raise NotApplicable(f"initialize does not raise with {' nor with '.join(ways)}")
@@ -142,21 +142,6 @@ def _left_open(run: Run) -> Iterator[Subject]:
 
 
 # -- an initialize that raises ---------------------------------------------------------------------
-
-
-def _failing_ways(run: Run) -> dict[str, dict[str, Any]]:
-    """The fault, in words, to a configuration that has it."""
-    file = run.place("file")
-    file.write_text("This is a file.\n", "ascii")
-    ways = {"a home that is a file": run.config() | {"home": str(file)}}
-    if os.geteuid() != 0:
-        closed = run.place("closed")
-        closed.mkdir(mode=0o500)
-        ways["a home that is not writable"] = run.config() | {"home": str(closed)}
-    if run.context.config:
-        bare = {k: v for k, v in run.config().items() if k not in run.context.config}
-        ways["no settings"] = {"home": str(run.home)} | bare
-    return ways
 
 
 def _fails_and_closes(run: Run, name: str, config: dict[str, Any]) -> bool:

@@ -358,6 +358,7 @@ _FAMILIES = {
     "letters beyond ASCII": ("{}-\u6e2f", "{}-\u5c71"),
     "half a surrogate pair": ("{}-\ud83d", "{}-?", "{}-\ufffd"),
     "text that follows a NUL": ("{}\x00north", "{}\x00south"),
+    "a sign in front": ("{}", "-{}", "+{}"),
 }
 
 _PLATFORM_USER_FAMILIES = {
@@ -369,6 +370,7 @@ _PLATFORM_USER_FAMILIES = {
         "{}/berg@mail.example",
     ),
     "where the name ends": ("@{}:berg.example", "@{}.berg:example"),
+    "a sign in front": ("{}", "-{}"),
 }
 
 _HOST_SESSION_FAMILIES = {"the last character": ("{}-5f8a1c2e", "{}-5f8a1c2f")}
@@ -470,10 +472,39 @@ def different_ids_stay_different(run: Run) -> None:
                 home = run.own_home(f"{boundary}-{number}")
                 members = [tenants.of(run, boundary, name, home) for name in names]
                 _Family(run, members, f"differ in {what}", apart).judge(route)
+            _both_keep_equal_texts(run, tenants.pair(run, boundary, "-alike"), route)
         except tenants.Refused as reason:
             refusals.append(reason)
     if len(refusals) == len(families):
         raise refusals[0]
+
+
+def _both_keep_equal_texts(run: Run, pair: list[Tenant], route: str) -> None:
+    """Two say the same, word for word, and each of them is to have it."""
+    lost = functools.partial(_lost_of_equal_texts, run, pair, route)
+    if fault := losses.seen_again(lost):
+        run.violated(fault.told(wanted="a text that two ids stored, recalled for each of them"))
+
+
+def _lost_of_equal_texts(run: Run, pair: list[Tenant], route: str) -> NotRecalled | None:
+    equal, *other = run.facts.several(3)
+    for tenant in pair:
+        tenants.store(run, tenant, [equal], route)
+    reader = Reader(run)
+    missing = [tenant for tenant in pair if reader.lacks(tenant, [equal])]
+    if not missing:
+        return None
+    for tenant, fact in zip(pair, other, strict=True):
+        tenants.store(run, tenant, [fact], route)
+        if reader.lacks(tenant, [fact]):
+            raise Lost(f"a text of its own does not come back for {tenant.called} either")
+    others = [tenant.called for tenant in pair if tenant not in missing]
+    return NotRecalled(
+        texts=(equal.text,),
+        about=f"stored for {missing[0].called}",
+        verb="does not come back",
+        tail=f" for it, which {' and '.join(others) or 'the other one'} has stored as well",
+    )
 
 
 def _families(run: Run) -> dict[Boundary, dict[str, list[str]]]:

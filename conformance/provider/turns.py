@@ -14,7 +14,7 @@ from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.provider.write_action import USUAL
-from memproto.testing.scenarios import mirrored_writes, texts
+from memproto.testing.scenarios import beginnings, mirrored_writes, texts
 from memproto.testing.wire import show
 
 _TURNS = 4
@@ -34,6 +34,7 @@ _MOMENT_S = 1.0
 def every_turn_comes_back(run: Run) -> None:
     _all_of_a_session(run)
     _unusual_ones(run)
+    _of_one_beginning(run)
     _of_another_user(run)
     _of_sessions_side_by_side(run)
 
@@ -85,6 +86,14 @@ def _unusual_ones(run: Run) -> None:
                 lead=f"it returned for a turn {owed[fact]}, and ",
                 tail=" from it",
             ),
+        )
+
+
+def _of_one_beginning(run: Run) -> None:
+    """Turns that begin alike, as those of one template do."""
+    if lost := beginnings.lost(run, _taken, run.own_home("beginnings")):
+        run.violated(
+            lost.told(wanted="each of the turns that have a long beginning in common recalled")
         )
 
 
@@ -312,7 +321,28 @@ def an_added_text_comes_back(run: Run) -> None:
                     verb="was accepted and did not come back",
                 ),
             )
+    _adds_of_one_beginning(run, next(iter(facts)))
     _side_by_side(run, next(iter(facts)))
+
+
+def _adds_of_one_beginning(run: Run, target: str) -> None:
+    """Entries that begin alike, as those of one template do."""
+    if target not in mirrored_writes.targets(run, "add"):
+        return
+    accepts = functools.partial(_accepts_in, target)
+    if lost := beginnings.lost(run, accepts, run.own_home("beginnings")):
+        run.violated(
+            lost.told(
+                wanted=(
+                    f"each of the texts recalled that were added to {target} and have a long "
+                    "beginning in common"
+                )
+            )
+        )
+
+
+def _accepts_in(target: str, subject: Subject, text: str) -> bool:
+    return _accepts(subject, target, text)
 
 
 def _side_by_side(run: Run, target: str) -> None:
@@ -414,6 +444,25 @@ def _named_both_ways(run: Run, action: str, judge: Callable[[Run, str, Fact, str
             near = _added_beside(run, target)
             judge(run, target, old, old.name)
             _stays(run, near, f"a {action} of another text in {target}")
+        for target in targets:
+            _of_two_alike(run, action, target, judge)
+
+
+def _of_two_alike(
+    run: Run, action: str, target: str, judge: Callable[[Run, str, Fact, str], None]
+) -> None:
+    """Judge the action on one of two texts with a long beginning in common; the other one stays."""
+    if run.is_selective:
+        return
+    old, near = beginnings.alike(run, 2)
+    with run.session() as subject:
+        for fact in (old, near):
+            mirrored_writes.bring(run, subject, target, fact.whole)
+    if losses.lost(run, [old, near]):
+        # MP-WRITE-001 says whether they may be lost.
+        return
+    judge(run, target, old, old.whole)
+    _stays(run, near, f"a {action} in {target} of a text that begins as it does")
 
 
 def _replaced(run: Run, target: str, old: Fact, old_text: str) -> None:

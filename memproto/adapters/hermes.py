@@ -18,6 +18,7 @@ from memproto.adapters.hermes_hooks import (
     bare_schemas,
     is_checkpoint,
 )
+from memproto.adapters.hermes_releases import NEWEST, RELEASES, Release
 from memproto.adapters.members import found_without_running
 from memproto.adapters.signatures import binding_of, call_with_accepted
 from memproto.errors import NotAProvider
@@ -97,12 +98,13 @@ def is_hermes(obj: object) -> bool:
     return _shows(obj, "get_tool_schemas") and not _shows(obj, "capabilities")
 
 
-def from_hermes(provider: Any) -> "HermesAdapter":
+def from_hermes(provider: Any, *, release: Release = RELEASES[NEWEST]) -> "HermesAdapter":
     """
     Returns the Hermes `provider`, an instance, as a `MemoryProvider`.
 
-    Each hook is called, on the caller's thread, with the arguments that its own signature
-    accepts. A hook that the provider lacks is a no-op and listed in `missing_hooks`.
+    Each hook is called, on the caller's thread, with the arguments that a host of `release` has
+    for it and that its own signature accepts. A hook that the provider lacks is a no-op and listed
+    in `missing_hooks`.
 
     Raises:
         NotAProvider: A class was given, or `initialize` or `is_available` is missing.
@@ -113,7 +115,7 @@ def from_hermes(provider: Any) -> "HermesAdapter":
     lacks = [hook for hook in ("initialize", "is_available") if not _has(provider, hook)]
     if lacks:
         raise NotAProvider(f"{type(provider).__qualname__} lacks {' and '.join(lacks)}")
-    return HermesAdapter(provider)
+    return HermesAdapter(provider, release)
 
 
 class HermesAdapter:
@@ -131,8 +133,8 @@ class HermesAdapter:
 
     keeps_session_key = True
 
-    def __init__(self, provider: Any) -> None:
-        self._session = Session(provider)
+    def __init__(self, provider: Any, release: Release = RELEASES[NEWEST]) -> None:
+        self._session = Session(provider, release)
         self._compression = Compression(self._session)
         extensions = Extensions(self._session, self._compression)
         # On the instance, so that `hasattr` and the runtime protocols tell the truth; bound to
@@ -150,6 +152,11 @@ class HermesAdapter:
     def wrapped(self) -> Any:
         """The provider itself."""
         return self._session.provider
+
+    @property
+    def release(self) -> Release:
+        """The release of the host whose calls it makes."""
+        return self._session.release
 
     @property
     def missing_hooks(self) -> tuple[str, ...]:
@@ -195,7 +202,8 @@ class HermesAdapter:
         schemas = bare_schemas(self._session.call("get_tool_schemas"))
         tool_names = [_tool_name(s) for s in schemas] if isinstance(schemas, list) else []
         names = [name for name in tool_names if name]
-        extensions = extensions_shown(self.wrapped, has_tools=bool(names))
+        release = self._session.release
+        extensions = extensions_shown(self.wrapped, release, has_tools=bool(names))
         return {"tool_names": names, "extensions": extensions, "spec_version": SPEC_VERSION}
 
     def enrich_turn(self, user_message: str, messages: list[Message]) -> str | None:
@@ -214,10 +222,13 @@ class HermesAdapter:
         """
         Mirrors the write; `old_text` travels in `metadata` where the hook takes one.
 
+        A host of a release that mirrors no removals tells of none, and of no old text.
+
         A `content` of None becomes "", since the Hermes base class promises str.
         """
         hook = self._session.hook("on_memory_write")
-        if hook is None:
+        is_told = action != "remove" or self._session.release.mirrors_removals
+        if hook is None or not is_told:
             return
         positional = (action, target, "" if content is None else content)
         metadata = self._session.write_metadata(old_text)
@@ -241,7 +252,8 @@ class HermesAdapter:
         self._session.call(
             "sync_turn",
             (user_message, assistant_response),
-            {"session_id": self._session.session_id, "messages": messages},
+            {"session_id": self._session.session_id}
+            | ({"messages": messages} if self._session.release.hands_messages else {}),
             {"turn_id": uuid.uuid4().hex, "turn_author": None},
         )
 
@@ -271,15 +283,17 @@ def _tool_name(schema: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def extensions_shown(provider: Any, *, has_tools: bool = False) -> list[str]:
-    """The extensions that the hooks of a Hermes `provider` show; nothing is called."""
+def extensions_shown(
+    provider: Any, release: Release = RELEASES[NEWEST], *, has_tools: bool = False
+) -> list[str]:
+    """The extensions that the hooks of a Hermes `provider` show to a host; nothing is called."""
     hooks: dict[str, list[str]] = {}
     for row in OPERATIONS.values():
         if row.extension and row.name in HOOKS:
             hooks.setdefault(row.extension, []).append(HOOKS[row.name])
     hooks.pop("tools")
     shown = ["tools"] if has_tools else []
-    if is_checkpoint(provider) and _serves(provider, ["on_pre_compress"]):
+    if is_checkpoint(provider, release) and _serves(provider, ["on_pre_compress"]):
         shown.append("checkpoint")
     return shown + [name for name, needed in hooks.items() if _serves(provider, needed)]
 

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+from memproto.adapters.hermes_releases import Release
 from memproto.adapters.signatures import call_with_accepted
 from memproto.errors import ProviderError, Unavailable
 from memproto.types import Message
@@ -15,10 +16,11 @@ _CHECKPOINT = 2
 
 
 class Session:
-    """The provider, and what a host knows about the session that it is in."""
+    """The provider, and what a host of a release knows about the session that it is in."""
 
-    def __init__(self, provider: Any) -> None:
+    def __init__(self, provider: Any, release: Release) -> None:
         self.provider = provider
+        self.release = release
         self.session_id = ""
         self.platform = ""
 
@@ -42,7 +44,7 @@ class Session:
     def write_metadata(self, old_text: str | None) -> dict[str, Any]:
         """A fresh mapping of where a write comes from, without empty values."""
         metadata = {
-            "old_text": old_text,
+            "old_text": old_text if self.release.mirrors_removals else None,
             "session_id": self.session_id,
             "platform": self.platform,
             "write_origin": "memory_tool",
@@ -51,8 +53,10 @@ class Session:
         return {key: value for key, value in metadata.items() if value}
 
 
-def is_checkpoint(provider: Any) -> bool:
-    """True if a provider says that what it returned from a compression for is stored."""
+def is_checkpoint(provider: Any, release: Release) -> bool:
+    """True if a provider says, and a host of `release` asks, that what is compressed is stored."""
+    if not release.has_checkpoints:
+        return False
     version = getattr(provider, "pre_compress_checkpoint_api_version", 1)
     return isinstance(version, int) and version >= _CHECKPOINT
 
@@ -90,7 +94,7 @@ class Compression:
             Unavailable: The checkpoint failed, with an error that is none of `memproto.errors`.
 
         """
-        if not is_checkpoint(self._session.provider):
+        if not is_checkpoint(self._session.provider, self._session.release):
             # A newer host says so to all; where storing is no promise, nobody insists on it.
             secured = {"require_checkpoint": False}
             return self._session.call("on_pre_compress", (messages,), named=secured)

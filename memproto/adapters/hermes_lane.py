@@ -5,6 +5,8 @@ Nothing here knows a dialect; threads exist only while a call runs.
 """
 
 import collections
+import contextvars
+import functools
 import logging
 import threading
 from collections.abc import Callable
@@ -35,6 +37,8 @@ class _Job:
         self.is_switch = is_switch
         self.is_left = False
         self.done = threading.Event()
+        # With the context variables of the host, which may say there whom it serves now.
+        function = functools.partial(contextvars.copy_context().run, function)
         self._function: Callable[[], Any] | None = function
         self._answer: Any = None
         self._error: Exception | None = None

@@ -11,11 +11,14 @@ from memproto.bindings.base import Binding, Trait
 from memproto.bindings.hermes import HERMES
 from memproto.bindings.installed import installed, loaded
 from memproto.bindings.native import NATIVE, lacking
+from memproto.bindings.wire import WIRE
 
 __all__ = [
     "BUILT_IN",
     "HERMES",
+    "IN_PROCESS",
     "NATIVE",
+    "WIRE",
     "Binding",
     "Trait",
     "author_object",
@@ -29,8 +32,11 @@ __all__ = [
     "told",
 ]
 
-#: Those that the package brings.
-BUILT_IN: tuple[Binding, ...] = (NATIVE, HERMES)
+#: Those that the package brings; an instance that two of them know is the first one's.
+BUILT_IN: tuple[Binding, ...] = (WIRE, NATIVE, HERMES)
+
+#: Those whose hooks are methods of an object of Python.
+IN_PROCESS: tuple[Binding, ...] = (NATIVE, HERMES)
 
 #: Names that stand for something else where the name of a binding stands.
 _RESERVED = ("any", "host")

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Self
 
 from memproto.operations import CORE_HOOKS, EXTENSION_HOOKS, OPERATIONS
@@ -56,6 +56,7 @@ class Binding:
         host_files: Name to text of files that a host writes into a home; `{name}` is the provider.
         shared_files: Name to text of the files that others keep in the home beside the provider.
         host_driver: `module:attribute` of the driver that ships for the framework's host, or "".
+        out_of_reach: Requirements that the kit cannot exercise through the binding, and why.
 
     """
 
@@ -78,6 +79,7 @@ class Binding:
     host_files: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     shared_files: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     host_driver: str = ""
+    out_of_reach: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         """
@@ -181,7 +183,36 @@ class Binding:
         """Notes for a reader on the way in which the author's instance was loaded."""
         return ()
 
+    def where(self, provider: Any, operation: str) -> str:
+        """The place of a hook for a reader, if there is no Python code behind it; else ""."""
+        return ""
+
+    def meet(self, target: str, build: Callable[[], Any]) -> None:
+        """
+        See once, before anything is judged, that an instance can be reached at all.
+
+        Raises:
+            KitUsageError: It cannot; the message names the target, the fault and the fix.
+
+        """
+
+    def connect(self, provider: Any, inspect: Callable[[Any, str], str]) -> None:
+        """
+        Connect an instance that was built to its provider, if that is elsewhere.
+
+        `inspect` says of a message of the provider, and the method that it answers, why it does not
+        fit its schema; "" if it fits.
+        """
+
     # -- where the framework is -------------------------------------------------------------------
+
+    def actions_told(self) -> tuple[str, ...]:
+        """The actions of a mirrored write of which the host tells all that there is to tell."""
+        return ("add", "replace", "remove")
+
+    def host(self) -> str:
+        """The framework's host whose calls are made, with its release; "" where it has none."""
+        return ""
 
     def import_ahead(self, target: str) -> None:
         """Import what the framework's host has imported before it loads a provider."""

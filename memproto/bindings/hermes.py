@@ -16,23 +16,36 @@ class _Hermes(Binding):
 
     def adapt(self, provider: Any) -> Any:
         from memproto.adapters.hermes import from_hermes
+        from memproto.bindings import hermes_agent
 
-        return from_hermes(provider)
+        return from_hermes(provider, release=hermes_agent.release())
 
     def extensions_shown(self, adapted: Any) -> list[str]:
         from memproto.adapters.hermes import extensions_shown
 
-        return extensions_shown(adapted.wrapped)
+        return extensions_shown(adapted.wrapped, adapted.release)
 
     def is_checkpoint(self, adapted: Any) -> bool:
         from memproto.adapters.hermes_hooks import is_checkpoint
 
-        return is_checkpoint(adapted.wrapped)
+        return is_checkpoint(adapted.wrapped, adapted.release)
 
     def notes(self, provider: Any) -> tuple[str, ...]:
         from memproto.bindings import hermes_agent
 
         return hermes_agent.notes(provider)
+
+    def actions_told(self) -> tuple[str, ...]:
+        from memproto.bindings import hermes_agent
+
+        told = super().actions_told()
+        # A replacement without the text that is replaced can only be added.
+        return told if hermes_agent.release().mirrors_removals else told[:1]
+
+    def host(self) -> str:
+        from memproto.bindings import hermes_agent
+
+        return hermes_agent.host()
 
     def import_ahead(self, target: str) -> None:
         from memproto.bindings import hermes_agent

@@ -1,9 +1,9 @@
 """
 From TARGET, as the user typed it, to a factory of instances.
 
-First match wins: a directory with `__init__.py`; `hermes:NAME`; `module:attribute`; an entry-point
-name; a module. Import happens here, so that callers who do not trust the target call this in a
-process that they can do without.
+First match wins: `wire:COMMAND LINE`; a directory with `__init__.py`; `hermes:NAME`;
+`module:attribute`; an entry-point name; a module. Import happens here, so that callers who do not
+trust the target call this in a process that they can do without.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from typing import Any
 from memproto import bindings
 from memproto.bindings import Binding
 from memproto.errors import KitUsageError, NoProvider
-from memproto.loading import named_paths
+from memproto.loading import named_paths, servers
 from memproto.loading.faults import does_not_import, missing, no_provider
 from memproto.loading.finding import GROUPS, other_than_first, resolve
 from memproto.loading.modules import Registering, takes_arguments
@@ -62,6 +62,9 @@ def load(target: str, factory: str = "") -> Loaded:
         SeveralProviders: A module holds more than one.
 
     """
+    if not factory and servers.is_server(target):
+        build, origin = servers.builder(target)
+        return Loaded(servers.shown(target), build, bindings.WIRE, origin, build)
     if not factory:
         named_paths.refuse(target, Path())
     try:

@@ -8,7 +8,8 @@ from typing import Any
 
 from memproto.bindings import hermes_agent as host
 from memproto.errors import NoSuchTarget
-from memproto.loading.faults import does_not_import, missing
+from memproto.loading.faults import command, does_not_import, missing
+from memproto.near import nearest
 
 
 def bundled(target: str, loader: Any) -> Callable[[], Any]:
@@ -57,10 +58,11 @@ class _Bundled:
         if (folder / "__init__.py").is_file():
             self._import_aloud()
         names = sorted(path.parent.name for path in folder.parent.glob("*/__init__.py"))
+        near, known = nearest(self._name, names), f"name one of: {', '.join(names)}"
         raise NoSuchTarget(
             f"--memproto={self._target}",
             f"hermes-agent {host.version()} bundles no memory provider {self._name!r}",
-            f"name one of: {', '.join(names)}",
+            f"did you mean {near!r}? {command(f'hermes:{near}')}" if near else known,
         )
 
     def _import_aloud(self) -> None:

@@ -3,24 +3,40 @@
 import importlib
 import importlib.metadata
 import importlib.util
+import pkgutil
 import sys
+import sysconfig
 import types
 from pathlib import Path
 from typing import Any
 
-from memproto.errors import KitUsageError, MissingPackage, NoProvider, NoSuchTarget
+from memproto.errors import (
+    KitUsageError,
+    MissingPackage,
+    NoProvider,
+    NoSuchTarget,
+    SeveralProviders,
+)
 from memproto.loading import packages
 from memproto.loading.bundled import bundled
 from memproto.loading.directories import import_directory
-from memproto.loading.faults import does_not_import, missing
-from memproto.loading.modules import Registering, is_registering, provider_of_module, submodules
+from memproto.loading.faults import command, does_not_import, missing
+from memproto.loading.modules import (
+    Registering,
+    is_registering,
+    looks_like_provider,
+    provider_of_module,
+    submodules,
+)
 from memproto.loading.named_paths import is_package
 from memproto.loading.packages import GROUPS
+from memproto.near import nearest
 
 __all__ = ["GROUPS", "resolve"]
 
 _FORMS = (
-    "a directory with __init__.py, hermes:NAME, module:attribute, an entry-point name, or a module"
+    "a directory with __init__.py, hermes:NAME, wire:COMMAND LINE, module:attribute, "
+    "an entry-point name, or a module"
 )
 
 
@@ -95,7 +111,7 @@ def _of_distribution(
     raise NoProvider(
         f"--memproto={target}",
         f"{name} has no entry point in {', '.join(GROUPS)}, and {looked}",
-        "name the provider's class, as in --memproto=module:Class",
+        f"name the provider's class, as in {command('module:Class')}",
     )
 
 
@@ -163,37 +179,88 @@ def _assert_exists(target: str, module: str) -> None:
         raise NoSuchTarget(f"--memproto={target}", fault, f"give {_FORMS}")
     # Only the top package is looked up: asking for a submodule would import its parents here.
     if not _is_there(module):
+        attribute = target.removeprefix(module)
+        near = nearest(module, _known())
+        fix = f"install the package in this environment, or give {_FORMS}"
         raise NoSuchTarget(
             f"--memproto={target}",
             f"there is no module, entry point or distribution named {parts[0]!r} here",
-            f"install the package in this environment, or give {_FORMS}",
+            f"did you mean {near!r}? {command(near + attribute)}" if near else fix,
         )
+
+
+def _known() -> list[str]:
+    """Names that a user may have meant: of providers that are installed, and of own modules."""
+    points = importlib.metadata.entry_points()
+    named = [point.name for group in GROUPS for point in points.select(group=group)]
+    library = sysconfig.get_paths()["stdlib"]
+    other = ("site-packages", "dist-packages")
+    mine = [path for path in sys.path if not path.startswith(library) and not path.endswith(other)]
+    return [*named, *(item.name for item in pkgutil.iter_modules(mine))]
 
 
 def _no_such_module(target: str, module: str) -> NoSuchTarget:
     above, _, last = module.rpartition(".")
-    fix = f"name an attribute of {above} with a colon, as in --memproto={above}:{last}, or a module"
+    package = sys.modules.get(above)
+    inner = {} if package is None else {name: f"{above}.{name}" for name in submodules(package)}
+    own = {} if package is None else {name: f"{above}:{name}" for name in _public(package)}
+    near = nearest(last, [*own, *inner])
+    fix = f"name an attribute of {above} with a colon: {command(f'{above}:{last}')}"
+    if near:
+        fix = f"did you mean {near!r}? {command((own | inner)[near] + target.removeprefix(module))}"
     return NoSuchTarget(f"--memproto={target}", f"there is no module {module!r}", fix)
 
 
 def _attribute(target: str, named: str) -> Any:
     module_name, _, attribute = named.partition(":")
     value: Any = _import(target, module_name)
+    if not attribute:
+        raise _no_attribute(target, value)
     for part in attribute.split("."):
         if not hasattr(value, part):
+            near = nearest(part, _public(value))
+            found = ", ".join(_public(value)[:8]) or "nothing public is there"
+            meant = attribute.replace(part, near)
+            fix = f"did you mean {near!r}? {command(f'{module_name}:{meant}')}"
             raise NoSuchTarget(
                 f"--memproto={target}",
                 f"{module_name} has no attribute {attribute!r}",
-                f"name one of: {', '.join(_public(value)[:8]) or 'nothing public is there'}",
+                fix if near else f"name one of: {found}",
             )
         value = getattr(value, part)
     return value
 
 
+def _no_attribute(target: str, module: types.ModuleType) -> NoSuchTarget:
+    """The error for a module's name with a colon and nothing behind it."""
+    try:
+        _of_module(target, module)
+    except SeveralProviders as fault:
+        fix = fault.fix
+    except KitUsageError:
+        found = ", ".join(_public(module)[:8]) or "nothing public is there"
+        fix = f"name one of: {found}, as in {command(f'{module.__name__}:NAME')}"
+    else:
+        fix = command(module.__name__)
+    return NoSuchTarget(f"--memproto={target}", "names no attribute behind the colon", fix)
+
+
 def _public(value: Any) -> list[str]:
-    return [
-        name for name, item in vars(value).items() if not name.startswith("_") and callable(item)
+    """The names of a module's or a class's own functions and classes, those of providers first."""
+    own = getattr(value, "__name__", "").partition(".")[0]
+    found = {
+        name: item
+        for name, item in vars(value).items()
+        if not name.startswith("_") and callable(item)
+    }
+    mine = [
+        name
+        for name, item in found.items()
+        if str(getattr(item, "__module__", own)).partition(".")[0] == own
     ]
+    known = [name for name in mine if isinstance(found[name], type)]
+    shown = [name for name in known if looks_like_provider(found[name])]
+    return [*shown, *(name for name in mine or found if name not in shown)]
 
 
 def _as_factory(target: str, found: Any) -> Any:
@@ -208,6 +275,7 @@ def _bundled(target: str) -> Any:
         raise NoSuchTarget(
             f"--memproto={target}",
             "names a provider that hermes-agent bundles, and that is not installed here",
-            "pip install hermes-agent, or name a provider of your own without `hermes:`",
+            "pip install hermes-agent, or name a provider of your own without `hermes:`: "
+            f"{command(target.partition(':')[2] or 'mypkg')}",
         )
     return bundled(target, _import(target, "plugins.memory"))

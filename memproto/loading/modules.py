@@ -1,9 +1,11 @@
 """The provider that a module holds: by `register(ctx)`, by a function, as a class, or deeper."""
 
 import importlib
+import importlib.machinery
 import inspect
 import pkgutil
 import re
+import shlex
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -15,17 +17,20 @@ from memproto.adapters.hooks import from_registered
 from memproto.adapters.members import found_without_running
 from memproto.errors import NotAProvider, SeveralProviders
 from memproto.loading.context import PluginContext
-from memproto.loading.faults import no_provider
+from memproto.loading.faults import command, no_provider
 
 #: Marks in the source of a submodule that may hold the provider of its package.
 _MARKS = (
     *("register_memory_provider", "MemoryProvider"),
-    *(f"def {binding.hook('record')}" for binding in bindings.BUILT_IN),
+    *(f"def {binding.hook('record')}" for binding in bindings.IN_PROCESS),
 )
 _MOST_SUBMODULES = 200
 
+#: Number of commands that one message gives.
+_MOST_NAMED = 8
+
 #: Hooks by which a provider is known that sets them on its instances.
-_STORING = tuple(binding.hook("record") for binding in bindings.BUILT_IN)
+_STORING = tuple(binding.hook("record") for binding in bindings.IN_PROCESS)
 
 #: The hook without which a plugin of hooks is no memory.
 _RECALLS = "pre_llm_call"
@@ -70,11 +75,22 @@ def _only_class(target: str, module: types.ModuleType) -> type | None:
 
 
 def _several(target: str, module: str, names: list[str]) -> SeveralProviders:
-    return SeveralProviders(
-        f"--memproto={target}",
-        f"{module} holds {len(names)} providers: {', '.join(sorted(names))}",
-        f"say which one, as in --memproto={module}:{min(names)}",
-    )
+    fault = f"{module} holds {len(names)} providers: {', '.join(sorted(names))}"
+    return _which(target, fault, [f"{module}:{name}" for name in names])
+
+
+def _which(target: str, fault: str, names: list[str]) -> SeveralProviders:
+    """The error that lists several providers, and gives the command for each."""
+    top = names[0].partition(":")[0].partition(".")[0]
+    if importlib.machinery.PathFinder.find_spec(top) is not None:
+        commands = " or ".join(command(name) for name in sorted(names)[:_MOST_NAMED])
+        return SeveralProviders(f"--memproto={target}", fault, f"say which one: {commands}")
+    place = getattr(sys.modules.get(top), "__file__", None)
+    if place is None or not Path(place).parent.name.isidentifier():
+        fix = "have register(ctx) register the one that is meant"
+        return SeveralProviders(f"--memproto={target}", fault, fix)
+    fix = f"cd {shlex.quote(str(Path(place).parents[1]))} && {command(min(names))}"
+    return SeveralProviders(f"--memproto={target}", fault, f"say which one, as in {fix}")
 
 
 def provider_classes(module: types.ModuleType) -> list[type]:
@@ -143,11 +159,8 @@ def _in_submodules(target: str, package: types.ModuleType) -> Any:
         found |= {f"{item.__module__}:{item.__name__}": item for item in _defined_in(module)}
     if len(found) > 1:
         names = ", ".join(sorted(found))
-        raise SeveralProviders(
-            f"--memproto={target}",
-            f"the modules of {package.__name__} hold {len(found)} providers: {names}",
-            f"say which one, as in --memproto={min(found)}",
-        )
+        fault = f"the modules of {package.__name__} hold {len(found)} providers: {names}"
+        raise _which(target, fault, list(found))
     return next(iter(found.values()), None)
 
 

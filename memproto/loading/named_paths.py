@@ -2,9 +2,15 @@
 
 import importlib.util
 import os
+import shlex
 from pathlib import Path
 
 from memproto.errors import NoSuchTarget
+from memproto.loading.faults import command
+from memproto.near import nearest
+
+#: Number of modules that one message names.
+_MOST_NAMED = 4
 
 
 def is_package(path: Path) -> bool:
@@ -53,10 +59,13 @@ def _said(named: str, path: Path, attribute: str) -> tuple[str, str]:
         return "begins with a `~`, which the shell replaces at the beginning of a word only", fix
     after = f":{attribute}" if attribute else ""
     if os.path.isdir(path):  # noqa: PTH112 - as above
+        fault = "is a directory without __init__.py"
+        inside = _modules_in(path)
+        fixes = [_fix_of(path / name, Path(named, name), after) for name in inside[:_MOST_NAMED]]
         fix = "add the file, or name a module or a package inside of it"
-        return "is a directory without __init__.py" + (
-            ", and a directory takes no attribute" if after else ""
-        ), fix
+        return f"{fault}, and a directory takes no attribute" if after else fault, (
+            f"{fix}: {' or '.join(fixes)}" if fixes else fix
+        )
     if os.path.isfile(path):  # noqa: PTH113 - as above
         if path.suffix != ".py" or not path.stem.isidentifier():
             return (
@@ -64,12 +73,45 @@ def _said(named: str, path: Path, attribute: str) -> tuple[str, str]:
                 "name a module or a directory with __init__.py",
             )
         if path.name == "__init__.py":
-            return "is a file, and its directory is the target", f"--memproto={Path(named).parent}"
+            return "is a file, and its directory is the target", command(str(Path(named).parent))
         return "is a file, and a module is meant", _fix_of(path, Path(named), after)
+    near = _beside(path)
+    if near is not None:
+        shown = os.path.relpath(near, path.parent)
+        typed = Path(named).parent / shown
+        fix = command(str(typed)) if is_package(near) else _fix_of(near, typed, after)
+        return f"there is no {'file' if named.endswith('.py') else 'directory'} {path}", (
+            f"did you mean {shown!r}? {fix}"
+        )
     if named.endswith(".py"):
         return f"there is no file {path}", "name a module that is there, without .py"
-    fix = "name a directory with __init__.py, or a module, as in --memproto=mypkg.memory"
+    fix = f"name a directory with __init__.py, or a module, as in {command('mypkg.memory')}"
     return f"there is no directory {path}", fix
+
+
+def _beside(path: Path) -> Path | None:
+    """The package or module in the same directory whose name is nearest to that of `path`."""
+    folder = path.parent
+    # The ending that all files have would make them alike.
+    stems = {Path(name).stem: name for name in (*_packages_in(folder), *_modules_in(folder))}
+    name = nearest(path.stem, stems)
+    return folder / stems[name] if name else None
+
+
+def _modules_in(folder: Path) -> list[str]:
+    """The names of a directory's files that a module's name can stand for."""
+    return [item for item in _listed(folder) if item[:-3].isidentifier() and item.endswith(".py")]
+
+
+def _packages_in(folder: Path) -> list[str]:
+    return [item for item in _listed(folder) if is_package(folder / item)]
+
+
+def _listed(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))  # noqa: PTH208 - names alone are asked for
+    except OSError:
+        return []
 
 
 def _fix_of(path: Path, named: Path, after: str) -> str:
@@ -78,5 +120,5 @@ def _fix_of(path: Path, named: Path, after: str) -> str:
     if parts[:1] == ["src"]:
         parts = parts[1:]
     if ".." in parts or named.is_absolute() or not all(part.isidentifier() for part in parts):
-        return f"call pytest in {path.parent}, with --memproto={path.stem}{after}"
-    return f"name the module: --memproto={'.'.join(parts)}{after}"
+        return f"cd {shlex.quote(str(path.parent))} && {command(f'{path.stem}{after}')}"
+    return command(f"{'.'.join(parts)}{after}")

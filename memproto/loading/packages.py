@@ -3,11 +3,17 @@
 import importlib.metadata
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 #: The distribution of this project.
 _MINE = "memproto"
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
+#: A list of YAML in its two forms, and its entries.
+_DEPENDENCIES = re.compile(
+    r"^pip_dependencies:\s*(?:\[(?P<inline>[^\]]*)\]|(?P<block>(?:\n\s*-[^\n]*)+))", re.MULTILINE
+)
+_ITEM = re.compile(r"[\s\"',-]*([A-Za-z][\w.\[\]<>=!~*-]*)")
 _EXTRA = re.compile(r"""extra\s*==\s*['"](?P<extra>[^'"]+)['"]""")
 
 #: Entry-point groups that may hold a provider, in the order in which they are searched.
@@ -72,6 +78,25 @@ def _required(mine: importlib.metadata.Distribution | None, extra: str) -> list[
         if marked and marked["extra"] == extra:
             found.append(_NAME.match(line)[0])  # type: ignore[index]  # a requirement begins with one
     return found
+
+
+def not_installed(target: str) -> list[str]:
+    """Requirements of the target's package, or of its plugin.yaml, that are not installed here."""
+    found = distribution(target.partition(":")[0].partition(".")[0])
+    asked = [line for line in (found and found.requires) or () if not _EXTRA.search(line)]
+    asked += _of_plugin(Path(target, "plugin.yaml"))
+    names = [(match[0], line) for line in asked if (match := _NAME.match(line))]
+    return [line.partition(";")[0].strip() for name, line in names if distribution(name) is None]
+
+
+def _of_plugin(file: Path) -> list[str]:
+    """`pip_dependencies` of a plugin, read without a parser of YAML, which may be missing too."""
+    try:
+        text = file.read_text("utf-8", errors="replace")
+    except OSError:
+        return []
+    listed = _DEPENDENCIES.search(text)
+    return [] if listed is None else _ITEM.findall(listed["inline"] or listed["block"] or "")
 
 
 def distribution(name: str) -> importlib.metadata.Distribution | None:

@@ -69,8 +69,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the class of providers that the exit code asks for: "
         f"{', '.join(CLASSES)} (default: {CLASSES[-1]}); violations of all are shown",
     )
+    add(
+        "--memproto-hermes",
+        metavar="RELEASE",
+        help="the release of Hermes Agent whose calls are made: 0.13, 0.19 or 0.21 (default: the "
+        "installed one; where hermes-agent is not installed, the newest, with stand-ins)",
+    )
     add("--memproto-report", metavar="FILE.json", help="write the report as JSON to this file")
     add("--memproto-html", metavar="FILE", help="write the report as one HTML page to this file")
+    add(
+        "--memproto-sarif",
+        metavar="FILE.sarif",
+        help="write what failed as SARIF 2.1.0 to this file, for code hosts and editors",
+    )
     add(
         "--memproto-replay",
         metavar="DIR",

@@ -3,17 +3,22 @@
 import contextlib
 import errno
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from memproto.errors import InvalidSettings
 from memproto.report import document, html, pages
+from memproto.report.formats import sarif
+
+_OWN = "name a file in a directory of your own"
 
 #: Option to what writes its file from the document of the run.
 _WRITERS: dict[str, Callable[[Path, dict[str, Any]], None]] = {
     "--memproto-report": document.write,
     "--memproto-html": html.write,
+    "--memproto-sarif": sarif.write,
 }
 
 
@@ -22,7 +27,7 @@ def check(option: Any) -> None:
     Find out before the run, not after it, what cannot be written; nothing of it stays.
 
     Raises:
-        InvalidSettings: A file cannot be written, or is asked for twice.
+        InvalidSettings: A file cannot be written, is in no folder, or is asked for twice.
         MissingPackage: A page is asked for, and what makes it is not installed.
 
     """
@@ -33,12 +38,13 @@ def check(option: Any) -> None:
         try:
             # A link may name a file that is not there yet.
             real = path.resolve()
-            with made(real.parent):
-                _probe(real)
+            if not real.parent.is_dir():
+                raise _without_folder(f"{flag}={path}", path.parent)
+            _probe(real)
             earlier = seen.setdefault(real, flag)
         except OSError as error:
             what, fault = f"{flag}={path}", f"cannot be written ({error.strerror})"
-            raise InvalidSettings(what, fault, "name a file in a directory of your own") from None
+            raise InvalidSettings(what, fault, _OWN) from None
         if earlier != flag:
             what, fault = f"{flag}={path}", f"is the file of {earlier} too"
             raise InvalidSettings(what, fault, "name a file for each")
@@ -63,6 +69,14 @@ def made(folder: Path) -> Iterator[None]:
                 part.rmdir()
 
 
+def _without_folder(what: str, folder: Path) -> InvalidSettings:
+    """The error for a file in a folder that is not there: a name that is mistyped makes none."""
+    fault = f"the folder {folder} is not there"
+    if folder.exists():
+        return InvalidSettings(what, f"cannot be written ({folder} is no folder)", _OWN)
+    return InvalidSettings(what, fault, f"mkdir -p {shlex.quote(str(folder))}")
+
+
 def _probe(path: Path) -> None:
     """Open a file as it will be written, without a change to one that is there."""
     if not path.exists():
@@ -80,7 +94,6 @@ def write(option: Any, document: dict[str, Any]) -> list[str]:
     faults = []
     for flag, path in _asked(option):
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             _WRITERS[flag](path, document)
         except OSError as error:
             faults.append(f"{flag}={path}: {error.strerror}")

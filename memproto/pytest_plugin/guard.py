@@ -6,12 +6,14 @@ words of a worker that crashed, a captured output, an error of the kit itself.
 """
 
 import contextlib
+import os
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from memproto import links
 from memproto.testing import untrusted_text
 
 #: The form in which pytest colours its own words.
@@ -27,7 +29,7 @@ class Guard:
     def __init__(self, hide: Callable[[str], str]) -> None:
         self._hide = hide
         self._is_own = False
-        self._rewrites = False
+        self._rewrites = self._links = False
 
     def install(self, config: pytest.Config) -> None:
         """Have the writer of this run write nothing else than what is harmless."""
@@ -35,6 +37,7 @@ class Guard:
         write = writer.write
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         self._rewrites = bool(getattr(reporter, "isatty", False))
+        self._links = self._rewrites and links.are_shown(os.environ)
 
         def guarded(text: str, **markup: Any) -> None:
             write(self.shown(text), **markup)
@@ -58,9 +61,11 @@ class Guard:
         start = "\r" if self._rewrites and text.startswith("\r") else ""
         rest = text[len(start) :]
         parts = _COLOUR.split(rest if len(rest) < _SHORTEST else self._hide(rest))
-        return start + "".join(
+        told = start + "".join(
             part if number % 2 else untrusted_text.lines(part) for number, part in enumerate(parts)
         )
+        # The escapes of a link are the kit's own: behind this nothing is made harmless any more.
+        return links.linked(told) if self._links else told
 
 
 def of(config: pytest.Config) -> Guard:

@@ -18,6 +18,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from memproto import spec
+from memproto.bindings import hermes_agent
 from memproto.errors import KitUsageError
 from memproto.pytest_plugin import files, guard, jobs, junit, summary, telling, terminal
 from memproto.pytest_plugin.items import (
@@ -30,9 +31,9 @@ from memproto.pytest_plugin.items import (
     Target,
     rows,
 )
-from memproto.pytest_plugin.options import check_options, narrowed, time_scale
+from memproto.pytest_plugin.options import check_options, narrowed, selected
 from memproto.report import document
-from memproto.testing import installation, noise, untrusted_text
+from memproto.testing import installation, noise, patience, untrusted_text
 from memproto.testing.credential_forms import Hiding
 from memproto.testing.evidence import KitFault
 from memproto.testing.judging import attribution, events, redaction
@@ -140,6 +141,8 @@ class Suite:
             ("host", option.memproto_host),
         ]
         check_options(option)
+        # Every process that loads the target makes the calls of one release.
+        hermes_agent.choose(option.memproto_hermes or "")
         found: list[Target] = []
         for side, names in sides:
             found += [self._target(name, side) for name in dict.fromkeys(names)]
@@ -159,14 +162,15 @@ class Suite:
             profile,
             int(self.config.option.memproto_seed),
             directory,
-            time_scale(),
+            patience.time_scale(),
             self.noise.slowdown,
             1 if self.worker_input is None else int(self.worker_input["workercount"]),
             self.config.option.memproto_replay or "",
             waivers.book(given.waivers, self.today, side=side, strict=strict, profile=profile),
             self.config.option.memproto_spec,
+            self.config.option.memproto_hermes or "",
         )
-        wanted = spec.select(self.config.option.memproto_clause, side)
+        wanted = selected(self.config.option, side)
         contact = None
         if self.worker_input is not None:
             contact = Contact.from_dict(self.worker_input["memproto_contacts"][f"{side} {name}"])

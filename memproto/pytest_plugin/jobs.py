@@ -15,7 +15,7 @@ import pytest
 
 from memproto import pytest_plugin
 from memproto.pytest_plugin import terminal
-from memproto.report import github, markdown
+from memproto.report.formats import github, markdown
 
 
 class Job:

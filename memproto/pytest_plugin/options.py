@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from memproto import pytest_plugin, spec
-from memproto.errors import InvalidSettings, KitUsageError
+from memproto.adapters.hermes_releases import RELEASES
+from memproto.errors import InvalidSettings, KitUsageError, NoSuchRequirement
+from memproto.near import nearest
 from memproto.pytest_plugin import files
 
 
@@ -27,10 +29,12 @@ def check_options(option: Any) -> None:
 
     """
     if option.memproto_profile not in pytest_plugin.PROFILES:
+        near = nearest(option.memproto_profile, pytest_plugin.PROFILES)
+        known = f"use one of {', '.join(pytest_plugin.PROFILES)}"
         raise KitUsageError(
             f"--memproto-profile={option.memproto_profile}",
             "is no profile",
-            f"use one of {', '.join(pytest_plugin.PROFILES)}",
+            f"did you mean {near!r}? --memproto-profile={near}" if near else known,
         )
     _check_class(option)
     if not option.memproto_seed.isdecimal():
@@ -45,19 +49,49 @@ def check_options(option: Any) -> None:
             "is no release of the specification that this kit knows",
             f"use {' or '.join(spec.releases())}",
         )
+    _check_hermes(option.memproto_hermes)
     _check_workers(option)
     files.check(option)
     _check_directory(option.memproto_replay)
 
 
+def selected(option: Any, side: spec.Side) -> list[spec.Requirement]:
+    """
+    The requirements of `side` that the run was narrowed to; all if it was not.
+
+    Raises:
+        NoSuchRequirement: A value matches none; the message gives the option to type.
+
+    """
+    try:
+        return spec.select(option.memproto_clause, side)
+    except NoSuchRequirement as error:
+        typed = error.what.strip("'")
+        near = spec.near(typed)
+        fix = f"did you mean {near!r}? --memproto-clause={near}" if near else error.fix
+        what = f"--memproto-clause={typed}"
+        raise NoSuchRequirement(what, error.fault, fix) from None
+
+
 def _check_class(option: Any) -> None:
     what, name = f"--memproto-class={option.memproto_class}", option.memproto_class
     if name not in spec.CLASSES:
-        fix = f"use one of {', '.join(spec.CLASSES)}"
+        near = nearest(name, spec.CLASSES)
+        known = f"use one of {', '.join(spec.CLASSES)}"
+        fix = f"did you mean {near!r}? --memproto-class={near}" if near else known
         raise KitUsageError(what, "is no conformance class", fix)
     if name != spec.CLASSES[-1] and not option.memproto:
         fix = "leave it out: hosts have no classes"
         raise KitUsageError(what, "is of providers alone, and none is judged", fix)
+
+
+def _check_hermes(name: str | None) -> None:
+    if name is not None and name not in RELEASES:
+        raise KitUsageError(
+            f"--memproto-hermes={name}",
+            "is no release of Hermes Agent whose calls this kit makes",
+            f"use one of {', '.join(RELEASES)}",
+        )
 
 
 def _check_workers(option: Any) -> None:
@@ -87,23 +121,3 @@ def _check_directory(name: str | None) -> None:
     if fault:
         what, fix = f"--memproto-replay={name}", "name a directory of your own"
         raise InvalidSettings(what, fault, fix)
-
-
-def time_scale() -> float:
-    """
-    The factor on all budgets, from MEMPROTO_TIME_SCALE.
-
-    Raises:
-        InvalidSettings: It is no number above 0.
-
-    """
-    text = os.environ.get("MEMPROTO_TIME_SCALE", "1")
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise InvalidSettings(
-            f"MEMPROTO_TIME_SCALE={text}", "is no number above 0", "set a factor such as 2"
-        )
-    return value

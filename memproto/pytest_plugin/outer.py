@@ -20,19 +20,18 @@ import pytest
 import memproto
 from memproto import pytest_plugin
 
-_KIT_MODULES = (
-    "confusable_homoglyphs",
-    "freezegun",
-    "hypothesis",
-    "jsonschema",
-    "psutil",
-    "xdist",
-)
-
 _SUITE = "memproto.conformance"
 
 #: The variable that names the directory of the call in the inner run.
 _HERE = "MEMPROTO_CALLED_FROM"
+
+#: Options of pytest that read what an earlier run left. Without one of them, and without a cache
+#: that is there, a run leaves no file in the caller's directory.
+_OF_CACHE = (
+    *("--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--new-first"),
+    *("--sw", "--stepwise", "--sw-skip", "--stepwise-skip", "--sw-reset", "--stepwise-reset"),
+    *("--lfnf", "--last-failed-no-failures", "--cache-show", "--cache-clear"),
+)
 
 #: Variables by which a project's settings, coverage or warnings would reach the inner run.
 _DROPPED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONWARNINGS", "COVERAGE_PROCESS_START")
@@ -70,7 +69,15 @@ def run(early_config: pytest.Config) -> int:
         sys.stderr.write(f"ERROR: {fault}\n")
         return int(pytest.ExitCode.USAGE_ERROR)
     words = [*typed, *_from_settings(early_config, typed)]
-    return _started(words, caches=early_config.pluginmanager.hasplugin("cacheprovider"))
+    caches = early_config.pluginmanager.hasplugin("cacheprovider") and _remembers(words)
+    return _started(words, caches=caches)
+
+
+def _remembers(words: list[str]) -> bool:
+    """True if pytest's cache is in the directory already, or an option asks for it."""
+    return Path(".pytest_cache").is_dir() or any(
+        word.partition("=")[0] in _OF_CACHE for word in words
+    )
 
 
 def run_alone(words: list[str]) -> int:
@@ -101,7 +108,7 @@ def _started(words: list[str], *, caches: bool) -> int:
 
 def _run_as_job(command: list[str]) -> int:
     """Run where what is printed is read by a runner, commands included."""
-    from memproto.report import github
+    from memproto.report.formats import github
 
     commands = github.Commands(os.environ, Path.cwd())
     with tempfile.TemporaryFile() as said:
@@ -163,7 +170,9 @@ def _passed_on(code: int) -> int:
 
 
 def _missing_modules() -> str:
-    missing = [name for name in _KIT_MODULES if importlib.util.find_spec(name) is None]
+    from memproto.testing import installation
+
+    missing = [name for name in installation.KIT_MODULES if importlib.util.find_spec(name) is None]
     if not missing:
         return ""
     return (

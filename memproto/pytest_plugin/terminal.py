@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from memproto import __version__
+from memproto.near import nearest
 from memproto.testing import untrusted_text
 from memproto.testing.judging import redaction
 from memproto.testing.noise import Noise
@@ -53,8 +54,22 @@ def header(targets: list[Any], noise: Noise) -> list[str]:
         told = f"{found}, seed {target.order.seed}{_from_above(target.order.settings.source)}"
         lines.append(f"{target.order.side}: {target.order.target}{told}")
         lines += [f"  settings: {line}" for line in target.order.settings.refused]
+        lines += [f"  settings: {line}" for line in _unused_table(target, targets)]
         lines += [f"  warning: {line}" for line in redaction.warnings(target.order.settings)]
     return [writable(untrusted_text.one_line(line)) for line in lines]
+
+
+def _unused_table(target: Any, targets: list[Any]) -> list[str]:
+    """The table of the settings that was probably meant for a target, and has another name."""
+    tables, name = target.order.settings.tables, target.order.target
+    if name in tables:
+        return []
+    judged = {other.order.target for other in targets}
+    near = nearest(name, [item for item in tables if item not in judged])
+    if not near:
+        return []
+    fix = f'[tool.memproto.target."{name}"]'
+    return [f"{tables[near]}: is of no target of this run; write {fix} if it is for this one"]
 
 
 def _open(contact: Any) -> str:

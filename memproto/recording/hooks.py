@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from memproto.bindings import BUILT_IN, HERMES, Binding
+from memproto.bindings import HERMES, IN_PROCESS, Binding
 
 _MESSAGES = ("messages",)
 
@@ -49,7 +49,7 @@ _KNOWN = {name for names in _POSITIONS.values() for name in names} | {
 
 def binding_of(provider: object) -> Binding:
     """The binding whose hook of recall the provider has; the host may call what is not whole."""
-    has_hook = (b for b in BUILT_IN if callable(getattr(provider, b.hook("recall"), None)))
+    has_hook = (b for b in IN_PROCESS if callable(getattr(provider, b.hook("recall"), None)))
     return next(has_hook, HERMES)
 
 

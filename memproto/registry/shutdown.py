@@ -1,6 +1,7 @@
 """The end of providers: all at once, inside one budget, also when the process ends."""
 
 import atexit
+import contextvars
 import functools
 import threading
 import weakref
@@ -43,7 +44,7 @@ class Ending:
     def begin(self) -> Self:
         """Start the end of every lane; what was interrupted here may be started again."""
         for lane in self._lanes:
-            lane.exit.put(functools.partial(self._close, lane))
+            lane.exit.put(functools.partial(contextvars.copy_context().run, self._close, lane))
             lane.exit.stop()
         return self
 

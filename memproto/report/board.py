@@ -14,6 +14,8 @@ from typing import Any
 
 from memproto.errors import KitUsageError
 from memproto.report import classes, html, matrix, pages, reading, view
+from memproto.report.measured import page as measured_page
+from memproto.report.measured import reading as measured_reading
 from memproto.report.verdict_line import verdict_line
 
 #: Characters of a target's name that its page's file name holds.
@@ -60,15 +62,19 @@ def write(paths: Iterable[Path], site: Path, *, spec_url: str = "") -> list[Entr
     Write the site of these reports; gives what it shows, in its order.
 
     A reply to NAME.json is taken from NAME.reply.md beside it. `spec_url` is where the chapters
-    of the specification are read, or "".
+    of the specification are read, or "". Measurements among the reports stand below the verdicts,
+    and change nothing in them.
 
     Raises:
         KitUsageError: A report cannot be read, none holds a target, or an address is none.
         OSError: The site cannot be written.
 
     """
-    entries = read(paths)
-    for name, page in render(entries, spec_url=_checked(spec_url)).items():
+    named = list(dict.fromkeys(paths))
+    measured = {path for path in named if measured_reading.is_one(path)}
+    measurements = [measured_reading.read(path) for path in named if path in measured]
+    entries = read(path for path in named if path not in measured)
+    for name, page in render(entries, measurements, spec_url=_checked(spec_url)).items():
         file = site / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(pages.encoded(page))
@@ -94,16 +100,43 @@ def read(paths: Iterable[Path]) -> list[Entry]:
     return _entries(found)
 
 
-def render(entries: list[Entry], *, spec_url: str = "") -> dict[str, str]:
+def render(
+    entries: list[Entry], measurements: Iterable[dict[str, Any]] = (), *, spec_url: str = ""
+) -> dict[str, str]:
     """File name to page, for the whole site."""
+    measured = _measured(measurements)
     sides = [matrix.side(name, entries) for name in ("provider", "host")]
     shared = {"sides": [side for side in sides if side["chapters"]], "spec_url": spec_url}
     styles = ("base.css", "board.css")
     return {
-        "index.html": pages.render("board.html.j2", styles, ("board.js",), **shared),
+        "index.html": pages.render(
+            "board.html.j2", measured_page.STYLES, ("board.js",), measured=measured, **shared
+        ),
         "rules.html": pages.render("rules.html.j2", styles, (), **shared),
         **{entry.page: _page(entry) for entry in entries},
+        **{one.page: measured_page.render(one.document, home="index.html") for one in measured},
     }
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement:
+    """One measurement: its page, relative to the site, the document, and what is shown of it."""
+
+    page: str
+    document: dict[str, Any]
+    shown: dict[str, Any]
+
+
+def _measured(documents: Iterable[dict[str, Any]]) -> list[Measurement]:
+    """By corpus and fingerprint, so that the order of the files is of no account."""
+    found = sorted(
+        documents,
+        key=lambda one: (one["corpus"]["name"], one["measure"]["seed"], one["fingerprint"]),
+    )
+    return [
+        Measurement(f"measured-{number}.html", one, measured_page.shown(one))
+        for number, one in enumerate(found, 1)
+    ]
 
 
 def _page(entry: Entry) -> str:

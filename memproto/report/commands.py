@@ -3,15 +3,19 @@
 import argparse
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from memproto.errors import KitUsageError
 from memproto.report.console import tell, tell_verdict, written
+from memproto.report.measured import command as measured
 
 #: Exit codes of `verify`, `diff` and `merge`: nothing to say, and something.
 _GOOD, _FOUND = 0, 1
+
+#: Ids that a line names.
+_MOST_IDS = 3
 
 _PROOF = (
     "this finds accidental change; it is no proof against forgery: "
@@ -69,6 +73,26 @@ def _board(options: argparse.Namespace) -> int:
     return 0
 
 
+# -- sarif -----------------------------------------------------------------------------------------
+
+
+def _add_sarif(parser: argparse.ArgumentParser) -> None:
+    """The command that makes SARIF of a report; lines of source are read from here."""
+    parser.add_argument("report", type=Path, metavar="REPORT.json")
+    parser.add_argument("-o", "--output", required=True, type=Path, metavar="FILE.sarif")
+    parser.set_defaults(run=_sarif)
+
+
+def _sarif(options: argparse.Namespace) -> int:
+    from memproto.report import reading
+    from memproto.report.formats import sarif
+
+    found = reading.read(options.report)
+    written(options.output, lambda: sarif.write(options.output, found))
+    tell(str(options.output))
+    return _GOOD
+
+
 # -- verify ----------------------------------------------------------------------------------------
 
 
@@ -110,7 +134,8 @@ def _add_diff(parser: argparse.ArgumentParser) -> None:
 
 
 def _diff(options: argparse.Namespace) -> int:
-    from memproto.report import comparing, markdown, reading
+    from memproto.report import comparing, reading
+    from memproto.report.formats import markdown
 
     found = comparing.compare(reading.read(options.old), reading.read(options.new))
     as_markdown = options.markdown
@@ -194,7 +219,8 @@ def _add_summary(parser: argparse.ArgumentParser) -> None:
 
 
 def _summary(options: argparse.Namespace) -> int:
-    from memproto.report import markdown, reading
+    from memproto.report import reading
+    from memproto.report.formats import markdown
 
     old = None if options.against is None else reading.read(options.against)
     tell(markdown.bounded(markdown.summary(reading.read(options.report), old)).rstrip("\n"))
@@ -218,7 +244,8 @@ def _add_badge(parser: argparse.ArgumentParser) -> None:
 
 
 def _badge(options: argparse.Namespace) -> int:
-    from memproto.report import badge, reading
+    from memproto.report import reading
+    from memproto.report.formats import badge
 
     forms: dict[str, Callable[..., str]] = {".svg": badge.svg, ".json": badge.endpoint}
     form = forms.get(options.output.suffix.lower())
@@ -272,7 +299,24 @@ def _waive(options: argparse.Namespace) -> int:
     line = waiving.unnamed(path, here)
     if entries and line:
         tell(f"no settings name it yet; memproto.toml, or [tool.memproto], needs: {line}")
+    if options.baseline and entries:
+        _tell_gate(_one(options), entries, line)
     return _FOUND if known and not options.baseline else _GOOD
+
+
+def _tell_gate(report: dict[str, Any], entries: Iterable[str], line: str) -> None:
+    """Say what the entries cover beside themselves, and the command that is green from now on."""
+    from memproto.report import waiving
+
+    behind, others = waiving.remaining(report, entries)
+    if behind:
+        said = "1 more waits" if len(behind) == 1 else f"{len(behind)} more wait"
+        tell(f"{said} for them, and {'is' if len(behind) == 1 else 'are'} covered")
+    if others:
+        more = ", ..." if len(others) > _MOST_IDS else ""
+        said = f"{len(others)} could not be judged for another reason"
+        tell(f"{said} ({', '.join(others[:_MOST_IDS])}{more}); a gate allows that by an option")
+    tell(f"next: {waiving.gate(report, line, Path.cwd(), others)}")
 
 
 def _entries(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
@@ -290,13 +334,15 @@ def _entries(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
 
 def _baseline(options: argparse.Namespace, report: dict[str, Any]) -> dict[str, dict[str, Any]]:
     from memproto.report import waiving
+    from memproto.testing.settings.waiver_entries import BASELINE
 
     found = waiving.baseline(report)
     if not found:
         tell(f"{options.baseline}: nothing failed; nothing is written")
     profile = options.profile or report["profile"]
     return {
-        key: _entry(options, options.reason or reason, profile) for key, reason in found.items()
+        key: {**_entry(options, options.reason or reason, profile), BASELINE: True}
+        for key, reason in found.items()
     }
 
 
@@ -333,7 +379,9 @@ def _date(text: str) -> Any:
 
 
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
+    "measure": ("measure recall, speed and growth beside the verdict", measured.add),
     "html": ("make a page of a report", _add_html),
+    "sarif": ("make SARIF of a report, for code hosts and editors", _add_sarif),
     "board": ("make a site of targets by requirements", _add_board),
     "verify": ("see whether a report agrees with itself", _add_verify),
     "diff": ("say what changed from one report to another", _add_diff),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto import __version__, spec
+from memproto.bindings import Binding
 from memproto.operations import EXTENSION_HOOKS
 from memproto.report import classes, message, needs, next_step, times, verdicts
 from memproto.testing import cascades, evidence, outcomes
@@ -87,6 +88,7 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
         "target": order.target,
         "side": order.side,
         "binding": binding.name if binding and order.side == "provider" else None,
+        **_host(order, binding),
         "profile": order.profile,
         "verdict": verdicts.verdict(rows, strict=facts.strict),
         **_classes(rows, order.side, facts),
@@ -108,6 +110,12 @@ def _report(judged: Judged, facts: RunFacts) -> dict[str, Any]:
     }
     report["next"] = next_step.as_data(report)
     return {**report, "fingerprint": fingerprint(report)}
+
+
+def _host(order: Order, binding: Binding | None) -> dict[str, str]:
+    """The host whose calls were made, if the framework of the provider has one."""
+    made = binding.host() if binding is not None and order.side == "provider" else ""
+    return {"host": made} if made else {}
 
 
 def _classes(

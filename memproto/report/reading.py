@@ -35,11 +35,11 @@ def read(path: Path | str) -> dict[str, Any]:
 
     """
     path = Path(path)
-    text = _text(path)
-    document: dict[str, Any] = _parsed(path, text)
+    text, document = parsed(path, _AGAIN)
     _check_form(path, text, document)
-    _check_schema(path, text, document)
-    return document
+    check_schema(path, text, document, spec.schema("report"), _repair(document))
+    found: dict[str, Any] = document
+    return found
 
 
 def read_text(path: Path) -> str:
@@ -61,30 +61,33 @@ def read_text(path: Path) -> str:
         raise UnreadableReport(f"{path}:{broken.line}", broken.fault, broken.fix) from None
 
 
-def _text(path: Path) -> str:
+def parsed(path: Path, again: str) -> tuple[str, Any]:
+    """
+    The text of a file of the kit's, and its JSON; `again` is the remedy for one that is broken.
+
+    Raises:
+        UnreadableReport: It is missing, empty or no JSON.
+
+    """
     text = read_text(path)
     if not text.strip():
         fault = "is empty: the run that was to write it did not come to its end"
-        raise UnreadableReport(str(path), fault, _AGAIN)
-    return text
-
-
-def _parsed(path: Path, text: str) -> Any:
+        raise UnreadableReport(str(path), fault, again)
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return text, json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         where = f"{path}:{error.lineno}"
         fault = f"is no JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
-        raise UnreadableReport(where, fault, _broken(text, error)) from None
+        raise UnreadableReport(where, fault, _broken(text, error, again)) from None
     except (ValueError, RecursionError) as error:
         fault = f"is no JSON that can be read: {str(error)[:_MOST_CHARS]}"
-        raise UnreadableReport(str(path), fault, _AGAIN) from None
+        raise UnreadableReport(str(path), fault, again) from None
 
 
-def _broken(text: str, error: json.JSONDecodeError) -> str:
+def _broken(text: str, error: json.JSONDecodeError, again: str) -> str:
     if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
-        return f"the file ends too early; {_AGAIN}"
-    return f"a report is not edited by hand; {_AGAIN}"
+        return f"the file ends too early; {again}"
+    return f"a report is not edited by hand; {again}"
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -103,20 +106,28 @@ def _check_form(path: Path, text: str, document: Any) -> None:
         raise UnreadableReport(where, fault, "pip install --upgrade 'memproto[kit]'")
 
 
-def _check_schema(path: Path, text: str, document: Any) -> None:
+def check_schema(path: Path, text: str, document: Any, schema: dict[str, Any], repair: str) -> None:
+    """
+    See that a document agrees with its schema.
+
+    Raises:
+        UnreadableReport: It does not; the message names the line.
+        MissingPackage: jsonschema is not installed.
+
+    """
     try:
         from jsonschema import Draft202012Validator
     except ModuleNotFoundError:
         fault = "reading a report needs jsonschema"
         raise MissingPackage(str(path), fault, "pip install 'memproto[kit]'") from None
 
-    error = next(Draft202012Validator(spec.schema("report")).iter_errors(document), None)
+    error = next(Draft202012Validator(schema).iter_errors(document), None)
     if error is None:
         return
     at = list(error.absolute_path)
     where = f"{path}:{positions.line_of(text, at)}"
     fault = view.one_line(f"{error.json_path} {_short(error.message)}")
-    raise UnreadableReport(where, fault, _repair(document))
+    raise UnreadableReport(where, fault, repair)
 
 
 def _repair(document: dict[str, Any]) -> str:

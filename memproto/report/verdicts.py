@@ -5,7 +5,7 @@ from typing import Any
 
 from memproto import spec
 from memproto.spec import ConformanceClass
-from memproto.testing import outcomes
+from memproto.testing import needs, outcomes
 from memproto.testing.outcomes import ExitCode, Outcome, Result, Verdict
 
 
@@ -50,6 +50,11 @@ def keeps_open(row: dict[str, Any], *, strict: bool) -> bool:
     return outcomes.keeps_open(Result(row["id"], Outcome(row["outcome"])), strict=strict)
 
 
+def _waits(row: dict[str, Any], waived: set[str]) -> bool:
+    """True if an open row is behind one of these."""
+    return row["outcome"] in outcomes.OPEN and needs.behind(needs.of_row(row)) in waived
+
+
 def _scored(row: dict[str, Any]) -> Result:
     """A row as the verdict counts it: a defensive rule never changes it."""
     outcome = Outcome(row["outcome"])
@@ -81,14 +86,19 @@ def exit_code(
     """
     The exit code of a run with these reports, by the classes asked for, their rows and waivers.
 
-    `as_former` counts every open row, as kits did that gave the verdict of `former`.
+    `as_former` counts every open row, those behind a waived one included, as former kits did.
     """
     verdicts = [_for_exit(report, as_former=as_former) for report in reports]
     return outcomes.exit_code(verdicts, allow_incomplete=allow_incomplete)
 
 
 def _for_exit(report: dict[str, Any], *, as_former: bool) -> Verdict | None:
-    """The verdict that decides the exit code; what was waived or left out does not raise it."""
+    """
+    The verdict that decides the exit code.
+
+    A row that was waived or left out does not raise it, nor does an open one that waits for a
+    waived one: whether it holds cannot be known before that is mended.
+    """
     if report["verdict"] is None:
         return None
     if report.get("waivers", {}).get("faults"):
@@ -104,7 +114,10 @@ def _for_exit(report: dict[str, Any], *, as_former: bool) -> Verdict | None:
     if found is not Verdict.INCOMPLETE:
         return found
     borne = {Outcome.WAIVED, Outcome.NOT_RUN} if report["selected"] else {Outcome.WAIVED}
-    left = [row for row in rows if row["outcome"] not in borne]
+    waived = {row["id"] for row in report["results"] if row["outcome"] == Outcome.WAIVED}
+    if as_former:
+        waived = set()
+    left = [row for row in rows if row["outcome"] not in borne and not _waits(row, waived)]
     counted = [row for row in left if as_former or keeps_open(row, strict=strict)]
     is_open = any(row["outcome"] in outcomes.OPEN for row in counted)
     passed = not is_open and any(row["outcome"] == Outcome.PASS for row in left)

@@ -2,7 +2,8 @@
 
 import datetime as dt
 import json
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ from memproto import spec
 from memproto.errors import InvalidSettings, KitUsageError
 from memproto.report import verdicts
 from memproto.report.reading import read_text
+from memproto.testing import needs
+from memproto.testing.outcomes import OPEN, Outcome
 from memproto.testing.settings import files, settings, waiver_entries
-from memproto.testing.settings.waiver_entries import Entry
+from memproto.testing.settings.waiver_entries import PROFILES, Entry
 
 #: File of waivers if no other is named.
 FILE = "waivers.toml"
@@ -71,6 +74,44 @@ def baseline(report: dict[str, Any]) -> dict[str, str]:
     }
 
 
+def remaining(report: dict[str, Any], waived: Iterable[str]) -> tuple[list[str], list[str]]:
+    """
+    The open requirements of a report whose red ones are waived: those behind them, and the others.
+
+    The others are those that keep the exit code from 0: they are of the class that was asked for,
+    and could change the verdict.
+    """
+    ids, strict = set(waived), bool(report.get("strict"))
+    rows = [row for row in report["results"] if row["outcome"] in OPEN - {Outcome.WAIVED}]
+    behind = [row["id"] for row in rows if needs.behind(needs.of_row(row)) in ids]
+    counted = verdicts.within(rows, verdicts.asked(report))
+    others = [row["id"] for row in counted if verdicts.keeps_open(row, strict=strict)]
+    return behind, [key for key in others if key not in behind]
+
+
+def gate(report: dict[str, Any], line: str, directory: Path, others: list[str]) -> str:
+    """
+    The command that makes a run on the waivers exit with 0, with its settings where there are none.
+
+    `line` is the one that the settings lack, or "". If they have a file, the line goes into it by
+    hand: a line at the end of a file of TOML may be one of another table.
+    """
+    flag = "--memproto-host" if report["side"] == "host" else "--memproto"
+    words = ["pytest", f"{flag}={report['target']}"]
+    if report["profile"] != PROFILES[0]:
+        words.append(f"--memproto-profile={report['profile']}")
+    if report.get("class", spec.CLASSES[-1]) != spec.CLASSES[-1]:
+        words.append(f"--memproto-class={report['class']}")
+    if report.get("strict"):
+        words.append("--memproto-strict")
+    if others or report.get("allow_incomplete"):
+        words.append("--memproto-allow-incomplete")
+    command = shlex.join(words)
+    if line and settings.nearest(directory) is None:
+        return f"echo {shlex.quote(line)} > memproto.toml && {command}"
+    return command
+
+
 def _reason(row: dict[str, Any]) -> str:
     said = " ".join(str(row["observed"] or row["rule"]).split())
     cut = said if len(said) <= _MOST_CHARS else f"{said[:_MOST_CHARS]}..."
@@ -110,13 +151,15 @@ def _said(text: str, key: str) -> str:
 
 def _entry(head: Sequence[str], key: str, value: dict[str, Any]) -> str:
     lines = [f"[{'.'.join((*head, key))}]"]
-    known = (*waiver_entries.KEYS, waiver_entries.PROFILE)
+    known = (*waiver_entries.KEYS, *waiver_entries.OPTIONAL)
     lines += [f"{name} = {_written(value[name])}" for name in known if name in value]
     return "\n".join(lines) + "\n"
 
 
 def _written(value: Any) -> str:
     """A value of TOML: half a surrogate pair, which a text of TOML cannot hold, as its code."""
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, dt.date):
         return str(value)
     text = str(value).encode("utf-8", "backslashreplace").decode()

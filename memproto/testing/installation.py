@@ -14,6 +14,18 @@ from pathlib import Path
 import memproto
 from memproto.errors import KitUsageError
 
+#: Modules that the kit imports and that `memproto` without the extra `kit` does not bring.
+KIT_MODULES = (
+    "confusable_homoglyphs",
+    "freezegun",
+    "hypothesis",
+    "jinja2",
+    "jsonschema",
+    "psutil",
+    "pytest",
+    "xdist",
+)
+
 _ROOT = Path(memproto.__file__).resolve().parent
 
 #: Size, times of change and place of a file. The last time cannot be set by who wrote the file.

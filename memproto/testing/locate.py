@@ -83,6 +83,8 @@ def _short(path: str) -> str:
 
 def hook(provider: Any, operation: str, binding: Binding) -> str:
     """`file:line in Class.hook` of the hook that serves `operation`, as well as it can be known."""
+    if place := binding.where(provider, operation):
+        return untrusted_text.printable(place)
     name = binding.hook(operation)
     inner = author_made(provider)
     function = inspect.getattr_static(type(inner), name, None)

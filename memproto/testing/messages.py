@@ -268,6 +268,22 @@ class SecretsNamed(Message):
     names: tuple[str, ...]
 
 
+@form("played")
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScriptPlayed(Message):
+    """
+    A script of visits was played.
+
+    Attributes:
+        visits: Number of those that were played to their end.
+        is_whole: True if that is all of them.
+
+    """
+
+    visits: int
+    is_whole: bool
+
+
 @form("refused")
 @dataclasses.dataclass(frozen=True, slots=True)
 class CommandRefused(Message):
@@ -288,7 +304,16 @@ class CommandFailed(Message):
     replaced: tuple[str, ...] = ()
 
 
-Reply = Obeyed | Loaded | Judged | Surveyed | SecretsNamed | CommandRefused | CommandFailed
+Reply = (
+    Obeyed
+    | Loaded
+    | Judged
+    | Surveyed
+    | SecretsNamed
+    | ScriptPlayed
+    | CommandRefused
+    | CommandFailed
+)
 
 
 @form("done")
@@ -454,7 +479,7 @@ _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 def parsed(text: bytes) -> dict[str, Any]:
     """
-    What looks like a message of a child, as it was written: its kind, its pid and its fields.
+    A text that looks like a message of a child, as it was written: its kind, its pid, its fields.
 
     Raises:
         ValueError: It does not look like one.

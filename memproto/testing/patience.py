@@ -7,9 +7,11 @@ never raises a false alarm.
 """
 
 import math
+import os
 from collections.abc import Callable
 from time import monotonic, sleep
 
+from memproto.errors import InvalidSettings
 from memproto.testing import noise
 
 #: Seconds for what is to happen, where nothing else is said.
@@ -83,3 +85,23 @@ def happens_by(condition: Callable[[], bool], deadline: Deadline) -> bool:
 def stays_silent(condition: Callable[[], bool], for_s: float) -> bool:
     """True if `condition` holds at no moment of the time."""
     return not happens(condition, for_s)
+
+
+def time_scale() -> float:
+    """
+    The factor on all budgets, from MEMPROTO_TIME_SCALE.
+
+    Raises:
+        InvalidSettings: It is no number above 0.
+
+    """
+    text = os.environ.get("MEMPROTO_TIME_SCALE", "1")
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise InvalidSettings(
+            f"MEMPROTO_TIME_SCALE={text}", "is no number above 0", "set a factor such as 2"
+        )
+    return value

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import catalogue
+
 from memproto import spec
 from memproto.scaffold import making
 
@@ -131,4 +133,10 @@ PARTS: dict[str, Callable[[], str]] = {
     "hermes-diff": hermes_diff,
     "kill-matrix": kill_matrix,
     "requirements": requirements,
+    "procedures": lambda: "\n".join(catalogue.procedures()),
+    "index-of-requirements": lambda: "\n".join(catalogue.requirements()),
+    "index-of-operations": lambda: "\n".join(catalogue.the_operations()),
+    "index-of-errors": lambda: "\n".join(catalogue.errors()),
+    "index-of-settings": lambda: "\n".join(catalogue.settings()),
+    "sentences": lambda: "\n".join(catalogue.sentences()),
 }

@@ -93,13 +93,19 @@ def _example(item: Requirement) -> Iterator[str]:
     for key, title in (("conforms", "One that conforms"), ("violates", "One that does not")):
         found = data[key]
         yield from (f"{title}: `{found.get('provider') or found.get('host')}`.", "", "```text")
-        yield from _calls(data, found)
+        yield from _lines(data, found) if "lines" in data else _calls(data, found)
         yield from ("```", "")
         for name in ("expected", "observed"):
             if found.get(name):
                 yield f"{name.capitalize()}: `{_one_line(found[name]).replace('`', chr(39))}`"
                 yield ""
     yield f"[All of it as data](../../{file})."
+
+
+def _lines(data: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:
+    """The lines of a transcript, up to the one from which a broken server departs."""
+    for line in data["lines"][: found.get("line", len(data["lines"])) + 1]:
+        yield _one_line(json.dumps(line, ensure_ascii=True))
 
 
 def _calls(data: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:

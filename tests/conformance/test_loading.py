@@ -12,6 +12,8 @@ from memproto.bindings import HERMES
 from memproto.conformance.provider import loading
 from memproto.testing.clauses import NotApplicable, Violation
 from memproto.testing.context import Context
+from memproto.testing.instruments.load_step import LoadStep
+from memproto.testing.instruments.watchers import AuditLog
 from memproto.testing.processes.sandbox import HOST_HOME
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Watch
@@ -72,6 +74,32 @@ def test_a_file_of_its_own_belongs_below_the_home_that_it_was_given(run_of):
 
 def test_a_provider_that_stores_below_it_passes(run_of):
     loading.the_home_that_is_handed_over_counts(run_of(Plugged))
+
+
+class Placed(Writes):
+    """A store in the folder that the variable named when the instance was built."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.place = Path(os.environ["HERMES_HOME"])
+
+    def initialize(self, session_id: str, **kwargs: Any) -> None:
+        Path(self.place, self.file).write_text("skills: []")
+
+
+def test_a_factory_of_the_operator_may_place_the_store_by_the_variable(run_of):
+    run = run_of(Placed)
+    with pytest.raises(Violation, match=r"notes\.txt below the HERMES_HOME"):
+        loading.the_home_that_is_handed_over_counts(run)
+    run.load_step = LoadStep(factory="site:make", audit=AuditLog())
+    loading.the_home_that_is_handed_over_counts(run)
+
+
+def test_one_that_reads_it_in_a_hook_is_found_behind_a_factory_as_well(run_of):
+    run = run_of(Writes)
+    run.load_step = LoadStep(factory="site:make", audit=AuditLog())
+    with pytest.raises(Violation, match=r"notes\.txt below the HERMES_HOME"):
+        loading.the_home_that_is_handed_over_counts(run)
 
 
 class WritesLater(Plugged):

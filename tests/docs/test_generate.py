@@ -40,7 +40,7 @@ def checkout(tmp_path):
     for folder in ("spec/v1", "docs"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     (tmp_path / "benchmarks").mkdir()
-    for name in ("README.md", "benchmarks/sqlite.json"):
+    for name in ("README.md", "benchmarks/sqlite.json", "benchmarks/measure.json"):
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
 

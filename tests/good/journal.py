@@ -119,9 +119,13 @@ class Journal:
             # A job or a subagent: what it says is not the user's.
             return
         lines = "".join(json.dumps(entry) + "\n" for entry in self._entries)
-        fresh = self._path.with_suffix(".new")
+        fresh = self._fresh(self._path)
         fresh.write_text(lines, "ascii")
         fresh.replace(self._path)
+
+    def _fresh(self, path: Path) -> Path:
+        """The file that is written before it takes the place of another one."""
+        return path.with_suffix(".new")
 
 
 def within(texts: list[str], limit: int | None) -> list[str]:

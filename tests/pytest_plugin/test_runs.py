@@ -82,7 +82,16 @@ def test_the_fingerprint_is_that_of_the_reports_canonical_form(builtin):
 def test_a_run_leaves_nothing_in_the_directory_but_what_was_asked_for(builtin):
     directory, _ = builtin
     left = {path.name for path in directory.iterdir()}
-    assert left <= {"report.json", "tests", ".pytest_cache"}
+    assert left <= {"report.json", "tests"}
+
+
+def test_what_failed_last_is_remembered_where_a_cache_is_there_or_asked_for(tmp_path):
+    words = (BUILTIN, "--memproto-clause=MP-NAME-001")
+    kit(tmp_path, *words)
+    assert not (tmp_path / ".pytest_cache").exists()
+    done = kit(tmp_path, *words, "--lf")
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / ".pytest_cache").is_dir()
 
 
 def test_two_workers_give_the_same_outcomes_as_one_process(some, tmp_path):
@@ -230,8 +239,19 @@ def test_a_report_that_cannot_be_written_is_said_before_anything_runs(tmp_path):
     assert "--memproto-report=file/r.json: cannot be written" in done.stdout + done.stderr
 
 
-def test_the_folder_of_a_report_is_made_and_the_page_is_that_of_the_document(tmp_path):
+@pytest.mark.parametrize("option", ["--memproto-report", "--memproto-html", "--memproto-sarif"])
+def test_a_folder_that_is_not_there_is_said_before_anything_runs(tmp_path, option):
+    done = kit(tmp_path, BUILTIN, "--memproto-clause=MP-NAME", f"{option}=my reports/r.x")
+    assert done.returncode == 4
+    said = f"{option}=my reports/r.x: the folder my reports is not there"
+    assert f"{said}\n  fix: mkdir -p 'my reports'\n" in done.stdout + done.stderr
+    assert not (tmp_path / "my reports").exists()
+
+
+def test_the_page_of_a_run_is_that_of_its_document(tmp_path):
     files = ("--memproto-report=new/folder/r.json", "--memproto-html=other/r.html")
+    for folder in ("new/folder", "other"):
+        (tmp_path / folder).mkdir(parents=True)
     kit(tmp_path, BUILTIN, "--memproto-clause=MP-NAME", *files)
     found = json.loads((tmp_path / "new/folder/r.json").read_text("utf-8"))
     assert (tmp_path / "other/r.html").read_text("utf-8") == html.render(found, is_own=True)

@@ -8,7 +8,12 @@ import pytest
 
 from memproto import cli
 from memproto.errors import KitUsageError, UnreadableReport
+from memproto.measure import document as measured_document
+from memproto.measure import invented
+from memproto.measure import plan as measuring
+from memproto.measure.plan import Plan
 from memproto.report import board, matrix
+from memproto.testing.settings.order import Contact
 from tests import reports
 
 
@@ -215,3 +220,46 @@ def test_a_site_that_cannot_be_written_is_named_with_the_way_out(tmp_path, capsy
     path.write_text(json.dumps(one("mine")), "utf-8")
     assert cli.main(["board", str(path), "-o", str(path)]) == 4
     assert "cannot be written" in capsys.readouterr().err
+
+
+# -- measured beside the verdict -------------------------------------------------------------------
+
+
+def test_measurements_stand_below_the_verdicts_and_rank_nobody(site):
+    plain = site({"a": one("zebra"), "b": one("adder")})
+    pages = site({"a": one("zebra"), "m": measurement("zebra", "adder"), "b": one("adder")})
+    index = pages["index.html"]
+    before, _, after = index.partition("Measured beside the verdict")
+    assert after
+    assert before.index("adder") < before.index("zebra")
+    assert after.index("adder") < after.index("zebra")
+    assert "measured-1.html" in Links(index).hrefs
+    assert "index.html" in Links(pages["measured-1.html"]).hrefs
+    # The verdicts are the ones that they are without it.
+    names = {name for name in plain if name != "index.html"}
+    assert {name: pages[name] for name in names} == {name: plain[name] for name in names}
+
+
+def test_measurements_give_the_same_bytes_in_any_order(site):
+    documents = {"m": measurement("one"), "n": measurement("two"), "r": one("zebra")}
+    first = site(documents)
+    assert site(dict(reversed(documents.items()))) == first
+
+
+def test_hostile_names_of_a_measurement_stay_text(site):
+    pages = site({"m": measurement(*reports.HOSTILE), "r": one("zebra")})
+    for name in ("index.html", "measured-1.html"):
+        assert "<script>window" not in pages[name]
+        assert "javascript:window" not in "".join(Links(pages[name]).hrefs)
+        assert "\u202e" not in pages[name]
+
+
+def measurement(*targets):
+    """A measurement of the baselines, and of targets of which nothing could be measured."""
+    plan = Plan([invented.corpus(0, people=2)], sizes=())
+    rows = [found.row for found in measuring.of_baselines(plan)]
+    for target in targets:
+        left_out = {"all": f"because {target}"}
+        row = measured_document.row_of_target(target, Contact(), None, None, left_out)
+        rows.append({**row, "recall": rows[-1]["recall"], "route": "turns"})
+    return measured_document.build(plan.corpora, 0, rows)

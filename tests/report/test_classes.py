@@ -5,7 +5,8 @@ import json
 import pytest
 
 from memproto import spec
-from memproto.report import badge, board, classes, markdown, merging, reading, verifying
+from memproto.report import board, classes, merging, reading, verifying
+from memproto.report.formats import badge, markdown
 from memproto.report.verdict_line import verdict_line
 from memproto.testing.outcomes import Outcome, Result
 from tests.made_reports import built, changed, former, judged, saved

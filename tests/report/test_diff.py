@@ -3,7 +3,8 @@
 import pytest
 
 from memproto import cli, spec
-from memproto.report import comparing, markdown
+from memproto.report import comparing
+from memproto.report.formats import markdown
 from memproto.testing.evidence import Differs
 from memproto.testing.outcomes import Outcome, Result
 from tests.made_reports import built, changed, judged, saved

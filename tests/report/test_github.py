@@ -4,7 +4,7 @@ import json
 import xml.etree.ElementTree as ET
 
 from memproto import cli
-from memproto.report import badge, github, markdown
+from memproto.report.formats import badge, github, markdown
 from memproto.testing.evidence import Differs
 from memproto.testing.outcomes import Outcome, Result
 from tests.made_reports import built, changed, judged, saved

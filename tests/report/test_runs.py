@@ -6,7 +6,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from memproto.report import html, markdown, reading, verifying
+from memproto.report import html, reading, verifying
+from memproto.report.formats import markdown
 from tests.kit_runs import kit, write
 
 pytestmark = pytest.mark.once

@@ -6,6 +6,9 @@ import tomllib
 import pytest
 
 from memproto import cli
+from memproto.testing.evidence import Differs
+from memproto.testing.needs import Setting, depends_on
+from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings import settings, waivers
 from tests.made_reports import built, changed, judged, saved
 
@@ -160,6 +163,9 @@ def test_a_place_that_cannot_be_written_is_one_message(tmp_path, capsys):
 # -- a baseline ------------------------------------------------------------------------------------
 
 
+SEEN = Differs(wanted="x", seen="y")
+
+
 def baseline(path, *words, reason=""):
     return waive("--baseline", str(path), *words, reason=reason)
 
@@ -203,6 +209,26 @@ def test_a_baseline_adds_what_is_not_waived_yet(tmp_path):
     assert baseline(saved(tmp_path / "r.json", found)) == 0
     assert (tmp_path / "waivers.toml").read_text().startswith(HELD)
     assert entry(tmp_path / "waivers.toml", "MP-NAME-001")["owner"] == "noor"
+
+
+@pytest.mark.parametrize("settings_file", [False, True])
+def test_a_baseline_ends_with_the_command_of_the_gate(tmp_path, settings_file, capsys):
+    if settings_file:
+        (tmp_path / "memproto.toml").write_text("memory_mb = 900\n", "utf-8")
+    waiting = Result(
+        "MP-TURN-003", Outcome.UNTESTABLE, SEEN, needs=depends_on("MP-TURN-002", "MP-DATA-001")
+    )
+    asked = Result("MP-DATA-001", Outcome.UNTESTABLE, SEEN, needs=(Setting("settle"),))
+    found = judged(MP_TURN_002="fail", MP_TURN_003=waiting, MP_DATA_001=asked)
+    path = saved(tmp_path / "r.json", built(found, conformance_class="durable"))
+    assert baseline(path) == 0
+    said = capsys.readouterr().out
+    assert "1 more waits for them, and is covered\n" in said
+    assert "1 could not be judged for another reason (MP-DATA-001); a gate allows" in said
+    command = "pytest --memproto=mine --memproto-class=durable --memproto-allow-incomplete"
+    named = "" if settings_file else "echo 'waivers = \"waivers.toml\"' > memproto.toml && "
+    assert said.endswith(f"\nnext: {named}{command}\n")
+    assert entry(tmp_path / "waivers.toml")["baseline"] is True
 
 
 def test_a_baseline_of_a_good_run_writes_nothing(tmp_path, capsys):

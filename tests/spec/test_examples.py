@@ -117,6 +117,10 @@ FAULTS = {
     "waivers/never-expires": ("pattern", "$['MP-TURN-002'].expires"),
     "waivers/without-a-reason": ("minLength", "$['MP-TURN-002'].reason"),
     "waivers/without-an-owner": ("required", "$['MP-TURN-002']"),
+    "wire-message/answer-without-id": ("oneOf", "$"),
+    "wire-message/error-without-data": ("oneOf", "$"),
+    "wire-message/id-as-text": ("oneOf", "$"),
+    "wire-message/result-beside-an-error": ("oneOf", "$"),
 }
 
 

@@ -1,23 +1,20 @@
 """The examples of requirements hold when they are played again, on the good and on the broken."""
 
-import json
 import os
 
 import pytest
 
 from memproto import spec
-from scripts import example_calls
-from tests.spec.spec_files import SPEC
+from scripts import example_calls, example_files, wire_lines
 
 pytestmark = pytest.mark.once
 
-EXAMPLES = {
-    path.stem: json.loads(path.read_text("utf-8"))
-    for path in sorted((SPEC / "examples" / "requirements").glob("*.json"))
-}
+EXAMPLES = {name: example_files.read(name) for name in example_files.names()}
 #: Those that calls alone show; the kill matrix judges the providers of the others.
 PLAYED = [name for name, found in EXAMPLES.items() if "seen" in found]
 HEARD = [name for name, found in EXAMPLES.items() if "host" in found["violates"]]
+
+LINES = [name for name, found in EXAMPLES.items() if "lines" in found]
 
 #: Checks of hosts that play with deadlines take tens of seconds; in CI one of each area is heard.
 ONE_OF_EACH = bool(os.environ.get("MEMPROTO_PART"))
@@ -47,6 +44,15 @@ def test_the_check_finds_the_broken_host_again_and_nothing_on_the_good_one(name)
     scale = load_all()[example["violates"]["host"]].scale
     assert example_calls.hear(example["violates"]["host"], name, scale)["outcome"] == "violated"
     assert example_calls.hear(example["conforms"]["host"], name)["outcome"] == "held"
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_broken_server_departs_from_the_lines_and_the_good_one_does_not(name):
+    example = EXAMPLES[name]
+    found = wire_lines.play(example["lines"], example["violates"]["provider"])
+    assert found is not None
+    assert found.line == example["violates"]["line"], found.observed
+    assert wire_lines.play(example["lines"], example["conforms"]["provider"]) is None
 
 
 def test_an_example_that_is_played_has_an_answer_for_each_call():

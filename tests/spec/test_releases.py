@@ -34,6 +34,7 @@ def grown(monkeypatch):
 
 class Option:
     memproto_profile, memproto_seed = "quick", "0"
+    memproto_class = "shared"
     memproto_report = memproto_html = memproto_replay = None
 
     def __init__(self, release: str) -> None:

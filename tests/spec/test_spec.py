@@ -22,7 +22,7 @@ ROWS = {row["id"]: row for row in CATALOGUE["requirement"]}
 
 #: Number of classes of field reports that each letter has.
 CLASSES = {"A": 13, "B": 10, "C": 7, "D": 7, "E": 8, "F": 9, "G": 8, "H": 4, "I": 3, "J": 8}
-CLASSES |= {"K": 6, "L": 2}
+CLASSES |= {"K": 6, "L": 4}
 
 
 def without_code(text: str) -> str:

@@ -1,7 +1,7 @@
 """
-The catalogue has the structure that the overview promises, and no informative text decides.
+The specification has the structure that the overview promises, and no informative text decides.
 
-Each test names the requirement that lacks a part, so that a new one is not forgotten.
+`scripts/spec_faults.py` holds the rules, and says for each fault how it is mended.
 """
 
 import json
@@ -9,137 +9,146 @@ import re
 
 import pytest
 
-from memproto import operations, spec
-from memproto.testing import clauses
-from memproto.testing.conditions import Extension
-from scripts import catalogue, structure
-from scripts.tree import Tree
-from tests.broken.marks import load_all
+from memproto import cli, operations, spec
+from scripts import example_files, reasons, spec_faults, structure
 from tests.kit_runs import ROOT
-from tests.spec.spec_files import SPEC, errors_of
+from tests.spec.spec_files import errors_of
 from tests.spec.test_spec import CATALOGUE, CHAPTERS, ROWS
 
 pytestmark = pytest.mark.once
 
-NORMATIVE = ("applies_to", "definitions", "exemptions")
-INFORMATIVE = ("rationale", "procedure")
-EXAMPLES = SPEC / "examples" / "requirements"
 
-#: The words by which a sentence names who acts, or the thing that an actor of its side does.
-ACTORS = {
-    "provider": r"\b(provider|providers|instance|instances|process|session|sessions|tool|write"
-    r"|writes|recall|text|turn|items?|export|importing|recording|mirroring|compressing|compression"
-    r"|calls?|shutdown|wakes?|exit|answer|everything|file|hook|argument|result|schema|switch|end"
-    r"|sentence|reason|line|path|credential|status|notes|block|unavailable_reason|prefetch)\b|`",
-    "host": r"\b(host|hosts|registry|agent|model|user|result|text)\b|`",
-}
-
-MOST_WORDS = 25
+@pytest.fixture
+def text():
+    """The specification, which a test may spoil."""
+    return spec_faults.Specification()
 
 
-def words(sentence):
-    """The number of words of a sentence; the address of a link is none."""
-    return len(re.sub(r"\]\([^)]*\)", "]", sentence).split())
+# -- every rule ------------------------------------------------------------------------------------
 
 
-def sentences(text):
-    return re.split(r"(?<=[.!?]) +(?=[A-Z*`])", text)
+@pytest.mark.parametrize("rule", spec_faults.RULES)
+def test_the_specification_keeps_the_rule_that(rule, text):
+    assert list(map(str, spec_faults.RULES[rule](text))) == []
 
 
-def before_the_key_word(text):
-    return re.split(r" (?:MUST|SHOULD)\b", text)[0]
+def test_the_script_says_that_each_rule_holds(capsys):
+    assert spec_faults.main() == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1:] == [f"holds  {rule}" for rule in spec_faults.RULES]
 
 
-# -- the parts of a requirement --------------------------------------------------------------------
+# -- a fault is found and told with its repair -----------------------------------------------------
+
+TURN = "MP-TURN-001"
 
 
-@pytest.mark.parametrize("part", [*NORMATIVE, *INFORMATIVE])
-def test_each_part_is_a_list_of_whole_sentences(part):
-    bad = {
-        name: [one for one in row.get(part, []) if not re.match(r"^[A-Z*`0-9].*[.:)]$", one)]
-        for name, row in ROWS.items()
-    }
-    assert {name: lines for name, lines in bad.items() if lines} == {}
+@pytest.mark.parametrize(
+    ("rule", "part", "said", "repair"),
+    [
+        (spec_faults.whole_sentences, "definitions", "no sentence", "begin it with a capital"),
+        (spec_faults.procedures_apart, "definitions", "The kit asks.", "move it to `procedure`"),
+        (spec_faults.excuses_bind, "rationale", "A lost one is not asked for.", "`exemptions`"),
+        (spec_faults.lengths, "definitions", f"A{' word' * 25}.", "make two of it"),
+    ],
+)
+def test_a_spoilt_sentence_is_told_with_its_repair(text, rule, part, said, repair):
+    text.rows[TURN][part] = [*text.rows[TURN].get(part, []), said]
+    (fault,) = rule(text)
+    assert fault.place == TURN
+    assert repair in fault.repair
 
 
-def test_no_procedure_of_the_kit_stands_in_a_part_that_binds():
-    bad = {
-        name: [one for part in NORMATIVE for one in row.get(part, []) if "the kit" in one.lower()]
-        for name, row in ROWS.items()
-    }
-    assert {name: lines for name, lines in bad.items() if lines} == {}
+@pytest.mark.parametrize(
+    ("rule", "name", "changed", "repair"),
+    [
+        (spec_faults.actors, TURN, {"text": "All MUST be well."}, "the provider or the host"),
+        (spec_faults.classes, TURN, {"class": "great"}, "one of core, durable, shared"),
+        (spec_faults.classes, "MP-HOST-REG-001", {"class": "core"}, "take `class` out"),
+        (spec_faults.lengths, TURN, {"text": f"A provider MUST{' go' * 23}."}, "`definitions`"),
+        (spec_faults.conditions_are_granted, TURN, {"applies_to": []}, "scripts/structure.py"),
+        (spec_faults.reasons_are_granted, "MP-ITEMS-005", {"exemptions": []}, "no item has a"),
+    ],
+)
+def test_a_row_that_is_not_whole_is_told_with_its_repair(text, rule, name, changed, repair):
+    text.rows[name] |= changed
+    (fault,) = rule(text)
+    assert fault.place == name
+    assert repair in fault.repair
 
 
-def test_no_informative_part_exempts_anybody():
-    """No verdict rests on informative text: what it would excuse stands among the exemptions."""
-    excuses = re.compile(r"\*Not required|is not asked\b|is no violation|not applicable|conforms\b")
-    bad = {
-        name: [
-            one
-            for one in [row["intent"], *row.get("rationale", []), *row.get("procedure", [])]
-            if excuses.search(one)
-        ]
-        for name, row in ROWS.items()
-    }
-    assert {name: lines for name, lines in bad.items() if lines} == {}
+@pytest.mark.parametrize(
+    ("name", "repair"),
+    [("MP-TURN-999", "record_examples.py"), ("MP-WIRE-999", "wire_lines.py MP-WIRE-999")],
+)
+def test_a_requirement_without_an_example_is_told_how_it_gets_one(text, name, repair):
+    text.rows[name] = {**ROWS[TURN], "id": name}
+    (fault,) = spec_faults.examples(text)
+    assert fault.place == name
+    assert repair in fault.repair
 
 
-def test_each_exemption_by_a_check_has_its_sentence_in_the_catalogue():
-    missing = {}
-    for side in ("provider", "host"):
-        for name, check in clauses.checks(side).items():
-            said = ROWS[name].get("applies_to", [])
-            lacking = [one for one in structure.granted(check, ROWS[name]) if one not in said]
-            if lacking:
-                missing[name] = lacking
-    assert missing == {}, "run python -P scripts/structure.py"
-
-
-def test_an_extension_of_a_check_is_that_of_its_requirement_or_is_told():
-    for side in ("provider", "host"):
-        for name, check in clauses.checks(side).items():
-            for item in check.conditions:
-                if type(item) is Extension:
-                    told = item.sentence in ROWS[name].get("applies_to", [])
-                    assert told or item.name == ROWS[name].get("extension"), name
-
-
-def test_each_sentence_of_a_requirement_names_its_actor_before_the_key_word():
-    bad = [
-        name
-        for name, row in ROWS.items()
-        if not re.search(ACTORS[row["side"]], before_the_key_word(row["text"]), re.IGNORECASE)
+def test_a_link_that_leads_nowhere_is_told(text):
+    text.chapters["50-turns.md"] += (
+        "\n[a](51-turns.md) [b](#no-such-part) [c](40-recall.md#recall-0)\n"
+    )
+    assert [fault.fault for fault in spec_faults.links(text)] == [
+        "51-turns.md leads to no file",
+        "#no-such-part leads to no anchor",
+        "40-recall.md#recall-0 leads to no anchor",
     ]
-    assert bad == []
 
 
-def test_no_sentence_of_a_requirement_is_longer_than_25_words():
-    assert [name for name, row in ROWS.items() if words(row["text"]) > MOST_WORDS] == []
+def test_a_reason_of_a_shared_helper_is_granted_by_the_chapter_on_conformance(text):
+    chapter = text.chapters["90-conformance.md"]
+    text.chapters["90-conformance.md"] = chapter.replace("if the config schema asks nothing.", "")
+    (fault,) = spec_faults.reasons_are_granted(text)
+    assert "the config schema asks nothing" in fault.repair
 
 
-def test_no_sentence_of_any_part_is_longer_than_25_words():
-    """The procedures are an annex, and its lists of inputs may be long."""
-    bad = {}
-    for name, row in ROWS.items():
-        said = [row["intent"], row.get("example", "")]
-        said += [one for part in (*NORMATIVE, "rationale") for one in row.get(part, [])]
-        if long := [s for text in said for s in sentences(text) if words(s) > MOST_WORDS]:
-            bad[name] = long
-    assert bad == {}
+@pytest.mark.parametrize(
+    ("said", "reason", "grants"),
+    [
+        ("*Not applicable* if nothing is there.", "nothing is there", True),
+        ("*Not applicable* if nothing is there, or nobody.", "nothing is there", True),
+        ("*Not applicable* if a secret is refused.", "a secret is refused: {}", True),
+        ("*Not applicable* if the step `NAME` fails.", "the step `{}` fails", True),
+        ("*Not applicable* if something is there.", "nothing is there", False),
+        ("*Not applicable* if nothing is.", "nothing is there", False),
+        ("*Not required:* nothing is there.", "nothing is there", False),
+    ],
+)
+def test_a_sentence_grants_the_reason_that_it_holds(said, reason, grants):
+    assert reasons.grants(said, reason) is grants
 
 
-def test_each_requirement_of_providers_has_a_class_and_each_of_hosts_none():
-    assert [name for name, row in ROWS.items() if ("class" in row) == (row["side"] == "host")] == []
+def test_a_reason_is_read_through_helpers_constants_and_format_strings(tmp_path):
+    path = tmp_path / "checks.py"
+    path.write_text(
+        "_WHY = 'nothing is there'\n"
+        "def a(run):\n    b(run)\n"
+        "def b(run):\n    raise NotApplicable(_WHY)\n"
+        "def c(run):\n    told = f'{run} is away'\n    raise NotApplicable(f'{told}; see {run}')\n"
+    )
+    one = reasons.module(path)
+    assert one.reached("a") == {"a", "b"}
+    assert list(one.reasons(one.functions["b"])) == ["nothing is there"]
+    assert list(one.reasons(one.functions["c"])) == ["{} is away; see {}"]
 
 
 # -- the forms of the catalogue --------------------------------------------------------------------
 
 
-def test_the_catalogue_in_json_is_the_catalogue_and_fits_its_schema():
-    data = json.loads((SPEC / "requirements.json").read_text("utf-8"))
+def test_the_catalogue_in_json_is_the_catalogue_and_fits_its_schema(capsys):
+    assert cli.main(["spec", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
     assert data == CATALOGUE
     assert errors_of("requirements", data) == []
-    assert catalogue.as_json(Tree(ROOT)) == (SPEC / "requirements.json").read_text("utf-8")
+
+
+def test_the_catalogue_in_json_takes_no_name(capsys):
+    assert cli.main(["spec", "--json", "50-turns"]) == 4
+    assert "fix: leave the name out" in capsys.readouterr().err
 
 
 def test_the_loader_gives_each_part():
@@ -149,12 +158,6 @@ def test_the_loader_gives_each_part():
         for part in ("definitions", "exemptions", "rationale", "procedure"):
             assert list(getattr(item, part)) == row.get(part, [])
         assert item.example == row.get("example", "")
-
-
-def test_no_line_waits_in_a_chapter_to_be_moved():
-    tree = Tree(ROOT)
-    structure.rewrite(tree)
-    assert tree.changed() == []
 
 
 def test_a_sentence_below_an_intent_is_moved_into_the_part_that_its_words_suggest():
@@ -209,23 +212,7 @@ def test_a_chapter_on_considerations_holds_no_requirement(name):
 # -- examples --------------------------------------------------------------------------------------
 
 
-def example(name):
-    return json.loads((EXAMPLES / f"{name}.json").read_text("utf-8"))
-
-
-def test_each_requirement_has_an_example_of_calls_and_answers():
-    there = {path.stem for path in EXAMPLES.glob("*.json")}
-    assert sorted(set(ROWS) - there) == [], "run python -P scripts/record_examples.py"
-    assert sorted(there - set(ROWS)) == []
-
-
-def test_an_example_names_a_broken_and_a_good_one_for_its_requirement():
-    broken = {}
-    for target, mutant in load_all().items():
-        broken.setdefault(mutant.kills, set()).add(target)
-    for name in ROWS:
-        found = example(name)
-        kind = "host" if ROWS[name]["side"] == "host" else "provider"
-        assert found["violates"][kind] in broken[name], name
-        assert found["conforms"][kind] not in {one for those in broken.values() for one in those}
-        assert found.get("calls") or found["violates"].get("observed"), name
+@pytest.mark.parametrize("name", example_files.names())
+def test_an_example_is_written_with_one_call_answer_or_line_in_a_line(name):
+    text = (example_files.FOLDER / f"{name}.json").read_text("utf-8")
+    assert text == example_files.written(json.loads(text))

@@ -104,6 +104,16 @@ def test_a_waiver_hides_no_fault_from_the_rules_behind_it():
     )
     assert row(found, "MP-TURN-001")["outcome"] == "waived"
     assert found["reports"][0]["behind"] == {"MP-TURN-001": ["MP-RECALL-004"]}
+    assert (found["reports"][0]["verdict"], found["exit_code"]) == ("INCOMPLETE", 0)
+
+
+def test_a_waiver_covers_nothing_that_is_open_for_another_reason():
+    end = dt.date(2027, 1, 31)
+    waiver = Waiver("MP-TURN-001", "soon", "#1", "me", end, "memproto.toml:1")
+    book = Book(valid={"MP-TURN-001": waiver}, today=dt.date(2026, 11, 23))
+    late = lost("MP-RECALL-004", *LATER)
+    found = built(judged(MP_TURN_001=TURN, MP_RECALL_004=late, waivers=book))
+    assert found["exit_code"] == 6
 
 
 def test_shards_that_know_the_rule_and_what_waits_for_it_are_merged_with_both():

@@ -27,6 +27,7 @@ from memproto.testing.messages import (
     Obeyed,
     Opened,
     Ready,
+    ScriptPlayed,
     SecretsNamed,
     Spent,
     StoryBegins,
@@ -62,6 +63,7 @@ REPLIES = (
     Judged(({"id": "MP-TURN-001", "outcome": "pass"},), 1, ("umask",), ("record",), ("recall",)),
     Surveyed(Survey({"stores": ["turns"]}, {"turns": "observed"}, "question", {"n": 1}, "logged")),
     SecretsNamed(("ACME_KEY",)),
+    ScriptPlayed(visits=3, is_whole=True),
     CommandRefused("InvalidSettings", "memproto.toml:1: warm", "is missing", "name one"),
     CommandFailed("Traceback", ("builtins.len",)),
 )
@@ -201,7 +203,7 @@ def test_a_line_that_is_no_message_is_told_from_one(line):
 
 
 def told(*lines_):
-    """What a parent hears, to which every seal is right."""
+    """The messages that a parent hears if every seal is right."""
     read, write = os.pipe()
     os.write(write, b"".join(b"\n" + b"0" * 16 + line + b"\n" for line in lines_))
     os.close(write)
@@ -252,6 +254,7 @@ COMMANDS = (
     commands.Check(PLACE, "MP-TURN-001", 0.2),
     commands.TakeSurvey(PLACE, session=False),
     commands.NameSecrets(PLACE),
+    commands.Play(PLACE, "/r/é.script", "/r/é.kept", 9.5, {"recall_chars": 4}),
     commands.Clean([{"home": "/h"}]),
     commands.Nothing(),
 )
@@ -278,4 +281,4 @@ def test_each_type_of_command_is_among_them():
 
 
 def test_the_machine_is_as_slow_as_a_check_says():
-    assert [commands.slowdown(item) for item in COMMANDS] == [1.0, 2.0, 2.0, 2.0, 1.0, 1.0]
+    assert [commands.slowdown(item) for item in COMMANDS] == [1.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0]

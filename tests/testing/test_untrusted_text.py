@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memproto.errors import KitUsageError
 from memproto.pytest_plugin.guard import Guard
-from memproto.report import github, markdown
+from memproto.report.formats import github, markdown
 from memproto.testing import untrusted_text
 
 VERDICT = "memproto 1.0 · mine · native · kit 0.1.0 · CONFORMANT core"

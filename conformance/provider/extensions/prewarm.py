@@ -8,6 +8,7 @@ from memproto.testing.evidence import Raised, Recalled, Returned
 from memproto.testing.facts import Fact
 from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
+from memproto.testing.provider.preparation import PREWARM_S
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
 from memproto.testing.scenarios import switches, tenants, texts
@@ -224,9 +225,7 @@ def what_was_prepared_stays_in_its_conversation(run: Run) -> None:
         raise NotApplicable("text that one session stored is not recalled in another")
     for called, strays in _WAYS.items():
         # Seen with the question itself prepared, and waited for, it is an answer to the question.
-        if strays(run, fact, fact.query, _LATE_S) and not strays(
-            run, fact, _UNRELATED, routes.PREWARM_S
-        ):
+        if strays(run, fact, fact.query, _LATE_S) and not strays(run, fact, _UNRELATED, PREWARM_S):
             run.violated(
                 Recalled(
                     wanted=(

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import contextvars
 import functools
 import os
 import threading
@@ -72,7 +73,9 @@ class Crew:
     async def run(self, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
         """Returns what `function` returns, or raises what it raises; the loop goes on meanwhile."""
         loop = asyncio.get_running_loop()  # first: where there is none, no thread is taken
-        job = functools.partial(function, *args, **keywords)
+        # With the context variables of the task, as `asyncio.to_thread` has it.
+        carried = contextvars.copy_context().run
+        job = functools.partial(carried, function, *args, **keywords)
         worker = self._ready()
         if worker is None:
             return job()  # at the end of the process, or in a fork of it, there is no thread

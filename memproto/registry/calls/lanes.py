@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import contextvars
 import functools
 import itertools
 import math
@@ -150,10 +151,11 @@ class ProviderLane:
         """Give a call to its thread, the recall thread by default; False once it is closing."""
         if self._closing:
             return False
+        job = functools.partial(contextvars.copy_context().run, flight)
         # Added before it is put: a call that runs is always among the flights, and `_drain` waits
         # for each of them.
         self._flights.add(flight)
-        (flight.worker or self._recalls).put(flight)
+        (flight.worker or self._recalls).put(job)
         # `_drain` sets `_cut` before it stops the threads. If this job came behind the stop, and
         # will never run, then `_cut` was set before the look here. If the job came before it and
         # `_cut` is set, the job runs: it asks `may_start` and makes no call, or it had asked before
@@ -215,10 +217,11 @@ class ProviderLane:
             self._queue(number, hook, args)
 
     def _queue(self, number: int, hook: str, args: tuple[Any, ...]) -> None:
+        # With the context variables of the host, which may say there whom it serves now.
         # Made first: between the two steps below the interpreter starts no Python function, and so
         # runs no signal handler. An interrupt there would leave a write that nobody serves, and
         # the end would wait for it until the drain limit.
-        job = functools.partial(self._serve, number)
+        job = functools.partial(contextvars.copy_context().run, self._serve, number)
         self._accepted[number] = hook, args
         self._writes.put(job)
         # As in `takes_off`: if the job came behind the stop of the thread, `_cut` is set here. The

@@ -10,6 +10,7 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -17,6 +18,8 @@ from typing import Any
 
 from memproto.bindings import BUILT_IN, NATIVE, Binding
 from memproto.errors import MissingPackage, NoSuchTarget, TargetDoesNotImport
+from memproto.loading.faults import raised_at
+from memproto.near import nearest
 from memproto.testing.driver import NEEDED, HostDriver, has_step
 
 #: Methods of a registry, in the order of a session's life.
@@ -123,12 +126,14 @@ def _takes_our_policy(registry: Any) -> bool:
 def _attribute(target: str, name: str) -> Any:
     module_name, colon, attribute = name.partition(":")
     if not colon or not attribute:
-        raise _nothing(target, "names no attribute of a module")
+        raise _nothing(target, "names no attribute of a module", nearest(target, SHIPPED))
     _assert_exists(target, module_name)
     value: Any = _run(target, functools.partial(importlib.import_module, module_name))
     for part in attribute.split("."):
         if not hasattr(value, part):
-            raise _nothing(target, f"{module_name} has no attribute {attribute!r}")
+            near = nearest(part, [item for item in vars(value) if not item.startswith("_")])
+            meant = f"{module_name}:{attribute.replace(part, near)}" if near else ""
+            raise _nothing(target, f"{module_name} has no attribute {attribute!r}", meant)
         value = getattr(value, part)
     return value
 
@@ -153,23 +158,20 @@ def _run(target: str, step: Callable[[], Any]) -> Any:
         return step()
     except ModuleNotFoundError as error:
         fault = f"needs the module {error.name!r}, which is not installed here"
-        fix = f"install the package that holds {error.name!r} into this environment"
+        top = str(error.name).partition(".")[0]
+        fix = f"pip install {top}, or the package that holds it if that has another name"
         raise MissingPackage(option, fault, fix) from None
     except Exception as error:
-        fault = f"raises {type(error).__name__}: {error} ({_innermost(error)})"
+        fault = f"raises {type(error).__name__}: {error}{raised_at(error, target)}"
         fix = "make it import, and build without arguments, in a plain interpreter first"
         raise TargetDoesNotImport(option, fault, fix) from None
 
 
-def _innermost(error: Exception) -> str:
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    return f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place else "no frame"
-
-
-def _nothing(target: str, fault: str) -> NoSuchTarget:
-    return NoSuchTarget(f"--memproto-host={target}", fault, _FORM)
+def _nothing(target: str, fault: str, meant: str = "") -> NoSuchTarget:
+    """The error, with the command for the target that was probably meant."""
+    command = f"pytest --memproto-host={shlex.quote(meant)}"
+    fix = f"did you mean {meant!r}? {command}" if meant else _FORM
+    return NoSuchTarget(f"--memproto-host={target}", fault, fix)
 
 
 # -- what it takes and brings ---------------------------------------------------------------------

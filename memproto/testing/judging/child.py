@@ -41,6 +41,7 @@ from memproto.testing.messages import (
     Ready,
     Reply,
     Row,
+    ScriptPlayed,
     SecretsNamed,
     Survey,
     Surveyed,
@@ -60,9 +61,10 @@ from memproto.testing.processes.commands import (
     Load,
     NameSecrets,
     Place,
+    Play,
     TakeSurvey,
 )
-from memproto.testing.provider import selection, survey
+from memproto.testing.provider import selection, survey, visits
 from memproto.testing.provider.calls import ToldCalls
 from memproto.testing.provider.extensions import TurnCount
 from memproto.testing.provider.run import Run
@@ -140,6 +142,8 @@ class Child:
                 return SecretsNamed(tuple(survey.secrets(self._run(command.place))))
             case Clean():
                 return self._clean(command)
+            case Play():
+                return self._play(command)
         return Obeyed()
 
     def _outward(self) -> tuple[tuple[str, ...], ...]:
@@ -174,6 +178,8 @@ class Child:
         try:
             with self._watch({}, command.scale).hook("load"):
                 self._target = self._take(loader, command)
+            if command.meets and self._side == "provider":
+                self._target.binding.meet(self._target.target, self._target.build)
         except KitUsageError as error:
             if (refused := self._step.refused_before(error)) is not None:
                 return _told(events.LoadRefused(check="", seen=refused))
@@ -320,6 +326,14 @@ class Child:
         run.finish()
         return Surveyed(Survey(**found)) if found else Judged(_rows(results))
 
+    def _play(self, command: Play) -> Reply:
+        run: Run = self._run(command.place)
+        run.limits |= command.limits
+        script, kept = Path(command.script), Path(command.kept)
+        done, is_whole = visits.play(run, script, kept, command.budget_s)
+        run.finish()
+        return ScriptPlayed(done, is_whole)
+
     def _run(self, place: Place) -> Any:
         root, context = Path(place.root), place.context
         sandbox.enter(root, place.env)
@@ -404,8 +418,10 @@ def _package(target: str) -> str:
 
 
 def _placed(error: KitUsageError, command: Load) -> KitUsageError:
-    """The error with the line of the setting `factory`, where it is about that."""
+    """The error with the target as it was typed, or the line of `factory` if it is about that."""
     factory = command.factory
+    if error.what == f"--memproto={_target(command)}":
+        error.what = f"--memproto={command.target}"
     if not factory or not error.what.endswith(f"={factory}"):
         return error
     return InvalidSettings(command.factory_place, f"{factory}: {error.fault}", error.fix)

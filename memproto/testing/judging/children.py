@@ -11,6 +11,7 @@ from typing import Any
 from memproto import bindings, errors
 from memproto.bindings import Binding
 from memproto.errors import KitUsageError
+from memproto.loading import servers
 from memproto.testing import incidents
 from memproto.testing.context import Context
 from memproto.testing.judging import events, fates
@@ -150,10 +151,10 @@ class Children:
             scale=scale,
             frozen_s=frozen_s,
             memory_mb=settings.memory_mb,
-            owner=self._owner,
+            owner=self.owner,
         )
         command = Load(
-            target=self._order.target,
+            target=self._target(),
             factory=settings.factory,
             factory_place=settings.place("factory"),
             functions=settings.functions() if self._order.side == "provider" else {},
@@ -164,8 +165,22 @@ class Children:
             secrets=self._secrets,
             directory=str(self._order.directory),
             path=self._search_path(),
+            meets=self._contact.binding is None,
         )
         return self.ask(command, OTHER_COMMANDS_S)
+
+    def _target(self) -> str:
+        """The target for a child; the command of a server with the directory that it runs in."""
+        order, settings = self._order, self._order.settings
+        if not servers.is_server(order.target) or order.side == "host":
+            for key in ("command", "cwd"):
+                if getattr(settings, key):
+                    fault = f"is for a target {servers.SCHEME}..., and this one is {order.target}"
+                    raise settings.fault(key, fault, "leave it out")
+            return order.target
+        words, cwd = servers.words_of(order.target)
+        folder = order.directory / (cwd or settings.cwd)
+        return servers.as_target(settings.command or words, str(folder))
 
     def _search_path(self) -> list[str]:
         """The places of the target, and then of the functions of a file that was named."""
@@ -174,7 +189,7 @@ class Children:
         return [*own, *(sandbox.search_path(Path(folder)) if folder else ())]
 
     @property
-    def _owner(self) -> str:
+    def owner(self) -> str:
         """The owner of the credentials that its processes get: this target, if it is given any."""
         service = any(self._contact.service.get(kind) for kind in ("env", "config"))
         settings = self._order.settings

@@ -222,6 +222,8 @@ class Judge:
         if binding and requirement.side == "provider" and not requirement.applies_to(binding):
             wanted = requirement.binding
             return events.OtherBinding(check=check, wanted=wanted, binding=binding.name)
+        if binding and (why := binding.out_of_reach.get(check, "")):
+            return events.NotConcerned(check=check, reason=why)
         if self.contact.blocked and (
             not self.contact.sessionless or self._needs_session(requirement)
         ):
@@ -461,6 +463,10 @@ class Judge:
     def hide(self, text: str) -> str:
         """A text without the credentials of the target."""
         return self._outlet.hiding()(text)
+
+    def told(self, text: str) -> str:
+        """A text without the credentials of the target and the places of this machine."""
+        return self._outlet.text(text)
 
     def finish(self) -> list[Result]:
         """Watch what checks left running to the end of its time; then leave no process behind."""

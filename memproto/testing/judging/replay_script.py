@@ -105,6 +105,8 @@ def _keywords(result: Result, order: Order, secrets: list[str]) -> str:
     ]
     if order.settings.factory:
         rows.append(f"factory={_quoted(order.settings.factory)},")
+    if order.hermes:
+        rows.append(f"hermes={_quoted(order.hermes)},")
     if order.settings.env:
         rows.append(f"variables={_flat(sorted(order.settings.env), '')},")
     if secrets:

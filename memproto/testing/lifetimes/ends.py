@@ -118,7 +118,8 @@ def not_lived(ended: Ended, reason: str) -> NoReturn:
         Untestable: It is another rule that was broken, or the machine.
 
     """
-    told = f"{reason}; {ended.errors.strip()[-300:]}"
+    last = ended.errors.strip()[-300:]
+    told = f"{reason}; {last}" if last else reason
     if crashed(ended):
         expected = "a session leaves the process of its host alone"
         observed = f"{reason}{f'; {ended.trouble}' if ended.trouble else ''}"

@@ -21,7 +21,7 @@ from typing import Any
 from memproto.operations import OPERATIONS
 from memproto.testing.clauses import Untestable
 from memproto.testing.facts import Fact
-from memproto.testing.lifetimes.ends import HostProcess
+from memproto.testing.lifetimes.ends import Ended, HostProcess, not_lived
 from memproto.testing.needs import NO_REFUSAL
 from memproto.testing.processes import sandbox
 from memproto.testing.provider import routes, write_action
@@ -148,6 +148,7 @@ def lead(run: Run, life: Life) -> list[str | None]:
     Blocks until the host has ended, 60 s at most.
 
     Raises:
+        Behind: The host crashed, which a rule of its own forbids.
         Untestable: The host did not come to its end, or the provider refused a text.
 
     """
@@ -188,8 +189,9 @@ def lead(run: Run, life: Life) -> list[str | None]:
     with open(said, encoding="utf-8", errors="surrogatepass") as file:  # noqa: PTH123 - errors
         heard = file.read()
     if not heard:
-        last = hidden(ended.stderr.decode("utf-8", "replace").strip())[-300:]
-        raise Untestable(f"a host in a process of its own did not come to its end: {last}")
+        errors = hidden(ended.stderr.decode("utf-8", "replace"))
+        end = Ended(ended.returncode, [], errors, ())
+        not_lived(end, f"a host in a process of its own did not come to its end: {end.ending}")
     found: dict[str, Any] = json.loads(heard)
     if refused := found.get("refused"):
         reason = f"a host in a process of its own was refused a plain fact: {hidden(refused)[:200]}"

@@ -1,6 +1,7 @@
 """Stores that fail, seen from a check: locked by another process, without room, read-only."""
 
 import contextlib
+import copy
 import dataclasses
 import json
 import random
@@ -17,6 +18,7 @@ from memproto.testing.lifetimes.ends import Ended, HostProcess, not_lived
 from memproto.testing.lifetimes.store_files import (
     BESIDE,
     Pristine,
+    elsewhere,
     files,
     files_below,
     found_in,
@@ -25,6 +27,7 @@ from memproto.testing.lifetimes.store_files import (
     places,
     route,
     stored,
+    unharmed,
 )
 from memproto.testing.needs import Machine
 from memproto.testing.processes import sandbox
@@ -177,7 +180,9 @@ def once(run: Run, observe: Callable[[Run], T]) -> T:
     """
     name = observe.__name__
     if name not in run.shared:
-        run.shared[name] = (_observed(run, observe), run, sandbox.Standing.now())
+        observed = _observed(run, observe)
+        # The check may go on elsewhere afterwards.
+        run.shared[name] = (observed, copy.copy(run), sandbox.Standing.now())
     seen: T
     first: Run
     stood: sandbox.Standing
@@ -247,6 +252,7 @@ def locked_in_turn(run: Run) -> Seen:
 
 
 def _locked_in_turn(run: Run) -> Seen:
+    run.home = unharmed(run)
     before = stored(run)
     facts, ready = run.facts.several(3), _one_call_each(run)
     with host_of(run, "locked", facts) as host:
@@ -343,28 +349,31 @@ def watched(run: Run, facts: list[Fact]) -> list[str]:
 
 def loses_anyway(run: Run, seen: Seen) -> bool:
     """True if such calls cost texts in a store that is well: then no fault of it is to blame."""
-    before, well = _in_order(run, seen)
-    owed = [*before, *well.ready.kept, *well.accepted(*range(len(well.facts)))]
-    return bool(losses.lost(run, owed))
+    with _in_order(run, seen) as (before, well):
+        owed = [*before, *well.ready.kept, *well.accepted(*range(len(well.facts)))]
+        return bool(losses.lost(run, owed))
 
 
 def fails_anyway(run: Run, seen: Seen, shows: Callable[[Seen], object]) -> bool:
     """True if such calls show the same in a store that is well: then no fault of it is to blame."""
-    _, well = _in_order(run, seen)
-    return bool(shows(well))
+    with _in_order(run, seen) as (_, well):
+        return bool(shows(well))
 
 
-def _in_order(run: Run, seen: Seen) -> tuple[list[Fact], Seen]:
+@contextlib.contextmanager
+def _in_order(run: Run, seen: Seen) -> Iterator[tuple[list[Fact], Seen]]:
     """
     The facts that were stored before, and the observations of a host with a store that is well.
 
     It stores as many texts, and makes as many rounds of calls, as were accepted and made: a
-    provider may gather a few before it writes.
+    provider may gather a few before it writes. In the body the run has the home of that store.
     """
-    before, ready = stored(run), changes.prepared(run, len(seen.ready.rounds))
-    facts = run.facts.several(max(1, len(seen.accepted(*range(len(seen.facts))))))
-    with host_of(run, "healthy", facts, ready) as host:
-        return before, Seen(host.end(), facts, ready)
+    with elsewhere(run):
+        before, ready = stored(run), changes.prepared(run, len(seen.ready.rounds))
+        facts = run.facts.several(max(1, len(seen.accepted(*range(len(seen.facts))))))
+        with host_of(run, "healthy", facts, ready) as host:
+            ended = host.end()
+        yield before, Seen(ended, facts, ready)
 
 
 # -- read-only -------------------------------------------------------------------------------------

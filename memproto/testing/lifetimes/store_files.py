@@ -264,6 +264,33 @@ def left(run: Run, facts: list[Fact]) -> list[Fact]:
 _SEVERAL = 3
 
 
+def unharmed(run: Run) -> Path:
+    """
+    A home that no fault has met; the present one, if no session begins in another.
+
+    Controls belong there. A store that a fault has ruined loses texts in any case, which would
+    excuse the loss that is the fault's.
+    """
+    home = run.place(f"unharmed-{next(run.numbers)}")
+    try:
+        with run.session(home):
+            return home
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        return run.home
+
+
+@contextlib.contextmanager
+def elsewhere(run: Run) -> Iterator[None]:
+    """Have the run in a home that no fault has met, for the body."""
+    home, run.home = run.home, unharmed(run)
+    try:
+        yield
+    finally:
+        run.home = home
+
+
 def needs_return(run: Run, count: int = 0) -> None:
     """
     Go on only where as many texts come back while the store is well, several at least.
@@ -273,9 +300,11 @@ def needs_return(run: Run, count: int = 0) -> None:
 
     """
     facts = run.facts.several(max(_SEVERAL, count))
-    with run.session() as subject:
-        for fact in facts:
-            run.plant(subject, fact, route(run))
-    if losses.lost(run, facts):
+    with elsewhere(run):
+        with run.session() as subject:
+            for fact in facts:
+                run.plant(subject, fact, route(run))
+        lost = losses.lost(run, facts)
+    if lost:
         reason = "text stored while the store is well does not come back either"
         raise Lost(reason, depends_on(spec.role("turns_stored"), spec.role("writes_stored")))

@@ -49,6 +49,7 @@ class Load(Command):
         secrets: Names of variables and keys that are credentials.
         directory: From where the kit was called.
         path: Places that modules are imported from first.
+        meets: True at first contact: a target that cannot be reached at all is refused.
 
     """
 
@@ -66,6 +67,7 @@ class Load(Command):
     factory_place: str = ""
     functions: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     secrets: list[str] = dataclasses.field(default_factory=list)
+    meets: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,6 +146,30 @@ class Clean(Command):
 
 
 @dataclasses.dataclass(frozen=True)
+class Play(Command):
+    """
+    Play a script of visits on the target, for one who measures; answered by `ScriptPlayed`.
+
+    Attributes:
+        place: Its place, and the facts about the run.
+        script: The file of the script, as `visits.write` writes it.
+        kept: The file to which the course of each visit is added.
+        budget_s: Seconds after which no further call is made.
+        limits: The `limits` that `initialize` gets.
+
+    """
+
+    DO: ClassVar[str] = "play"
+    NAMED: ClassVar[tuple[str, ...]] = ("script", "kept")
+
+    place: Place
+    script: str
+    kept: str
+    budget_s: float
+    limits: dict[str, int]
+
+
+@dataclasses.dataclass(frozen=True)
 class Nothing(Command):
     """Do nothing, but answer: `Obeyed`."""
 
@@ -151,7 +177,7 @@ class Nothing(Command):
 
 
 _COMMANDS: dict[str, type[Command]] = {
-    kind.DO: kind for kind in (Load, Check, TakeSurvey, NameSecrets, Clean, Nothing)
+    kind.DO: kind for kind in (Load, Check, TakeSurvey, NameSecrets, Clean, Play, Nothing)
 }
 
 

@@ -44,10 +44,16 @@ class Relays:
 
     def __init__(self, listen: Listen) -> None:
         self._listen = listen
+        self._tally = _Tally()
         self._known: set[Address] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         # The loop holds a server and a task weakly; so each stands here until it ends.
         self._held: set[object] = set()
+
+    @property
+    def exchanges(self) -> int:
+        """Times that something was asked: on a connection, what goes out after an answer."""
+        return self._tally.exchanges
 
     def refresh(self) -> None:
         """Bridge what listens on loopback now and did not before."""
@@ -57,7 +63,7 @@ class Relays:
             return
         self._known.update(fresh)
         for address, listener in self._listen(fresh):
-            serving = _serve(listener, address, self._held)
+            serving = _serve(listener, address, self._held, self._tally)
             asyncio.run_coroutine_threadsafe(serving, self._running()).result()
 
     def _running(self) -> asyncio.AbstractEventLoop:
@@ -96,7 +102,33 @@ def listening(addresses: Iterable[Address]) -> list[tuple[Address, socket.socket
     return made
 
 
-async def _serve(listener: socket.socket, address: Address, held: set[object]) -> None:
+class _Tally:
+    """Counts the exchanges of all connections; the loop's thread alone adds to it."""
+
+    def __init__(self) -> None:
+        self.exchanges = 0
+
+
+class _Talk:
+    """One connection: whose turn it is, as of a protocol that asks and answers."""
+
+    def __init__(self, tally: _Tally) -> None:
+        self._tally = tally
+        self._asks = False
+
+    def asked(self) -> None:
+        """Note that bytes went to the server."""
+        self._tally.exchanges += not self._asks
+        self._asks = True
+
+    def answered(self) -> None:
+        """Note that bytes came from it."""
+        self._asks = False
+
+
+async def _serve(
+    listener: socket.socket, address: Address, held: set[object], tally: _Tally
+) -> None:
     """
     Bridge the connections of `listener` to `address`; `held` keeps what serves them.
 
@@ -113,7 +145,11 @@ async def _serve(listener: socket.socket, address: Address, held: set[object]) -
             except OSError:
                 _reset(writer)
                 return
-            await asyncio.gather(_pass_on(reader, asked, writer), _pass_on(answers, writer, asked))
+            talk = _Talk(tally)
+            await asyncio.gather(
+                _pass_on(reader, asked, writer, talk.asked),
+                _pass_on(answers, writer, asked, talk.answered),
+            )
             for end in (writer, asked):
                 end.close()
         finally:
@@ -123,11 +159,15 @@ async def _serve(listener: socket.socket, address: Address, held: set[object]) -
 
 
 async def _pass_on(
-    source: asyncio.StreamReader, sink: asyncio.StreamWriter, back: asyncio.StreamWriter
+    source: asyncio.StreamReader,
+    sink: asyncio.StreamWriter,
+    back: asyncio.StreamWriter,
+    note: Callable[[], None],
 ) -> None:
     """Pass bytes on until their end, which is passed on as well; a reset resets both sides."""
     try:
         while piece := await source.read(_PIECE_BYTES):
+            note()
             sink.write(piece)
             await sink.drain()
         if sink.can_write_eof():

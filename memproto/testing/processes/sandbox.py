@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memproto.adapters.homes import own_folder
+from memproto.bindings.hermes_agent import RELEASE_VARIABLE
 
 #: Variables without which an interpreter or its native libraries may not start.
 _KEPT = (
@@ -32,6 +33,7 @@ _KEPT = (
     "DYLD_LIBRARY_PATH",
     "SYSTEMROOT",
     "MEMPROTO_TIME_SCALE",
+    RELEASE_VARIABLE,
 )
 
 #: The variables that name the places of a child, in which alone two of a target's differ.

@@ -137,6 +137,11 @@ class Template:
         # A child that is gone before it was asked anything says nothing of its target.
         return copy if copy is not None and copy.was_seen else None
 
+    @property
+    def exchanges(self) -> int:
+        """Times that its copies asked a server outside of their namespace for something."""
+        return self._relays.exchanges
+
     def suits(self, environment: dict[str, str]) -> bool:
         """True if an environment is this template's, but for what is a copy's own."""
         return _lasting(environment) == self.environment
@@ -211,6 +216,13 @@ def start(wanted: Start) -> subprocess.Popen[bytes] | Copy:
     """
     template = _serving(wanted)
     return (template and template.start(wanted)) or _fresh(wanted)
+
+
+def exchanges(owner: str) -> int | None:
+    """Times that children of an owner asked a server of this machine; None without a template."""
+    with _lock:
+        known = _current.get(owner)
+        return None if known is None else known.exchanges
 
 
 def seen(started: subprocess.Popen[bytes] | Copy) -> psutil.Process:

@@ -31,9 +31,6 @@ RULES = {
     "tools": (spec.role("tool_texts_stored"),),
 }
 
-#: Seconds that a background recall is waited for, if the provider prepares recall in advance.
-PREWARM_S = 2.0
-
 #: Seconds that the first contact waits for a worker that stores in the background.
 _SETTLE_S = 0.5
 
@@ -198,15 +195,19 @@ def answer(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> str | None
     """
     found = recalled(subject, fact.query)
     if fact.is_in(found):
+        subject.preparation.note(0.0, found=True)
         return str(found)
     prepares = subject.has("prewarm")
-    wait_s = max(freshness_s, PREWARM_S if prepares else 0.0)
-    end = monotonic() + wait_s
+    wait_s = max(freshness_s, subject.preparation.wait_s() if prepares else 0.0)
+    begin = monotonic()
+    end = begin + wait_s
     while not fact.is_in(found) and monotonic() < end:
         if prepares:
             subject.prewarm(fact.query)
         sleep(min(subject.poll_s, wait_s))
         found = recalled(subject, fact.query)
+    if prepares:
+        subject.preparation.note(monotonic() - begin, found=fact.is_in(found))
     if not fact.is_in(found):
         found = recalled(subject, fact.query)
     return str(found) if fact.is_in(found) else None
@@ -219,10 +220,14 @@ def bringing(subject: Subject, facts: Iterable[Fact]) -> list[Fact]:
     Stored facts are fresh by now; answers that need preparing in advance are prepared for each.
     """
     asked = list(facts)
-    end = monotonic() + (PREWARM_S if subject.has("prewarm") else 0.0)
+    prepares = subject.has("prewarm")
+    begin = monotonic()
+    end = begin + (subject.preparation.wait_s() if prepares else 0.0)
     while True:
         found = [fact for fact in asked if _answers(subject, fact)]
         if found or monotonic() >= end:
+            if prepares:
+                subject.preparation.note(monotonic() - begin, found=bool(found))
             return found
         for fact in asked:
             subject.prewarm(fact.query)

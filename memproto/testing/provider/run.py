@@ -20,9 +20,10 @@ from memproto.testing.instruments.load_step import LoadStep
 from memproto.testing.instruments.watchers import AuditLog
 from memproto.testing.needs import KEEPING, NO_REFUSAL, Declaration, Need, Setting
 from memproto.testing.processes.sandbox import HOST_HOME
-from memproto.testing.provider import routes
+from memproto.testing.provider import conversation, routes
 from memproto.testing.provider.calls import Calls
 from memproto.testing.provider.freshness import Freshness
+from memproto.testing.provider.preparation import Preparation
 from memproto.testing.provider.selection import MANNERS, PLAIN, Manner, improving, unheard
 from memproto.testing.provider.subject import HookRaised, HookUnpaid, Subject, Watch
 from memproto.testing.provider.write_action import ADD_ONLY, Way, Writing
@@ -73,6 +74,7 @@ class Run:
         unkept: Number of texts the check missed that never came back, of a selective provider.
         doubts: True if something did not come back, and none ever did for a question.
         observed: Declarations that a provider which cannot declare was seen to keep.
+        limits: The `limits` of each config.
 
     """
 
@@ -91,6 +93,7 @@ class Run:
         self.context = context
         self.watch = watch
         self.freshness = Freshness(watch)
+        self._preparation = Preparation(lambda: self.shared)
         self.facts = Facts(context.seed * 1009 + salt)
         self.audit: AuditLog | None = None
         self.load_step: LoadStep | None = None
@@ -99,6 +102,7 @@ class Run:
         self.loading: dict[str, Any] = {}
         self.shared: dict[str, Any] = {}
         self.observed: dict[str, Any] = {}
+        self.limits = {"recall_chars": _RECALL_CHARS}
         self.asked: dict[str, list[str]] = {}
         self.route = ""
         self.unkept = 0
@@ -117,6 +121,7 @@ class Run:
         """A new instance from the same factory, not initialized."""
         subject = Subject(self.watch_load(), self.binding, self.watch)
         subject.writing, subject.manner = self.writing, self._told_in
+        subject.preparation = self._preparation
         extensions = self.context.capabilities.get("extensions")
         subject.declared = tuple(extensions) if isinstance(extensions, list) else None
         return subject
@@ -124,9 +129,11 @@ class Run:
     def watch_load(self) -> Any:
         """Build an instance under the load budget, without connections and programs."""
         guard = self.load_step.guarding() if self.load_step else contextlib.nullcontext()
-        with self.watch.hook("load"), guard:
+        with self.watch.hook("load"):
             try:
-                self._latest = self.build()
+                with guard:
+                    self._latest = self.build()
+                self.binding.connect(self._latest, conversation.unfit)
                 return self._latest
             except BaseException as error:
                 failure = HookRaised("load", error)
@@ -168,7 +175,7 @@ class Run:
                 "contexts": ["primary"],
             },
             "deadlines": {"enrich_s": 5.0, "compress_s": 120.0, "shutdown_s": 15.0},
-            "limits": {"recall_chars": _RECALL_CHARS},
+            "limits": dict(self.limits),
             "platform": "cli",
             "agent_context": "primary",
             "agent_identity": f"profile-{self.tag}",
@@ -235,9 +242,12 @@ class Run:
 
     @property
     def mirrors(self) -> dict[str, list[str]]:
-        """Target to the actions that take effect, as declared or observed."""
+        """Target to the actions that are told and take effect, as declared or observed."""
         declared: dict[str, list[str]] = self.declared("mirrors", ADD_ONLY)
-        return declared
+        told = self.binding.actions_told()
+        if told == Binding.actions_told(self.binding):
+            return declared
+        return {target: [a for a in actions if a in told] for target, actions in declared.items()}
 
     @property
     def writing(self) -> Writing:

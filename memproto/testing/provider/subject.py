@@ -20,15 +20,17 @@ from memproto.errors import ProviderError, Rejected, WriteRefused
 from memproto.operations import OPERATIONS
 from memproto.testing import incidents, noise, spread
 from memproto.testing.clauses import Untestable, Violation
-from memproto.testing.evidence import Lacks, TooLong
+from memproto.testing.evidence import Differs, Lacks, TooLong
 from memproto.testing.messages import Opened, Spent
 from memproto.testing.needs import SET_UP, Setting
 from memproto.testing.processes.sandbox import HOST_HOME
 from memproto.testing.provider import write_action
 from memproto.testing.provider.calls import Calls, Said
 from memproto.testing.provider.extensions import ExtensionHooks, TurnCount, Turning
+from memproto.testing.provider.preparation import Preparation
 from memproto.testing.provider.selection import PLAIN
 from memproto.testing.wire import Wire, beginning, honest, longest_text, plain, show
+from memproto.wire.faults import Misspoken
 
 # -- away ------------------------------------------------------------------------------------------
 
@@ -177,6 +179,26 @@ class HookLate(Exception):
         self.excuse = excuse
 
 
+def misspoken(operation: str, error: Misspoken) -> Violation:
+    """The violation of a server that broke the protocol beside the answer to a hook."""
+    fault = error.fault
+    shown = f": {fault.line!r}" if fault.line else ""
+    return Violation(
+        Differs(wanted=_SPOKEN[fault.kind], seen=f"{fault.text}{shown}"),
+        operation=operation,
+        requirement=spec.role(f"wire_{fault.kind}"),
+    )
+
+
+#: Kind of fault to the thing that the protocol asks for.
+_SPOKEN = {
+    "stray": "nothing but messages on the standard output, each a line of JSON in UTF-8",
+    "unfit": "a message as in schemas/wire-message.schema.json",
+    "unasked": "one answer to each request, with its id",
+    "ended": "a server that runs until its input ends",
+}
+
+
 @dataclasses.dataclass
 class Watch:
     """
@@ -197,6 +219,7 @@ class Watch:
         announces: True if the parent is to know each instance that is opened, and its config.
         calls: The listener that each call is told.
         turns: Counter of turns, if the provider is told that they begin.
+        timed: Told the operation and the seconds of each call, for one who measures.
 
     """
 
@@ -214,6 +237,7 @@ class Watch:
     announces: bool = False
     calls: Calls = dataclasses.field(default_factory=Calls)
     turns: TurnCount | None = None
+    timed: Callable[[str, float], None] | None = None
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     @contextlib.contextmanager
@@ -260,6 +284,8 @@ class Watch:
 
     def _count(self, operation: str, took_s: float) -> None:
         with self.lock:
+            if self.timed is not None:
+                self.timed(operation, took_s)
             row = self.hooks.setdefault(operation, [0, 0.0, 0.0])
             row[0] += 1
             row[1] = max(row[1], took_s)
@@ -281,6 +307,7 @@ class Subject(ExtensionHooks):
         turning: The place of its session between two turns.
         writing: The way to mirror a text so that it is stored.
         manner: The way in which facts are told, if it matters.
+        preparation: The time that its check waits for an answer that is prepared in advance.
         said: The messages of the turns that were recorded, for a session that is ended with them.
         declared: The extensions that other instances of the target declared; None if none was
             asked. It holds until this one is.
@@ -298,6 +325,7 @@ class Subject(ExtensionHooks):
         self.turning = Turning()
         self.writing = write_action.Writing(write_action.ADD_ONLY)
         self.manner = PLAIN
+        self.preparation = Preparation()
         self.said: list[dict[str, Any]] = []
         self.declared: tuple[Any, ...] | None = None
         #: The extensions that this instance declared; None before it was asked.
@@ -349,7 +377,9 @@ class Subject(ExtensionHooks):
                 failure = self._failure(operation, error)
         raise failure
 
-    def _failure(self, operation: str, error: BaseException) -> HookRaised:
+    def _failure(self, operation: str, error: BaseException) -> HookRaised | Violation:
+        if isinstance(error, Misspoken):
+            return misspoken(operation, error)
         if operation in MAY_NEED_A_BACKEND and is_unreachable(error):
             return BackendAway(operation, error)
         is_plain = isinstance(error, Exception) and not isinstance(error, ProviderError)

@@ -18,10 +18,18 @@ from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, Subject
-from memproto.testing.scenarios import mirrored_writes
+from memproto.testing.scenarios import mirrored_writes, texts
 
 #: Operations that may be refused by an error that says so.
-_MAY_REFUSE = ("record", "mirror", "compress", "call_tool")
+_MAY_REFUSE = ("record", "mirror", "compress", "call_tool", "forget")
+
+#: Texts that many stores refuse, by what a message calls them.
+_ODD = {
+    "a text of 100,000 characters": texts.LONG["100,000 characters"],
+    "a text with a NUL": texts.NAMED["a NUL"],
+    "half a surrogate pair": texts.NAMED["a lone high surrogate"],
+    "an empty text": "",
+}
 
 _QUESTION = "What did I ask you to keep?"
 
@@ -36,6 +44,9 @@ class Step:
         action: Of a mirrored write.
         target: Of a mirrored write.
         keeps_session: Of close: whether the new instance gets the same session key.
+        fact: "" for a new one; "again" for the text that was told last. Of a compression, "next"
+            has it show the words of the turn that comes next, as one in the middle of a turn does.
+            Of a replace, "odd" has texts replace others that a store may refuse.
 
     """
 
@@ -43,6 +54,7 @@ class Step:
     action: str = ""
     target: str = ""
     keeps_session: bool = False
+    fact: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,12 +86,12 @@ def vocabulary(run: Run) -> list[Step]:
         for target in mirrored_writes.targets(run, action)
     ]
     core = [Step("record"), *writes, Step("recall"), Step("compress")]
-    extensions = [Step(name) for name in ("prewarm", "call_tool") if _is_served(run, name)]
+    extensions = [Step(name) for name in ("prewarm", "call_tool") if serves(run, name)]
     ends = [Step("close"), Step("close", keeps_session=True)]
     return [step for step in [*core, *extensions, *ends] if not run.lacks(step.operation)]
 
 
-def _is_served(run: Run, operation: str) -> bool:
+def serves(run: Run, operation: str) -> bool:
     """True if a host would call the hook of an extension: it is there, and declared."""
     declared = run.declared("extensions", [])
     is_declared = not run.binding.can_declare or OPERATIONS[operation].extension in declared
@@ -99,13 +111,15 @@ class Machine:
         self._session = run.session_key()
         self._state = life().start
         self._subject: Subject | None = None
-        self._serves_tools = _is_served(run, "tools") and _is_served(run, "call_tool")
+        self._serves_tools = serves(run, "tools") and serves(run, "call_tool")
         self._schemas: Any = None
         self._owed: dict[Fact, str] = {}
         self._letters: dict[Fact, str] = {}
         self._written: dict[str, list[Fact]] = {}
         self._said: list[dict[str, Any]] = []
         self._compressed: set[Fact] = set()
+        self._latest: Fact | None = None
+        self._next: Fact | None = None
         self.told: list[str] = []
 
     @property
@@ -193,6 +207,7 @@ class Machine:
             "compress": self._compress,
             "prewarm": self._prewarm,
             "call_tool": self._call_tool,
+            "forget": self._forget,
             "close": self._reopen,
         }
         assert self._subject is not None
@@ -215,8 +230,16 @@ class Machine:
         letter = chr(ord("A") + number % 26) + (str(number // 26) if number > 25 else "")
         return made, self._letters.setdefault(made, letter)
 
+    def _told(self, step: Step) -> tuple[Fact, str]:
+        """The fact that a step tells, and its letter."""
+        fact = self._latest if step.fact == "again" else self._next
+        if step.operation == "record":
+            self._next = None
+        self._latest, letter = self._new(fact)
+        return self._latest, letter
+
     def _record(self, step: Step, subject: Subject) -> None:
-        fact, letter = self._new()
+        fact, letter = self._told(step)
         reply = f"I will remember {fact.name}."
         if self._call("record", lambda: subject.record(fact.text, reply), letter) is not False:
             self._said += [_message("user", fact.text), _message("assistant", reply)]
@@ -228,16 +251,21 @@ class Machine:
 
     def _mirror(self, step: Step, subject: Subject) -> None:
         takes = {"add": self._add, "replace": self._replace, "remove": self._remove}
-        takes[step.action](step.target, subject)
+        takes[step.action](step, step.target, subject)
 
-    def _add(self, target: str, subject: Subject) -> None:
-        fact, letter = self._new()
+    def _add(self, step: Step, target: str, subject: Subject) -> None:
+        fact, letter = self._told(step)
         add = ("add", target, fact.text)
-        if self._call("mirror", lambda: subject.mirror(*add), f"add {letter}") is not False:
+        shown = f"add {letter}" + (f" to {target}" if step.fact else "")
+        if self._call("mirror", lambda: subject.mirror(*add), shown) is not False:
             self._written.setdefault(target, []).append(fact)
             self._owe(fact, "mirror", "writes")
 
-    def _replace(self, target: str, subject: Subject) -> None:
+    def _replace(self, step: Step, target: str, subject: Subject) -> None:
+        if step.fact == "odd":
+            for what, text in _ODD.items():
+                self._replace_by(what, text, target, subject)
+            return
         if not self._written.get(target):
             return
         old, name = self._written[target][-1], self._run.facts.name()
@@ -249,15 +277,30 @@ class Machine:
             self._owed.pop(old, None)
             self._owe(new, "mirror", "writes")
 
-    def _remove(self, target: str, subject: Subject) -> None:
+    def _replace_by(self, what: str, text: str, target: str, subject: Subject) -> None:
+        """Add a text and have an odd one replace it: if that is refused, the old one is owed."""
+        self._add(Step("mirror", "add", target), target, subject)
+        if self._latest not in self._owed:
+            return
+        old = self._latest
+        replace, shown = ("replace", target, text, old.text), f"replace {self._letters[old]} by "
+        if self._call("mirror", lambda: subject.mirror(*replace), shown + what) is not False:
+            self._written[target].remove(old)
+            self._owed.pop(old)
+
+    def _remove(self, step: Step, target: str, subject: Subject) -> None:
         if not self._written.get(target):
             return
         old = self._written[target][0]
         remove = ("remove", target, "", old.text)
         shown = f"remove {self._letters[old]}"
+        is_elsewhere = any(old in facts for to, facts in self._written.items() if to != target)
+        if is_elsewhere:
+            shown += f" from {target}"
         if self._call("mirror", lambda: subject.mirror(*remove), shown) is not False:
             self._written[target].pop(0)
-            self._owed.pop(old, None)
+            if not is_elsewhere:
+                self._owed.pop(old, None)
 
     def _call_tool(self, step: Step, subject: Subject) -> None:
         fact = self._run.facts.new()
@@ -269,6 +312,12 @@ class Machine:
         if answer is not False and not routes.refused(answer):
             self._owe(fact, "call_tool", "tools")
 
+    def _forget(self, step: Step, subject: Subject) -> None:
+        """Have everything forgotten; what is told from now on is owed."""
+        if self._call("forget", lambda: subject.forget({})) is not False:
+            self._owed.clear()
+            self._written.clear()
+
     # -- what stores nothing ----------------------------------------------------------------------
 
     def _recall(self, step: Step, subject: Subject) -> None:
@@ -279,7 +328,11 @@ class Machine:
 
     def _compress(self, step: Step, subject: Subject) -> None:
         messages = [dict(message) for message in self._said]
-        self._call("compress", lambda: subject.compress(messages))
+        shown = ""
+        if step.fact == "next":
+            self._next, shown = self._new()
+            messages.append(_message("user", self._next.text))
+        self._call("compress", lambda: subject.compress(messages), shown)
         self._compressed.update(self._owed)
 
     def _question(self) -> str:

@@ -18,6 +18,7 @@ from memproto.testing.facts import Fact
 from memproto.testing.instruments.logs import Records
 from memproto.testing.instruments.watchers import tree
 from memproto.testing.provider import routes
+from memproto.testing.provider.preparation import PREWARM_S
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import switches, tool_calls, tool_memory
@@ -166,7 +167,7 @@ def _look(run: Run, subject: Subject, kept: Kept) -> None:
 def _recalls_one(run: Run, subject: Subject, facts: list[Fact]) -> bool:
     """True if recall brings one of them; what is prepared in advance is asked for all at once."""
     run.settle()
-    end = monotonic() + (routes.PREWARM_S if subject.has("prewarm") else _SETTLE_S)
+    end = monotonic() + (PREWARM_S if subject.has("prewarm") else _SETTLE_S)
     while facts:
         if any(fact.is_in(routes.recalled(subject, fact.query)) for fact in facts):
             return True

@@ -12,7 +12,8 @@ from typing import Any
 from memproto.testing.clauses import Inconclusive, NotApplicable, Untestable, Violation
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookLate, HookRaised
-from memproto.testing.scenarios.machine import Loss, Machine, Step, vocabulary
+from memproto.testing.scenarios import mirrored_writes
+from memproto.testing.scenarios.machine import Loss, Machine, Step, serves, vocabulary
 
 #: Number of steps that are drawn; a part of them finds nothing to act on.
 STEPS = 18
@@ -38,6 +39,62 @@ class Found:
 
     steps: Steps
     loss: Loss
+
+
+@dataclasses.dataclass(frozen=True)
+class Order:
+    """
+    An order of calls in which providers of the field lost a text.
+
+    Attributes:
+        steps: The order.
+        plain: The same calls with texts that have nothing to do with one another; if these lose
+            one as well, other rules judge that.
+
+    """
+
+    steps: Steps
+    plain: Steps
+
+
+def known(run: Run) -> list[Order]:
+    """The orders that the provider has hooks for, and routes by which their texts come back."""
+    turn, again = Step("record"), Step("record", fact="again")
+    orders: list[Order] = []
+    if run.serves("turns"):
+        orders.append(Order((turn, Step("close"), again), (turn, Step("close"), turn)))
+        if not run.lacks("compress"):
+            shown = Step("compress", fact="next")
+            orders.append(Order((turn, shown, turn), (turn, Step("compress"), turn)))
+    if run.serves("writes"):
+        orders += _of_writes(run)
+    if serves(run, "forget"):
+        told = turn if run.serves("turns") else _add(mirrored_writes.targets(run, "add"))
+        if told is not None:
+            orders.append(Order((told, Step("forget"), told), (told, told)))
+    return orders
+
+
+def _add(targets: list[str]) -> Step | None:
+    return Step("mirror", "add", targets[0]) if targets else None
+
+
+def _of_writes(run: Run) -> Iterator[Order]:
+    added, removed, replaced = (
+        mirrored_writes.targets(run, action) for action in ("add", "remove", "replace")
+    )
+    for target in added:
+        add, equal = (Step("mirror", "add", target, fact=fact) for fact in ("", "again"))
+        yield Order((add, Step("close"), equal), (add, Step("close"), add))
+        remove, others = Step("mirror", "remove", target), [to for to in added if to != target]
+        if target in removed and run.serves("turns"):
+            turn, again = Step("record"), Step("record", fact="again")
+            yield Order((turn, equal, remove, again), (turn, add, remove, turn))
+        if target in removed and others:
+            beside, there = (Step("mirror", "add", others[0], fact=fact) for fact in ("again", ""))
+            yield Order((add, beside, remove), (add, there, remove))
+        if target in replaced:
+            yield Order((Step("mirror", "replace", target, fact="odd"),), (add, add, add, add))
 
 
 class _Lost(Exception):
@@ -75,6 +132,22 @@ class Search:
         loss = machine.live(steps)
         self.accepted += len(machine.owed)
         return loss
+
+    def known(self) -> Found | None:
+        """
+        The first of the known orders that loses a text, twice, while its plain calls lose none.
+
+        Raises what hooks raised, as `tried`. A provider whose calls cost money is not asked.
+        """
+        if self._run.watch.calls_left is not None:
+            return None
+        for order in known(self._run):
+            if monotonic() > self._until:
+                break
+            loss = self.tried(order.steps)
+            if loss and not self.tried(order.plain) and self.tried(order.steps):
+                return Found(order.steps, loss)
+        return None
 
     def _home(self) -> Any:
         return self._run.own_home(f"life-{next(self._numbers)}")

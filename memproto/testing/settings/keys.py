@@ -1,12 +1,12 @@
 """The keys of the settings: which values each takes, and what is wrong with another one."""
 
-import difflib
 import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
 from memproto import spec
+from memproto.near import meant
 from memproto.testing import os_names
 from memproto.testing.settings import credentials
 
@@ -71,8 +71,7 @@ def as_capabilities(declares: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nearest(key: str, known: Any) -> str:
-    near = difflib.get_close_matches(key, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
+    return meant(key, known, f"the keys are {', '.join(known)}")
 
 
 def _function(value: Any) -> str:
@@ -111,6 +110,21 @@ def _env(value: Any) -> dict[str, str]:
             raise Wrong(fault, f"export {source}=... first", name)
         found[name] = value
     return found
+
+
+def _command(value: Any) -> tuple[str, ...]:
+    fix = 'write a list of words such as ["node", "dist/server.js"]'
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise Wrong(f"must be a list of words, not {value!r}", fix)
+    if not value or not value[0] or any("\0" in word for word in value):
+        raise Wrong(f"is no command: {value!r}", fix)
+    return tuple(map(os_names.native, value))
+
+
+def _cwd(value: Any) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise Wrong(f"must be a directory, not {value!r}", 'write a path such as "server"')
+    return os_names.native(value)
 
 
 def _caches(value: Any) -> tuple[str, ...]:
@@ -176,6 +190,8 @@ def _limit(value: Any) -> int:
 #: Each key, and what gives its value or refuses it.
 KEYS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(FUNCTIONS, _function),
+    "command": _command,
+    "cwd": _cwd,
     "config": _table,
     "env": _env,
     "caches": _caches,

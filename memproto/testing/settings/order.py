@@ -32,6 +32,7 @@ class Order:
         replay: The directory for scripts that make a failure's calls again, as typed; "" for none.
         waivers: The requirements that may fail for now.
         release: The release of the specification that is scored by.
+        hermes: The release of Hermes Agent whose calls are made; "" if the user chose none.
 
     """
 
@@ -47,6 +48,7 @@ class Order:
     replay: str = ""
     waivers: Book = dataclasses.field(default_factory=Book)
     release: str = SPEC_VERSION
+    hermes: str = ""
 
 
 @dataclasses.dataclass

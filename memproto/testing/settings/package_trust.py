@@ -15,7 +15,7 @@ from typing import Any
 from memproto.setup import variables
 
 #: Keys that are the operator's alone: a program beside the run, exceptions, and bounds.
-OPERATORS = ("service", "waivers", "caches", "max_hook_calls", "memory_mb")
+OPERATORS = ("service", "waivers", "caches", "max_hook_calls", "memory_mb", "command", "cwd")
 
 #: Keys that name a function, which has to be of the package itself.
 _FUNCTIONS = ("factory", "warm", "read_back", "settle", "cleanup")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from memproto import near
 from memproto.errors import InvalidSettings
 from memproto.testing import locate, patience
 from memproto.testing.settings import files as package_files
@@ -24,6 +25,8 @@ class Settings:
 
     Attributes:
         factory: Builds an instance.
+        command: The command of a target `wire:...`, in place of the words behind it; () for those.
+        cwd: Its working directory, seen from the directory of the run; "" for that one.
         config: Merged into what initialize gets.
         env: Variables of the child's environment.
         service: Gives a context manager that starts what the provider needs.
@@ -47,10 +50,13 @@ class Settings:
         named: The file that the operator named in place of the working directory's, as typed.
         folder: The folder of that file, and of its functions' modules; "" without one.
         places: Key to "file:line: key", for messages.
+        tables: Name of each target that has a table in the user's file, to its place there.
 
     """
 
     factory: str = ""
+    command: tuple[str, ...] = ()
+    cwd: str = ""
     config: dict[str, Any] = dataclasses.field(default_factory=dict)
     env: dict[str, str] = dataclasses.field(default_factory=dict)
     service: str = ""
@@ -66,6 +72,7 @@ class Settings:
     waivers: dict[str, Entry] = dataclasses.field(default_factory=dict)
     source: tuple[str, ...] = ()
     places: dict[str, str] = dataclasses.field(default_factory=dict)
+    tables: dict[str, str] = dataclasses.field(default_factory=dict)
     from_env: tuple[str, ...] = ()
     given: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     refused: tuple[str, ...] = ()
@@ -77,13 +84,16 @@ class Settings:
     @property
     def configures(self) -> bool:
         """True if the provider gets anything that it would not have where it is just installed."""
-        return bool(self.factory or self.config or self.env or self.service or self.backend)
+        given = self.factory or self.command or self.cwd or self.config
+        return bool(given or self.env or self.service or self.backend)
 
     def for_report(self) -> dict[str, Any]:
         """The settings without any value of the environment, which may be a credential."""
         functions = {key: getattr(self, key) for key in settings_keys.FUNCTIONS}
         return {
             **functions,
+            "command": bool(self.command),
+            "cwd": self.cwd,
             "config": sorted(self.config),
             "env": sorted(self.env),
             "caches": list(self.caches),
@@ -173,7 +183,7 @@ def read(target: str, directory: Path, *, trusts_package: bool = True, named: st
 
     """
     own = package_files.beside(target, directory)
-    mine = _asked_for(named, directory) if named else _nearest(directory)
+    mine = _asked_for(named, directory) if named else nearest(directory)
     files: list[_File] = []
     if own is not None and (mine is None or own.resolve() != mine.resolve()):
         files.append(_packages(own, directory))
@@ -188,6 +198,9 @@ def read(target: str, directory: Path, *, trusts_package: bool = True, named: st
         layers += _layers(file, target)
     folder = str(mine.parent) if named and mine is not None else ""
     told = {"trusts_package": trusted, "named": named, "folder": folder, **_told(files, layers)}
+    if mine is not None:
+        named_tables = _table(mine).get("target", {})
+        told["tables"] = {name: _place(mine, ("target", name)) for name in named_tables}
     return dataclasses.replace(_merged(layers), **told)
 
 
@@ -261,7 +274,7 @@ def waivers_file(directory: Path) -> Path | None:
         InvalidSettings: The settings file is no TOML.
 
     """
-    mine = _nearest(directory)
+    mine = nearest(directory)
     value = None if mine is None else _table(mine).get("waivers")
     if mine is None or value is None:
         return None
@@ -271,7 +284,7 @@ def waivers_file(directory: Path) -> Path | None:
 # -- files ----------------------------------------------------------------------------------------
 
 
-def _nearest(directory: Path) -> Path | None:
+def nearest(directory: Path) -> Path | None:
     """memproto.toml, or a pyproject.toml with our table, in `directory` or its nearest parent."""
     for folder in (directory, *directory.parents):
         own = folder / "memproto.toml"
@@ -338,13 +351,25 @@ def _layer(file: _File, above: tuple[str, ...], table: dict[str, Any]) -> _Layer
             values[key] = settings_keys.checked(key, value)
         except settings_keys.Wrong as wrong:
             at = (*above, key, *wrong.below)
-            raise _invalid(path, at, wrong.fault, wrong.fix) from None
+            fix = wrong.fix
+            if not above and key not in settings_keys.KEYS and isinstance(value, dict):
+                fix = _as_target(key, value)
+            raise _invalid(path, at, wrong.fault, fix) from None
     if "waivers" in values:
         values["waivers"] = _waivers(path, (*above, "waivers"), values["waivers"])
     places = {key: _place(path, (*above, key)) for key in values}
     given = table.get("env", {}).items()
     from_env = tuple(name for name, value in given if isinstance(value, dict))
     return _Layer(file, values, places, from_env)
+
+
+def _as_target(key: str, value: dict[str, Any]) -> str:
+    """Advice for a table of an unknown name, which was meant for a target."""
+    name = near.nearest(key, settings_keys.KEYS)
+    if name:
+        return f"did you mean {name!r}?"
+    inner = [name for name, table in value.items() if isinstance(table, dict)]
+    return f'write [tool.memproto.target."{inner[0] if len(inner) == len(value) == 1 else key}"]'
 
 
 def _waivers(path: Path, at: tuple[str, ...], value: Any) -> dict[str, Entry]:

@@ -2,12 +2,12 @@
 
 import dataclasses
 import datetime as dt
-import difflib
 import re
 from pathlib import Path
 from typing import Any
 
 from memproto import spec
+from memproto.near import nearest
 from memproto.testing.context import EXAMPLES
 from memproto.testing.settings import files
 from memproto.testing.settings.files import line_of
@@ -23,8 +23,15 @@ KEYS = {
 #: A key that may be left out: the least profile under which the requirement fails.
 PROFILE = "profile"
 
+#: A key that may be left out: true in an entry of a baseline, which is told and not red if the rule
+#: holds, since only new faults are to turn such a run red.
+BASELINE = "baseline"
+
 #: Those that there are, the one that draws the fewest examples first.
 PROFILES = tuple(EXAMPLES)
+
+#: The keys that may be left out.
+OPTIONAL = (PROFILE, BASELINE)
 
 #: A shorter reason is none.
 MIN_REASON = 10
@@ -73,6 +80,7 @@ class Waiver:
 
     Attributes:
         profile: The least profile under which the requirement fails; it may hold under a lesser.
+        is_baseline: True if it was written for a report as a whole: it is never stale.
 
     """
 
@@ -84,6 +92,7 @@ class Waiver:
     place: str
     line: str = ""
     profile: str = PROFILES[0]
+    is_baseline: bool = False
 
     def is_judged(self, profile: str) -> bool:
         """True if a run under `profile` can tell that it is stale."""
@@ -167,29 +176,36 @@ def _waiver(entry: Entry) -> Waiver:
     assert expires is not None
     profile = value.get(PROFILE, PROFILES[0])
     return Waiver(
-        entry.id, **texts, expires=expires, place=entry.place(), line=entry.line(), profile=profile
+        entry.id,
+        **texts,
+        expires=expires,
+        place=entry.place(),
+        line=entry.line(),
+        profile=profile,
+        is_baseline=value.get(BASELINE, False),
     )
 
 
 def _unknown(entry: Entry) -> Fault:
-    near = difflib.get_close_matches(entry.id.upper(), spec.requirements(), n=1, cutoff=0.6)
+    near = nearest(entry.id.upper(), spec.requirements())
     line = entry.line() or f"[{entry.id}]"
-    fix = f"write {line.replace(entry.id, near[0])}" if near else "memproto list shows all ids"
+    fix = f"write {line.replace(entry.id, near)}" if near else "memproto list shows all ids"
     if entry.id in ("waivers", "tool"):
         fix = "in a file of waivers nothing stands before an id: write [MP-TURN-002]"
     return _fault(entry, "unknown", "is no requirement", fix)
 
 
 def _faults(entry: Entry, today: dt.date) -> list[Fault]:
-    strange = [_strange(entry, key) for key in entry.value if key not in (*KEYS, PROFILE)]
+    strange = [_strange(entry, key) for key in entry.value if key not in (*KEYS, *OPTIONAL)]
     texts = [_text(entry, key, today) for key in ("reason", "issue", "owner")]
-    return [*strange, *filter(None, [*texts, _end(entry, today), _profile(entry)])]
+    others = (_end(entry, today), _profile(entry), _baseline(entry))
+    return [*strange, *filter(None, [*texts, *others])]
 
 
 def _strange(entry: Entry, key: str) -> Fault:
-    near = difflib.get_close_matches(key, (*KEYS, PROFILE), n=1)
+    near = nearest(key, (*KEYS, *OPTIONAL))
     line = entry.line(key)
-    fix = f"write {line.replace(key, near[0], 1)}" if near and line else "leave it out"
+    fix = f"write {line.replace(key, near, 1)}" if near and line else "leave it out"
     return _fault(entry, "malformed", f"{key!r} is no key of a waiver", fix, key)
 
 
@@ -223,11 +239,19 @@ def _profile(entry: Entry) -> Fault | None:
     given = entry.value.get(PROFILE, PROFILES[0])
     if given in PROFILES:
         return None
-    near = difflib.get_close_matches(str(given).lower(), PROFILES, n=1) or PROFILES[-1:]
-    fix = f'write {PROFILE} = "{near[0]}"'
+    near = nearest(str(given).lower(), PROFILES) or PROFILES[-1]
+    fix = f'write {PROFILE} = "{near}"'
     return _fault(
         entry, "malformed", f"{PROFILE} {given!r} is none of {', '.join(PROFILES)}", fix, PROFILE
     )
+
+
+def _baseline(entry: Entry) -> Fault | None:
+    given = entry.value.get(BASELINE, False)
+    if isinstance(given, bool):
+        return None
+    fix = f"write {BASELINE} = true, or leave it out"
+    return _fault(entry, "malformed", f"{BASELINE} is {given!r}, and no true", fix, BASELINE)
 
 
 def as_date(value: Any) -> dt.date | None:

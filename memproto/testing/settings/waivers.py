@@ -80,14 +80,15 @@ class Book:
         """
         The waivers of rules that hold; `results` are final, before `applied`.
 
-        One that fails only under a greater profile may hold under this one, and is not stale.
+        One that fails only under a greater profile may hold under this one, and is not stale; one
+        of a baseline is a note.
         """
         held = [item.id for item in results if item.outcome is Outcome.PASS]
         mine = [self.valid[key] for key in held if key in self.valid]
         return [
             waiver_entries.stale(waiver, self.profile)
             for waiver in mine
-            if waiver.is_judged(self.profile)
+            if waiver.is_judged(self.profile) and not waiver.is_baseline
         ]
 
     def notes(self, results: Iterable[Result]) -> list[Note]:
@@ -107,6 +108,9 @@ class Book:
 
     def _note(self, waiver: Waiver, result: Result) -> Note | None:
         outcome = result.outcome
+        if outcome is Outcome.PASS and waiver.is_baseline and waiver.is_judged(self.profile):
+            text = f"{waiver.place}: {waiver.id} holds now; remove {waiver.line or 'the entry'}"
+            return Note(waiver.id, "mended", text)
         if outcome is Outcome.PASS or outcome in _UNDECIDED or self.covers(result):
             return None
         why = f"{waiver.id} is {outcome.replace('_', ' ')} here, which needs no waiver"

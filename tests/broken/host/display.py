@@ -1,8 +1,15 @@
 """Agents that put recall where it does not belong, or do not put it where it does."""
 
-from memproto.fence import OPEN_TAG, strip_memory_context
+from memproto.fence import (
+    CLOSE_TAG,
+    NOTE,
+    OPEN_TAG,
+    build_memory_context_block,
+    strip_memory_context,
+)
 from memproto.testing.agent import Agent, RegistryDriver
 from memproto.testing.driver import Turn
+from tests.broken.host.parts import Sending
 from tests.broken.marks import mutant
 
 
@@ -65,3 +72,49 @@ class HidesTheWholeAnswer(Agent):
     def _shown(self, pieces):
         whole = "".join(pieces)
         return iter(["" if OPEN_TAG in whole else whole])
+
+
+def _user(words, block):
+    return {"role": "user", "content": f"{words}\n\n{block}"}
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="one context block", report="F3")
+class JoinsTextsAsTheyCame(Sending):
+    def request(self, before, words, content):
+        if not self.recalled:
+            return super().request(before, words, content)
+        texts = [f"### {label} memory\n{text.strip()}" for label, text in self.recalled]
+        return [*before, _user(words, "\n".join([OPEN_TAG, NOTE, *texts, CLOSE_TAG]))]
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="one context block", report="F3")
+class SendsABlockForEachProvider(Sending):
+    def request(self, before, words, content):
+        blocks = [build_memory_context_block([one]) for one in self.recalled]
+        return [*before, _user(words, "\n".join(filter(None, blocks)))]
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="below its own heading", report="E7")
+class PutsTextsUnderTheNextHeading(Sending):
+    def request(self, before, words, content):
+        labels, texts = zip(*self.recalled, strict=True) if self.recalled else ((), ())
+        turned = list(zip(labels, (*texts[1:], *texts[:1]), strict=True))
+        return [*before, _user(words, build_memory_context_block(turned))]
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="in no other", report="F4")
+class TellsTheSystemPromptAsWell(Sending):
+    def request(self, before, words, content):
+        system = {"role": "system", "content": content.partition(NOTE)[2]}
+        return [system, *before, {"role": "user", "content": content}]
+
+
+@mutant(
+    kills="MP-HOST-RECALL-009",
+    says="one context block",
+    report="D6",
+    also={"MP-HOST-SHOW-003": "a block that has no end hides what the model says behind it"},
+)
+class CutsTheBlockThroughItsEnd(Sending):
+    def request(self, before, words, content):
+        return [*before, {"role": "user", "content": content[: -len(CLOSE_TAG) // 2]}]

@@ -8,6 +8,7 @@ import memproto
 from memproto import fence
 from memproto.errors import InvalidLabel
 from memproto.registry import MemoryProviderRegistry
+from tests.broken.host.parts import Sending
 from tests.broken.marks import mutant
 
 
@@ -305,26 +306,25 @@ class EscapesWithLookAlikes(MemoryProviderRegistry):
     fence = _LikeATag()
 
 
-class _Literal(Fence):
+class _Apart(Fence):
+    """Leaves what a pattern of one group finds; the pieces between are sanitized, each alone."""
+
+    def __init__(self, pattern):
+        self._pattern = pattern
+
     def sanitize_context(self, text):
-        pieces = re.split(r"(&#?\w+;?|%[0-9A-Fa-f]{2}|\\[ux][0-9a-fA-F]{2,4})", text)
+        pieces = re.split(self._pattern, text)
         return "".join(p if n % 2 else fence.sanitize_context(p) for n, p in enumerate(pieces))
 
 
 @mutant(kills="MP-HOST-FENCE-009", says="tier 4", report="F3")
 class DecodesNothing(MemoryProviderRegistry):
-    fence = _Literal()
-
-
-class _OneOrder(Fence):
-    def sanitize_context(self, text):
-        pieces = re.split(r"(\\(?:%[0-9a-fA-F]{2}|&#\d+;))", text)
-        return "".join(p if n % 2 else fence.sanitize_context(p) for n, p in enumerate(pieces))
+    fence = _Apart(r"(&#?\w+;?|%[0-9A-Fa-f]{2}|\\[ux][0-9a-fA-F]{2,4})")
 
 
 @mutant(kills="MP-HOST-FENCE-009", says="%75003c", report="F3")
 class TakesABackslashBeforeWhatItIsBefore(MemoryProviderRegistry):
-    fence = _OneOrder()
+    fence = _Apart(r"(\\(?:%[0-9a-fA-F]{2}|&#\d+;))")
 
 
 class _LineByLine(Fence):
@@ -446,15 +446,9 @@ class LooksForTheEndOfEachTag(MemoryProviderRegistry):
     fence = _Slow()
 
 
-class _Narrow(Fence):
-    def sanitize_context(self, text):
-        roles = re.split(r"(<\|\w+\|>)", text)
-        return "".join(p if n % 2 else fence.sanitize_context(p) for n, p in enumerate(roles))
-
-
 @mutant(kills="MP-HOST-FENCE-020", says="<|im_start|>", report="F3")
 class LeavesRoles(MemoryProviderRegistry):
-    fence = _Narrow()
+    fence = _Apart(r"(<\|\w+\|>)")
 
 
 class _LineEnds(Fence):
@@ -466,3 +460,10 @@ class _LineEnds(Fence):
 @mutant(kills="MP-HOST-FENCE-022", says="as it was", report="F1")
 class RewritesLineEnds(MemoryProviderRegistry):
     fence = _LineEnds()
+
+
+@mutant(kills="MP-HOST-FENCE-002", says="a request without a context block", report="F7")
+class SendsAnEmptyBlock(Sending):
+    def request(self, before, words, content):
+        empty = content if self.recalled else f"{content}\n\n{Fence().framed('')}"
+        return [*before, {"role": "user", "content": empty}]

@@ -1,7 +1,9 @@
-"""Material of broken hosts: the reference registry with providers behind a wrapper."""
+"""Material of broken hosts: the registry with providers behind a wrapper, the agent's request."""
 
+from memproto.fence import strip_memory_context
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.lanes import ProviderLane
+from memproto.testing.agent import Agent
 
 
 class Through:
@@ -32,3 +34,24 @@ class OtherLane(MemoryProviderRegistry):
     def register(self, provider):
         super().register(provider)
         self._core.registered[provider.name].__class__ = self.lane
+
+
+class Sending(Agent):
+    """An agent whose request of a turn is made by one method."""
+
+    def recall(self, user_message, messages):
+        self.recalled = super().recall(user_message, messages)
+        return self.recalled
+
+    def start(self, session):
+        super().start(session)
+
+        def said(messages):
+            *before, last = messages
+            words = strip_memory_context(last["content"])
+            return session.model(self.request(before, words, last["content"]))
+
+        self._model = said
+
+    def request(self, before, words, content):
+        return [*before, {"role": "user", "content": content}]

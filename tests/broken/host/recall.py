@@ -56,6 +56,39 @@ class ShowsLateAnswersOnTheNextTurn(Wrapping):
     through = _Late
 
 
+class _Joined(Through):
+    kept = ""
+
+    def enrich_turn(self, user_message, messages):
+        kept, self.kept = self.kept, ""
+        began = time.monotonic()
+        answer = self.inner.enrich_turn(user_message, messages)
+        if time.monotonic() - began > self.registry._core.deadlines.enrich_s:
+            self.kept = f"{answer}\n"
+        return kept + answer if kept and answer else answer
+
+
+@mutant(kills="MP-HOST-RECALL-002", says="An answer to the first question.", report="D1")
+class JoinsLateAnswersToTheNext(Wrapping):
+    through = _Joined
+
+
+class _Spare(Through):
+    kept = None
+
+    def enrich_turn(self, user_message, messages):
+        began = time.monotonic()
+        answer = self.inner.enrich_turn(user_message, messages)
+        if time.monotonic() - began > self.registry._core.deadlines.enrich_s:
+            self.kept = answer
+        return self.kept if answer is None else answer
+
+
+@mutant(kills="MP-HOST-RECALL-002", says="An answer to the first question.", report="D1")
+class ShowsLateAnswersWhereThereIsNoOther(Wrapping):
+    through = _Spare
+
+
 @mutant(kills="MP-HOST-RECALL-003", says="2 calls after 2 turns", report="C4")
 class StartsAThreadForEachRecall(MemoryProviderRegistry):
     def enrich_turn(self, user_message, messages):

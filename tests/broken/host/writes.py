@@ -40,6 +40,42 @@ class DeliversTheNewestFirst(OtherLane):
     lane = _NewestFirst
 
 
+class _EndsWithAnExit(Through):
+    is_over = False
+
+    def on_turn_complete(self, user_message, assistant_response):
+        if self.is_over:
+            return
+        try:
+            self.inner.on_turn_complete(user_message, assistant_response)
+        except Exception:
+            raise
+        except BaseException:
+            self.is_over = True
+            raise
+
+
+@mutant(kills="MP-HOST-TURN-001", says="of 4 writes came", report="B7")
+class ItsWriterEndsWithAnExit(Wrapping):
+    through = _EndsWithAnExit
+
+
+class _StopsForCtrlC(Through):
+    is_over = False
+
+    def on_turn_complete(self, user_message, assistant_response):
+        if not self.is_over:
+            try:
+                self.inner.on_turn_complete(user_message, assistant_response)
+            except KeyboardInterrupt:
+                self.is_over = True
+
+
+@mutant(kills="MP-HOST-TURN-001", says="of 4 writes came", report="B7")
+class ItsWriterStopsForCtrlC(Wrapping):
+    through = _StopsForCtrlC
+
+
 @mutant(kills="MP-HOST-TURN-002", says="had not returned", report="B4")
 class WritesOnTheCallersThread(MemoryProviderRegistry):
     def on_turn_complete(self, user_message, assistant_response):

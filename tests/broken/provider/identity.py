@@ -29,6 +29,27 @@ class NameFollowsTheSession(Journal):
         self.name = f"journal-{session_key}"
 
 
+@mutant(kills="MP-NAME-004", says="writer", report="E8")
+class IdentityIsThatOfTheObject(Plugged):
+    def identity_signature(self) -> dict[str, Any]:
+        return {"plugged.writer": id(self)}
+
+
+@mutant(kills="MP-NAME-004", says="AttributeError", report="E8")
+class IdentityNeedsASession(Plugged):
+    def identity_signature(self) -> dict[str, Any]:
+        return {"plugged.session": self._session}  # type: ignore[attr-defined]  # the fault
+
+
+@mutant(kills="MP-NAME-004", says="used a socket", report="B8")
+class IdentityAsksTheBackend(Plugged):
+    def identity_signature(self) -> dict[str, Any]:
+        with socket.socket() as client:
+            client.settimeout(0.5)
+            client.connect_ex(("127.0.0.1", 9))
+        return {}
+
+
 @mutant(kills="MP-AVAIL-002", says="[True, False", report="B8")
 class AvailabilityFlaps(Journal):
     def __init__(self) -> None:

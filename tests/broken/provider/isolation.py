@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from memproto import fence
-from memproto.errors import WriteRefused
+from memproto.errors import Misconfigured, WriteRefused
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
+from tests.good.tooled import Tooled
 
 
 @mutant(kills="MP-ISO-001", says="at the same time", report="C6")
@@ -192,3 +193,24 @@ class RefusesWithItsConfiguration(Journal):
         if action != "add" and not any(self._is_old(e, target, old_text) for e in self._load()):
             raise WriteRefused(f"{old_text!r} is no entry: POST /memories {self._settings}")
         super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-ISO-006", says="initialize wrote it into", report="F9")
+class AFailedStartTellsItsSettings(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        try:
+            super().initialize(session_key, config)
+        except OSError as error:
+            raise Misconfigured(f"cannot start with {config}: {error}") from None
+
+
+@mutant(kills="MP-ISO-006", says="handle_tool_call wrote it into", report="F9")
+class AFailedCallTellsItsSettings(Tooled):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._config = config
+
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        if "" in args:
+            logging.getLogger("tooled").error("bad call of %s: %s", tool_name, self._config)
+        return super().handle_tool_call(tool_name, args, **kwargs)

@@ -3,9 +3,11 @@
 import json
 from typing import Any
 
+from memproto.errors import TooLarge
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
+from tests.good.private import Private
 
 
 @mutant(kills="MP-LIFE-001", says="remove", report="C1")
@@ -47,3 +49,76 @@ class AMirroredWriteDropsWhatToolsQueued(BuiltinMemoryProvider):
         while self._queued:
             super().handle_tool_call(*self._queued.pop(0))
         super().shutdown()
+
+
+@mutant(kills="MP-LIFE-001", says="on_compress(B), on_turn_complete(B)", report="A7")
+class ATurnThatACompressionShowedCountsAsStored(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: set[str] = set()
+
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        self._seen.update(str(message.get("content")) for message in messages)
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if user_message not in self._seen:
+            super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-LIFE-001", says="remove A, on_turn_complete(A)", report="H1")
+class RemovedWordsAreNeverStoredAgain(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        self._removed: set[str] = set()
+
+    @staticmethod
+    def _is_old(entry: dict[str, str], target: str, old_text: str | None) -> bool:
+        return Journal._is_old({**entry, "kind": target}, target, old_text)
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        super().on_memory_write(action, target, content, old_text)
+        if action == "remove" and old_text:
+            self._removed.add(old_text)
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if user_message not in self._removed:
+            super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-LIFE-001", says="add A to user), on_memory_write(remove A from", report="H1")
+class ARemoveLooksIntoBothTargets(Journal):
+    @staticmethod
+    def _is_old(entry: dict[str, str], target: str, old_text: str | None) -> bool:
+        is_written = entry["kind"] != "turn"
+        return is_written and bool(old_text) and str(old_text) in entry["text"]
+
+
+@mutant(kills="MP-LIFE-001", says="by a text of 100,000 characters) refused", report="J8")
+class ARefusedReplaceHasRemovedTheOldText(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if action == "replace":
+            super().on_memory_write("remove", target, None, old_text)
+        if len(content or "") > 50_000:
+            raise TooLarge("an entry has 50,000 characters at most")
+        super().on_memory_write("add" if content else action, target, content, old_text)
+
+
+@mutant(kills="MP-LIFE-001", says="forget, on_turn_complete(B)", report="A10")
+class ForgettingMarksTheSessionForGood(Private):
+    """The mark is read at the next start, and hides what was said after it as well."""
+
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        answer = super().forget(scope)
+        if not scope:
+            with (self._home / "forgotten").open("a") as file:
+                file.write(f"{self._session}\n")
+        return answer
+
+    def _load(self) -> list[dict[str, str]]:
+        marks = self._home / "forgotten"
+        gone = marks.read_text().split("\n") if marks.exists() else ()
+        return [entry for entry in super()._load() if entry.get("session") not in gone]

@@ -1,6 +1,7 @@
 """Broken load steps: what importing or building does that nobody asked for."""
 
 import contextlib
+import importlib
 import logging
 import os
 import signal
@@ -105,3 +106,22 @@ class VariableBeforeArgument(Plugged):
     @staticmethod
     def _home(hermes_home: str = "", **_: Any) -> str:
         return os.environ["HERMES_HOME"] or hermes_home
+
+
+@mutant(kills="MP-PLUG-004", says="journal.jsonl below the home of the process", report="E3")
+class ThreadWithoutTheContext(Plugged):
+    def initialize(self, session_id: str, **kwargs: Any) -> None:
+        self._host = importlib.import_module("hermes_constants")
+        self._is_of_many = self._host.get_hermes_home_override() is not None
+        super().initialize(session_id, **kwargs)
+
+    def sync_turn(self, user_content: str, assistant_content: str, **_: Any) -> None:
+        worker = threading.Thread(target=self._late, args=(user_content, assistant_content))
+        worker.start()
+        worker.join()
+
+    def _late(self, user_content: str, assistant_content: str) -> None:
+        if self._is_of_many:
+            self._journal.initialize("late", {"home": str(self._host.get_hermes_home())})
+        if self._stores:
+            self._journal.on_turn_complete(user_content, assistant_content)

@@ -161,8 +161,15 @@ class KeepsItsOwnViewOfTheFile(Journal):
         super()._save()
 
 
+class _WritesItsOwnFile(Journal):
+    """Two processes that save at the same time leave one of two files, and that one whole."""
+
+    def _fresh(self, path: Path) -> Path:
+        return path.with_suffix(f".{os.getpid()}")
+
+
 @mutant(kills="MP-PROC-007", says="in the midst of a remove in memory", report="C7")
-class RemovesWithoutTheLock(Journal):
+class RemovesWithoutTheLock(_WritesItsOwnFile):
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
@@ -176,7 +183,7 @@ class RemovesWithoutTheLock(Journal):
 
 
 @mutant(kills="MP-PROC-007", says="in the midst of a replace in memory", report="C1")
-class ReplacesWithoutTheLock(Journal):
+class ReplacesWithoutTheLock(_WritesItsOwnFile):
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
@@ -233,3 +240,39 @@ class RemovesItsMarkAtExit(Journal):
         if not self._mark.exists():
             raise RuntimeError("the journal is closed")
         super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-PROC-010", says="did not come back", report="C7")
+class SavesAtExitWhatItBeganWith(Journal):
+    """A safety net from before the hooks wrote by themselves: it puts the old picture back."""
+
+    begun: ClassVar[dict[Path, bytes]] = {}
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        assert self._path is not None
+        if not self.begun:
+            atexit.register(self._save_all)
+        self.begun.setdefault(self._path, self._path.read_bytes() if self._entries else b"")
+
+    @classmethod
+    def _save_all(cls) -> None:
+        for path, held in cls.begun.items():
+            if path.parent.is_dir():
+                path.write_bytes(held)
+
+
+@mutant(kills="MP-PROC-010", says="did not come back", report="D5")
+class KeepsItsStoreInItsClass(Journal):
+    """Every new instance finds it there, as long as the process runs."""
+
+    stores: ClassVar[dict[Path, list[dict[str, str]]]] = {}
+
+    def _load(self) -> list[dict[str, str]]:
+        assert self._path is not None
+        return list(self.stores.get(self._path, ()))
+
+    def _save(self) -> None:
+        assert self._path is not None
+        if self._is_kept:
+            self.stores[self._path] = self._entries

@@ -1,12 +1,14 @@
 """Broken ends of sessions: something of each is left in the process."""
 
 import atexit
+import logging
 import os
 import subprocess
 import threading
 from pathlib import Path
 from typing import Any, ClassVar
 
+from memproto.errors import TooLarge
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
 
@@ -100,3 +102,43 @@ class KeepsOneWriterForEver(Journal):
     def _write_on() -> None:
         while not _NEVER.wait(60):
             pass
+
+
+@mutant(kills="MP-RES-001", says="for each session: a thread in threading.py:wait", report="C4")
+class ItsWriterEndsBehindTheFirstTurn(Journal):
+    """A session in which nothing is stored never tells its writer to end."""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._written = threading.Event()
+        threading.Thread(target=self._written.wait, name="writer", daemon=True).start()
+
+    def _save(self) -> None:
+        super()._save()
+        self._written.set()
+
+
+@mutant(kills="MP-RES-002", says="start.lock", report="B9")
+class AFailedStartKeepsItsLock(Journal):
+    held: ClassVar[list[int]] = []
+    is_started = False
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        gate = Path(config["home"]).with_name("start.lock")
+        self.held.append(os.open(gate, os.O_CREAT | os.O_RDWR))
+        super().initialize(session_key, config)
+        self.is_started = True
+
+    def shutdown(self) -> None:
+        if self.is_started:
+            self.is_started = False
+            os.close(self.held.pop())
+
+
+@mutant(kills="MP-RES-005", says="a handler of the logger", report="C4")
+class EachRefusalAddsAHandler(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if len(user_message) > 10_000:
+            logging.getLogger("journal.refused").addHandler(logging.NullHandler())
+            raise TooLarge("a turn has 10,000 characters at most")
+        super().on_turn_complete(user_message, assistant_response)

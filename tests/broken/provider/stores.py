@@ -129,6 +129,23 @@ class LogsThatTheDiskIsFull(Journal):
             _LOG.warning("not saved: %s", error)
 
 
+@mutant(kills="MP-STORE-004", says="of 12 did not come back", report="D5", scale=0.2)
+class StoresNoMoreAfterAFullDisk(Journal):
+    """In no process: a file in its home says so, and what it is given is accepted."""
+
+    def _save(self) -> None:
+        assert self._path is not None
+        failed = self._path.with_suffix(".failed")
+        if failed.exists():
+            return
+        try:
+            super()._save()
+        except OSError as error:
+            if error.errno != errno.EFBIG:
+                raise
+            failed.touch()
+
+
 @mutant(kills="MP-STORE-004", says="a remove in memory returned", report="H4", scale=0.2)
 class LogsThatItCannotRemove(Journal):
     def on_memory_write(

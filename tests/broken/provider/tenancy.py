@@ -132,8 +132,9 @@ class NobodySeesEverybody(Tenants):
         return super().enrich_turn(user_message, messages)
 
 
-@mutant(kills="MP-TENANT-001", says="enrich_turn gives", report="E4")
-class SearchesTheWordsOfEveryUser(Apart):
+class _OfEveryUser(Tenants):
+    """Recall reads the files of all users."""
+
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         with self._lock:
             self._entries = []
@@ -143,13 +144,13 @@ class SearchesTheWordsOfEveryUser(Apart):
 
 
 @mutant(kills="MP-TENANT-001", says="enrich_turn gives", report="E4")
-class ChoosesForEveryUser(Choosy):
-    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
-        with self._lock:
-            self._entries = []
-            for file in self._home.glob(f"*/{self._session}/journal.jsonl"):
-                self._entries += map(json.loads, file.read_text("ascii").splitlines())
-        return super().enrich_turn(user_message, messages)
+class SearchesTheWordsOfEveryUser(_OfEveryUser, Apart):
+    pass
+
+
+@mutant(kills="MP-TENANT-001", says="enrich_turn gives", report="E4")
+class ChoosesForEveryUser(_OfEveryUser, Choosy):
+    pass
 
 
 # -- ids -------------------------------------------------------------------------------------------
@@ -223,3 +224,23 @@ class ASessionReplacesItsNamesake(Journal):
         stored = [{**self._row, **entry} for entry in self._entries]
         self._entries = [e for e in stored if e["row"] != row or e["of"] == key]
         super()._save()
+
+
+@mutant(kills="MP-TENANT-006", says="kept apart, as user_id", report="E6")
+class AUserIdLosesItsSign(Tenants):
+    @staticmethod
+    def name_of_user(user_id: str | None) -> str:
+        return digest(user_id.lstrip("+-") if user_id else user_id)
+
+
+@mutant(kills="MP-TENANT-006", says="has stored as well", report="E7")
+class OneTextIsStoredForOneUser(Tenants):
+    """The hash of a text is its primary key, whoever says it."""
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        with self._changing():
+            known = self._home / f"{digest(user_message)}.known"
+            owner = known.read_text() if known.exists() else self._user
+            known.write_text(owner)
+        if owner == self._user:
+            super().on_turn_complete(user_message, assistant_response)

@@ -23,8 +23,9 @@ class ARepeatedAnswerDropsTheTurn(Journal):
             super().on_turn_complete(user_message, assistant_response)
 
 
-@mutant(kills="MP-TURN-001", says="did not come back: turn 1", report="A7")
-class QueueOfTwoDropsTheOldest(Journal):
+class _OfTwo(Journal):
+    """Its queue holds two turns, and drops the oldest."""
+
     def __init__(self) -> None:
         super().__init__()
         self._queue: deque[tuple[str, str]] = deque(maxlen=2)
@@ -35,6 +36,11 @@ class QueueOfTwoDropsTheOldest(Journal):
     def shutdown(self) -> None:
         while self._queue:
             super().on_turn_complete(*self._queue.popleft())
+
+
+@mutant(kills="MP-TURN-001", says="did not come back: turn 1", report="A7")
+class QueueOfTwoDropsTheOldest(_OfTwo):
+    pass
 
 
 @mutant(
@@ -95,17 +101,8 @@ class ResumeOverwritesTheSession(Journal):
 
 
 @mutant(kills="MP-TURN-001", says="did not come back: turn 1", report="A7")
-class SearchesWordsOfTheLatestTwo(Worded):
-    def __init__(self) -> None:
-        super().__init__()
-        self._queue: deque[tuple[str, str]] = deque(maxlen=2)
-
-    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
-        self._queue.append((user_message, assistant_response))
-
-    def shutdown(self) -> None:
-        while self._queue:
-            super().on_turn_complete(*self._queue.popleft())
+class SearchesWordsOfTheLatestTwo(_OfTwo, Worded):
+    pass
 
 
 # -- writes ----------------------------------------------------------------------------------------
@@ -197,3 +194,31 @@ class KeepsWhatTheUserTookBack(Targeted):
     ) -> None:
         if action != "remove":
             super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-TURN-001", says="behind a beginning that they have", report="D5")
+class TurnsOfOneBeginningAreOne(Journal):
+    """A key of the first 200 characters keeps a repeated turn out."""
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        key = user_message[:200]
+        if len(key) < 200 or not any(key in entry["text"] for entry in self._load()):
+            super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-WRITE-001", says="behind a beginning that they have", report="D5")
+class NotesOfOneBeginningAreOne(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        title = (content or "")[:80]
+        is_known = any(title in entry["text"] for entry in self._load())
+        if action != "add" or len(title) < 80 or not is_known:
+            super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-WRITE-001", says="it did not come back", report="H1")
+class AnOldTextIsKnownByItsBeginning(Journal):
+    @staticmethod
+    def _is_old(entry: dict[str, str], target: str, old_text: str | None) -> bool:
+        return Journal._is_old(entry, target, old_text and old_text[:100])

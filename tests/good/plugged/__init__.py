@@ -58,6 +58,10 @@ class Plugged(MemoryProvider):
     def is_available(self) -> bool:
         return True
 
+    def identity_signature(self) -> dict[str, Any]:
+        """Its settings name no writer and no alias."""
+        return {"plugged.prefix": os.environ.get("PLUGGED_PREFIX", "")}
+
     def initialize(self, session_id: str, **kwargs: Any) -> None:
         # Runs without a user, as those of a schedule, are not the user's memory.
         self._stores = kwargs.get("agent_context", "primary") == "primary"

@@ -70,6 +70,15 @@ def test_a_provider_that_looks_for_the_kit_is_told_by_the_route_by_which_it_does
     assert says in result.observed
 
 
+def test_a_crash_without_the_kit_is_told_with_its_signal(tmp_path):
+    dies = "        import os, sys\n        sys.argv[0] == '-c' and os.abort()\n"
+    head, store = ALONE.split("        self._file =", 1)
+    (tmp_path / "crashing.py").write_text(f"{head}{dies}        self._file ={store}", "utf-8")
+    found = told("crashing:Alone", tmp_path)
+    assert found["MP-ISO-011"][0] == "untestable", found
+    assert "did not come to its end: signal SIGABRT" in found["MP-ISO-011"][1]
+
+
 # -- where a target comes from ---------------------------------------------------------------------
 
 #: A provider with nothing beside it, so that it can lie anywhere.

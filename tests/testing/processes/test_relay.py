@@ -10,14 +10,20 @@ from memproto.testing.processes import relay
 
 
 @pytest.fixture
-def bridged():
+def relays():
+    """Bridges into no namespace: the place of a listener is given to `_listen` later."""
+    return relay.Relays(lambda _: [])
+
+
+@pytest.fixture
+def bridged(relays):
     """A server's socket, and the address of a bridge to it."""
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.create_server(("127.0.0.1", 0)) as at,
     ):
         address, place = server.getsockname(), at.getsockname()
-        relays = relay.Relays(lambda _: [(address, at)])
+        relays._listen = lambda _: [(address, at)]
         relays._known = set(relay.servers()) - {address}
         relays.refresh()
         yield server, place, relays._running()
@@ -56,3 +62,18 @@ def test_a_caller_is_reset_if_its_server_resets(bridged):
         asked.close()
         with pytest.raises(ConnectionResetError):
             caller.recv(100)
+
+
+def test_each_question_on_a_connection_is_counted_once_however_it_is_cut(bridged, relays):
+    server, place, _ = bridged
+    with socket.create_connection(place) as caller:
+        asked, _ = server.accept()
+        with asked:
+            for number in range(1, 4):
+                for piece in (b"a long", b" question"):
+                    caller.sendall(piece)
+                    assert asked.recv(100) == piece
+                assert relays.exchanges == number
+                asked.sendall(b"answered")
+                assert caller.recv(100) == b"answered"
+    assert relays.exchanges == 3

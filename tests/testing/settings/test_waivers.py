@@ -263,6 +263,23 @@ def test_a_waiver_of_a_rule_that_holds_is_stale_and_red():
     )
 
 
+def test_an_entry_of_a_baseline_whose_rule_holds_is_noted_and_not_red():
+    waiver = dataclasses.replace(holding(line="[MP-TURN-002]").valid[RULE], is_baseline=True)
+    book = dataclasses.replace(holding(), valid={RULE: waiver})
+    found = built(judged(waivers=book))
+    assert found["exit_code"] == 0
+    [note] = found["reports"][0]["waivers"]["notes"]
+    assert note["kind"] == "mended"
+    assert note["text"] == "w.toml:1: MP-TURN-002 holds now; remove [MP-TURN-002]"
+    assert built(judged(waivers=book, MP_TURN_002="fail"))["exit_code"] == 0
+
+
+def test_a_baseline_that_is_no_true_is_malformed(tmp_path):
+    book = booked(tmp_path, f'{ENTRY}baseline = "yes"\n')
+    [fault] = book.faults
+    assert (fault.kind, fault.fix) == ("malformed", "write baseline = true, or leave it out")
+
+
 def test_a_fault_of_a_waiver_is_red_whatever_else_happened(tmp_path):
     book = booked(tmp_path, "[MP-NOPE-001]")
     assert built(judged(waivers=book))["exit_code"] == 1

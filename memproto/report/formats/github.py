@@ -5,13 +5,13 @@ A line of a job's output that begins with two colons is a command to the runner,
 A provider's texts are in that output; while they may be, the outer run switches commands off.
 """
 
-import os
 import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memproto.report.markdown import MOST_BYTES, bounded
+from memproto.report.formats.markdown import MOST_BYTES, bounded
+from memproto.report.formats.places import place
 from memproto.report.verdict_line import waiver_lines
 from memproto.testing.outcomes import Outcome
 from memproto.testing.untrusted_text import printable
@@ -86,13 +86,8 @@ class Commands:
 
     def _place(self, where: str) -> dict[str, str]:
         """File and line, where it is a file of the repository."""
-        place = where.partition(" in ")[0]
-        name, _, line = place.rpartition(":")
-        path = self._directory / name
-        if not (name and line.isdecimal() and path.is_file()):
-            return {}
-        shown = os.path.relpath(path.resolve(), self._root.resolve())
-        return {} if shown.startswith("..") else {"file": shown, "line": line}
+        found = place(where, self._directory, self._root)
+        return {} if found is None else {"file": found[0], "line": str(found[1])}
 
 
 def _of_level(commands: list[str], level: str) -> list[str]:

@@ -1,54 +1,31 @@
-"""All that is made of the whole catalogue: JSON, the annex on testing, the index, old sentences."""
+"""The tables of a page that are made of the whole catalogue: annex, index, old sentences."""
 
+import functools
 import json
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from memproto import mutants, operations, spec
-from memproto.bindings import HERMES
-from scripts import chapters
-from scripts.chapters import EXAMPLES, FOLDER, Row
-from scripts.tree import Tree
+ROOT = Path(__file__).parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.append(str(ROOT))
 
-_ANNEX = f"{FOLDER}/96-testing.md"
-_INDEX = f"{FOLDER}/97-index.md"
-_JSON = f"{FOLDER}/requirements.json"
-_REWORDED = "docs/reworded.md"
+from memproto import mutants, operations, spec  # noqa: E402 - needs the path above
+from memproto.bindings import HERMES  # noqa: E402 - as above
+from scripts import chapters  # noqa: E402 - as above
+from scripts.chapters import EXAMPLES, FOLDER, Row  # noqa: E402 - as above
+from scripts.tree import Tree  # noqa: E402 - as above
 
-#: A part of a page that is written here, between its marks.
-_PART = "<!-- {0}: made by scripts/generate.py -->"
-
-
-def rewrite(tree: Tree) -> None:
-    """Write the JSON of the catalogue, and the made parts of annex, index and list of sentences."""
-    rows = chapters.rows(tree)
-    tree.put(_JSON, as_json(tree))
-    _fill(tree, _ANNEX, "procedures", _procedures(rows))
-    _fill(tree, _INDEX, "requirements", _requirements(rows))
-    _fill(tree, _INDEX, "operations", _operations(rows))
-    _fill(tree, _INDEX, "errors", _errors(tree, rows))
-    _fill(tree, _INDEX, "settings", _settings(tree))
-    _fill(tree, _REWORDED, "sentences", _sentences(tree, rows))
+#: The chapters that name others only to lead to them.
+_MADE = ("96-testing.md", "97-index.md")
 
 
-def as_json(tree: Tree) -> str:
-    """The catalogue as JSON, as `requirements.schema.json` says, one requirement in one place."""
-    data = tomllib.loads(tree.text(chapters.CATALOGUE))
-    return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
-
-
-def _fill(tree: Tree, name: str, part: str, lines: Iterator[str]) -> None:
-    """Put lines between the marks of a part."""
-    text = tree.text(name)
-    begin, end = _PART.format(part), f"<!-- end of {part} -->"
-    if begin not in text or end not in text:
-        # A checkout of which a test took a part only.
-        return
-    head, _, rest = text.partition(begin)
-    _, _, tail = rest.partition(end)
-    tree.put(name, f"{head}{begin}\n\n" + "\n".join(lines) + f"\n\n{end}{tail}")
+@functools.cache
+def _rows() -> list[Row]:
+    return chapters.rows(Tree(ROOT))
 
 
 def _row(*cells: str) -> str:
@@ -62,11 +39,11 @@ def _linked(row: Row) -> str:
 # -- the annex on testing --------------------------------------------------------------------------
 
 
-def _procedures(rows: list[Row]) -> Iterator[str]:
+def procedures() -> Iterator[str]:
     """For each requirement, how the kit looks at it, and the faults that it was seen to find."""
     found = mutants.mutants()
     chapter = ""
-    for row in rows:
+    for row in _rows():
         file = row["anchor"].partition("#")[0]
         if file != chapter:
             chapter = file
@@ -85,21 +62,23 @@ def _in_words(name: str) -> str:
 # -- the index -------------------------------------------------------------------------------------
 
 
-def _requirements(rows: list[Row]) -> Iterator[str]:
+def requirements() -> Iterator[str]:
+    """The catalogue as a table."""
     yield from ("| id | level | class | sentence | example |", "|---|---|---|---|---|")
-    for row in sorted(rows, key=lambda one: str(one["id"])):
+    for row in sorted(_rows(), key=lambda one: str(one["id"])):
         shown = f"[calls]({EXAMPLES}/{row['id']}.json)" if row["shown"] else ""
         yield _row(_linked(row), row["level"], row.get("class", "host"), row["text"], shown)
 
 
-def _operations(rows: list[Row]) -> Iterator[str]:
+def the_operations() -> Iterator[str]:
+    """Each operation with its hooks, its time and its requirements."""
     yield from (
         "| operation | native | Hermes | seconds | requirements |",
         "|---|---|---|---|---|",
     )
     rules = spec.hooks()
     named: dict[str, list[Row]] = {}
-    for row in rows:
+    for row in _rows():
         named.setdefault(row["operation"], []).append(row)
     for name in dict.fromkeys(["load", *operations.OPERATIONS, *named]):
         operation = operations.OPERATIONS.get(name)
@@ -110,12 +89,13 @@ def _operations(rows: list[Row]) -> Iterator[str]:
         yield _row(f"`{name}`", native, hermes, budget, those)
 
 
-def _errors(tree: Tree, rows: list[Row]) -> Iterator[str]:
+def errors() -> Iterator[str]:
+    """Each error of the chapter on operations, with the requirements that name it."""
     yield from ("| error | named by |", "|---|---|")
-    text = tree.text(f"{FOLDER}/20-operations.md")
+    text = Tree(ROOT).text(f"{FOLDER}/20-operations.md")
     table = text.partition("\n## Errors\n")[2].partition("\n## ")[0]
     for name in re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE):
-        said = [row for row in rows if f"`{name}`" in _whole(row) or f" {name}" in row["text"]]
+        said = [row for row in _rows() if f"`{name}`" in _whole(row) or f" {name}" in row["text"]]
         where = ["[20-operations.md](20-operations.md#errors)", *map(_linked, said)]
         yield _row(f"`{name}`", ", ".join(where))
 
@@ -124,14 +104,14 @@ def _whole(row: Row) -> str:
     return json.dumps(row, ensure_ascii=False)
 
 
-def _settings(tree: Tree) -> Iterator[str]:
+def settings() -> Iterator[str]:
     """The keys of the settings of a run, and the chapters that name each."""
     yield from ("| setting of a run | chapters that name it |", "|---|---|")
-    schema: dict[str, Any] = json.loads(tree.text(f"{FOLDER}/schemas/settings.schema.json"))
+    schema: dict[str, Any] = json.loads(Tree(ROOT).text(f"{FOLDER}/schemas/settings.schema.json"))
     pages = {
-        name.rpartition("/")[2]: tree.text(name)
-        for name in tree.names(FOLDER, "[0-9]*.md")
-        if name not in (_INDEX, _ANNEX)
+        path.name: path.read_text("utf-8")
+        for path in sorted((ROOT / FOLDER).glob("[0-9]*.md"))
+        if path.name not in _MADE
     }
     for key in schema["properties"]:
         said = [f"[{name}]({name})" for name, text in pages.items() if f"`{key}`" in text]
@@ -141,10 +121,11 @@ def _settings(tree: Tree) -> Iterator[str]:
 # -- sentences as they were ------------------------------------------------------------------------
 
 
-def _sentences(tree: Tree, rows: list[Row]) -> Iterator[str]:
+def sentences() -> Iterator[str]:
+    """Each sentence that was reworded, before and now."""
     yield from ("| id | before | now |", "|---|---|---|")
-    before = tomllib.loads(tree.text("docs/reworded.toml"))
-    for row in rows:
+    before = tomllib.loads(Tree(ROOT).text("docs/reworded.toml"))
+    for row in _rows():
         if row["id"] in before:
             linked = f"[{row['id']}](../{FOLDER}/{row['anchor']})"
             yield _row(linked, before[row["id"]], row["text"])

@@ -60,7 +60,7 @@ def verdict(document: dict[str, Any], target: str | None = None) -> tuple[str, s
     releases = sorted({item["spec"] for item in reports})
     worst = next(item for item in _WORST_FIRST if item in found)
     if worst == "CONFORMANT shared" and "CONFORMANT" in found:
-        # What is said of all is no more than what is said of each.
+        # The line on all says no more than the lines on each.
         worst = "CONFORMANT"
     return f"memproto {', '.join(releases)}", worst
 

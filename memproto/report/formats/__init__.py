@@ -1,0 +1,1 @@
+"""A report in the forms that others read: code hosts, their summaries, and images."""

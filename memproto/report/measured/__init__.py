@@ -1,0 +1,1 @@
+"""Measurements for readers: tables, pages, comparisons, and a part of the board."""

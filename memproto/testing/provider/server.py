@@ -1,0 +1,278 @@
+"""
+A server of the wire under the kit's hand, byte by byte: for what no host would send or leave out.
+
+The process is one of the check's own, beside those of its sessions.
+"""
+
+import contextlib
+import json
+import os
+import queue
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from memproto.adapters.homes import own_folder
+from memproto.testing import noise
+from memproto.testing.clauses import Violation
+from memproto.testing.evidence import Differs
+from memproto.testing.patience import Deadline
+from memproto.testing.provider.run import Run
+from memproto.testing.wire import shorten
+from memproto.types import SPEC_VERSION
+from memproto.wire.codec import Malformed, decode
+
+#: Seconds that an answer may take which no rule bounds.
+_ANSWER_S = 10.0
+
+
+#: Seconds between two looks whether it has ended.
+_LOOK_S = 0.02
+
+#: Seconds that a greeting may take, however short the other times are.
+_GREETING_S = 20.0
+
+
+class Silent(Exception):
+    """The message that was waited for did not come; the text says what there was instead."""
+
+
+class RawServer:
+    """
+    A process of the server, with what it wrote.
+
+    Attributes:
+        stray: The lines that were no messages.
+
+    """
+
+    def __init__(self, run: Run, *, reads: bool = True, errors: bool = True) -> None:
+        """Start it; without `reads` nobody reads its output, without `errors` none its errors."""
+        self._run = run
+        provider = run.build()
+        self.stray: list[bytes] = []
+        self._busy_s = 0.0
+        self._numbers = iter(range(1, 10_000))
+        self._heard: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._kept: list[dict[str, Any]] = []
+        read, write = os.pipe()
+        if not errors:
+            os.close(read)
+        try:
+            self.process = subprocess.Popen(
+                provider.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL if errors else write,
+                cwd=provider.directory,
+                env=provider.environment,
+                start_new_session=True,
+                bufsize=0,
+            )
+        finally:
+            os.close(write)
+            if errors:
+                os.close(read)
+        assert self.process.stdin is not None
+        self._input = self.process.stdin.fileno()
+        os.set_blocking(self._input, False)
+        self._poll = select.poll()
+        self._poll.register(self._input, select.POLLOUT)
+        self._is_reading = threading.Event()
+        if reads:
+            self.listen()
+
+    def listen(self) -> None:
+        """Read what it writes from now on."""
+        if self._is_reading.is_set():
+            return
+        self._is_reading.set()
+        output = self.process.stdout
+        assert output is not None
+
+        def go_on() -> None:
+            rest = b""
+            with contextlib.suppress(OSError, ValueError):
+                while part := os.read(output.fileno(), 1 << 18):
+                    *lines, rest = (rest + part).split(b"\n")
+                    for line in lines:
+                        self._heard.put(line + b"\n")
+            self._heard.put(b"")
+
+        threading.Thread(target=go_on, name="kit-reader", daemon=True).start()
+
+    # -- sending -----------------------------------------------------------------------------------
+
+    def send(self, data: bytes) -> None:
+        """Write bytes; raises `Silent` if the server has closed its input."""
+        deadline = Deadline(_ANSWER_S * self._run.context.scale, self._run.context.slowdown)
+        rest = memoryview(data)
+        try:
+            while rest:
+                if not self._poll.poll(deadline.left_s() * 1000):
+                    raise Silent("it does not read what it is sent")
+                with contextlib.suppress(BlockingIOError):
+                    rest = rest[os.write(self._input, rest) :]
+        except OSError as error:
+            raise Silent(f"it has closed its standard input ({error.strerror})") from None
+
+    def request(self, method: str, **params: Any) -> int:
+        """Send a request; gives its id."""
+        number = next(self._numbers)
+        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        self.send(json.dumps(message, ensure_ascii=False).encode() + b"\n")
+        return number
+
+    def notify(self, method: str, **params: Any) -> None:
+        """Send a notification."""
+        self.send(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode())
+        self.send(b"\n")
+
+    # -- hearing -----------------------------------------------------------------------------------
+
+    def answer(
+        self, number: int | None, within_s: float = _ANSWER_S, *, is_scaled: bool = True
+    ) -> dict[str, Any]:
+        """
+        The answer with an id, or the next error without one for None.
+
+        Raises:
+            Silent: It did not come.
+
+        """
+        scale = self._run.context.scale if is_scaled else 1.0
+        deadline = Deadline(within_s * scale, self._run.context.slowdown)
+        while True:
+            for message in self._kept:
+                if _is_for(message, number):
+                    self._kept.remove(message)
+                    return message
+            try:
+                line = self._heard.get(timeout=deadline.left_s())
+            except queue.Empty:
+                raise Silent(f"no answer within {within_s:g} s") from None
+            if not line:
+                self._heard.put(b"")
+                raise Silent(self.standing())
+            self._keep(line)
+
+    def _keep(self, line: bytes) -> None:
+        try:
+            message = decode(line)
+        except Malformed:
+            if line.strip():
+                self.stray.append(line)
+            return
+        if "method" not in message:
+            self._kept.append(message)
+
+    def rest(self) -> list[dict[str, Any]]:
+        """The answers that nobody asked for so far."""
+        with contextlib.suppress(queue.Empty):
+            while line := self._heard.get_nowait():
+                self._keep(line)
+        return list(self._kept)
+
+    def standing(self) -> str:
+        """Words for how the process stands."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return f"the process has ended with exit status {self.process.wait(0.5)}"
+        return "the process runs, and has closed its standard output"
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """The answer to a request."""
+        return self.answer(self.request(method, **params))
+
+    # -- a life ------------------------------------------------------------------------------------
+
+    def greet(self) -> dict[str, Any]:
+        """Greet it; gives the answer."""
+        number = self.request(
+            "initialize",
+            wire=[1],
+            spec_version=SPEC_VERSION,
+            host={"name": "memproto-kit", "version": SPEC_VERSION},
+            max_line=16 * 1024 * 1024,
+        )
+        return self.answer(number, _GREETING_S, is_scaled=False)
+
+    def open(self, home: Path | None = None) -> None:
+        """Greet it and open a session that is declared."""
+        greeting = self.greet()
+        if "error" in greeting:
+            raise Silent(f"initialize answers {shorten(json.dumps(greeting['error']))}")
+        place = home or self._run.home
+        own_folder(place)
+        config = self._run.config(place)
+        for method, params in (
+            ("available", {}),
+            ("open", {"session_key": self._run.session_key(), "config": config}),
+            ("declare", {}),
+        ):
+            answer = self.ask(method, **params)
+            if "error" in answer:
+                raise Silent(f"{method} answers {shorten(json.dumps(answer['error']))}")
+
+    def end_input(self) -> None:
+        """Close its standard input."""
+        if self.process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self.process.stdin.close()
+
+    def ends(self, within_s: float) -> int | None:
+        """Its exit status if it ends within the time; else None."""
+        deadline = Deadline(within_s * self._run.context.scale, self._run.context.slowdown)
+        while (status := self.process.poll()) is None and deadline.left_s():
+            self.busy_s()
+            time.sleep(_LOOK_S)
+        return status
+
+    def busy_s(self) -> float:
+        """Seconds in which it computed, or waited for a processor, as they were last seen."""
+        pid = self.process.pid
+        with contextlib.suppress(psutil.Error, OSError):
+            used = psutil.Process(pid).cpu_times()
+            threads = [int(one.name) for one in Path(f"/proc/{pid}/task").iterdir()]
+            starved = sum(noise.starved_s(thread, pid) for thread in threads)
+            self._busy_s = max(self._busy_s, used.user + used.system + starved)
+        return self._busy_s
+
+    def kill(self) -> None:
+        """End the process group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+
+def _is_for(message: dict[str, Any], number: int | None) -> bool:
+    found = message.get("id")
+    return type(found) is type(number) and found == number
+
+
+@contextlib.contextmanager
+def serving(run: Run, wanted: str, **how: bool) -> Iterator[RawServer]:
+    """
+    A server for the body, ended behind it.
+
+    Raises:
+        Violation: The body waited in vain; `wanted` is the thing that it waited for.
+
+    """
+    server = RawServer(run, **how)
+    try:
+        yield server
+    except Silent as silent:
+        raise Violation(Differs(wanted=wanted, seen=str(silent))) from None
+    finally:
+        server.kill()

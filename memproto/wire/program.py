@@ -1,0 +1,376 @@
+"""
+The program of a server: started in a group of its own, written to without blocking, and ended.
+
+Its standard error is read all the time. A thread reads its standard output; a second one writes
+only if the program does not read what it is sent.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+from memproto.wire.codec import MAX_LINE
+from memproto.wire.faults import NotStarted
+
+#: Bytes of the standard error that are kept.
+_KEPT_BYTES = 64 * 1024
+
+#: Bytes that wait for a program which does not read; two of the longest lines.
+_WAITING_BYTES = 2 * MAX_LINE
+
+#: Seconds that a program has to end after its input, and after SIGTERM.
+PATIENCE_S = 2.0
+
+#: Seconds between two looks whether a silent program is still there.
+_LOOK_S = 0.5
+
+#: Seconds that a program has to end by itself whose host dropped it.
+_ABANDONED_S = 20.0
+
+#: Lines of the standard error that a message shows, and their characters.
+_SHOWN_LINES, _SHOWN_CHARS = 5, 600
+
+
+class Clogged(Exception):
+    """The program does not read, and no more can wait for it."""
+
+
+class Program:
+    """
+    A running program.
+
+    Guarantees:
+        `write` does not block. `end` leaves no process of the group behind.
+        Safe from any thread.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str | None,
+        env: Mapping[str, str],
+        heard: Callable[[bytes], None],
+        ended: Callable[[], None],
+    ) -> None:
+        """
+        Start the program.
+
+        `heard` gets each line with its line feed, an overlong one cut at the limit, and `ended` is
+        called once, behind the last line; both run on the thread that reads.
+
+        Raises:
+            NotStarted: The system does not start it.
+
+        """
+        self.command = tuple(command)
+        try:
+            self._process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=cwd,
+                env=dict(env),
+                bufsize=0,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise NotStarted(shown(self.command), _refusal(error, self.command, cwd)) from None
+        self.pid = self._process.pid
+        self._owner = os.getpid()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._input = self._process.stdin
+        self._outlet = _Outlet(self._input.fileno())
+        self._kept = _Tail(_KEPT_BYTES)
+        self._ending = threading.Lock()
+        self._status: int | None = None
+        self._is_abandoned = False
+        output, errors = self._process.stdout, self._process.stderr
+        self._threads = [
+            threading.Thread(target=task, name=f"wire-{what}-{self.pid}", daemon=True)
+            for what, task in (
+                ("reader", lambda: self._read(output.fileno(), heard, ended)),
+                ("stderr", lambda: self._drain(errors.fileno())),
+            )
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    # -- while it runs -----------------------------------------------------------------------------
+
+    def write(self, line: bytes) -> None:
+        """
+        Hand over a line, in order.
+
+        Raises:
+            Clogged: The program has not read what waits for it.
+            BrokenPipeError: It has closed its input.
+
+        """
+        self._outlet.send(line)
+
+    def close_input(self) -> None:
+        """Close its standard input behind what was handed over, as far as it takes that."""
+        self._outlet.finish(PATIENCE_S)
+        with contextlib.suppress(OSError):
+            self._input.close()
+
+    @property
+    def is_ours(self) -> bool:
+        """True in the process that started it: a fork of it has no thread that would listen."""
+        return os.getpid() == self._owner
+
+    def said(self) -> str:
+        """The last lines of its standard error, in one."""
+        lines = [line.strip() for line in self._kept.text().splitlines() if line.strip()]
+        return " | ".join(lines[-_SHOWN_LINES:])[-_SHOWN_CHARS:]
+
+    @property
+    def status(self) -> int | None:
+        """Its exit status, negative for a signal; None while it runs."""
+        if self._status is None and self._is_over():
+            self._reap()
+        return self._status
+
+    def _read(self, output: int, heard: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+        poll = select.poll()
+        poll.register(output, select.POLLIN)
+        rest = bytearray()
+        skipping = False
+        with contextlib.suppress(OSError, ValueError):
+            while True:
+                if not poll.poll(_LOOK_S * 1000):
+                    if self._is_over():
+                        break  # a process that it started holds the stream open
+                    continue
+                part = os.read(output, 1 << 18)
+                if not part:
+                    break
+                begin = 0
+                while (end := part.find(b"\n", begin)) >= 0:
+                    rest += part[begin : end + 1]
+                    begin = end + 1
+                    if not skipping:
+                        heard(bytes(rest))
+                    rest.clear()
+                    skipping = False
+                if not skipping:
+                    rest += part[begin:]
+                if len(rest) > MAX_LINE:
+                    heard(bytes(rest))
+                    rest.clear()
+                    skipping = True
+        if rest:
+            heard(bytes(rest))
+        ended()
+        if self._is_abandoned and self.wait(_ABANDONED_S):
+            self._reap()
+
+    def _drain(self, errors: int) -> None:
+        poll = select.poll()
+        poll.register(errors, select.POLLIN)
+        with contextlib.suppress(OSError, ValueError):
+            while True:
+                if not poll.poll(_LOOK_S * 1000):
+                    if self._is_over():
+                        return
+                    continue
+                part = os.read(errors, 1 << 16)
+                if not part:
+                    return
+                self._kept.add(part)
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    def wait(self, patience_s: float) -> bool:
+        """True if it ends by itself within so many seconds; it is not reaped."""
+        until = time.monotonic() + patience_s
+        pause_s = 0.001
+        while not self._is_over():
+            if time.monotonic() >= until:
+                return False
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 2, 0.05)
+        return True
+
+    def end(self, patience_s: float = PATIENCE_S) -> None:
+        """
+        Close the input, wait, then SIGTERM, then SIGKILL to the whole group; blocks until then.
+
+        Nothing happens in a process that did not start it.
+        """
+        if not self.is_ours:
+            return
+        with self._ending:
+            self.close_input()
+            if not self.wait(patience_s):
+                self._signal(signal.SIGTERM)
+                self.wait(PATIENCE_S)
+            # While it is not reaped, its number, which is the group's, stands for nobody else.
+            self._signal(signal.SIGKILL)
+            self.wait(PATIENCE_S)
+            self._reap()
+        current = threading.current_thread()
+        for thread in self._threads:
+            if thread is not current:
+                thread.join(PATIENCE_S)
+        if not any(thread.is_alive() for thread in self._threads):
+            for stream in (self._process.stdout, self._process.stderr):
+                if stream is not None:
+                    stream.close()
+
+    def abandon(self) -> None:
+        """Close the input, by which the program ends by itself; does not block."""
+        if not self.is_ours or self._status is not None:
+            return
+        # The thread that reads is there until the program ends, and reaps it then.
+        self._is_abandoned = True
+        self._outlet.drop()
+        with contextlib.suppress(OSError):
+            self._input.close()
+        if self._is_over():
+            self._signal(signal.SIGKILL)
+            self._reap()
+
+    def _signal(self, number: int) -> None:
+        if self._status is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
+    def _is_over(self) -> bool:
+        """True if it has ended, whoever reaped it."""
+        if self._status is not None:
+            return True
+        if not hasattr(os, "waitid"):  # macOS before Python 3.13
+            return self._process.poll() is not None
+        try:
+            look = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            return os.waitid(os.P_PID, self.pid, look) is not None
+        except ChildProcessError:
+            return True
+
+    def _reap(self) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._status = self._process.wait(0.1)
+
+
+class _Outlet:
+    """Writes to a pipe without blocking; a thread goes on where the reader is slow."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        os.set_blocking(descriptor, False)
+        self._waiting: deque[memoryview] = deque()
+        self._bytes = 0
+        self._is_broken = False
+        self._thread: threading.Thread | None = None
+        self._changed = threading.Condition()
+
+    def send(self, line: bytes) -> None:
+        with self._changed:
+            if self._is_broken:
+                raise BrokenPipeError("the input is closed")
+            if self._waiting and self._bytes + len(line) > _WAITING_BYTES:
+                raise Clogged(f"{self._bytes:,} bytes wait for it already")
+            self._waiting.append(memoryview(line))
+            self._bytes += len(line)
+            if self._thread is None:
+                self._write_on()
+                if self._is_broken:
+                    raise BrokenPipeError("the input is closed")
+            if self._waiting and self._thread is None:
+                self._thread = threading.Thread(target=self._go_on, name="wire-writer", daemon=True)
+                self._thread.start()
+
+    def finish(self, patience_s: float) -> None:
+        """Wait until all is written; then nothing more is."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._waiting or self._is_broken, patience_s)
+            self._break()
+            thread = self._thread
+        if thread is not None:
+            thread.join(patience_s)
+
+    def drop(self) -> None:
+        with self._changed:
+            self._break()
+
+    def _break(self) -> None:
+        self._is_broken = True
+        self._waiting.clear()
+        self._changed.notify_all()
+
+    def _write_on(self) -> None:
+        """Write what the pipe takes; the lock is held."""
+        try:
+            while self._waiting:
+                part = self._waiting[0]
+                written = os.write(self._descriptor, part)
+                self._bytes -= written
+                if written < len(part):
+                    self._waiting[0] = part[written:]
+                else:
+                    self._waiting.popleft()
+        except BlockingIOError:
+            return
+        except OSError:
+            self._break()
+
+    def _go_on(self) -> None:
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLOUT)
+        while True:
+            poll.poll(100)
+            with self._changed:
+                if not self._is_broken:
+                    self._write_on()
+                if not self._waiting or self._is_broken:
+                    self._thread = None
+                    self._changed.notify_all()
+                    return
+
+
+class _Tail:
+    """The last bytes of a stream."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._data = b""
+        self._lock = threading.Lock()
+
+    def add(self, part: bytes) -> None:
+        with self._lock:
+            self._data = (self._data + part)[-self._limit :]
+
+    def text(self) -> str:
+        with self._lock:
+            return self._data.decode("utf-8", "replace")
+
+
+def shown(command: Sequence[str]) -> str:
+    """A command for a message."""
+    text = " ".join(command)
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def _refusal(error: OSError | ValueError, command: Sequence[str], cwd: str | None) -> str:
+    """The reason why the system does not start a command."""
+    if cwd is not None and not os.path.isdir(cwd):  # noqa: PTH112 - a text that came from a user
+        return f"its working directory {cwd} is not there"
+    if isinstance(error, FileNotFoundError):
+        is_path = "/" in command[0]
+        return "there is no such file" if is_path else f"no program {command[0]!r} is on PATH"
+    if isinstance(error, PermissionError):
+        return "it is not executable"
+    if isinstance(error, OSError) and error.strerror:
+        return f"the system does not start it ({error.strerror})"
+    return f"the system does not start it ({error})"
