@@ -128,6 +128,15 @@ def hermes_diff() -> str:
     return "\n".join(["```diff", *lines, "```"])
 
 
+def stability() -> str:
+    """The states of all requirements on the road to stable, by the reports that are kept."""
+    from memproto.report import stability as road
+
+    ledger = road.read_ledger(ROOT / "docs" / "stability.toml")
+    reports = road.read_reports(sorted((ROOT / "census" / "reports").glob("*.json")))
+    return road.as_markdown(road.standings(reports, ledger))
+
+
 #: The part that is made, by the name in its comment.
 PARTS: dict[str, Callable[[], str]] = {
     "hermes-diff": hermes_diff,
@@ -138,5 +147,6 @@ PARTS: dict[str, Callable[[], str]] = {
     "index-of-operations": lambda: "\n".join(catalogue.the_operations()),
     "index-of-errors": lambda: "\n".join(catalogue.errors()),
     "index-of-settings": lambda: "\n".join(catalogue.settings()),
+    "stability": stability,
     "sentences": lambda: "\n".join(catalogue.sentences()),
 }

@@ -7,12 +7,14 @@ import shutil
 import pytest
 
 from memproto import spec
+from tests import kit_runs
 from tests.docs.test_examples import SMALLEST, judged
 from tests.kit_runs import ROOT, reported
 
 pytestmark = pytest.mark.once
 
 AGENT = ROOT / "examples" / "agent"
+STRANGER = ROOT / "examples" / "stranger"
 
 
 def extensions_of_the_specification():
@@ -30,6 +32,23 @@ def test_the_complete_example_conforms_with_every_extension(tmp_path, monkeypatc
 def test_the_example_agent_is_a_conformant_host(tmp_path):
     shutil.copytree(AGENT, tmp_path, dirs_exist_ok=True)
     run = reported(tmp_path, "--memproto-host=driver:ExampleAgent")
+    (report,) = run["reports"]
+    assert report["verdict"] == "CONFORMANT", run["run"].stdout
+
+
+def test_the_provider_that_was_written_from_the_text_holds_every_class(tmp_path, monkeypatch):
+    monkeypatch.setattr(kit_runs, "TIMEOUT_S", 600)
+    shutil.copy(STRANGER / "lantern.py", tmp_path)
+    run = reported(tmp_path, "--memproto=lantern:Lantern", "--memproto-profile=quick")
+    (report,) = run["reports"]
+    verdicts = dict.fromkeys(spec.CLASSES, "CONFORMANT")
+    assert report["classes"] == verdicts, run["run"].stdout
+
+
+def test_the_host_that_was_written_from_the_text_conforms(tmp_path, monkeypatch):
+    monkeypatch.setattr(kit_runs, "TIMEOUT_S", 600)
+    shutil.copy(STRANGER / "harborhost.py", tmp_path)
+    run = reported(tmp_path, "--memproto-host=harborhost:Host", "--memproto-profile=quick")
     (report,) = run["reports"]
     assert report["verdict"] == "CONFORMANT", run["run"].stdout
 
