@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.good.journal import Journal
+from tests.good.remote import Remote
 
 
 class Whole(Journal):
@@ -117,3 +118,19 @@ class ToolsOnly(Journal):
 
     def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
         return "{}"
+
+
+class Pooled(Remote):
+    """Keeps the turns of a user on a server, wherever the home is, and recalls all of them."""
+
+    name = "pooled"
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._space = config["user_id"]
+
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "isolates": ["profile", "user"]}
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        return "\n".join(entry["text"] for entry in self._entries()) or None

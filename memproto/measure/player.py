@@ -8,6 +8,7 @@ its root; each script is played in a process that was started for it.
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import stat
@@ -74,10 +75,18 @@ class Unmeasurable(Exception):
 
 
 class Store:
-    """A place that outlives processes: where one store of a target lies."""
+    """
+    A place that outlives processes: where one store of a target lies.
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    Attributes:
+        place: Its place, for the commands to a child.
+        root: The directory of it.
+        mark: A word that stands in every id of this store, since a server may keep several.
+
+    """
+
+    def __init__(self, place: Place, mark: str) -> None:
+        self.place, self.mark = place, mark
         self.root = Path(place.root)
 
     def size_bytes(self) -> int:
@@ -118,6 +127,7 @@ class Player:
         self.contact = Contact()
         self._folder = Path(tempfile.mkdtemp(prefix="measured-", dir=root))
         self._children: Children | None = None
+        self._marks = itertools.count(1)
 
     def meet(self) -> Contact:
         """
@@ -141,7 +151,8 @@ class Player:
     def store(self) -> Store:
         """A fresh place for a store."""
         assert self._children is not None
-        return Store(self._children.place("measure"))
+        mark = f"m{next(self._marks)}"
+        return Store(self._children.place(f"measure-{mark}"), mark)
 
     def play(
         self, store: Store, visits: Sequence[Visit], *, budget_s: float, limits: dict[str, int]
@@ -199,8 +210,7 @@ class Player:
         script, kept = (Path(f"{store.root}.{kind}") for kind in ("script", "kept"))
         write(script, part.visits, part.first)
         kept.write_bytes(b"")
-        place = dataclasses.replace(self._children.place("measure"), root=store.place.root)
-        command = Play(place, str(script), str(kept), part.budget_s, part.limits)
+        command = Play(store.place, str(script), str(kept), part.budget_s, part.limits)
         course.idle_bytes = _memory_bytes(process.pid)
         asked = template.exchanges(self.owner)
         answer = self._children.ask(command, part.budget_s + _MARGIN_S)

@@ -176,13 +176,17 @@ class _Group:
     def _telling(self, person: Person, at: int) -> Visit:
         session = person.sessions[at]
         steps = [
-            step_of(self._recalled.route, turn, f"{session.id}-t{number}")
+            step_of(self._recalled.route, turn, f"{self._store.mark}-{session.id}-t{number}")
             for number, turn in enumerate(session.turns)
         ]
-        return Visit(self._key(person, session.id), person.id, steps)
+        return Visit(self._key(person, session.id), self._user(person), steps)
 
     def _key(self, person: Person, session: str) -> str:
-        return f"measure-{person.id}" if self._has_one_session else f"measure-{session}"
+        name = person.id if self._has_one_session else session
+        return f"measure-{self._store.mark}-{name}"
+
+    def _user(self, person: Person) -> str:
+        return f"{person.id}-{self._store.mark}"
 
     def _note_lost(self, course: Course, when: str) -> None:
         if course.lost:
@@ -205,7 +209,7 @@ class _Group:
                     if has_items:
                         steps.append(("items", item.text, LIMIT_CHARS))
                 key = self._key(person, f"asked-{person.id}-{first}")
-                visits.append(Visit(key, person.id, steps))
+                visits.append(Visit(key, self._user(person), steps))
         course = self._play(visits)
         if not course.is_ended:
             self._recalled.note(f"it was not asked to the end: {course.why}")

@@ -7,6 +7,7 @@ import pytest
 
 from memproto.errors import KitUsageError, UnreadableReport
 from memproto.measure import document
+from memproto.report.formats import markdown
 from memproto.report.measured import comparing, reading
 
 OF = 120
@@ -160,8 +161,6 @@ def test_markdown_holds_hostile_names_as_text():
     lost = share(*(flipped(half, range(6)) for _ in range(2)))
     name = "<b>|[x](http://y)"
     found = comparing.compare(measurement(target=name), measurement(found=lost, target=name))
-    from memproto.report import markdown
-
     text = comparing.as_markdown(found, markdown.text)
     assert "<b>" not in text
     assert "](http" not in text

@@ -152,3 +152,21 @@ def test_each_operation_is_timed_at_each_size_and_the_store_is_weighed(measured)
     assert 0 < small["disk_bytes"] < large["disk_bytes"]
     assert small["memory_bytes"] > 0
     assert speed["slopes"]["disk"] > 0
+
+
+def test_a_server_that_keeps_several_stores_shows_none_of_them_the_others(measured, corpus):
+    # One server for the run, and a store for each repeat and for growth: ids keep them apart.
+    target, service = f"{SHAPES}:Pooled", "tests.good.remote.server:running"
+    once = measured(target, [corpus], service=service).row["recall"]
+    thrice = measured(target, [corpus] * 3, service=service, sizes=(20,)).row
+    assert thrice["recall"]["chars_p50"] == once["chars_p50"] > 4_000
+    assert [*once["found"]["4000"]["answers"]] * 3 == thrice["recall"]["found"]["4000"]["answers"]
+    assert thrice["recall"]["other"]["hits"] == 0
+    # It asks its server once for each turn and each question, and for nothing else.
+    (size,) = thrice["speed"]["sizes"]
+    assert (size["calls_per_turn"], size["calls_per_recall"]) == (1, 1)
+
+
+def test_one_that_asks_no_server_makes_no_calls(measured):
+    (size,) = measured(f"{SHAPES}:Whole", sizes=(20,)).row["speed"]["sizes"]
+    assert (size["calls_per_turn"], size["calls_per_recall"]) == (0, 0)

@@ -11,7 +11,8 @@ from tests.kit_runs import ROOT, kit, outcomes, reported, write
 
 pytestmark = pytest.mark.once
 
-SERVE = f"{sys.executable} -m memproto serve"
+SERVE = f"{sys.executable} -P -m memproto serve"
+MINE = "from memproto.reference_providers.builtin import BuiltinMemoryProvider as Mine\n"
 CLAUSES = ("--memproto-clause=MP-RECALL", "--memproto-clause=MP-WRITE", "--memproto-clause=MP-WIRE")
 
 
@@ -65,13 +66,13 @@ def test_a_command_that_gives_no_server_ends_the_run_with_one_message(tmp_path, 
 
 
 def test_the_settings_give_a_command_and_its_directory(tmp_path):
-    words = f'command = ["{sys.executable}", "-m", "memproto", "serve", "mine:Mine"]'
+    words = f'command = ["{sys.executable}", "-P", "-m", "memproto", "serve", "mine:Mine"]'
     write(
         tmp_path,
         memproto__toml=f'[target."wire:mine"]\n{words}\ncwd = "apart"\n',
     )
     (tmp_path / "apart").mkdir()
-    write(tmp_path / "apart", mine__py="from tests.good.journal import Journal as Mine\n")
+    write(tmp_path / "apart", mine__py=MINE)
     done = kit(tmp_path, "--memproto=wire:mine", "--memproto-clause=MP-NAME-001")
     assert done.returncode == 0, done.stdout + done.stderr
 

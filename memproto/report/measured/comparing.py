@@ -41,7 +41,7 @@ class Line:
         figure: Its name.
         old: Its value before, in words.
         new: Its value now.
-        change: Whether it changed by more than can be chance.
+        change: True if it changed by more than can be chance.
         why: The reason for that in figures.
 
     """
@@ -61,7 +61,7 @@ class Comparison:
 
     Attributes:
         lines: In the order of the new one.
-        notes: What is not compared, and why.
+        notes: Figures that are not compared, and why.
 
     """
 
