@@ -49,6 +49,7 @@ RUN = (
     (r"/tox run$", ".ci/run"),
     (r"^\S*pytest --memproto=builtin$", "tox.ini"),
     (r"^memproto stability ", "tests/report/test_stability.py"),
+    (r"^python -P scripts/spec_faults\.py", "tests/spec/test_structure.py"),
     (r"^memproto waive ", "tests/report/test_waive.py"),
     (r"^memproto (verify|diff|merge|summary|badge) ", "tests/docs/test_reports.py"),
     (r"^pytest .*(mypkg|my-provider|some-package|hermes:)", "stands for the reader's own; parsed"),
