@@ -147,6 +147,12 @@ def as_json() -> str:
     return json.dumps(_catalogue(), ensure_ascii=False, indent=1) + "\n"
 
 
+def section_text(item: Requirement) -> str:
+    """The same as plain text, without marks of Markdown and links, which lead nowhere from here."""
+    bare = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", section(item))
+    return re.sub(r"^> ?|[*`]", "", bare, flags=re.MULTILINE)
+
+
 @functools.cache
 def _catalogue() -> dict[str, Any]:
     return tomllib.loads((_root() / "requirements.toml").read_text(encoding="utf-8"))

@@ -1,5 +1,6 @@
 """The message of a failure: labelled lines, in the author's own terms."""
 
+import re
 import shlex
 
 from memproto import spec
@@ -11,6 +12,10 @@ from memproto.types import SPEC_VERSION
 
 #: In place of a script, where calls alone do not show the violation.
 _NO_SCRIPT = "none: calls alone do not show it"
+
+#: The class in a `where`, as in `agent.py:12 in MyDriver.turn`.
+_CLASS = re.compile(r" in (?P<name>[A-Za-z_]\w*)\.\w+$")
+
 
 #: The lines of a violation that follows from another one, unless all are asked for.
 _BRIEF = ("follows", "observed", "where", "reproduce")
@@ -41,7 +46,7 @@ def render(result: Result, order: Order, *, is_brief: bool = False) -> str:
         "log": "\n".join(result.log),
         "reproduce": reproduce(result, order),
         "script": script(result) if result.replay == NO_SCRIPT else "",
-        "fix": requirement.fix,
+        "fix": fix(result, order),
         "clause": requirement.clause,
     }
     is_short = is_brief and bool(result.follows)
@@ -72,6 +77,13 @@ def in_summary(result: Result) -> str:
     """The one line behind the name of a red item: what was observed."""
     said = result.observed or result.reason
     return untrusted_text.one_line(f"follows {result.follows}: {said}" if result.follows else said)
+
+
+def fix(result: Result, order: Order) -> str:
+    """The change to make; of a host with the class whose step it is about."""
+    found = spec.requirement(result.id).fix
+    held = _CLASS.search(result.where) if order.side == "host" else None
+    return f"In {held['name']}: {found}" if held else found
 
 
 def reproduce(result: Result, order: Order) -> str:
