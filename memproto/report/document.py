@@ -190,7 +190,7 @@ def _row(result: Result, order: Order, found: Result) -> dict[str, Any]:
         "swallowed": list(result.swallowed),
         "reproduce": message.reproduce(result, order),
         "script": message.script(result) or None,
-        "fix": requirement.fix,
+        "fix": message.fix(result),
         "clause": requirement.clause,
         "waiver": waivers.as_row(order.waivers, found),
         "duration_s": round(result.duration_s, 4),
