@@ -54,7 +54,8 @@ def render(result: Result, order: Order, *, is_brief: bool = False) -> str:
         "log": "\n".join(result.log),
         "reproduce": reproduce(result, order),
         "script": script(result) if result.replay == NO_SCRIPT else "",
-        "fix": fix(result),
+        "advice": advice(result),
+        "fix": requirement.fix,
         "clause": requirement.clause,
     }
     is_short = is_brief and bool(result.follows)
@@ -66,12 +67,8 @@ def render(result: Result, order: Order, *, is_brief: bool = False) -> str:
     return f"{head}\n{body}" + ("" if is_short else _stack(result))
 
 
-def fix(result: Result) -> str:
-    """The likely repair: that of the evidence first, then that of the catalogue."""
-    return " ".join(filter(None, (_advice(result), spec.requirement(result.id).fix)))
-
-
-def _advice(result: Result) -> str:
+def advice(result: Result) -> str:
+    """The likely repair, if the evidence tells more of it than the catalogue; "" if not."""
     seen = result.evidence
     if isinstance(seen, Late | Froze) and seen.number > 1:
         return _AGAIN

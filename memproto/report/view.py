@@ -44,7 +44,17 @@ _TONES = {
     "INCOMPLETE": "violet",
 }
 
-_LINES = ("follows", "expected", "observed", "where", "reproduce", "script", "fix", "clause")
+_LINES = (
+    "follows",
+    "expected",
+    "observed",
+    "where",
+    "reproduce",
+    "script",
+    "advice",
+    "fix",
+    "clause",
+)
 
 
 @dataclasses.dataclass(frozen=True)
