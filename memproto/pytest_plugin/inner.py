@@ -1,8 +1,8 @@
 """
 The inner run: first contact, one item for each requirement of each target, the verdict.
 
-Items are clients of a `Judge`; under pytest-xdist each worker has judges of its own, which start
-from the first contact that the controller made.
+Items are clients of a `Crew` of judges; under pytest-xdist each worker has judges of its own, which
+start from the first contact that the controller made, and check one after the other.
 """
 
 import contextlib
@@ -39,7 +39,8 @@ from memproto.testing import installation, noise, patience, untrusted_text
 from memproto.testing.credential_forms import Hiding
 from memproto.testing.evidence import KitFault
 from memproto.testing.judging import attribution, events, redaction
-from memproto.testing.judging.judge import SCORED_AT_CONTACT, Judge
+from memproto.testing.judging.crew import Crew
+from memproto.testing.judging.judge import SCORED_AT_CONTACT
 from memproto.testing.noise import Noise
 from memproto.testing.outcomes import ExitCode, Outcome, Result
 from memproto.testing.processes import confinement, roots, vitals
@@ -176,7 +177,7 @@ class Suite:
         contact = None
         if self.worker_input is not None:
             contact = Contact.from_dict(self.worker_input["memproto_contacts"][f"{side} {name}"])
-        return Target(order, Judge(order, self.root, contact), wanted)
+        return Target(order, Crew(order, self.root, contact), wanted)
 
     def meet_all(self) -> None:
         """Make first contact with every target before anything else runs."""
@@ -260,6 +261,16 @@ class Suite:
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> SuiteDirectory:
         """Collect the requirements in place of the suite's files."""
         return SuiteDirectory.from_parent(parent, path=path, targets=self.targets)
+
+    def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
+        """Plan the checks that are left, in the order of the items; say how long they will take."""
+        if self.is_worker or self.config.pluginmanager.has_plugin("dsession"):
+            return []
+        if not self.config.option.collectonly:
+            for target in self.targets:
+                mine = [it for it in items if isinstance(it, ClauseItem) and it.target is target]
+                target.judge.prepare(it.requirement for it in mine)
+        return terminal.plans(self.targets)
 
     def pytest_report_header(self) -> list[str]:
         """Say what is judged."""

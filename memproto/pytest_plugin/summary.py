@@ -8,7 +8,7 @@ from typing import Any
 from memproto import bindings, spec
 from memproto.operations import OPERATIONS
 from memproto.pytest_plugin import guard, terminal
-from memproto.report import classes, next_step, verdicts
+from memproto.report import classes, next_step, steps, verdicts
 from memproto.report.needs import wanted
 from memproto.report.verdict_line import verdict_line, waiver_lines
 from memproto.report.view import one_line
@@ -100,6 +100,7 @@ class Block:
             title = f"{self._report['side']} {self._report['target']}"
             self._reporter.section(terminal.writable(title), sep="-")
         if not is_quiet:
+            self._steps()
             if self._is_verbose:
                 self._chapters()
             self._reasons()
@@ -117,6 +118,12 @@ class Block:
         with guard.of(self._reporter.config).own():
             line = verdict_line(self._report)
             self._line(line, bold=True, **{_COLOURS.get(verdict, "red"): True})
+
+    def _steps(self) -> None:
+        """Say first which steps of a driver would let most be judged."""
+        said = steps.line(self._report)
+        if said:
+            self._prose(one_line(said), yellow=True)
 
     def _line(self, text: str, **markup: bool) -> None:
         self._reporter.write_line(terminal.writable(text), **markup)

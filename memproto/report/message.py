@@ -1,5 +1,6 @@
 """The message of a failure: labelled lines, in the author's own terms."""
 
+import re
 import shlex
 
 from memproto import spec
@@ -24,6 +25,10 @@ _REMOVAL = (
     "A removal or a replacement came in between: let it change the entry alone that it names, in "
     "its own target and of its own user."
 )
+
+#: The class in a `where`, as in `agent.py:12 in MyDriver.turn`.
+_CLASS = re.compile(r" in (?P<name>[A-Za-z_]\w*)\.\w+$")
+
 
 #: The lines of a violation that follows from another one, unless all are asked for.
 _BRIEF = ("follows", "observed", "where", "reproduce")
@@ -55,7 +60,7 @@ def render(result: Result, order: Order, *, is_brief: bool = False) -> str:
         "reproduce": reproduce(result, order),
         "script": script(result) if result.replay == NO_SCRIPT else "",
         "advice": advice(result),
-        "fix": requirement.fix,
+        "fix": fix(result, order),
         "clause": requirement.clause,
     }
     is_short = is_brief and bool(result.follows)
@@ -94,6 +99,13 @@ def in_summary(result: Result) -> str:
     """The one line behind the name of a red item: what was observed."""
     said = result.observed or result.reason
     return untrusted_text.one_line(f"follows {result.follows}: {said}" if result.follows else said)
+
+
+def fix(result: Result, order: Order) -> str:
+    """The change to make; of a host with the class whose step it is about."""
+    found = spec.requirement(result.id).fix
+    held = _CLASS.search(result.where) if order.side == "host" else None
+    return f"In {held['name']}: {found}" if held else found
 
 
 def reproduce(result: Result, order: Order) -> str:

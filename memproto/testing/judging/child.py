@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Iterator
 from os import _exit, getpid
 from pathlib import Path
-from time import monotonic, perf_counter, sleep
+from time import monotonic, perf_counter, process_time, sleep
 from typing import Any
 
 from memproto import spec
@@ -45,6 +45,7 @@ from memproto.testing.messages import (
     SecretsNamed,
     Survey,
     Surveyed,
+    Timed,
 )
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes import (
@@ -63,6 +64,7 @@ from memproto.testing.processes.commands import (
     Place,
     Play,
     TakeSurvey,
+    TimeHooks,
 )
 from memproto.testing.provider import selection, survey, visits
 from memproto.testing.provider.calls import ToldCalls
@@ -141,6 +143,8 @@ class Child:
                 return self._check(command)
             case TakeSurvey():
                 return self._survey(command)
+            case TimeHooks():
+                return self._time_hooks(command)
             case NameSecrets():
                 return SecretsNamed(tuple(survey.secrets(self._run(command.place))))
             case Clean():
@@ -272,6 +276,7 @@ class Child:
             changed=tuple(changed),
             late=tuple(run.watch.late),
             excused=tuple(run.watch.excused),
+            limited_s=run.watch.limited_s,
         )
 
     def _judged(self, check: clauses.Check, run: Any) -> list[Result]:
@@ -329,6 +334,7 @@ class Child:
             del self._shared[name]
         run: Run = self._run(dataclasses.replace(place, salt=place.salt ^ mark))
         run.watch.calls_left = done.watch.calls_left
+        run.watch.limited_s = done.watch.limited_s
         return run
 
     def _survey(self, command: TakeSurvey) -> Reply:
@@ -336,9 +342,18 @@ class Child:
         found: dict[str, Any] = {}
         requirement = spec.requirement(spec.role("stores"))
         look = survey.survey if command.session else survey.without_session
+        began_s = process_time()
         results = judge(requirement, lambda: found.update(look(run)), run)
         run.finish()
-        return Surveyed(Survey(**found)) if found else Judged(_rows(results))
+        if not found:
+            return Judged(_rows(results))
+        return Surveyed(Survey(**found), Timed(run.watch.hooks, process_time() - began_s))
+
+    def _time_hooks(self, command: TimeHooks) -> Timed:
+        run, began_s = self._run(command.place), process_time()
+        survey.call_hooks(run)
+        run.finish()
+        return Timed(run.watch.hooks, process_time() - began_s)
 
     def _play(self, command: Play) -> Reply:
         run: Run = self._run(command.place)
@@ -421,8 +436,8 @@ def _told(event: events.Event) -> Judged:
 def _target(command: Load) -> str:
     """The target as typed; a directory from where the user stands, which is not here."""
     typed = command.target
-    path = Path(command.directory, typed)
-    return str(path) if named_paths.is_package(path) else typed
+    packages = named_paths.packages_of(typed, Path(command.directory))
+    return str(packages[0]) if len(packages) == 1 else typed
 
 
 def _package(target: str) -> str:

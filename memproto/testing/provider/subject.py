@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from memproto import spec
 from memproto.bindings import Binding
-from memproto.errors import ProviderError, Rejected, WriteRefused
+from memproto.errors import ProviderError, Rejected, Unavailable, WriteRefused
 from memproto.operations import OPERATIONS
 from memproto.testing import incidents, noise, spread
 from memproto.testing.clauses import Untestable, Violation
@@ -217,6 +217,7 @@ class Watch:
         excused: Those of them for which the machine is to blame, as far as can be told.
         calls_left: Number of further hook calls that the user allows, or None for any number.
         has_refused: True if a call was refused because none was left.
+        limited_s: The longest time after which a hook asked to be called again; 0 for never.
         stored_at: When something was stored last, by the monotonic clock; None for never.
         announces: True if the parent is to know each instance that is opened, and its config.
         calls: The listener that each call is told.
@@ -235,6 +236,7 @@ class Watch:
     excused: list[str] = dataclasses.field(default_factory=list)
     calls_left: int | None = None
     has_refused: bool = False
+    limited_s: float = 0.0
     stored_at: float | None = None
     announces: bool = False
     calls: Calls = dataclasses.field(default_factory=Calls)
@@ -284,6 +286,13 @@ class Watch:
                 raise HookUnpaid(UNPAID, PAYING)
             self.calls_left -= 1
         self.wire.send(Spent())
+
+    def note_limit(self, error: BaseException) -> None:
+        """Remember for how long an error of a hook asks not to be called."""
+        if isinstance(error, Unavailable):
+            with contextlib.suppress(Exception):
+                # Of a class of the provider's own, it may be anything.
+                self.limited_s = max(self.limited_s, float(error.retry_after_s or 0.0))
 
     def _count(self, operation: str, took_s: float) -> None:
         with self.lock:
@@ -391,6 +400,7 @@ class Subject(ExtensionHooks):
             return self._called[operation]
 
     def _failure(self, operation: str, error: BaseException) -> HookRaised | Violation:
+        self._watch.note_limit(error)
         if isinstance(error, Misspoken):
             return misspoken(operation, error)
         if operation in MAY_NEED_A_BACKEND and is_unreachable(error):
