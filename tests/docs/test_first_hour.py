@@ -30,7 +30,7 @@ def plain(text):
 def missed(shown, printed):
     """The first part of a shown text that is not printed behind those before it; "" for none."""
     rest = plain(printed)
-    for part in plain(shown).split("...\n"):
+    for part in filter(None, plain(shown).split("...\n")):
         _, found, rest = rest.partition(part)
         if not found:
             return part
