@@ -44,10 +44,9 @@ class Binding:
         may_lack_hooks: True if a host takes a provider that lacks hooks of the core.
         ids_by_platform: True if ids have the forms that chat platforms and the host give them; else
             a host may hand over any text.
-        whole_characters: True if texts reach a provider as whole characters alone, with U+FFFD in
-            the place of half a surrogate pair; texts that differ by halves alone are one then.
         raw_messages: True if a host hands over messages with parts and tool calls as they are; else
             each is a role and plain text.
+        carries_halves: True if half a surrogate pair reaches a provider as it is; else U+FFFD does.
         free_status: True if `status` may answer in any shape.
         checkpoint_raises: True if a checkpoint refuses messages by raising anything at all; else by
             the errors of `memproto.errors`.
@@ -72,8 +71,8 @@ class Binding:
     home_variable: str = ""
     may_lack_hooks: bool = False
     ids_by_platform: bool = False
-    whole_characters: bool = False
     raw_messages: bool = False
+    carries_halves: bool = True
     free_status: bool = False
     checkpoint_raises: bool = False
     keeps_variables: bool = False
