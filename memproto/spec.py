@@ -48,6 +48,8 @@ class Requirement:
         unchecked: Why no check exists, or "".
         disputed: The issue in which the requirement is disputed, or "".
         found_elsewhere: True if the check of another requirement may find it violated.
+        entails: The requirements that a provider or host seldom holds if it violates this one: a
+            broken one of the shelf shows each of them.
         limits: Sentences that limit it to some providers or hosts (`applies_to` in the catalogue);
             normative.
         definitions: Sentences that define words of `text`; normative.
@@ -79,6 +81,7 @@ class Requirement:
     unchecked: str = ""
     disputed: str = ""
     found_elsewhere: bool = False
+    entails: tuple[str, ...] = ()
     late_while_failing: tuple[str, ...] | None = None
     limits: tuple[str, ...] = ()
     definitions: tuple[str, ...] = ()
@@ -142,6 +145,12 @@ def section(item: Requirement) -> str:
 def as_json() -> str:
     """The whole catalogue as one JSON document, as `requirements.schema.json` describes it."""
     return json.dumps(_catalogue(), ensure_ascii=False, indent=1) + "\n"
+
+
+def section_text(item: Requirement) -> str:
+    """The same as plain text, without marks of Markdown and links, which lead nowhere from here."""
+    bare = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", section(item))
+    return re.sub(r"^> ?|[*`]", "", bare, flags=re.MULTILINE)
 
 
 @functools.cache

@@ -463,7 +463,7 @@ def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> Evidence 
 # -- different ids ---------------------------------------------------------------------------------
 
 
-@check("MP-TENANT-006", budget_s=300.0, routes=routes.ROUTES)
+@check("MP-TENANT-006", budget_s=300.0, routes=routes.ROUTES, parts=4)
 def different_ids_stay_different(run: Run) -> None:
     route = run.route
     refusals = []
@@ -472,7 +472,7 @@ def different_ids_stay_different(run: Run) -> None:
         try:
             plain = tenants.pair(run, boundary)
             apart = _both(plain) if tenants.keeps(run, boundary, plain, route) else ""
-            for number, (what, names) in enumerate(rows.items()):
+            for number, (what, names) in run.of_part(enumerate(rows.items())):
                 home = run.own_home(f"{boundary}-{number}")
                 members = [tenants.of(run, boundary, name, home) for name in names]
                 _Family(run, members, f"differ in {what}", apart).judge(route)

@@ -204,7 +204,7 @@ class _Growing:
             told = self._told + _SESSION_TURNS * len(course.played)
             raise Unmeasurable(f"{course.why}, after about {told:,} turns")
         self._told, self._latest = self._told + count, course
-        faults = [said for one in course.played.values() for said in one.faults.values()]
+        faults = [said for one in course.played.values() for said in one.refusals]
         faults += [course.why] * sum(len(visits[at].steps) for at in course.lost)
         self._refused += len(faults)
         if self._refused > _MOST_REFUSED * self._told:

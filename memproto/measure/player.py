@@ -49,6 +49,7 @@ class Course:
         played: Number of a visit to its course; one that was lost, or not reached, is not there.
         is_ended: True if the script came to its end, though visits may have been lost on the way.
         lost: The visits that were lost with their process.
+        is_late: True if it did not end since its time was over.
         why: Why it did not end, or how the last one was lost; else "".
         memory_bytes: The memory of the process at the end, and of those that it had started.
         idle_bytes: The same before the first visit.
@@ -60,6 +61,7 @@ class Course:
     played: dict[int, Played] = dataclasses.field(default_factory=dict)
     is_ended: bool = False
     lost: list[int] = dataclasses.field(default_factory=list)
+    is_late: bool = False
     why: str = ""
     memory_bytes: int = 0
     idle_bytes: int = 0
@@ -169,7 +171,8 @@ class Player:
             answer = self._in_process(_Part(store, left, first, left_s, limits), course)
             if isinstance(answer, Answer) and isinstance(answer.reply, ScriptPlayed):
                 course.is_ended = answer.reply.is_whole
-                course.why = course.why if course.is_ended else self._cut(course, end)
+                if not course.is_ended:
+                    self._cut(course, end)
                 return course
             course.why = self.hide(answer if isinstance(answer, str) else self._why(answer))
             # The visit under way is lost with its process.
@@ -189,12 +192,16 @@ class Player:
         lost = len(course.lost)
         return lost >= _MOST_LOST and lost > _LOST_SHARE * reached
 
-    def _cut(self, course: Course, end: float) -> str:
-        """Reason for which a script ended before its last visit."""
+    def _cut(self, course: Course, end: float) -> None:
+        """Note why a script ended before its last visit."""
         faults = course.played[max(course.played)].faults if course.played else {}
         if time.monotonic() < end and Played.BEGIN in faults:
-            return self.hide(f"no session began any more: {faults[Played.BEGIN]}")
-        return OUT_OF_TIME
+            course.why = self.hide(f"no session began any more: {faults[Played.BEGIN]}")
+            return
+        course.is_late = True
+        # Processes that end take the time in which others are started.
+        before = f"; sessions were lost before: {course.why}" if course.why else ""
+        course.why = OUT_OF_TIME + before
 
     def _in_process(self, part: "_Part", course: Course) -> Answer | str:
         """The answer of a fresh process, or why there is none; what it kept goes to the course."""
@@ -223,8 +230,10 @@ class Player:
         self._children.dismiss()
         # A process that was started and disowned would keep open a store that is opened anew.
         vitals.end_strays(store.root)
+        numbers = range(part.first, part.first + len(part.visits))
         for played in _kept(kept):
-            course.played[played.number] = played
+            if played.number in numbers:
+                course.played[played.number] = played
         return answer
 
     @property

@@ -51,9 +51,14 @@ def _add_board(parser: argparse.ArgumentParser) -> None:
 
 def _html(options: argparse.Namespace) -> int:
     from memproto.report import html, pages, reading
+    from memproto.report.measured import page as measured_page
+    from memproto.report.measured import reading as measured_reading
 
     pages.check_installed("memproto html")
-    page = html.render(reading.read(options.report))
+    if measured_reading.is_one(options.report):
+        page = measured_page.render(measured_reading.read(options.report))
+    else:
+        page = html.render(reading.read(options.report))
     written(options.output, lambda: options.output.write_bytes(pages.encoded(page)))
     tell(str(options.output))
     return 0
@@ -380,7 +385,7 @@ def _date(text: str) -> Any:
 
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "measure": ("measure recall, speed and growth beside the verdict", measured.add),
-    "html": ("make a page of a report", _add_html),
+    "html": ("make a page of a report, or of a measurement", _add_html),
     "sarif": ("make SARIF of a report, for code hosts and editors", _add_sarif),
     "board": ("make a site of targets by requirements", _add_board),
     "verify": ("see whether a report agrees with itself", _add_verify),

@@ -156,6 +156,7 @@ class Raised(Evidence):
         of: How many were tried; 0 where the message counts none.
         unit: The things that were tried, in the plural.
         who: How a message names what raised.
+        number: The number of the call on its instance; 0 if it is not counted.
 
     """
 
@@ -167,6 +168,7 @@ class Raised(Evidence):
     of: int = 0
     unit: str = "texts"
     who: str = "it"
+    number: int = 0
 
     @classmethod
     def by(cls, error: BaseException, *, shown: str = "", **fields: Any) -> Self:
@@ -310,6 +312,7 @@ class Late(Evidence):
         state: Its state: it returned at last, is still running, or was ended.
         several: True if a message speaks of it in the plural.
         at: The author's frames at that moment, innermost first.
+        number: The number of the call on its instance; 0 if it is not counted.
 
     """
 
@@ -319,6 +322,7 @@ class Late(Evidence):
     state: Literal["returned", "running", "ended"] = "returned"
     several: bool = False
     at: tuple[str, ...] = ()
+    number: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -333,6 +337,7 @@ class Froze(Evidence):
         ended: True if the process was ended for it.
         at: The author's frames at that moment, innermost first.
         computing: The frames of the thread that computed, where that was looked for.
+        number: The number of the call on its instance; 0 if it is not counted.
 
     """
 
@@ -342,6 +347,7 @@ class Froze(Evidence):
     ended: bool = False
     at: tuple[str, ...] = ()
     computing: tuple[str, ...] = ()
+    number: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -354,6 +360,7 @@ class Died(Evidence):
         ending: How it ended: "exit code 3", "signal SIGSEGV"; as a check saw it, for its own hosts.
         at: The author's frames at that moment, innermost first.
         own: True if it is a host that the check started, and not the process of the check.
+        number: The number of the call on its instance; 0 if it is not counted.
 
     """
 
@@ -361,6 +368,7 @@ class Died(Evidence):
     ending: str
     at: tuple[str, ...] = ()
     own: bool = False
+    number: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -108,12 +108,10 @@ def test_what_would_change_is_shown_and_not_written(checkout, capsys):
 
 
 def test_a_shown_failure_follows_the_catalogue(checkout):
-    edit(checkout, CATALOGUE, "Flush the buffer and join the worker", "Flush the buffer")
+    edit(checkout, CATALOGUE, "Write the turn to the store before", "Write it before")
     assert generate.main([], checkout) == 0
     for name in ("README.md", "docs/reading-a-failure.md", "docs/ten-minutes.md"):
-        assert "  fix       Flush the buffer in shutdown(), within its 15 s.\n" in read(
-            checkout, name
-        )
+        assert "  fix       Write it before you return, or in shutdown(); " in read(checkout, name)
 
 
 @pytest.mark.parametrize(

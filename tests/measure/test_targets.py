@@ -111,6 +111,14 @@ def test_a_process_that_ends_takes_one_session_with_it(measured, corpus):
     assert 0.6 < row["recall"]["found"]["all"]["share"] < 1
 
 
+def test_courses_that_nobody_played_count_for_nothing(measured, corpus):
+    row = measured(f"{SHAPES}:Forging", [corpus], sizes=(20,)).row
+    assert row["recall"]["found"]["all"]["share"] == 1
+    assert row["told"] == {"turns": corpus.turn_count, "refused": 0}
+    (size,) = row["speed"]["sizes"]
+    assert size["operations"]["start"]["p99_s"] < 9
+
+
 def test_a_provider_that_ends_every_process_is_left_out_with_the_reason(measured, corpus):
     row = measured(f"{SHAPES}:Mortal", [corpus], sizes=(10,)).row
     assert row["recall"] is None
@@ -137,6 +145,14 @@ def test_a_budget_that_is_over_leaves_out_what_was_not_reached(measured):
     (reason,) = row["left_out"].values()
     assert reason.startswith("the time for it was over, after about ")
     assert row["left_out"].keys() == {"1,000,000 turns"}
+
+
+def test_ten_thousand_turns_of_sqlite_take_less_than_five_minutes(measured):
+    row = measured("sqlite", sizes=(10_000,), budget_s=300.0).row
+    assert row["left_out"] == {}
+    (size,) = row["speed"]["sizes"]
+    assert size["turns"] == 10_000
+    assert size["operations"]["recall"]["calls"] == 100
 
 
 def test_each_operation_is_timed_at_each_size_and_the_store_is_weighed(measured):

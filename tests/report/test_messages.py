@@ -1,4 +1,4 @@
-"""Values that travel and texts that are shown: plain, disturbing nothing, in seven lines."""
+"""Values that travel and texts that are shown: plain, disturbing nothing, in labelled lines."""
 
 import json
 import os

@@ -82,6 +82,11 @@ def test_json_of_another_program_is_no_report(tmp_path: Path, foreign: object) -
     assert "is JSON, and no report of memproto\n  fix: name a file that --memproto-report" in said
 
 
+def test_a_measurement_is_named_as_one(tmp_path: Path) -> None:
+    said = refused(written(tmp_path, {"format": 1, "measure": {}}))
+    assert "report.json: is a measurement, and no report of a run\n  fix: memproto html" in said
+
+
 def test_a_newer_format_asks_for_a_newer_kit(tmp_path: Path) -> None:
     said = refused(written(tmp_path, {**example(), "format": 2}))
     assert "report.json:2: has format 2; this kit reads format 1" in said

@@ -104,7 +104,12 @@ class KeepsOneWriterForEver(Journal):
             pass
 
 
-@mutant(kills="MP-RES-001", says="for each session: a thread in threading.py:wait", report="C4")
+@mutant(
+    kills="MP-RES-001",
+    says="for each session: a thread in threading.py:wait",
+    report="C4",
+    also={"MP-RES-006": "two calls of initialize start two writers, and no turn ends them"},
+)
 class ItsWriterEndsBehindTheFirstTurn(Journal):
     """A session in which nothing is stored never tells its writer to end."""
 
