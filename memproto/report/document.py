@@ -190,6 +190,7 @@ def _row(result: Result, order: Order, found: Result) -> dict[str, Any]:
         "swallowed": list(result.swallowed),
         "reproduce": message.reproduce(result, order),
         "script": message.script(result) or None,
+        "advice": message.advice(result) or None,
         "fix": message.fix(result, order),
         "clause": requirement.clause,
         "waiver": waivers.as_row(order.waivers, found),

@@ -6,12 +6,25 @@ import shlex
 from memproto import spec
 from memproto.report.formats import source_line
 from memproto.testing import untrusted_text
+from memproto.testing.evidence import Froze, Late, NotRecalled
 from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
 from memproto.testing.settings.order import Order
 from memproto.types import SPEC_VERSION
 
 #: In place of a script, where calls alone do not show the violation.
 _NO_SCRIPT = "none: calls alone do not show it"
+
+#: The repair of a hook that hangs, though its first call on that instance had returned.
+_AGAIN = (
+    "An earlier call on this instance returned: give back each lock that it took, leave nothing to "
+    "wait for that it ended, and return early if nothing is left to do."
+)
+
+#: The repair of a loss that was seen behind a write which removes something else.
+_REMOVAL = (
+    "A removal or a replacement came in between: let it change the entry alone that it names, in "
+    "its own target and of its own user."
+)
 
 #: The class in a `where`, as in `agent.py:12 in MyDriver.turn`.
 _CLASS = re.compile(r" in (?P<name>[A-Za-z_]\w*)\.\w+$")
@@ -46,6 +59,7 @@ def render(result: Result, order: Order, *, is_brief: bool = False) -> str:
         "log": "\n".join(result.log),
         "reproduce": reproduce(result, order),
         "script": script(result) if result.replay == NO_SCRIPT else "",
+        "advice": advice(result),
         "fix": fix(result, order),
         "clause": requirement.clause,
     }
@@ -56,6 +70,14 @@ def render(result: Result, order: Order, *, is_brief: bool = False) -> str:
     told = ((label, text) for label, text in lines.items() if text or label in _ALWAYS)
     body = "\n".join(f"  {label:<9} {_indented(text)}" for label, text in told)
     return f"{head}\n{body}" + ("" if is_short else _stack(result))
+
+
+def advice(result: Result) -> str:
+    """The likely repair, if the evidence tells more of it than the catalogue; "" if not."""
+    seen = result.evidence
+    if isinstance(seen, Late | Froze) and seen.number > 1:
+        return _AGAIN
+    return _REMOVAL if isinstance(seen, NotRecalled) and seen.removed else ""
 
 
 def _swallowed(result: Result, order: Order) -> str:

@@ -37,6 +37,7 @@ _EXAMPLES = {
     "declares": '{{stores = ["turns"]}}',
     "max_hook_calls": "10000",
     "memory_mb": "4096",
+    "parallel": "4",
     "waivers": '"waivers.toml"',
     "declares.stores": '["turns"]',
     "declares.mirrors": '{{memory = ["add", "replace", "remove"]}}',

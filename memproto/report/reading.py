@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 
 from memproto import spec
 from memproto.errors import MissingPackage, UnreadableReport
-from memproto.report import positions, view
+from memproto.report import view
+from memproto.report.formats import positions
 from memproto.testing.settings import files
 
 #: The form of the documents that this kit writes and reads.

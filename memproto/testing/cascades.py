@@ -153,8 +153,8 @@ def consequences(results: Mapping[str, Result]) -> dict[str, str]:
 
     Four kinds of evidence tell so: a text is missed, and a rule by which it should have come back
     is violated; the catalogue says that the other rule entails it, which a broken provider shows;
-    the same hook raised the same exception at the same line; or texts are missed where the same
-    line raised an exception that was swallowed. A warning is no cause of a failure.
+    the same line raised the same exception; or texts are missed, and the exception of that line was
+    swallowed. A warning is no cause of a failure.
     """
     red = {key: item for key, item in results.items() if item.outcome in _RED}
     calls: dict[tuple[str, ...], str] = {}
@@ -184,16 +184,16 @@ def _order() -> dict[str, int]:
 
 def _call(item: Result) -> tuple[str, ...] | None:
     """
-    The call that failed: the line whose exception was swallowed, or the hook that raised.
+    The exception of a failure and the line that raised it, swallowed or not.
 
-    None if no exception is known, or none of its lines.
+    None if no exception is known, or not its line.
     """
     seen = item.evidence
     if len(item.swallowed) == _SWALLOWED and isinstance(seen, NotRecalled):
-        return item.swallowed[1:]
-    if not isinstance(seen, Raised) or not seen.hook or not item.where:
+        return item.swallowed[:2]
+    if not isinstance(seen, Raised) or not (place := seen.place or item.where):
         return None
-    return (seen.hook, seen.error, seen.shown, item.where)
+    return (seen.shown, place)
 
 
 def _may_cause(root: Result, item: Result) -> bool:

@@ -13,6 +13,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, Self
 
+from memproto.testing import locate
 from memproto.testing.wire import show
 
 #: A text that is read is cut to so many characters for a text, and to so many items for a field.
@@ -69,6 +70,7 @@ class NotRecalled(Evidence):
         about: More that is known of the first of them: behind it, or at the end of the message.
         subject: How a message names what is lost, if not by the text of the first fact.
         verb: How it is not found: by recall, unless a check says otherwise.
+        removed: True if something else was removed or replaced in the meantime.
 
     """
 
@@ -78,6 +80,7 @@ class NotRecalled(Evidence):
     about: str = ""
     subject: str = ""
     verb: str = "did not come back"
+    removed: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -157,6 +160,7 @@ class Raised(Evidence):
         unit: The things that were tried, in the plural.
         who: How a message names what raised.
         number: The number of the call on its instance; 0 if it is not counted.
+        place: The author's line that it came from; "" if it is not known.
 
     """
 
@@ -169,11 +173,13 @@ class Raised(Evidence):
     unit: str = "texts"
     who: str = "it"
     number: int = 0
+    place: str = ""
 
     @classmethod
     def by(cls, error: BaseException, *, shown: str = "", **fields: Any) -> Self:
         """The evidence that `error` was raised, which is shown unless a text is given for it."""
-        return cls(error=type(error).__name__, shown=shown or show(error), **fields)
+        name, place = type(error).__name__, locate.raised(error)
+        return cls(error=name, shown=shown or show(error), place=place, **fields)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

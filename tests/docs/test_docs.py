@@ -39,6 +39,7 @@ RUN = (
     (r"^pytest --memproto=complete\b", "tests/docs/test_example_verdicts.py"),
     (r"^pytest --memproto=smallest", "tests/docs/test_example_verdicts.py"),
     (r"^pytest --memproto=batches\b", "tests/docs/test_readme.py"),
+    (r"^pytest --memproto=pantry\b", "tests/docs/test_first_hour.py"),
     (r"^python examples/agent", "tests/docs/test_example_agent.py"),
     (r"--memproto-host=driver:ExampleAgent", "tests/docs/test_example_verdicts.py"),
     (r"^pytest --memproto-host=memproto:\w*MemoryProviderRegistry$", "tox.ini"),

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from memproto.errors import UnreadableReport
-from memproto.report import positions, reading
+from memproto.report import reading
+from memproto.report.formats import positions
 
 EXAMPLES = Path(__file__).parents[2] / "spec/v1/examples/valid/report"
 

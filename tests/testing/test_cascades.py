@@ -163,6 +163,13 @@ def test_the_same_exception_of_the_same_line_is_one_fault_and_the_first_rule_its
     assert follows(one, raised("MP-SHUT-001", shown="ValueError('y')")) == {}
 
 
+def test_an_exception_that_one_hook_swallows_and_another_lets_out_is_one_fault():
+    out = Raised(error="ValueError", shown="ValueError('x')", who="it", place="a.py:4 in insert")
+    swallowed = ("ValueError('x')", "a.py:4 in insert", "a.py:6 in _work")
+    found = follows(violated("MP-TURN-001", swallowed=swallowed), violated("MP-WRITE-002", out))
+    assert found == {"MP-WRITE-002": "MP-TURN-001"}
+
+
 def test_texts_that_are_missed_where_one_line_raised_what_was_swallowed_are_one_fault():
     swallowed = ("ValueError('x')", "a.py:4 in _work", "a.py:6 in _work")
     another = ("KeyError('x')", "a.py:5 in _work", "a.py:6 in _work")

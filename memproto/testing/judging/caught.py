@@ -5,7 +5,7 @@ from typing import Any
 
 from memproto import spec
 from memproto.testing import clauses, incidents, locate
-from memproto.testing.evidence import NotRecalled, Raised
+from memproto.testing.evidence import NotRecalled
 from memproto.testing.instruments import watchers
 from memproto.testing.judging import events
 from memproto.testing.needs import LATER, DependsOn, Need, depends_on
@@ -64,17 +64,10 @@ def _violated(
         check=requirement.id,
         rule=broken.id,
         evidence=found.evidence,
-        where=_where(found) or run.where(found.operation or broken.operation),
+        where=getattr(found.evidence, "place", "")
+        or run.where(found.operation or broken.operation),
         rests_on=_rests_on(broken.id, found, run),
     )
-
-
-def _where(found: clauses.Violation) -> str:
-    """The author's line from which the exception came that the check saw, if it saw one."""
-    seen, behind = found.evidence, found.__cause__ or found.__context__
-    if not isinstance(seen, Raised) or not isinstance(behind, HookRaised):
-        return ""
-    return locate.raised(behind.error) if type(behind.error).__name__ == seen.error else ""
 
 
 def _rests_on(broken: str, found: clauses.Violation, run: Any) -> tuple[str, ...]:
