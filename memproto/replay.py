@@ -21,6 +21,7 @@ from memproto import loading
 from memproto.adapters.homes import own_folder
 from memproto.bindings import hermes_agent
 from memproto.errors import KitUsageError
+from memproto.loading.named_paths import packages_of
 
 __all__ = ["Replay", "holds", "lacks", "shows"]
 
@@ -74,8 +75,8 @@ class Replay:
         hermes_agent.choose(self._hermes)
         tempfile.tempdir = None
         sys.path[:0] = [str(self._project), str(self._project / "src")]
-        folder = self._project / self._target
-        target = str(folder) if (folder / "__init__.py").is_file() else self._target
+        packages = packages_of(self._target, self._project)
+        target = str(packages[0]) if len(packages) == 1 else self._target
         os.chdir(self.path("work"))
         try:
             loading.import_ahead(target)

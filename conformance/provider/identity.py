@@ -70,8 +70,8 @@ def the_name_stays(run: Run) -> None:
 @check("MP-NAME-004", calls_alone=False, session=False)
 def the_identity_is_told_alike_and_quietly(run: Run) -> None:
     one, other = run.provider(), run.provider()
-    is_called = _IDENTITY in hermes_agent.release().hooks
-    if not is_called or not owns(_own(one.provider), _IDENTITY):
+    own, is_called = _own(one.provider), _IDENTITY in hermes_agent.release().hooks
+    if not is_called or not callable(getattr(own, _IDENTITY, None)) or not owns(own, _IDENTITY):
         raise NotApplicable(f"it has no {_IDENTITY} of its own that the host calls")
     assert run.audit is not None
     run.binding.furnish()

@@ -9,13 +9,10 @@ from pathlib import Path
 
 from memproto.errors import NoSuchTarget
 from memproto.loading.faults import does_not_import, missing
+from memproto.loading.named_paths import reads_as_plugin
 
 #: The parent under which a host puts plugins that a user installed.
 _PARENT = "_hermes_user_memory"
-
-#: By these words in its first lines a host knows a memory plugin.
-_MARKS = ("register_memory_provider", "MemoryProvider")
-_READ_CHARS = 8192
 
 
 def import_directory(target: str, path: Path) -> types.ModuleType:
@@ -48,16 +45,9 @@ def import_directory(target: str, path: Path) -> types.ModuleType:
 
 
 def _module_name(folder: Path) -> str:
-    if (folder / "plugin.yaml").is_file() or _reads_as_plugin(folder):
+    if (folder / "plugin.yaml").is_file() or reads_as_plugin(folder):
         return f"{_PARENT}.{folder.name}"
     return folder.name.replace("-", "_").replace(".", "_")
-
-
-def _reads_as_plugin(folder: Path) -> bool:
-    with contextlib.suppress(OSError):
-        text = (folder / "__init__.py").read_text("utf-8", errors="replace")[:_READ_CHARS]
-        return any(mark in text for mark in _MARKS)
-    return False
 
 
 def _new(target: str, folder: Path, name: str) -> types.ModuleType:

@@ -28,15 +28,15 @@ from memproto.loading.modules import (
     provider_of_module,
     submodules,
 )
-from memproto.loading.named_paths import is_package
+from memproto.loading.named_paths import packages_of
 from memproto.loading.packages import GROUPS
 from memproto.near import nearest
 
 __all__ = ["GROUPS", "resolve"]
 
 _FORMS = (
-    "a directory with __init__.py, hermes:NAME, wire:COMMAND LINE, module:attribute, "
-    "an entry-point name, or a module"
+    "a directory with __init__.py, a checkout with plugin.yaml, hermes:NAME, wire:COMMAND LINE, "
+    "module:attribute, an entry-point name, or a module"
 )
 
 
@@ -52,8 +52,7 @@ def resolve(target: str) -> tuple[Any, str]:
         SeveralProviders: A module holds more than one.
 
     """
-    path = Path(target)
-    if is_package(path):
+    for path in packages_of(target, Path()):
         return _of_module(target, import_directory(target, path)), str(path)
     if target.startswith("hermes:"):
         return _bundled(target), target

@@ -1,21 +1,83 @@
-"""The answer to a TARGET that names a file, or a directory that holds no package."""
+"""
+A TARGET that names a path: the package that it stands for, or the answer if there is none.
 
+A checkout stands for the one plugin that it holds, as a vendor's repository has it in a directory.
+"""
+
+import contextlib
 import importlib.util
 import os
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
-from memproto.errors import NoSuchTarget
+from memproto.errors import NoSuchTarget, SeveralProviders
 from memproto.loading.faults import command
 from memproto.near import nearest
 
 #: Number of modules that one message names.
 _MOST_NAMED = 4
 
+#: Levels of directories in which the plugin of a checkout is looked for.
+_MOST_LEVELS = 3
+
+#: Directories of a checkout that hold no plugin of it.
+_APART = frozenset({"tests", "test", "node_modules", "venv", "site-packages", "dist", "build"})
+
+#: By these words in its first lines a host knows a memory plugin.
+_MARKS = ("register_memory_provider", "MemoryProvider")
+_READ_CHARS = 8192
+
 
 def is_package(path: Path) -> bool:
     """True if it is a directory with `__init__.py`; a name of any length may be asked about."""
     return os.path.isfile(path / "__init__.py")  # noqa: PTH113 - a Path raises for a long name
+
+
+def packages_of(target: str, directory: Path) -> list[Path]:
+    """
+    The packages that a TARGET names by a path, as seen from `directory`; [] for another TARGET.
+
+    A directory that is a package is the only one. Of any other one, as a checkout, they are the
+    directories below it that hold plugin.yaml and a package; if there are several, those of them
+    that speak of a memory provider.
+    """
+    path = directory / target
+    if is_package(path):
+        return [path]
+    if not target or not _is_path(target, path):
+        return []
+    found = [folder for folder in _folders(path) if is_package(folder) and _has_manifest(folder)]
+    return [folder for folder in found if reads_as_plugin(folder)] if len(found) > 1 else found
+
+
+def _folders(path: Path, depth: int = 0) -> Iterator[Path]:
+    """The directories below one, each before those in it; none that holds the code of others."""
+    try:
+        inner = sorted(Path(item.path) for item in os.scandir(path) if _is_below(item))
+    except OSError:
+        return
+    yield from inner
+    if depth + 1 < _MOST_LEVELS:
+        for folder in inner:
+            yield from _folders(folder, depth + 1)
+
+
+def _is_below(item: os.DirEntry[str]) -> bool:
+    is_folder = item.is_dir(follow_symlinks=False)
+    return is_folder and item.name[0] not in "._" and item.name not in _APART
+
+
+def _has_manifest(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in ("plugin.yaml", "plugin.yml"))
+
+
+def reads_as_plugin(folder: Path) -> bool:
+    """True if the first lines of a package speak of a memory provider, as a host looks for it."""
+    with contextlib.suppress(OSError):
+        text = (folder / "__init__.py").read_text("utf-8", errors="replace")[:_READ_CHARS]
+        return any(mark in text for mark in _MARKS)
+    return False
 
 
 def refuse(target: str, directory: Path) -> None:
@@ -24,11 +86,20 @@ def refuse(target: str, directory: Path) -> None:
 
     Raises:
         NoSuchTarget: It does; the message says what to type instead.
+        SeveralProviders: It is a checkout that holds several plugins.
 
     """
     named, _, attribute = target.partition(":")
     path = directory / named
-    if is_package(directory / target) or target.startswith("hermes:") or not _is_path(named, path):
+    plugins = packages_of(target, directory)
+    if len(plugins) > 1:
+        names = [str(folder.relative_to(directory / target)) for folder in plugins]
+        raise SeveralProviders(
+            f"--memproto={target}",
+            f"holds {len(plugins)} memory plugins: {', '.join(names)}",
+            f"say which one, as in {command(str(Path(target, names[0])))}",
+        )
+    if plugins or target.startswith("hermes:") or not _is_path(named, path):
         return
     raise NoSuchTarget(f"--memproto={target}", *_said(named, path, attribute))
 
@@ -59,11 +130,11 @@ def _said(named: str, path: Path, attribute: str) -> tuple[str, str]:
         return "begins with a `~`, which the shell replaces at the beginning of a word only", fix
     after = f":{attribute}" if attribute else ""
     if os.path.isdir(path):  # noqa: PTH112 - as above
-        fault = "is a directory without __init__.py"
+        fault = "is a directory without __init__.py, and holds no plugin.yaml beside one"
         inside = _modules_in(path)
         fixes = [_fix_of(path / name, Path(named, name), after) for name in inside[:_MOST_NAMED]]
         fix = "add the file, or name a module or a package inside of it"
-        return f"{fault}, and a directory takes no attribute" if after else fault, (
+        return f"{fault}; and a directory takes no attribute" if after else fault, (
             f"{fix}: {' or '.join(fixes)}" if fixes else fix
         )
     if os.path.isfile(path):  # noqa: PTH113 - as above

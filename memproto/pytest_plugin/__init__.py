@@ -31,8 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="TARGET",
-        help="judge this provider: a directory, hermes:NAME, module:attribute, an entry-point "
-        "name, or a module; repeatable",
+        help="judge this provider: a directory or checkout, hermes:NAME, module:attribute, an "
+        "entry-point name, or a module; repeatable",
     )
     add(
         "--memproto-host",

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from memproto import links, spec
-from memproto.report import classes, exhibits, plot, verdicts
+from memproto.report import classes, plot, verdicts
+from memproto.report.formats import exhibits
 from memproto.testing import untrusted_text
 from memproto.testing.outcomes import OPEN, Outcome
 from memproto.testing.untrusted_text import printable
@@ -49,7 +50,10 @@ _TONES = {
 }
 
 #: Lines below the evidence, which is a table.
-_LINES = ("where", "reproduce", "fix", "clause")
+_LINES = (
+    *("follows", "where", "swallowed", "log"),
+    *("reproduce", "script", "advice", "fix", "clause"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,11 +144,15 @@ def _row(data: dict[str, Any], place: int) -> Row:
 def _lines(data: dict[str, Any]) -> list[tuple[str, str]]:
     """The labelled lines of a message; those that say nothing are left out."""
     waived = [(key, str(value)) for key, value in (data.get("waiver") or {}).items()]
-    found = [(name, data[name]) for name in _LINES]
+    found = [(name, data.get(name)) for name in _LINES]
     if data["outcome"] in _QUIET:
         # Advice on a fault would read as if there were one.
         found = [(name, text) for name, text in found if name != "fix"]
-    told = [(name, str(text)) for name, text in found if text]
+    told = [
+        (name, "\n".join(text) if isinstance(text, list) else str(text))
+        for name, text in found
+        if text
+    ]
     return [*told, *((f"waiver: {name}", text) for name, text in waived)]
 
 

@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from typing import IO
 
 from memproto.wire.codec import MAX_LINE
 from memproto.wire.faults import NotStarted
@@ -98,8 +99,8 @@ class Program:
         self._threads = [
             threading.Thread(target=task, name=f"wire-{what}-{self.pid}", daemon=True)
             for what, task in (
-                ("reader", lambda: self._read(output.fileno(), heard, ended)),
-                ("stderr", lambda: self._drain(errors.fileno())),
+                ("reader", lambda: self._read(output, heard, ended)),
+                ("stderr", lambda: self._drain(errors)),
             )
         ]
         for thread in self._threads:
@@ -141,7 +142,10 @@ class Program:
             self._reap()
         return self._status
 
-    def _read(self, output: int, heard: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+    def _read(
+        self, stream: IO[bytes], heard: Callable[[bytes], None], ended: Callable[[], None]
+    ) -> None:
+        output = stream.fileno()
         poll = select.poll()
         poll.register(output, select.POLLIN)
         rest = bytearray()
@@ -169,16 +173,18 @@ class Program:
                     heard(bytes(rest))
                     rest.clear()
                     skipping = True
+        stream.close()
         if rest:
             heard(bytes(rest))
         ended()
         if self._is_abandoned and self.wait(_ABANDONED_S):
             self._reap()
 
-    def _drain(self, errors: int) -> None:
+    def _drain(self, stream: IO[bytes]) -> None:
+        errors = stream.fileno()
         poll = select.poll()
         poll.register(errors, select.POLLIN)
-        with contextlib.suppress(OSError, ValueError):
+        with stream, contextlib.suppress(OSError, ValueError):
             while True:
                 if not poll.poll(_LOOK_S * 1000):
                     if self._is_over():
@@ -223,10 +229,6 @@ class Program:
         for thread in self._threads:
             if thread is not current:
                 thread.join(PATIENCE_S)
-        if not any(thread.is_alive() for thread in self._threads):
-            for stream in (self._process.stdout, self._process.stderr):
-                if stream is not None:
-                    stream.close()
 
     def abandon(self) -> None:
         """Close the input, by which the program ends by itself; does not block."""

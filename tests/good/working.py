@@ -27,6 +27,7 @@ class Working(Journal):
         self._gate: int | None = None
 
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self.shutdown()  # what an earlier call started
         self._handler = logging.NullHandler()
         _LOG.addHandler(self._handler)
         try:

@@ -235,6 +235,32 @@ def test_a_run_without_hermes_agent_gives_a_verdict_and_names_its_host(tmp_path,
 
 
 @pytest.mark.once
+def test_a_checkout_with_its_plugin_in_a_directory_is_judged(tmp_path):
+    folder = tmp_path / "vendors-sdk" / "integrations" / "hermes"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(VENDORS, "utf-8")
+    manifest = {"name": "vendors", "version": "1.0", "description": "d", "hooks": ["sync_turn"]}
+    (folder / "plugin.yaml").write_text(json.dumps(manifest), "utf-8")
+    rules = ("LOAD", "PLUG", "TURN-001", "PROC-001", "PROC-009")
+    words = [f"--memproto-clause=MP-{rule}" for rule in rules]
+    done = kit(tmp_path, "--memproto=./vendors-sdk", "--memproto-report=r.json", *words)
+    report = json.loads((tmp_path / "r.json").read_text("utf-8"))["reports"][0]
+    outcomes = {row["id"]: row["outcome"] for row in report["results"]}
+    wanted = ("MP-PLUG-001", "MP-PLUG-002", "MP-TURN-001", "MP-PROC-001")
+    assert {outcomes[rule] for rule in wanted} == {"pass"}, done.stdout
+    assert "integrations/hermes" in done.stdout
+
+
+@pytest.mark.once
+def test_a_provider_that_inherits_from_nothing_has_no_identity_to_judge(tmp_path):
+    words = ("--memproto-report=r.json", "--memproto-clause=MP-NAME")
+    done = kit(tmp_path, "--memproto=tests.hermes_shapes:Bare", *words)
+    report = json.loads((tmp_path / "r.json").read_text("utf-8"))["reports"][0]
+    outcomes = {row["id"]: row["outcome"] for row in report["results"]}
+    assert outcomes["MP-NAME-004"] == "not_applicable", done.stdout
+
+
+@pytest.mark.once
 def test_a_release_that_the_kit_does_not_know_is_refused(tmp_path):
     done = kit(tmp_path, "--memproto=anything", "--memproto-hermes=0.14")
     assert done.returncode == 4

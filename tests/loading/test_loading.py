@@ -71,6 +71,39 @@ def test_a_plugin_directory_is_a_submodule_of_the_package_that_a_host_makes(plac
     assert "_hermes_user_memory" in sys.modules
 
 
+def test_the_one_plugin_of_a_checkout_is_found_below_it(place):
+    code = PROVIDER.format(name="Inner") + "# a MemoryProvider\n"
+    files = {"shop/integrations/hermes/__init__.py": code}
+    files |= {"shop/integrations/hermes/plugin.yaml": "name: inner\n", "shop/README.md": "Shop\n"}
+    written(place, {**files, "shop/sdk/__init__.py": "", "shop/tests/p/__init__.py": code})
+    written(place, {"shop/tests/p/plugin.yaml": "name: tests\n"})
+    found = loading.load(str(place / "shop"))
+    assert found.origin == str(place / "shop/integrations/hermes")
+    assert found.raw.__module__ == "_hermes_user_memory.hermes"
+
+
+def test_a_checkout_of_a_plugin_without_a_memory_beside_one_with_it_has_one(place):
+    code = PROVIDER.format(name="Inner") + "# a MemoryProvider\n"
+    written(place, {"shop/memory/__init__.py": code, "shop/memory/plugin.yaml": "name: a\n"})
+    written(place, {"shop/page/__init__.py": "", "shop/page/plugin.yaml": "name: b\n"})
+    assert loading.load(str(place / "shop")).origin == str(place / "shop/memory")
+
+
+def test_a_checkout_of_several_memory_plugins_names_them(place):
+    code = PROVIDER.format(name="Inner") + "# a MemoryProvider\n"
+    for name in ("one", "two"):
+        written(place, {f"shop/{name}/__init__.py": code})
+        written(place, {f"shop/{name}/plugin.yaml": f"name: {name}\n"})
+    with pytest.raises(SeveralProviders, match=r"holds 2 memory plugins: one, two"):
+        loading.load(str(place / "shop"))
+
+
+def test_a_directory_without_a_plugin_says_what_it_lacks(place):
+    written(place, {"shop/src/thing.py": "x = 1\n"})
+    with pytest.raises(NoSuchTarget, match=r"without __init__.py, and holds no plugin.yaml"):
+        loading.load(str(place / "shop"))
+
+
 def test_a_module_of_a_plugin_that_needs_its_init_fails_as_it_does_on_the_host(place):
     code = "from .store import Store\nLIMIT = 3\n" + PROVIDER.format(name="Circular")
     store = "from . import LIMIT\nclass Store: ...\n"

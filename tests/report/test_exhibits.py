@@ -2,8 +2,9 @@
 
 import pytest
 
-from memproto.report import exhibits, view
-from memproto.report.exhibits import Line
+from memproto.report import view
+from memproto.report.formats import exhibits
+from memproto.report.formats.exhibits import Line
 from memproto.testing import evidence, wording
 from memproto.testing.evidence import (
     KINDS,

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +117,9 @@ class ThreadWithoutTheContext(Plugged):
         super().initialize(session_id, **kwargs)
 
     def sync_turn(self, user_content: str, assistant_content: str, **_: Any) -> None:
-        worker = threading.Thread(target=self._late, args=(user_content, assistant_content))
-        worker.start()
-        worker.join()
+        # An executor gives its caller the error of the thread: a full disk is told.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(self._late, user_content, assistant_content).result()
 
     def _late(self, user_content: str, assistant_content: str) -> None:
         if self._is_of_many:
