@@ -31,6 +31,9 @@ PATIENCE_S = 2.0
 #: Seconds between two looks whether a silent program is still there.
 _LOOK_S = 0.5
 
+#: Seconds that the last lines of an ended program are waited for.
+_LAST_WORDS_S = 2 * _LOOK_S
+
 #: Seconds that a program has to end by itself whose host dropped it.
 _ABANDONED_S = 20.0
 
@@ -131,7 +134,10 @@ class Program:
         return os.getpid() == self._owner
 
     def said(self) -> str:
-        """The last lines of its standard error, in one."""
+        """The last lines of its standard error, in one; of an ended program, all that it said."""
+        if self._is_over():
+            # What it wrote at its end may still be in the pipe; the thread ends behind that.
+            self._threads[-1].join(_LAST_WORDS_S)
         lines = [line.strip() for line in self._kept.text().splitlines() if line.strip()]
         return " | ".join(lines[-_SHOWN_LINES:])[-_SHOWN_CHARS:]
 

@@ -18,7 +18,7 @@ from tests.good.tenants import Tenants
 
 
 class NoWire:
-    def hook(self, operation, budget_s, given=""):
+    def hook(self, operation, budget_s, *_):
         return contextlib.nullcontext(0.0)
 
 
