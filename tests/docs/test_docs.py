@@ -26,6 +26,7 @@ RUN = (
     (r"^memproto serve ", "tests/wire/test_server.py"),
     (r"^pytest --memproto=\"?wire:", "stands for the reader's own; parsed"),
     (r"^python -m tests.wire.transcripts ", "tests/wire/test_server.py"),
+    (r"^(npm|cargo) ", "tests/languages/test_servers.py"),
     (r"^memproto check-trace", "tests/tracing/test_command.py"),
     (r"^memproto export-hermes", "tests/commands/test_export.py"),
     (r"^memproto new ", "tests/scaffold/test_scaffold.py"),
