@@ -25,6 +25,9 @@ ROOT = HERE.parents[1]
 #: The schemas, which are published as they are beside the pages that show them.
 _SCHEMAS = "spec/v1/schemas"
 
+#: The style that mkdocs.yml adds to the theme's.
+_STYLE = "docs/site.css"
+
 
 def build(folder: Path) -> list[Path]:
     """
@@ -47,6 +50,7 @@ def build(folder: Path) -> list[Path]:
     written += [_write(folder, page, text) for page, text in shown.items()]
     written += [_copied(folder, image) for image in linking.images(folder)]
     written += [_copied(folder, f"{_SCHEMAS}/{path.name}") for path in _schemas()]
+    written.append(_copied(folder, _STYLE))
     return [*written, _write(folder, "spec/v1/requirements.json", spec.as_json())]
 
 
