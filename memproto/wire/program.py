@@ -136,7 +136,7 @@ class Program:
     def said(self) -> str:
         """The last lines of its standard error, in one; of an ended program, all that it said."""
         if self._is_over():
-            # What it wrote at its end may still be in the pipe; the thread ends behind that.
+            # Its last lines may still be in the pipe; the thread ends behind them.
             self._threads[-1].join(_LAST_WORDS_S)
         lines = [line.strip() for line in self._kept.text().splitlines() if line.strip()]
         return " | ".join(lines[-_SHOWN_LINES:])[-_SHOWN_CHARS:]
