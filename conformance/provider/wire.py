@@ -1,5 +1,6 @@
 """Chapter 85: a provider in a process of its own."""
 
+import contextlib
 import json
 import time
 from typing import Any
@@ -30,11 +31,18 @@ _MANY = 3_000
 
 _QUESTION = {"user_message": "Where do I keep my boat?", "messages": []}
 
+#: The requirements that a server violates whose plain session comes to no end.
+_PLAIN = ("MP-WIRE-003", "MP-WIRE-019")
+
+
+def _serving(run: Run, wanted: str, **how: bool) -> contextlib.AbstractContextManager[RawServer]:
+    return serving(run, wanted, behind=_PLAIN, **how)
+
 
 @check("MP-WIRE-001", budget_s=_CHECK_S)
 def the_output_holds_messages_only(run: Run) -> None:
     wanted = "messages of the protocol on the standard output, and nothing else"
-    with serving(run, wanted) as server:
+    with _serving(run, wanted) as server:
         server.open()
         server.ask("recall", **_QUESTION)
         server.ask("record", user_message=run.facts.new().text, assistant_response="Noted.")
@@ -49,7 +57,7 @@ def the_output_holds_messages_only(run: Run) -> None:
 @check("MP-WIRE-002", budget_s=_CHECK_S)
 def each_request_is_answered_once(run: Run) -> None:
     wanted = "one answer to each request, with its id, and none to a notification"
-    with serving(run, wanted) as server:
+    with _serving(run, wanted) as server:
         server.open()
         server.notify("ping")
         for _ in range(3):
@@ -82,7 +90,7 @@ def an_answer_is_written_at_once(run: Run) -> None:
 @check("MP-WIRE-004", budget_s=_CHECK_S)
 def ping_is_answered_while_a_hook_runs(run: Run) -> None:
     wanted = f"an answer to ping within {_PING_S:g} s while a hook runs"
-    with serving(run, wanted) as server:
+    with _serving(run, wanted) as server:
         server.open()
         text = " ".join(run.facts.new().text for _ in range(200))
         turn = {"user_message": text, "assistant_response": "Noted."}
@@ -102,7 +110,7 @@ def ping_is_answered_while_a_hook_runs(run: Run) -> None:
 @check("MP-WIRE-005", budget_s=_CHECK_S)
 def requests_are_read_while_answers_are_not(run: Run) -> None:
     wanted = "requests that are read while nobody reads the answers"
-    with serving(run, wanted, reads=False) as server:
+    with _serving(run, wanted, reads=False) as server:
         # The first lines fill the pipe of the answers, and the rest that of the requests.
         numbers = [server.request("ping") for _ in range(3)]
         pings = [_late_request(server) for _ in range(_MANY)]
@@ -118,7 +126,7 @@ def _late_request(server: RawServer) -> int:
 @check("MP-WIRE-006", budget_s=_CHECK_S)
 def long_lines_are_served_and_longer_ones_refused(run: Run) -> None:
     wanted = "a line of 1 MB served, one over 16 MiB refused with TooLarge, and a server that lives"
-    with serving(run, wanted) as server:
+    with _serving(run, wanted) as server:
         server.open()
         text = "a" * 1_000_000
         answer = server.ask("recall", user_message=text, messages=[])
@@ -149,7 +157,7 @@ def a_line_that_is_no_message_is_answered(run: Run) -> None:
     }
     for name, (line, code) in lines.items():
         wanted = f"an error {code} for a line that is {name}, and a server that goes on"
-        with serving(run, wanted) as server:
+        with _serving(run, wanted) as server:
             server.greet()
             server.send(line + b"\n")
             server.ask("ping")
@@ -161,7 +169,7 @@ def a_line_that_is_no_message_is_answered(run: Run) -> None:
 @check("MP-WIRE-008", budget_s=_CHECK_S)
 def half_a_surrogate_pair_is_survived(run: Run) -> None:
     wanted = "an answer to a recall whose question holds half a surrogate pair, and to the next"
-    with serving(run, wanted) as server:
+    with _serving(run, wanted) as server:
         server.open()
         params = b'{"user_message":"Where is \\ud83d?","messages":[]}'
         server.send(b'{"jsonrpc":"2.0","id":700,"method":"recall","params":%b}\n' % params)
@@ -173,7 +181,7 @@ def half_a_surrogate_pair_is_survived(run: Run) -> None:
 @check("MP-WIRE-009", budget_s=_CHECK_S)
 def unknown_methods_are_refused_and_unknown_keys_ignored(run: Run) -> None:
     wanted = "MethodNotFound for an unknown method; unknown keys and notifications ignored"
-    with serving(run, wanted) as server:
+    with _serving(run, wanted) as server:
         server.open()
         answer = server.ask("frobnicate")
         if answer.get("error", {}).get("code") != -32601:
@@ -188,7 +196,7 @@ def unknown_methods_are_refused_and_unknown_keys_ignored(run: Run) -> None:
 def a_foreign_version_is_refused(run: Run) -> None:
     wanted = "UnsupportedVersion, with the server's own versions in data.wire"
     host = {"name": "memproto-kit", "version": "1.0"}
-    with serving(run, wanted) as server:
+    with _serving(run, wanted) as server:
         params = {"spec_version": "1.0", "host": host, "max_line": _LONGEST}
         answer = server.ask("initialize", wire=[999], **params)
         error = answer.get("error", {})
@@ -200,12 +208,12 @@ def a_foreign_version_is_refused(run: Run) -> None:
 @check("MP-WIRE-011", budget_s=_CHECK_S)
 def a_request_out_of_its_state_is_refused(run: Run) -> None:
     wanted = "NotOpen for a recall before `open`, and behind `close`"
-    with serving(run, wanted) as server:
+    with _serving(run, wanted) as server:
         server.greet()
         early = server.ask("recall", **_QUESTION)
         if early.get("error", {}).get("code") != -32002:
             run.violated(Differs(wanted=wanted, seen=_shown("a recall before open", early)))
-    with serving(run, wanted) as server:
+    with _serving(run, wanted) as server:
         server.open()
         server.ask("close")
         late = server.ask("recall", **_QUESTION)
@@ -216,7 +224,7 @@ def a_request_out_of_its_state_is_refused(run: Run) -> None:
 @check("MP-WIRE-012", budget_s=_CHECK_S)
 def a_cancelled_request_is_answered(run: Run) -> None:
     wanted = "an answer to a cancelled recall within 1 s, and later calls that work"
-    with serving(run, wanted) as server:
+    with _serving(run, wanted) as server:
         server.open()
         number = server.request("recall", **_QUESTION)
         server.notify("$/cancel", id=number)
@@ -233,7 +241,7 @@ def the_end_of_the_input_closes(run: Run) -> None:
     wanted = f"a server that stores and ends within {_INPUT_END_S:g} s when its input ends"
     route = run.needs_route("turns", "writes")
     fact, closed = run.facts.several(2)
-    with serving(run, wanted) as server:
+    with _serving(run, wanted) as server:
         _live(run, server, route, fact)
         server.end_input()
         status = server.ends(_INPUT_END_S)
@@ -242,7 +250,7 @@ def the_end_of_the_input_closes(run: Run) -> None:
         run.violated(Differs(wanted=wanted, seen=f"{state} {_INPUT_END_S:g} s before"))
     if losses.is_stored(run, fact):
         return
-    with serving(run, wanted) as server:
+    with _serving(run, wanted) as server:
         _live(run, server, route, closed)
         server.ask("close")
         server.end_input()
@@ -271,7 +279,7 @@ def _live(run: Run, server: RawServer, route: str, fact: Fact) -> None:
 @check("MP-WIRE-014", budget_s=_CHECK_S)
 def a_closed_server_ends(run: Run) -> None:
     wanted = f"exit status 0 within {_END_S:g} s after close and the end of the input"
-    with serving(run, wanted) as server:
+    with _serving(run, wanted) as server:
         server.open()
         server.ask("record", user_message=run.facts.new().text, assistant_response="Noted.")
         server.ask("close")
@@ -286,7 +294,7 @@ def a_closed_server_ends(run: Run) -> None:
 @check("MP-WIRE-015", budget_s=_CHECK_S)
 def nothing_outlives_the_host(run: Run) -> None:
     wanted = f"no process {_INPUT_END_S:g} s after the host's end"
-    with serving(run, wanted) as server:
+    with _serving(run, wanted) as server:
         server.open()
         server.ask("recall", **_QUESTION)
         server.ask("record", user_message=run.facts.new().text, assistant_response="Noted.")
@@ -329,7 +337,7 @@ def _name(process: psutil.Process) -> str:
 @check("MP-WIRE-016", budget_s=_CHECK_S)
 def it_works_without_a_reader_of_its_errors(run: Run) -> None:
     wanted = "answers, though nobody reads the standard error"
-    with serving(run, wanted, errors=False) as server:
+    with _serving(run, wanted, errors=False) as server:
         server.open()
         for method, params in (
             ("recall", _QUESTION),
@@ -344,7 +352,7 @@ def it_works_without_a_reader_of_its_errors(run: Run) -> None:
 @check("MP-WIRE-017", budget_s=_CHECK_S)
 def the_greeting_is_answered_soon(run: Run) -> None:
     wanted = f"an answer to the greeting within {_GREETING_S:g} s"
-    with serving(run, wanted) as server:
+    with _serving(run, wanted) as server:
         timed = _Timed(server)
         server.greet()
         timed.judge(run, "the greeting", _GREETING_S)

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,9 @@ import psutil
 
 from memproto.adapters.homes import own_folder
 from memproto.testing import noise
-from memproto.testing.clauses import Violation
+from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.evidence import Differs
+from memproto.testing.needs import depends_on
 from memproto.testing.patience import Deadline
 from memproto.testing.provider.run import Run
 from memproto.testing.wire import shorten
@@ -261,18 +262,45 @@ def _is_for(message: dict[str, Any], number: int | None) -> bool:
 
 
 @contextlib.contextmanager
-def serving(run: Run, wanted: str, **how: bool) -> Iterator[RawServer]:
+def serving(run: Run, wanted: str, behind: Sequence[str] = (), **how: bool) -> Iterator[RawServer]:
     """
     A server for the body, ended behind it.
 
+    If the body waited in vain, a plain session is lived with another server. If that fails as well,
+    the fault is none of what the body adds to it, and the requirements `behind` say more of it;
+    without those no such session is lived.
+
     Raises:
         Violation: The body waited in vain; `wanted` is the thing that it waited for.
+        Untestable: A plain session fails as well.
 
     """
     server = RawServer(run, **how)
     try:
         yield server
     except Silent as silent:
+        if behind and (fault := _fault_of_a_plain_session(run)):
+            reason = f"a plain session over the wire fails as well ({fault})"
+            raise Untestable(reason, depends_on(*behind)) from None
         raise Violation(Differs(wanted=wanted, seen=str(silent))) from None
     finally:
         server.kill()
+
+
+_QUESTION = {"user_message": "Where do I keep my boat?", "messages": []}
+
+
+def _fault_of_a_plain_session(run: Run) -> str:
+    """The call of a short session that is not answered; "" if each of them is."""
+    server = RawServer(run)
+    try:
+        server.open()
+        server.ask("recall", **_QUESTION)
+        server.ask("record", user_message=run.facts.new().text, assistant_response="Noted.")
+        server.ask("ping")
+        server.ask("close")
+    except Silent as silent:
+        return str(silent)
+    finally:
+        server.kill()
+    return ""
