@@ -47,6 +47,7 @@ RUN = (
     (r"^zensical build", "tox.ini"),
     (r"/tox run$", ".ci/run"),
     (r"^\S*pytest --memproto=builtin$", "tox.ini"),
+    (r"^pytest --memproto-catalog=|^git ", "tests/catalog/test_workflow.py"),
     (r"^memproto waive ", "tests/report/test_waive.py"),
     (r"^memproto (verify|diff|merge|summary|badge) ", "tests/docs/test_reports.py"),
     (r"^pytest .*(mypkg|my-provider|some-package|hermes:)", "stands for the reader's own; parsed"),
