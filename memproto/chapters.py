@@ -1,11 +1,11 @@
-"""`memproto spec NAME`: a chapter, or the part of it that is about one requirement, as kept."""
+"""`memproto spec`: a chapter, the part of it on one requirement, or the catalogue as JSON."""
 
 import argparse
 import re
 import sys
 
 from memproto import near, spec
-from memproto.errors import NoSuchRequirement
+from memproto.errors import KitUsageError, NoSuchRequirement
 
 #: The mark that a link leads to; a reader of the text has no use for it.
 _ANCHOR = re.compile(r"^<a id=\"[^\"]*\"></a>\n", re.MULTILINE)
@@ -16,6 +16,9 @@ def add_command(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name", nargs="*", help="a requirement such as MP-TURN-003, or a chapter such as 50-turns"
     )
+    parser.add_argument(
+        "--json", action="store_true", help="print the catalogue of all requirements as JSON"
+    )
     parser.set_defaults(run=run)
 
 
@@ -25,9 +28,13 @@ def run(options: argparse.Namespace) -> int:
 
     Raises:
         NoSuchRequirement: There is no requirement and no chapter of that name.
+        KitUsageError: A name and `--json` were given.
 
     """
-    text = shown(" ".join(options.name))
+    typed = " ".join(options.name)
+    if options.json and typed:
+        raise KitUsageError("--json", f"prints all requirements, not {typed}", "leave the name out")
+    text = spec.as_json() if options.json else shown(typed)
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
     return 0

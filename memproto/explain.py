@@ -85,7 +85,8 @@ def as_json(typed: str) -> str:
 def _row_of_catalogue(item: Requirement) -> dict[str, Any]:
     """The keys as the catalogue names them; a host's requirement has no class."""
     row = dataclasses.asdict(item)
-    name = row.pop("conformance_class")
+    name, limits = row.pop("conformance_class"), row.pop("limits")
+    row["applies_to"] = limits
     return {**row, "class": name} if name else row
 
 
@@ -167,10 +168,15 @@ def _rows(item: Requirement) -> Iterator[tuple[str, str]]:
         found = [f"is shown after {missing.fix}"]
     for number, words in enumerate(found):
         yield "" if number else "needs", words
-    told = _chapter(item)
-    for name, label in (("Not required:", "not asked"), ("Example:", "example")):
-        if name in told:
-            yield label, told[name]
+    for label, said in (
+        ("concerns", item.limits),
+        ("means", item.definitions),
+        ("not asked", item.exemptions),
+        ("example", (item.example,) if item.example else ()),
+        ("looked at", item.procedure),
+    ):
+        for number, sentence in enumerate(said):
+            yield "" if number else label, _plain(sentence)
     for number, mutant in enumerate(mutants().get(item.id, ())):
         yield "" if number else "causes", f"- {_in_words(mutant.name)}"
     yield "fix", item.fix
@@ -231,10 +237,6 @@ def classes() -> dict[str, str]:
     return {name: title.strip() for name, title in _CLASS.findall(spec.chapter("95-coverage"))}
 
 
-def _chapter(item: Requirement) -> dict[str, str]:
-    """The chapter's paragraphs below a requirement, by the words with which each begins."""
-    plain = re.sub(r"^> ?|[*`]", "", spec.section(item), flags=re.MULTILINE)
-    labels = r"^(Not required:|Example:|Intent\.)"
-    parts = re.split(labels, plain, flags=re.MULTILINE)[1:]
-    said = zip(parts[::2], parts[1::2], strict=True)
-    return {label: " ".join(text.partition("\n\n")[0].split()) for label, text in said}
+def _plain(sentence: str) -> str:
+    """A sentence without the marks of Markdown and the addresses of links."""
+    return re.sub(r"^\*Not required:\* |\]\([^)]*\)|[\[*`]", "", sentence)

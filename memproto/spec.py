@@ -48,6 +48,15 @@ class Requirement:
         unchecked: Why no check exists, or "".
         disputed: The issue in which the requirement is disputed, or "".
         found_elsewhere: True if the check of another requirement may find it violated.
+        entails: The requirements that a provider or host seldom holds if it violates this one: a
+            broken one of the shelf shows each of them.
+        limits: Sentences that limit it to some providers or hosts (`applies_to` in the catalogue);
+            normative.
+        definitions: Sentences that define words of `text`; normative.
+        exemptions: Sentences that say what is not asked; normative.
+        rationale: Sentences that go on where `intent` ends; informative.
+        example: A sentence, or ""; informative.
+        procedure: Sentences on how the kit looks at it; informative.
         late_while_failing: The operations whose lateness it judges while its check makes the
             backend fail; None if its check does not.
 
@@ -72,7 +81,14 @@ class Requirement:
     unchecked: str = ""
     disputed: str = ""
     found_elsewhere: bool = False
+    entails: tuple[str, ...] = ()
     late_while_failing: tuple[str, ...] | None = None
+    limits: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
+    exemptions: tuple[str, ...] = ()
+    rationale: tuple[str, ...] = ()
+    example: str = ""
+    procedure: tuple[str, ...] = ()
 
     @property
     def area(self) -> str:
@@ -126,6 +142,17 @@ def section(item: Requirement) -> str:
     return re.split(r"^(?:<a id=|#)", rest, maxsplit=1, flags=re.MULTILINE)[0].strip() + "\n"
 
 
+def as_json() -> str:
+    """The whole catalogue as one JSON document, as `requirements.schema.json` describes it."""
+    return json.dumps(_catalogue(), ensure_ascii=False, indent=1) + "\n"
+
+
+def section_text(item: Requirement) -> str:
+    """The same as plain text, without marks of Markdown and links, which lead nowhere from here."""
+    bare = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", section(item))
+    return re.sub(r"^> ?|[*`]", "", bare, flags=re.MULTILINE)
+
+
 @functools.cache
 def _catalogue() -> dict[str, Any]:
     return tomllib.loads((_root() / "requirements.toml").read_text(encoding="utf-8"))
@@ -177,10 +204,12 @@ def requirements() -> dict[str, Requirement]:
     found: dict[str, Requirement] = {}
     for row in _catalogue()["requirement"]:
         lists: dict[str, Any] = {
-            key: tuple(row[key]) for key in ("sources", "late_while_failing") if key in row
+            key: tuple(value) for key, value in row.items() if isinstance(value, list)
         }
         named = {key: value for key, value in row.items() if key != "class"}
         named["conformance_class"] = row.get("class", "")
+        named["limits"] = lists.pop("applies_to", ())
+        named.pop("applies_to", None)
         item = Requirement(**{**named, **lists})
         if item.id in found:
             raise ValueError(f"requirements.toml holds {item.id} twice")

@@ -1,9 +1,9 @@
 """
 The blocks of the requirements in the chapters, written from the catalogue.
 
-A block begins with the anchor, the line with id, level, release and side, the sentence, and the
-first line of the intent. The catalogue holds all of these. The lines below them belong to the
-chapter and are kept as they are.
+A block is the anchor, the line with id, level, release and side, the sentence, the sentences that
+limit and define it, and below them, as a quotation, the rationale and an example. The catalogue
+holds all of these. The kit's procedure stands in the annex on testing.
 """
 
 import re
@@ -17,9 +17,21 @@ Row = dict[str, Any]
 FOLDER = "spec/v1"
 CATALOGUE = f"{FOLDER}/requirements.toml"
 
+#: The folder of the examples that are calls and answers, seen from a chapter.
+EXAMPLES = "examples/requirements"
+
 _BLOCK = re.compile(
-    r'^<a id="[^"]+"></a>\n\*\*(?P<id>MP-[^*]+)\*\* · .+\n.+\n\n> \*Intent\.\* .+\n', re.MULTILINE
+    r'^<a id="[^"]+"></a>\n\*\*(?P<id>MP-[^*]+)\*\* · .+\n.+\n\n'
+    r"(?:\*(?:Applies to|Definitions|Exemptions)\.\* (?:.+\n)+\n)*"
+    r"> \*(?:Intent|Rationale)\.\* .+\n(?P<below>(?:>.*\n)*)",
+    re.MULTILINE,
 )
+#: The normative parts behind the sentence of a requirement, and how a chapter calls each.
+_NORMATIVE = {
+    "applies_to": "Applies to",
+    "definitions": "Definitions",
+    "exemptions": "Exemptions",
+}
 #: The line behind the last one of a block: that of the next block, or of a heading.
 _END = re.compile(r"^(?=<a id=|## )", re.MULTILINE)
 
@@ -47,7 +59,8 @@ def rewrite(tree: Tree) -> None:
 def rows(tree: Tree) -> list[Row]:
     """The requirements of the catalogue, in its order."""
     catalogue: dict[str, list[Row]] = tomllib.loads(tree.text(CATALOGUE))
-    return catalogue["requirement"]
+    shown = {name.rpartition("/")[2] for name in tree.names(f"{FOLDER}/{EXAMPLES}", "*.json")}
+    return [{**row, "shown": f"{row['id']}.json" in shown} for row in catalogue["requirement"]]
 
 
 def block(row: Row) -> str:
@@ -57,7 +70,27 @@ def block(row: Row) -> str:
     about = f"{row['level']}{name} · since {row.get('since', '1.0')} · {_bound(row)}{gate}"
     anchor = row["anchor"].partition("#")[2]
     head = f'<a id="{anchor}"></a>\n**{row["id"]}** · {about}\n'
-    return f"{head}{row['text']}\n\n> *Intent.* {row['intent']}\n"
+    parts = [f"{head}{row['text']}\n"]
+    parts += [
+        f"*{label}.* " + "\n".join(row[key]) + "\n"
+        for key, label in _NORMATIVE.items()
+        if key in row
+    ]
+    said = [f"*Rationale.* {row['intent']}", *row.get("rationale", [])]
+    return (
+        "\n".join(parts)
+        + "\n"
+        + "".join(f"> {line}".rstrip() + "\n" for line in [*said, *_example(row)])
+    )
+
+
+def _example(row: Row) -> list[str]:
+    """The lines of the example: a paragraph of its own, with its calls where there are some."""
+    linked = f"[calls and answers]({EXAMPLES}/{row['id']}.json)" if row.get("shown") else ""
+    said = [f"*Example.* {row['example']}"] if "example" in row else []
+    if linked:
+        said.append(f"{'' if said else '*Example.* '}See {linked}.")
+    return ["", *said] if said else []
 
 
 def _bound(row: Row) -> str:
@@ -79,6 +112,12 @@ def _completed(name: str, text: str, wanted: list[Row]) -> str:
     known = [match["id"] for match in _BLOCK.finditer(text)]
     if strays := [one for one in known if one not in blocks]:
         raise Broken(f"{name}: {strays[0]} does not belong here by {CATALOGUE}; move its block")
+    for match in _BLOCK.finditer(text):
+        if match["below"] and "> *Intent.*" in match[0]:
+            raise Broken(
+                f"{name}: {match['id']} has lines below its intent, which belong to the catalogue; "
+                "`python -P scripts/structure.py` moves them"
+            )
     text = _BLOCK.sub(lambda match: blocks[match["id"]], text)
     before = ""
     for one, new in blocks.items():

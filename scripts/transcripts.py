@@ -12,14 +12,14 @@ from scripts.tree import Tree
 _FAILURES = "docs/reading-a-failure.md"
 
 _FAILURE = re.compile(
-    r"^(?P<id>MP-[A-Z0-9-]+) \([A-Z ]+\) is violated by (?P<who>.+)\n(?P<lines>(?:  \w+ +.+\n)+)",
+    r"^(?P<id>MP-[A-Z0-9-]+) \([A-Z ]+\) is violated by (?P<who>.+)\n(?P<lines>(?:  .+\n)+)",
     re.MULTILINE,
 )
 _LINE = re.compile(r"^  (rule|fix|clause)( +).+$", re.MULTILINE)
 
 
 def rewrite(tree: Tree) -> None:
-    """Write rule, fix and clause of each shown failure, and the counts of the narrowed run."""
+    """Write rule, fix and clause of each shown failure, and the count of the narrowed run."""
     rows = {row["id"]: row for row in chapters.rows(tree)}
     for name in ("README.md", *tree.names("docs", "*.md")):
         tree.put(name, _FAILURE.sub(lambda match: _failure(match, rows), tree.text(name)))
@@ -35,13 +35,6 @@ def _failure(match: re.Match[str], rows: dict[str, chapters.Row]) -> str:
 
 def _narrowed(text: str, rows: list[chapters.Row]) -> str:
     """The page with what a provider's run that is narrowed to MP-TURN leaves out."""
-    chapter_of = {
-        row["id"]: row["anchor"].partition("#")[0] for row in rows if row["side"] == "provider"
-    }
-    left_out = sum(
-        chapter == "50-turns.md" and not one.startswith("MP-TURN-")
-        for one, chapter in chapter_of.items()
-    )
-    others = len(set(chapter_of.values())) - 1
-    text = re.sub(r"(50-turns .* failed, )\d+( not run)", rf"\g<1>{left_out}\g<2>", text)
-    return re.sub(r"(not run: )\d+( chapters)", rf"\g<1>{others}\g<2>", text)
+    ids = [row["id"] for row in rows if row["side"] == "provider"]
+    left_out = sum(not one.startswith("MP-TURN-") for one in ids)
+    return re.sub(r"(untestable, )\d+( not run)", rf"\g<1>{left_out}\g<2>", text)

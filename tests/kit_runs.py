@@ -63,3 +63,12 @@ def write(directory: Path, **files: str) -> None:
         path = directory / (name if "/" in name else name.replace("__", "."))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+def install(directory: Path, name: str, module: str) -> None:
+    """Make a distribution of that name whose entry point brings a binding, as pip would."""
+    place = directory / f"{name}-1.0.dist-info"
+    place.mkdir()
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"
+    (place / "METADATA").write_text(metadata, "utf-8")
+    (place / "entry_points.txt").write_text(f"[memproto.bindings]\n{name} = {module}\n", "utf-8")

@@ -9,7 +9,7 @@ not depend on the Python: whole runs of the kit, tests that wait, the broken pro
 import pytest
 
 #: Folders with an environment of their own in tox.ini.
-APART = ("browser", "frameworks", "honcho", "hostile", "mcp", "mentisdb", "wild")
+APART = ("browser", "frameworks", "honcho", "hostile", "languages", "mcp", "mentisdb", "wild")
 
 
 def left_out(part: str) -> list[str]:

@@ -25,12 +25,23 @@ class Scripted:
         self.alive = True
         self.frozen_s = told["frozen_s"]
         self.root = root
+        self.checks = []
         type(self).started.append(self)
+
+    def meets(self, key):
+        """Called with each check before it is answered."""
+
+    def interrupt(self):
+        """End it, from another thread."""
+        self.alive = False
 
     def ask(self, command, budget_s):
         if isinstance(command, Load):
             return self._said("load", LOADED)
+        if isinstance(command, Check):
+            self.checks.append(command)
         key = command.id if isinstance(command, Check) else command.DO
+        self.meets(key)
         return self._said(key, Judged(({"id": key, "outcome": "pass"},)))
 
     def _said(self, key, default):
@@ -61,6 +72,7 @@ def scripted(monkeypatch):
         Mine.answers = {key.replace("_", "-"): list(value) for key, value in answers.items()}
         return Mine.started
 
+    take.kind = Mine
     return take
 
 

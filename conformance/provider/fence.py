@@ -42,14 +42,13 @@ _IN_DISGUISE = (
 _MOMENT_S = 1.0
 
 
-@check("MP-FENCE-001", budget_s=120.0, routes=("turns", "writes", "tools"))
+@check("MP-FENCE-001", budget_s=120.0, routes=("turns", "writes", "tools"), parts=3)
 def a_delimiter_costs_no_other_entry(run: Run) -> None:
-    for route in routes.ROUTES:
-        if run.serves(route):
-            _keeps_all(run, route, route, _HOSTILE)
-            # A bounded store that has one home only may be full by now.
-            with contextlib.suppress(Untestable):
-                _keeps_all(run, route, f"{route}-in-disguise", _IN_DISGUISE)
+    for route in run.of_part(filter(run.serves, routes.ROUTES)):
+        _keeps_all(run, route, route, _HOSTILE)
+        # A bounded store that has one home only may be full by now.
+        with contextlib.suppress(Untestable):
+            _keeps_all(run, route, f"{route}-in-disguise", _IN_DISGUISE)
 
 
 def _keeps_all(run: Run, route: str, place: str, hostile: tuple[tuple[str, ...], ...]) -> None:

@@ -80,4 +80,4 @@ def _told(loss: Loss) -> str:
 
 def _lost(loss: Loss) -> NotRecalled:
     lead, tail = f"{loss.letter} = ", f" after: {', '.join(loss.told)}"
-    return NotRecalled(texts=(loss.fact.text,), lead=lead, tail=tail)
+    return NotRecalled(texts=(loss.fact.text,), lead=lead, tail=tail, removed=loss.removed)

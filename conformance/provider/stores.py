@@ -26,7 +26,7 @@ _ACCEPTED = "text that is accepted {} is stored; a write that cannot be stored r
 # -- locked ----------------------------------------------------------------------------------------
 
 
-@check("MP-STORE-001", calls_alone=False, budget_s=_BUDGET_S)
+@check("MP-STORE-001", calls_alone=False, budget_s=_BUDGET_S, observation="locked")
 def recall_does_not_wait_for_a_lock(run: Run) -> None:
     seen = store_faults.locked(run)
     took_s, scale = seen.took_s("recall"), run.context.scale
@@ -51,7 +51,7 @@ def recall_does_not_wait_for_a_lock(run: Run) -> None:
         )
 
 
-@check("MP-STORE-002", calls_alone=False, budget_s=_BUDGET_S)
+@check("MP-STORE-002", calls_alone=False, budget_s=_BUDGET_S, observation="locked")
 def what_a_locked_store_accepts_is_not_lost(run: Run) -> None:
     seen = store_faults.locked(run)
     with store_files.still_opens(run, f"after writes {_HELD}"):
@@ -119,7 +119,7 @@ def _is_there(fact: Fact, after: str) -> Recalled:
     return Recalled(texts=(fact.text,), lead=f"{after}, and ", tail=" is there")
 
 
-@check("MP-STORE-003", calls_alone=False, budget_s=_BUDGET_S)
+@check("MP-STORE-003", calls_alone=False, budget_s=_BUDGET_S, observation="locked")
 def a_store_works_again_when_the_lock_is_gone(run: Run) -> None:
     seen = store_faults.locked(run)
     _works_again(run, seen, 2, "the lock was gone")
@@ -169,7 +169,7 @@ def initialize_does_not_wait_for_a_lock(run: Run) -> None:
 # -- full ------------------------------------------------------------------------------------------
 
 
-@check("MP-STORE-004", calls_alone=False, budget_s=_BUDGET_S)
+@check("MP-STORE-004", calls_alone=False, budget_s=_BUDGET_S, observation="full")
 def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
     before, seen = store_faults.full(run)
     with _opens_after_a_full_disk(run):
@@ -186,7 +186,7 @@ def _opens_after_a_full_disk(run: Run) -> AbstractContextManager[None]:
     return store_files.still_opens(run, f"after writes {_NO_ROOM}", requirement="MP-STORE-005")
 
 
-@check("MP-STORE-005", calls_alone=False, budget_s=_BUDGET_S)
+@check("MP-STORE-005", calls_alone=False, budget_s=_BUDGET_S, observation="full")
 def a_full_disk_costs_nothing_that_was_stored(run: Run) -> None:
     before, seen = store_faults.full(run)
     expected = f"text that an earlier session had stored is recalled after writes {_NO_ROOM}"
@@ -214,7 +214,7 @@ def _keeps_one_of_two(run: Run, seen: Seen, expected: str) -> None:
             )
 
 
-@check("MP-STORE-006", calls_alone=False, budget_s=_BUDGET_S)
+@check("MP-STORE-006", calls_alone=False, budget_s=_BUDGET_S, observation="full")
 def a_store_works_again_when_there_is_room(run: Run) -> None:
     _, seen = store_faults.full(run)
     _works_again(run, seen, seen.last, "there was room")
@@ -253,7 +253,7 @@ def what_a_read_only_store_accepts_is_not_lost(run: Run) -> None:
 # -- damaged ---------------------------------------------------------------------------------------
 
 
-@check("MP-STORE-007", calls_alone=False, budget_s=_BUDGET_S)
+@check("MP-STORE-007", calls_alone=False, budget_s=_BUDGET_S, observation="damaged")
 def a_damaged_store_neither_hangs_nor_ends_the_process(run: Run) -> None:
     for damage in store_faults.damaged(run):
         if "over" not in damage.seen.ended.marks:
@@ -275,7 +275,7 @@ def _last_words(seen: store_faults.Seen) -> str:
     return seen.ended.ending + (f"; {trouble}" if trouble else "")
 
 
-@check("MP-STORE-008", calls_alone=False, budget_s=_BUDGET_S)
+@check("MP-STORE-008", calls_alone=False, budget_s=_BUDGET_S, observation="damaged")
 def a_damaged_file_is_kept(run: Run) -> None:
     for damage in store_faults.damaged(run):
         lived_on = "over" in damage.seen.ended.marks

@@ -366,12 +366,12 @@ def _side_by_side(run: Run, target: str) -> None:
         )
 
 
-@check("MP-WRITE-002", budget_s=_ANY_TEXT_S, hook="mirror")
+@check("MP-WRITE-002", budget_s=_ANY_TEXT_S, hook="mirror", parts=4)
 def a_write_takes_any_text(run: Run) -> None:
     odd = {**texts.NAMED, **texts.LONGEST, **texts.generated(run.context.seed, run.examples)}
     failures: list[tuple[str, HookRaised]] = []
     with run.session() as subject:
-        for number, arguments in enumerate(_shapes(run)):
+        for number, arguments in run.of_part(enumerate(_shapes(run))):
             # The long ones once are enough: they cost time in every store.
             chosen = {k: v for k, v in odd.items() if not number or len(v) < _SHORT_CHARS}
             failures += texts.raised_for(chosen, functools.partial(_fill, run, subject, arguments))

@@ -303,13 +303,16 @@ def _serves(provider: Any, hooks: list[str]) -> bool:
 
 
 def owns(provider: Any, hook: str) -> bool:
-    """True if a hook it has is from elsewhere than the Hermes base class or a stand-in for it."""
+    """True if it has a hook, from elsewhere than the Hermes base class or a stand-in for it."""
     kind = type(provider)
     if hook in getattr(provider, "__dict__", ()):
         return True
     owner = next((base for base in kind.__mro__ if hook in vars(base)), None)
     if owner is None:
-        behind = getattr(getattr(provider, hook, None), "__self__", None)
+        found = getattr(provider, hook, None)
+        if found is None:
+            return False
+        behind = getattr(found, "__self__", None)
         return behind is None or behind is provider or owns(behind, hook)
     return owner is kind or owner.__name__ != "MemoryProvider"
 

@@ -46,6 +46,7 @@ class Binding:
             a host may hand over any text.
         raw_messages: True if a host hands over messages with parts and tool calls as they are; else
             each is a role and plain text.
+        carries_halves: True if half a surrogate pair reaches a provider as it is; else U+FFFD does.
         free_status: True if `status` may answer in any shape.
         checkpoint_raises: True if a checkpoint refuses messages by raising anything at all; else by
             the errors of `memproto.errors`.
@@ -71,6 +72,7 @@ class Binding:
     may_lack_hooks: bool = False
     ids_by_platform: bool = False
     raw_messages: bool = False
+    carries_halves: bool = True
     free_status: bool = False
     checkpoint_raises: bool = False
     keeps_variables: bool = False

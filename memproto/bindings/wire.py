@@ -83,5 +83,6 @@ WIRE = _Wire(
     title="wire",
     hooks={row.name: row.name for row in OPERATIONS.values()},
     rules=("any", "native", "wire"),
+    carries_halves=False,
     out_of_reach={name: reason for reason, names in _REASONS.items() for name in names},
 )

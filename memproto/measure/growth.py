@@ -32,8 +32,6 @@ _WRITING, _WRITES = 4, 5
 #: A store that refused a larger share of its turns is not as large as it is said to be.
 _MOST_REFUSED = 0.1
 
-_USER = "grower"
-
 #: Operation as a reader knows it to those of the specification that serve it.
 OPERATIONS = {
     "recall": ("recall",),
@@ -120,10 +118,10 @@ class _Growing:
         self._player, self._seed, self._end = player, seed, end
         self._turns = invented.conversation(seed, most)
         self._store = player.store()
+        self._user = f"p1-{self._store.mark}"
         self._told = self._refused = self._sessions = 0
         self._latest = Course()
-        has_one = "session" in player.contact.capabilities.get("isolates", ())
-        self._key = "measure-growth" if has_one else ""
+        self._has_one_session = "session" in player.contact.capabilities.get("isolates", ())
 
     def to(self, size: int) -> Size:
         """
@@ -175,14 +173,14 @@ class _Growing:
 
     def _asked(self, questions: Sequence[Step]) -> Course:
         parts = _parts(questions, _QUESTIONS)
-        return self._play([Visit(self._session(), _USER, part) for part in parts])
+        return self._play([Visit(self._session(), self._user, part) for part in parts])
 
     def _written(self, size: int) -> Course:
         if self._player.contact.routes.get("writes") not in ("declared", "observed"):
             return Course(is_ended=True)
         made = invented.conversation(self._seed + size, _WRITING * _WRITES)
         parts = _parts([("write", turn.user) for turn in made], _WRITES)
-        return self._play([Visit(self._session(), _USER, part) for part in parts])
+        return self._play([Visit(self._session(), self._user, part) for part in parts])
 
     def _tell(self, count: int) -> Course:
         """Tell so many turns, of which the last script is given."""
@@ -198,14 +196,15 @@ class _Growing:
         for first in range(0, count, _SESSION_TURNS):
             part = turns[first : first + _SESSION_TURNS]
             at = self._told + first
-            steps = [step_of(self.route, turn, f"g-t{at + n}") for n, turn in enumerate(part)]
-            visits.append(Visit(self._session(), _USER, steps))
+            mark = f"{self._store.mark}-t"
+            steps = [step_of(self.route, turn, f"{mark}{at + n}") for n, turn in enumerate(part)]
+            visits.append(Visit(self._session(), self._user, steps))
         course = self._play(visits)
         if not course.is_ended:
             told = self._told + _SESSION_TURNS * len(course.played)
             raise Unmeasurable(f"{course.why}, after about {told:,} turns")
         self._told, self._latest = self._told + count, course
-        faults = [said for one in course.played.values() for said in one.faults.values()]
+        faults = [said for one in course.played.values() for said in one.refusals]
         faults += [course.why] * sum(len(visits[at].steps) for at in course.lost)
         self._refused += len(faults)
         if self._refused > _MOST_REFUSED * self._told:
@@ -215,7 +214,8 @@ class _Growing:
 
     def _session(self) -> str:
         self._sessions += 1
-        return self._key or f"measure-growth-{self._sessions}"
+        number = "" if self._has_one_session else f"-{self._sessions}"
+        return f"measure-{self._store.mark}{number}"
 
     def _play(self, visits: Sequence[Visit]) -> Course:
         left_s = max(0.0, self._end - time.monotonic())

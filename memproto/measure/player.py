@@ -8,6 +8,7 @@ its root; each script is played in a process that was started for it.
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import stat
@@ -48,6 +49,7 @@ class Course:
         played: Number of a visit to its course; one that was lost, or not reached, is not there.
         is_ended: True if the script came to its end, though visits may have been lost on the way.
         lost: The visits that were lost with their process.
+        is_late: True if it did not end since its time was over.
         why: Why it did not end, or how the last one was lost; else "".
         memory_bytes: The memory of the process at the end, and of those that it had started.
         idle_bytes: The same before the first visit.
@@ -59,6 +61,7 @@ class Course:
     played: dict[int, Played] = dataclasses.field(default_factory=dict)
     is_ended: bool = False
     lost: list[int] = dataclasses.field(default_factory=list)
+    is_late: bool = False
     why: str = ""
     memory_bytes: int = 0
     idle_bytes: int = 0
@@ -74,10 +77,18 @@ class Unmeasurable(Exception):
 
 
 class Store:
-    """A place that outlives processes: where one store of a target lies."""
+    """
+    A place that outlives processes: where one store of a target lies.
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    Attributes:
+        place: Its place, for the commands to a child.
+        root: The directory of it.
+        mark: A word that stands in every id of this store, since a server may keep several.
+
+    """
+
+    def __init__(self, place: Place, mark: str) -> None:
+        self.place, self.mark = place, mark
         self.root = Path(place.root)
 
     def size_bytes(self) -> int:
@@ -118,6 +129,7 @@ class Player:
         self.contact = Contact()
         self._folder = Path(tempfile.mkdtemp(prefix="measured-", dir=root))
         self._children: Children | None = None
+        self._marks = itertools.count(1)
 
     def meet(self) -> Contact:
         """
@@ -141,7 +153,8 @@ class Player:
     def store(self) -> Store:
         """A fresh place for a store."""
         assert self._children is not None
-        return Store(self._children.place("measure"))
+        mark = f"m{next(self._marks)}"
+        return Store(self._children.place(f"measure-{mark}"), mark)
 
     def play(
         self, store: Store, visits: Sequence[Visit], *, budget_s: float, limits: dict[str, int]
@@ -158,7 +171,8 @@ class Player:
             answer = self._in_process(_Part(store, left, first, left_s, limits), course)
             if isinstance(answer, Answer) and isinstance(answer.reply, ScriptPlayed):
                 course.is_ended = answer.reply.is_whole
-                course.why = course.why if course.is_ended else self._cut(course, end)
+                if not course.is_ended:
+                    self._cut(course, end)
                 return course
             course.why = self.hide(answer if isinstance(answer, str) else self._why(answer))
             # The visit under way is lost with its process.
@@ -178,12 +192,16 @@ class Player:
         lost = len(course.lost)
         return lost >= _MOST_LOST and lost > _LOST_SHARE * reached
 
-    def _cut(self, course: Course, end: float) -> str:
-        """Reason for which a script ended before its last visit."""
+    def _cut(self, course: Course, end: float) -> None:
+        """Note why a script ended before its last visit."""
         faults = course.played[max(course.played)].faults if course.played else {}
         if time.monotonic() < end and Played.BEGIN in faults:
-            return self.hide(f"no session began any more: {faults[Played.BEGIN]}")
-        return OUT_OF_TIME
+            course.why = self.hide(f"no session began any more: {faults[Played.BEGIN]}")
+            return
+        course.is_late = True
+        # Processes that end take the time in which others are started.
+        before = f"; sessions were lost before: {course.why}" if course.why else ""
+        course.why = OUT_OF_TIME + before
 
     def _in_process(self, part: "_Part", course: Course) -> Answer | str:
         """The answer of a fresh process, or why there is none; what it kept goes to the course."""
@@ -199,8 +217,7 @@ class Player:
         script, kept = (Path(f"{store.root}.{kind}") for kind in ("script", "kept"))
         write(script, part.visits, part.first)
         kept.write_bytes(b"")
-        place = dataclasses.replace(self._children.place("measure"), root=store.place.root)
-        command = Play(place, str(script), str(kept), part.budget_s, part.limits)
+        command = Play(store.place, str(script), str(kept), part.budget_s, part.limits)
         course.idle_bytes = _memory_bytes(process.pid)
         asked = template.exchanges(self.owner)
         answer = self._children.ask(command, part.budget_s + _MARGIN_S)
@@ -213,8 +230,10 @@ class Player:
         self._children.dismiss()
         # A process that was started and disowned would keep open a store that is opened anew.
         vitals.end_strays(store.root)
+        numbers = range(part.first, part.first + len(part.visits))
         for played in _kept(kept):
-            course.played[played.number] = played
+            if played.number in numbers:
+                course.played[played.number] = played
         return answer
 
     @property

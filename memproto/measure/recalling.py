@@ -1,11 +1,12 @@
 """Recall of evidence: a corpus is told to a target, which is started anew and asked."""
 
 import dataclasses
+import math
 import time
 from collections.abc import Iterator, Sequence
 
 from memproto.measure.corpus import Corpus, Kind, Person, Question, Turn
-from memproto.measure.player import OUT_OF_TIME, Course, Player, Unmeasurable
+from memproto.measure.player import Course, Player, Unmeasurable
 from memproto.measure.scoring import LIMIT_CHARS, Answer, Marked, marked
 from memproto.testing.provider.visits import Played, Step, Visit
 
@@ -79,7 +80,7 @@ def measured(player: Player, corpora: Sequence[Corpus], budget_s: float) -> Reca
     Tell and ask each corpus, with a fresh store for each.
 
     Raises:
-        Unmeasurable: As `route`; or the first corpus was not told to its end.
+        Unmeasurable: As `route`; or the first corpus was not told and asked to its end.
 
     """
     recalled, end = Recalled(route(player)), time.monotonic() + budget_s
@@ -139,11 +140,14 @@ class _Group:
         return self._player.play(self._store, visits, budget_s=left_s, limits=LIMITS)
 
     def _freshness_s(self) -> float:
+        """Seconds after which all is there; none if a `settle` has waited for it."""
+        if self._player.order.settings.settle:
+            return 0.0
         consistency = self._contact.capabilities.get("consistency", "immediate")
         eventual = consistency.get("eventual") if isinstance(consistency, dict) else None
         found = eventual.get("freshness_s", 0) if isinstance(eventual, dict) else 0
         scale = self._player.order.scale
-        return found * scale if isinstance(found, int | float) else 0.0
+        return found * scale if isinstance(found, int | float) and 0 < found < math.inf else 0.0
 
     # -- told -------------------------------------------------------------------------------------
 
@@ -151,15 +155,15 @@ class _Group:
         visits = [self._telling(person, at) for person, at in self._sessions()]
         course = self._play(visits)
         steps = sum(len(visit.steps) for visit in visits)
-        faults = [said for played in course.played.values() for said in played.faults.values()]
         if not course.is_ended:
             raise Unmeasurable(f"the turns were not told to the end: {course.why}")
         self._note_lost(course, "turns were told")
         self._recalled.told += steps
+        faults = [said for played in course.played.values() for said in played.refusals]
         if faults and not self._recalled.refused:
-            said = self._player.hide(faults[0])[:_FAULT_CHARS]
-            self._recalled.note(f"the first turn that it did not take: {said}")
+            self._note_first("turn that it did not take", faults[0])
         self._recalled.refused += len(faults) + sum(len(visits[at].steps) for at in course.lost)
+        self._note_ends(course)
 
     def _sessions(self) -> Iterator[tuple[Person, int]]:
         """All sessions of the group in the order of time."""
@@ -176,17 +180,32 @@ class _Group:
     def _telling(self, person: Person, at: int) -> Visit:
         session = person.sessions[at]
         steps = [
-            step_of(self._recalled.route, turn, f"{session.id}-t{number}")
+            step_of(self._recalled.route, turn, f"{self._store.mark}-{session.id}-t{number}")
             for number, turn in enumerate(session.turns)
         ]
-        return Visit(self._key(person, session.id), person.id, steps)
+        return Visit(self._key(person, session.id), self._user(person), steps)
 
     def _key(self, person: Person, session: str) -> str:
-        return f"measure-{person.id}" if self._has_one_session else f"measure-{session}"
+        name = person.id if self._has_one_session else session
+        return f"measure-{self._store.mark}-{name}"
+
+    def _user(self, person: Person) -> str:
+        return f"{person.id}-{self._store.mark}"
 
     def _note_lost(self, course: Course, when: str) -> None:
         if course.lost:
             self._recalled.note(f"sessions were lost while {when}: {course.why}")
+
+    def _note_ends(self, course: Course) -> None:
+        ends = [played.faults.get(Played.END) for played in course.played.values()]
+        for said in filter(None, ends):
+            self._note_first("session that did not end well", said)
+            return
+
+    def _note_first(self, thing: str, said: str) -> None:
+        about = f"the first {thing}: "
+        if not any(note.startswith(about) for note in self._recalled.notes):
+            self._recalled.note(about + self._player.hide(said)[:_FAULT_CHARS])
 
     # -- asked ------------------------------------------------------------------------------------
 
@@ -205,17 +224,24 @@ class _Group:
                     if has_items:
                         steps.append(("items", item.text, LIMIT_CHARS))
                 key = self._key(person, f"asked-{person.id}-{first}")
-                visits.append(Visit(key, person.id, steps))
+                visits.append(Visit(key, self._user(person), steps))
         course = self._play(visits)
         if not course.is_ended:
-            self._recalled.note(f"it was not asked to the end: {course.why}")
+            said = f"it was not asked to the end: {course.why}"
+            if course.is_late:
+                # The questions that were reached are no fair part of all.
+                raise Unmeasurable(said)
+            self._recalled.note(said)
         self._note_lost(course, "it was asked")
+        self._note_ends(course)
         found = {
             question_id: self._answer(course, visit, step, has_items=has_items)
             for (visit, step), question_id in asked.items()
-            if course.why != OUT_OF_TIME or visit in course.played
         }
-        self._recalled.faults += sum(bool(answer.fault) for answer in found.values())
+        faults = [answer.fault for answer in found.values() if answer.fault]
+        if faults:
+            self._note_first("question that raised", faults[0])
+        self._recalled.faults += len(faults)
         return found
 
     def _answer(self, course: Course, visit: int, step: int, *, has_items: bool) -> Answer:

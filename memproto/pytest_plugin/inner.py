@@ -1,15 +1,17 @@
 """
 The inner run: first contact, one item for each requirement of each target, the verdict.
 
-Items are clients of a `Judge`; under pytest-xdist each worker has judges of its own, which start
-from the first contact that the controller made.
+Items are clients of a `Crew` of judges; under pytest-xdist each worker has judges of its own, which
+start from the first contact that the controller made, and check one after the other.
 """
 
+import contextlib
 import datetime as dt
 import gc
 import json
 import os
 import signal
+import sys
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -32,12 +34,13 @@ from memproto.pytest_plugin.items import (
     rows,
 )
 from memproto.pytest_plugin.options import check_options, narrowed, selected
-from memproto.report import document
+from memproto.report import document, findings
 from memproto.testing import installation, noise, patience, untrusted_text
 from memproto.testing.credential_forms import Hiding
 from memproto.testing.evidence import KitFault
 from memproto.testing.judging import attribution, events, redaction
-from memproto.testing.judging.judge import SCORED_AT_CONTACT, Judge
+from memproto.testing.judging.crew import Crew
+from memproto.testing.judging.judge import SCORED_AT_CONTACT
 from memproto.testing.noise import Noise
 from memproto.testing.outcomes import ExitCode, Outcome, Result
 from memproto.testing.processes import confinement, roots, vitals
@@ -174,16 +177,25 @@ class Suite:
         contact = None
         if self.worker_input is not None:
             contact = Contact.from_dict(self.worker_input["memproto_contacts"][f"{side} {name}"])
-        return Target(order, Judge(order, self.root, contact), wanted)
+        return Target(order, Crew(order, self.root, contact), wanted)
 
     def meet_all(self) -> None:
         """Make first contact with every target before anything else runs."""
         self.installed = installation.stamps()
         for target in self.targets:
+            self._say_at_once(f"meeting {target.label} ...")
             target.judge.meet()
             # Faults that were met before the checks count as well, whatever is selected afterwards.
             found = target.judge.contact.results
             target.results += [item for item in found if item.outcome in SCORED_AT_CONTACT]
+
+    def _say_at_once(self, text: str) -> None:
+        """Say a line before pytest has begun: first contact may take long, and prints nothing."""
+        if self.config.option.verbose >= 0:
+            line = terminal.writable(untrusted_text.one_line(self.hide(text)))
+            with contextlib.suppress(OSError):
+                sys.stdout.write(f"{line}\n")
+                sys.stdout.flush()
 
     def hide(self, text: str) -> str:
         """A text without the credentials of any target of the run."""
@@ -249,6 +261,16 @@ class Suite:
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> SuiteDirectory:
         """Collect the requirements in place of the suite's files."""
         return SuiteDirectory.from_parent(parent, path=path, targets=self.targets)
+
+    def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
+        """Plan the checks that are left, in the order of the items; say how long they will take."""
+        if self.is_worker or self.config.pluginmanager.has_plugin("dsession"):
+            return []
+        if not self.config.option.collectonly:
+            for target in self.targets:
+                mine = [it for it in items if isinstance(it, ClauseItem) and it.target is target]
+                target.judge.prepare(it.requirement for it in mine)
+        return terminal.plans(self.targets)
 
     def pytest_report_header(self) -> list[str]:
         """Say what is judged."""
@@ -457,9 +479,8 @@ class Suite:
             return None
         for name, value in report.user_properties:
             if name == telling.PROPERTY:
-                is_quiet = self.config.option.verbose < 0
                 outcome, is_red = json.loads(str(value))
-                return terminal.status(Outcome(outcome), is_red=is_red, is_quiet=is_quiet)
+                return terminal.status(Outcome(outcome), is_red=is_red)
             if name == USAGE:
                 return "usage error", "E", "USAGE ERROR"
         return None
@@ -528,11 +549,47 @@ class Suite:
             conformance_class=option.memproto_class,
         )
         self.document = document.build([_judged(target) for target in self.targets], facts)
+        self._arrange()
         ended_early = self._is_interrupted or exitstatus == pytest.ExitCode.INTERNAL_ERROR
         session.exitstatus = int(exitstatus) if ended_early else self.document["exit_code"]
         for fault in files.write(option, self.document):
             terminal.complain(self.config, fault)
             session.exitstatus = ExitCode.KIT_ERROR
+
+    def _arrange(self) -> None:
+        """Have pytest show roots first and what follows from them below, by the whole run."""
+        reporter: Any = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is None or self.document is None:
+            return
+        places: dict[tuple[str, str], int] = {}
+        for judged, written in zip(self.targets, self.document["reports"], strict=True):
+            for row in findings.in_order(written["results"]):
+                places[judged.label, row["id"]] = len(places)
+        ranked = []
+        for report in reporter.stats.get("failed", []):
+            target, requirement = self._find(report)
+            place = len(places)
+            if target is not None and requirement is not None:
+                place = places.get((target.label, requirement.id), place)
+                self._retell(report, target, requirement)
+            ranked.append((place, report))
+        if ranked:
+            reporter.stats["failed"] = [one for _, one in sorted(ranked, key=lambda item: item[0])]
+
+    def _retell(self, report: pytest.TestReport, target: Target, wanted: spec.Requirement) -> None:
+        """Say of a red item what is known of it now that all of the others are."""
+        rows = self.document["reports"][self.targets.index(target)] if self.document else {}
+        row = next((row for row in rows.get("results", ()) if row["id"] == wanted.id), None)
+        if row is None or not any(name == telling.PROPERTY for name, _ in report.user_properties):
+            return
+        strict = self.config.option.memproto_strict
+        told = target.telling(wanted, strict=strict, follows=row["follows"] or "")
+        is_brief = self.config.option.verbose <= 0
+        text, line = told.text(is_brief=is_brief), self._harmless((*_NOWHERE, told.line()))[2]
+        text = terminal.fit(self._told(text), is_shown=self._is_shown)
+        report.longrepr = telling.Finding(  # type: ignore[assignment]
+            text, f"{wanted.id}: {line}", terminal.writable(line)
+        )
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the verdict of each target."""
@@ -540,6 +597,10 @@ class Suite:
             terminal.complain(self.config, f"ERROR: {self.usage}")
         if self.document is not None:
             summary.summary(terminalreporter, self.document)
+
+
+#: The place of a text that is told at no line of a file.
+_NOWHERE = ("", 0)
 
 
 def _judged(target: Target) -> document.Judged:

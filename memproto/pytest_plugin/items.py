@@ -1,4 +1,4 @@
-"""The items of the inner run: one for each requirement of each target, clients of a `Judge`."""
+"""The items of the inner run: one for each requirement of each target, clients of a `Crew`."""
 
 import dataclasses
 import json
@@ -13,7 +13,7 @@ from memproto.errors import KitUsageError
 from memproto.pytest_plugin.telling import ShownResult
 from memproto.testing import untrusted_text
 from memproto.testing.judging import attribution
-from memproto.testing.judging.judge import Judge
+from memproto.testing.judging.crew import Crew
 from memproto.testing.outcomes import Result, merge
 from memproto.testing.settings.order import Order
 
@@ -42,7 +42,7 @@ SUITE = "conformance"
 @dataclasses.dataclass
 class Target:
     """
-    One target of the run: its order, its judge, and the results that came in for it.
+    One target of the run: its order, its judges, and the results that came in for it.
 
     Attributes:
         results: Everything that was found, in the order in which it came.
@@ -52,7 +52,7 @@ class Target:
     """
 
     order: Order
-    judge: Judge
+    judge: Crew
     wanted: list[spec.Requirement]
     results: list[Result] = dataclasses.field(default_factory=list)
     told: set[str] = dataclasses.field(default_factory=set)
@@ -69,11 +69,12 @@ class Target:
         chapter = requirement.anchor.partition(".")[0]
         return f"{self.label}/{chapter}::{requirement.id}"
 
-    def telling(self, requirement: spec.Requirement, *, strict: bool) -> ShownResult:
+    def telling(
+        self, requirement: spec.Requirement, *, strict: bool, follows: str = ""
+    ) -> ShownResult:
         """The words for pytest on a requirement, from the one result that the report has too."""
-        return ShownResult(
-            merge(self.results, [requirement.id])[requirement.id], self.order, strict
-        )
+        result = merge(self.results, [requirement.id])[requirement.id]
+        return ShownResult(dataclasses.replace(result, follows=follows), self.order, strict)
 
     def red(self, *, strict: bool) -> set[str]:
         """The requirements for which a run is red, by what is known of the target so far."""

@@ -1,4 +1,4 @@
-"""The summary at the end of a run: of each target its chapters, what is open, and the verdict."""
+"""The summary at the end of a run: of each target what is open, and the verdict."""
 
 import itertools
 import re
@@ -8,12 +8,12 @@ from typing import Any
 from memproto import bindings, spec
 from memproto.operations import OPERATIONS
 from memproto.pytest_plugin import guard, terminal
-from memproto.report import classes, next_step, verdicts
+from memproto.report import classes, next_step, steps, verdicts
 from memproto.report.needs import wanted
 from memproto.report.verdict_line import verdict_line, waiver_lines
 from memproto.report.view import one_line
 from memproto.testing import cascades, needs
-from memproto.testing.outcomes import OPEN, Outcome
+from memproto.testing.outcomes import OPEN, Outcome, Verdict
 
 _WORDS = {
     "pass": "passed",
@@ -47,7 +47,8 @@ def summary(reporter: Any, document: dict[str, Any]) -> None:
     """
     Print a block for each target, its verdict last.
 
-    A quiet run prints the verdicts alone, a verbose one every chapter and reason.
+    A quiet run prints the verdicts, with what leaves one open; a verbose one every chapter and
+    reason.
     """
     for report in document["reports"]:
         Block(reporter, report).write()
@@ -99,20 +100,30 @@ class Block:
             title = f"{self._report['side']} {self._report['target']}"
             self._reporter.section(terminal.writable(title), sep="-")
         if not is_quiet:
-            self._chapters()
+            self._steps()
+            if self._is_verbose:
+                self._chapters()
             self._reasons()
             self._totals()
             self._outward()
+        found = self._report["verdict"] or "KIT ERROR"
+        if not is_quiet or found == Verdict.INCOMPLETE:
+            self._open()
             self._next()
         for line in self._report["settings"].get("refused", ()):
             self._line(f"  settings: {line}", yellow=True)
         for said, is_red in waiver_lines(self._report):
             self._line(f"  {said}", **{"red" if is_red else "yellow": True})
-        found = self._report["verdict"] or "KIT ERROR"
         verdict = classes.of(self._report).get(verdicts.asked(self._report)) or found
         with guard.of(self._reporter.config).own():
             line = verdict_line(self._report)
             self._line(line, bold=True, **{_COLOURS.get(verdict, "red"): True})
+
+    def _steps(self) -> None:
+        """Say first which steps of a driver would let most be judged."""
+        said = steps.line(self._report)
+        if said:
+            self._prose(one_line(said), yellow=True)
 
     def _line(self, text: str, **markup: bool) -> None:
         self._reporter.write_line(terminal.writable(text), **markup)
@@ -217,6 +228,22 @@ class Block:
         if shown:
             said = ", ".join([*map(one_line, shown), *more])
             self._prose(f"refused, since a run sends to loopback only: {said}")
+
+    def _open(self) -> None:
+        """A line of the needs of open results: of a run that is INCOMPLETE, the reason."""
+        is_quiet = self._reporter.verbosity < 0
+        rows = [row for row in self._report["results"] if _needs(row)]
+        said = Counter(wanted(row["outcome"], needs.of_row(row)) for row in rows)
+        # The lines above say the rest, where they are printed.
+        told = [
+            f"{count} {name}"
+            for name, count in said.most_common()
+            if is_quiet or name.startswith("need")
+        ]
+        left_out = sum(row["outcome"] == Outcome.NOT_RUN for row in self._report["results"])
+        told += [f"{left_out} not run"] if left_out and is_quiet else []
+        if told:
+            self._prose(f"open: {', '.join(told)}")
 
     def _next(self) -> None:
         step = next_step.of(self._report)

@@ -20,6 +20,36 @@ _PLACE = ("memproto/pytest_plugin/items.py", 0)
 
 
 @dataclasses.dataclass(frozen=True)
+class Crash:
+    """The one line that pytest tells of a failure: by itself, and behind the name of an item."""
+
+    line: str
+    message: str
+
+    def __str__(self) -> str:
+        return self.line
+
+
+class Finding:
+    """
+    The message of a red item as pytest prints it, and the one line for its summary.
+
+    pytest's summary would print a plain text again, on a CI runner all of it.
+    """
+
+    def __init__(self, text: str, line: str, message: str) -> None:
+        self._text = text
+        self.reprcrash = Crash(line, message)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def toterminal(self, writer: Any) -> None:
+        """Write the text."""
+        writer.line(self._text)
+
+
+@dataclasses.dataclass(frozen=True)
 class ShownResult:
     """
     One result on its way to pytest.
@@ -56,9 +86,17 @@ class ShownResult:
         report.user_properties += [(PROPERTY, json.dumps([str(self.outcome), self.is_red]))]
         report.user_properties += junit.properties(self.result.id, self.outcome)
 
+    def text(self, *, is_brief: bool = False) -> str:
+        """The message of a red result."""
+        return message.render(self.result, self.order, is_brief=is_brief)
+
+    def line(self) -> str:
+        """The observation of a red result, for pytest's own summary."""
+        return message.in_summary(self.result)
+
     def _phase(self) -> tuple[Any, Any]:
         if self.is_red:
-            return "failed", message.render(self.result, self.order)
+            return "failed", self.text()
         if self.outcome in (Outcome.PASS, Outcome.WARN):
             return "passed", None
         said = f"{self.outcome.replace('_', ' ')}: {self._reason()}"

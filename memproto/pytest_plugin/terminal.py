@@ -14,6 +14,7 @@ from memproto import __version__
 from memproto.near import nearest
 from memproto.testing import untrusted_text
 from memproto.testing.judging import redaction
+from memproto.testing.judging.crew import Plan
 from memproto.testing.noise import Noise
 from memproto.testing.outcomes import Outcome
 from memproto.types import SPEC_VERSION
@@ -39,6 +40,9 @@ _PROSE = re.compile(r"  (?:rule|expected|observed|fix) +")
 
 _INDENT = " " * 12
 
+#: An estimate from here on is told in minutes.
+_IN_MINUTES_S = 300.0
+
 Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
 
 
@@ -57,6 +61,27 @@ def header(targets: list[Any], noise: Noise) -> list[str]:
         lines += [f"  settings: {line}" for line in _unused_table(target, targets)]
         lines += [f"  warning: {line}" for line in redaction.warnings(target.order.settings)]
     return [writable(untrusted_text.one_line(line)) for line in lines]
+
+
+def plans(targets: list[Any]) -> list[str]:
+    """One line for each target whose checks run side by side: how many, and how long it takes."""
+    return [
+        writable(untrusted_text.one_line(f"{target.label}: {_planned(target.judge.plan)}"))
+        for target in targets
+        if target.judge.plan is not None
+    ]
+
+
+def _planned(plan: Plan) -> str:
+    call = f"a call takes {plan.wait_s * 1_000:,.0f} ms"
+    return f"{plan.checks} checks, {plan.lanes} at a time ({call}): about {_rounded(plan.lasts_s)}"
+
+
+def _rounded(lasts_s: float) -> str:
+    """A duration in words, as exactly as it can be told."""
+    if lasts_s < _IN_MINUTES_S:
+        return f"{max(5, 5 * round(lasts_s / 5))} s"
+    return f"{round(lasts_s / 60)} min"
 
 
 def _unused_table(target: Any, targets: list[Any]) -> list[str]:
@@ -83,13 +108,11 @@ def _from_above(sources: tuple[str, ...]) -> str:
     return f", settings in {' and '.join(away)}" if away else ""
 
 
-def status(outcome: Outcome, *, is_red: bool, is_quiet: bool) -> Status:
-    """The category, letter and word of an outcome; a quiet run shows red ones only."""
+def status(outcome: Outcome, *, is_red: bool) -> Status:
+    """The category, letter and word of an outcome."""
     letter, word, colour = _LETTERS[outcome]
     # An outcome that makes a strict run red must not end in a line of another colour.
     category = "failed" if is_red else _CATEGORIES.get(outcome, _word(outcome))
-    if is_quiet and not is_red:
-        return category, "", ""
     return category, letter, (word, {colour: True} if colour else {})
 
 

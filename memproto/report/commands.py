@@ -1,6 +1,7 @@
 """The commands that take reports of former runs: pages of them, waivers, and what CI asks for."""
 
 import argparse
+import json
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -50,9 +51,14 @@ def _add_board(parser: argparse.ArgumentParser) -> None:
 
 def _html(options: argparse.Namespace) -> int:
     from memproto.report import html, pages, reading
+    from memproto.report.measured import page as measured_page
+    from memproto.report.measured import reading as measured_reading
 
     pages.check_installed("memproto html")
-    page = html.render(reading.read(options.report))
+    if measured_reading.is_one(options.report):
+        page = measured_page.render(measured_reading.read(options.report))
+    else:
+        page = html.render(reading.read(options.report))
     written(options.output, lambda: options.output.write_bytes(pages.encoded(page)))
     tell(str(options.output))
     return 0
@@ -175,6 +181,37 @@ def _merge(options: argparse.Namespace) -> int:
     if options.gate:
         return int(found.document["exit_code"]) or (_FOUND if found.conflicts else _GOOD)
     return _FOUND if found.conflicts else _GOOD
+
+
+# -- stability -------------------------------------------------------------------------------------
+
+
+def _add_stability(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT.json")
+    parser.add_argument(
+        "--ledger",
+        type=Path,
+        metavar="FILE.toml",
+        help="targets that are the authors' own, forks, and red lines that were refuted",
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--markdown", action="store_true", help="as tables of Markdown")
+    form.add_argument("--json", action="store_true", help="each requirement as data")
+    parser.set_defaults(run=_stability)
+
+
+def _stability(options: argparse.Namespace) -> int:
+    from memproto.report import stability
+
+    ledger = stability.Ledger()
+    if options.ledger is not None:
+        ledger = stability.read_ledger(options.ledger)
+    found = stability.standings(stability.read_reports(options.reports), ledger)
+    if options.json:
+        tell(json.dumps([one.as_dict() for one in found], indent=1))
+    else:
+        tell(stability.as_markdown(found) if options.markdown else stability.as_text(found))
+    return _GOOD
 
 
 # -- summary and badge -----------------------------------------------------------------------------
@@ -348,12 +385,13 @@ def _date(text: str) -> Any:
 
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "measure": ("measure recall, speed and growth beside the verdict", measured.add),
-    "html": ("make a page of a report", _add_html),
+    "html": ("make a page of a report, or of a measurement", _add_html),
     "sarif": ("make SARIF of a report, for code hosts and editors", _add_sarif),
     "board": ("make a site of targets by requirements", _add_board),
     "verify": ("see whether a report agrees with itself", _add_verify),
     "diff": ("say what changed from one report to another", _add_diff),
     "merge": ("make one report of those of a sharded run", _add_merge),
+    "stability": ("say which requirements may become stable", _add_stability),
     "summary": ("write a report as Markdown", _add_summary),
     "badge": ("make a badge of a report", _add_badge),
     "waive": ("let a requirement fail for now", _add_waive),

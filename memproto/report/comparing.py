@@ -4,8 +4,9 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from memproto.report import verdicts
+from memproto.report import classes, verdicts
 from memproto.report.view import one_line
+from memproto.spec import ConformanceClass
 from memproto.testing.outcomes import Outcome
 
 Kind = Literal["red", "disappeared", "green", "appeared", "changed"]
@@ -50,11 +51,16 @@ class Comparison:
     Attributes:
         changes: Ordered by target and catalogue.
         verdicts: Target to its verdict before and after; None for a target that is not there.
+        classes: Target to the highest class that it held before and after, if it is another one;
+            None for no class. Hosts, and runs that were narrowed, have none.
 
     """
 
     changes: list[Change]
     verdicts: dict[str, tuple[str | None, str | None]]
+    classes: dict[str, tuple[ConformanceClass | None, ConformanceClass | None]] = dataclasses.field(
+        default_factory=dict
+    )
 
     @property
     def is_worse(self) -> bool:
@@ -77,7 +83,22 @@ def compare(old: dict[str, Any], new: dict[str, Any]) -> Comparison:
         change for name in names for change in _changes(name, before.get(name), after.get(name))
     ]
     verdicts = {name: (_verdict(before.get(name)), _verdict(after.get(name))) for name in names}
-    return Comparison(changes, verdicts)
+    return Comparison(changes, verdicts, _moved(before, after))
+
+
+def _moved(
+    before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]
+) -> dict[str, tuple[ConformanceClass | None, ConformanceClass | None]]:
+    """The classes of the targets that hold another one than before."""
+    both = [name for name in after if name in before]
+    whole = [name for name in both if not _is_narrow(before[name]) and not _is_narrow(after[name])]
+    held = {name: (classes.held(before[name]), classes.held(after[name])) for name in whole}
+    return {name: (old, new) for name, (old, new) in held.items() if old != new}
+
+
+def _is_narrow(report: dict[str, Any]) -> bool:
+    """True if a report says nothing of classes: of a host, or of a part of the requirements."""
+    return report["side"] == "host" or bool(report["selected"])
 
 
 def _verdict(report: dict[str, Any] | None) -> str | None:
@@ -140,11 +161,21 @@ def _is_red(report: dict[str, Any] | None, row: dict[str, Any] | None) -> bool:
 def as_text(found: Comparison) -> str:
     """The changes for a terminal."""
     lines = [f"{one_line(name)}: {_both(*verdicts)}" for name, verdicts in found.verdicts.items()]
+    lines += class_lines(found)
     for kind, title in TITLES.items():
         changes = found.of(kind)
         lines += [f"{title}: {len(changes)}"] if changes else []
         lines += [_line(change) for change in changes]
-    return "\n".join(lines if found.changes else [*lines, "nothing changed"])
+    is_same = not found.changes and not found.classes
+    return "\n".join([*lines, "nothing changed"] if is_same else lines)
+
+
+def class_lines(found: Comparison) -> list[str]:
+    """One line for each target that holds another class than before."""
+    return [
+        f"{one_line(name)}: class {old or 'none'} -> {new or 'none'}"
+        for name, (old, new) in found.classes.items()
+    ]
 
 
 def _line(change: Change) -> str:

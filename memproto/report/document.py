@@ -13,7 +13,7 @@ from memproto import __version__, spec
 from memproto.bindings import Binding
 from memproto.operations import EXTENSION_HOOKS
 from memproto.report import classes, message, needs, next_step, times, verdicts
-from memproto.testing import cascades, evidence, outcomes
+from memproto.testing import cascades, evidence, outcomes, spread
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings import waivers
 from memproto.testing.settings.order import Contact, Order
@@ -184,8 +184,14 @@ def _row(result: Result, order: Order, found: Result) -> dict[str, Any]:
         "where": result.where or None,
         "reason": needs.reason(result) or None,
         "needs": [need.as_dict() for need in result.needs],
+        "rests_on": list(result.rests_on),
+        "follows": result.follows or None,
+        "log": list(result.log),
+        "swallowed": list(result.swallowed),
         "reproduce": message.reproduce(result, order),
-        "fix": requirement.fix,
+        "script": message.script(result) or None,
+        "advice": message.advice(result) or None,
+        "fix": message.fix(result, order),
         "clause": requirement.clause,
         "waiver": waivers.as_row(order.waivers, found),
         "duration_s": round(result.duration_s, 4),
@@ -199,9 +205,7 @@ def _cost(results: Iterable[Result]) -> dict[str, Any]:
     took_s = 0.0
     for result in results:
         took_s += result.duration_s
-        for name, (calls, longest_s, total_s) in result.hooks.items():
-            seen = hooks.setdefault(name, [0, 0.0, 0.0])
-            hooks[name] = [seen[0] + calls, max(seen[1], longest_s), seen[2] + total_s]
+        spread.add_calls(hooks, result.hooks)
     provider_s = sum(total_s for _, _, total_s in hooks.values())
     return {"checks_s": round(took_s, 3), "hooks_s": round(provider_s, 3), "hooks": _rounded(hooks)}
 

@@ -8,9 +8,8 @@ import tomllib
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from memproto import spec
+from memproto.report import findings, verdicts
 from memproto.report import needs as words
-from memproto.report import verdicts
 from memproto.testing import cascades, needs, untrusted_text
 from memproto.testing.needs import Backend, Declaration, DependsOn, Driver, Install, Need, Setting
 from memproto.testing.outcomes import OPEN, Outcome, Verdict
@@ -33,9 +32,12 @@ _EXAMPLES = {
     "env": '{{NAME = "value"}}',
     "backend": '{{env = "NAME_OF_ITS_URL"}}',
     "caches": '["HF_HOME"]',
+    "command": '["node", "dist/server.js"]',
+    "cwd": '"server"',
     "declares": '{{stores = ["turns"]}}',
     "max_hook_calls": "10000",
     "memory_mb": "4096",
+    "parallel": "4",
     "waivers": '"waivers.toml"',
     "declares.stores": '["turns"]',
     "declares.mirrors": '{{memory = ["add", "replace", "remove"]}}',
@@ -99,7 +101,7 @@ def of(report: dict[str, Any]) -> Step | None:
         red = [row for row in rows if verdicts.is_red(row, strict=True)]
     behind = cascades.behind(rows)
     if red:
-        return _mending(red, behind)
+        return _mending(rows, red, behind)
     still = [row for row in rows if row["outcome"] in OPEN and row["outcome"] != Outcome.NOT_RUN]
     return _opening(report, still, behind) or _reading(report, still)
 
@@ -113,10 +115,12 @@ def as_data(report: dict[str, Any]) -> dict[str, Any] | None:
 # -- a rule ----------------------------------------------------------------------------------------
 
 
-def _mending(red: list[dict[str, Any]], behind: dict[str, list[str]]) -> Step:
+def _mending(
+    rows: list[dict[str, Any]], red: list[dict[str, Any]], behind: dict[str, list[str]]
+) -> Step:
     """The red rule that hides most; if several hide as many, the first of the lowest class."""
-    red = sorted(red, key=lambda row: spec.CLASSES.index(verdicts.class_of(row)))
-    root = max(red, key=lambda row: len(behind.get(row["id"], ())))["id"]
+    names = {row["id"] for row in red}
+    root = next(row["id"] for row in findings.in_order(rows) if row["id"] in names)
     hidden = len(behind.get(root, ()))
     command = f"memproto explain {root}"
     first = " first" if len(red) > 1 or hidden else ""

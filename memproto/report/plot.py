@@ -30,6 +30,14 @@ def duration(value_s: float) -> str:
     return f"{_digits(value_s)} s"
 
 
+def size(count: float) -> str:
+    """A number of bytes with three digits and the unit that suits it."""
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= factor:
+            return f"{count / factor:.3g} {unit}"
+    return f"{count:g} B"
+
+
 def _digits(value: float) -> str:
     return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 

@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 
 from memproto import spec
 from memproto.errors import MissingPackage, UnreadableReport
-from memproto.report import positions, view
+from memproto.report import view
+from memproto.report.formats import positions
 from memproto.testing.settings import files
 
 #: The form of the documents that this kit writes and reads.
@@ -97,6 +98,10 @@ def _refuse_constant(name: str) -> NoReturn:
 def _check_form(path: Path, text: str, document: Any) -> None:
     """Tell what is no report at all, or one of another kit, from one that is only broken."""
     if not isinstance(document, dict) or not {"format", "reports"} <= set(document):
+        if isinstance(document, dict) and {"format", "measure"} <= set(document):
+            fault = "is a measurement, and no report of a run"
+            fix = "memproto html shows one, and memproto measure --compare two beside each other"
+            raise UnreadableReport(str(path), fault, fix)
         fault = "is JSON, and no report of memproto"
         raise UnreadableReport(str(path), fault, "name a file that --memproto-report wrote")
     form = document["format"]

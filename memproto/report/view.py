@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from memproto import links, spec
 from memproto.report import classes, plot, verdicts
+from memproto.report.formats import exhibits
 from memproto.testing import untrusted_text
 from memproto.testing.outcomes import OPEN, Outcome
 from memproto.testing.untrusted_text import printable
@@ -28,6 +30,9 @@ ORDER: tuple[Outcome, ...] = (
 #: Outcomes that are shown in full, above everything else.
 _TOLD = (Outcome.KIT_ERROR, Outcome.FAIL, Outcome.WARN)
 
+#: Outcomes of rows that tell of no fault.
+_QUIET = (Outcome.PASS, Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED)
+
 #: The colour of an outcome or verdict; the word stands beside it everywhere.
 _TONES = {
     "fail": "red",
@@ -44,7 +49,11 @@ _TONES = {
     "INCOMPLETE": "violet",
 }
 
-_LINES = ("expected", "observed", "where", "reproduce", "fix", "clause")
+#: Lines below the evidence, which is a table.
+_LINES = (
+    *("follows", "where", "swallowed", "log"),
+    *("reproduce", "script", "advice", "fix", "clause"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,8 +64,12 @@ class Row:
     Attributes:
         anchor: Unique on the page; the first target's is the id in lower case.
         data: The row as the report holds it.
-        lines: Label and text of what is known, beside the rule.
+        lines: Label and text of what is known, beside the rule and the evidence.
         is_told: True if it stands among the findings, in full.
+        address: The place of its clause: the published one, else one on the page, or "".
+        table: The lines of its evidence.
+        clause: The text of the specification, of a row that is not quiet whose clause is not
+            published.
 
     """
 
@@ -64,6 +77,9 @@ class Row:
     data: dict[str, Any]
     lines: list[tuple[str, str]]
     is_told: bool
+    address: str = ""
+    table: tuple[exhibits.Line, ...] = ()
+    clause: str = ""
 
 
 def clean(value: Any) -> Any:
@@ -103,6 +119,7 @@ def target(report: dict[str, Any], place: int = 1) -> dict[str, Any]:
         "counts": [(name, report["counts"][name]) for name in ORDER if report["counts"].get(name)],
         "told": sorted((row for row in rows if row.is_told), key=_urgency),
         "chapters": _chapters(rows),
+        "clauses": sorted((row for row in rows if row.clause), key=lambda row: row.data["id"]),
         "waivers": _waivers(report.get("waivers") or {}),
         "levels": [item for item in ("MUST", "SHOULD", "MAY") if _has(rows, item)],
         "plot": plot.of(report.get("operations") or {}),
@@ -115,17 +132,27 @@ def target(report: dict[str, Any], place: int = 1) -> dict[str, Any]:
 def _row(data: dict[str, Any], place: int) -> Row:
     prefix = "" if place == 1 else f"target-{place}-"
     outcome = data["outcome"]
-    return Row(prefix + data["id"].lower(), data, _lines(data), outcome in _TOLD)
+    anchor, is_told = prefix + data["id"].lower(), outcome in _TOLD
+    # The address is made of the catalogue: a report may be a stranger's, and name any place.
+    item, clause = spec.requirements().get(data["id"]), ""
+    address = links.published(item.clause) if item else ""
+    if item and not address and outcome not in _QUIET:
+        address, clause = f"#{anchor}-clause", spec.section_text(item)
+    return Row(anchor, data, _lines(data), is_told, address, tuple(exhibits.table(data)), clause)
 
 
 def _lines(data: dict[str, Any]) -> list[tuple[str, str]]:
     """The labelled lines of a message; those that say nothing are left out."""
     waived = [(key, str(value)) for key, value in (data.get("waiver") or {}).items()]
-    found = [("reason", data.get("reason")), *((name, data[name]) for name in _LINES)]
-    if data["outcome"] in (Outcome.PASS, Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED):
+    found = [(name, data.get(name)) for name in _LINES]
+    if data["outcome"] in _QUIET:
         # Advice on a fault would read as if there were one.
         found = [(name, text) for name, text in found if name != "fix"]
-    told = [(name, str(text)) for name, text in found if text]
+    told = [
+        (name, "\n".join(text) if isinstance(text, list) else str(text))
+        for name, text in found
+        if text
+    ]
     return [*told, *((f"waiver: {name}", text) for name, text in waived)]
 
 

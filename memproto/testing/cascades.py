@@ -1,16 +1,20 @@
 """
-The rule that stands before an open one: one fault is told once, and the others wait for it.
+The rule that stands before another one: one fault is told once, and the others wait or follow.
 
 A check names the rules that its result rests on (`needs.DependsOn`). A run alone knows which of
 them is violated. An open result behind one of those waits for it and for nothing else: settings
-that could help if the rule held are no advice while it does not.
+that could help if the rule held are no advice while it does not. A violation may be the consequence
+of another one as well: it stays a violation, and is told below its root.
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from memproto.testing import needs
+from memproto import spec
+from memproto.testing import evidence, needs
+from memproto.testing.evidence import NotRecalled, Raised
 from memproto.testing.needs import DependsOn, Need, Setting
 from memproto.testing.outcomes import OPEN, Outcome, Result
 
@@ -22,6 +26,9 @@ _RED = frozenset({Outcome.FAIL, Outcome.WARN, Outcome.WAIVED})
 
 #: Outcomes that may wait for another rule: a rule that did not run waits for a run.
 _WAITING = frozenset({Outcome.UNTESTABLE, Outcome.INCONCLUSIVE})
+
+#: Number of the parts of an exception that was swallowed: itself, and two lines.
+_SWALLOWED = 3
 
 #: A setting that helps only if a rule on which the result rests is not known to hold.
 _TIMED = "settle"
@@ -37,19 +44,45 @@ def resolved(results: Mapping[str, Result]) -> dict[str, Result]:
     store is fresh in time, and a setting that waits for it is left out.
     """
     rests = {key: (item.outcome, item.needs) for key, item in results.items()}
-    return {key: _resolved(item, rests) for key, item in results.items()}
+    roots = consequences(results)
+    found = {key: _resolved(item, rests) for key, item in results.items()}
+    return {
+        key: dataclasses.replace(item, follows=roots[key]) if key in roots else item
+        for key, item in found.items()
+    }
 
 
 def resolved_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same for the rows of a report, whose reasons stay as they are."""
     found = list(rows)
     rests = {row["id"]: (Outcome(row["outcome"]), needs.of_row(row)) for row in found}
+    known = {row["id"]: _of_row(row) for row in found if "follows" in row}
+    roots = consequences(known)
     return [
-        {**row, "needs": [need.as_dict() for need in _needs(row["id"], rests)]}
-        if "needs" in row
-        else row
+        {
+            **row,
+            **({"needs": _rows_of(_needs(row["id"], rests))} if "needs" in row else {}),
+            **({"follows": roots.get(row["id"])} if row["id"] in known else {}),
+        }
         for row in found
     ]
+
+
+def _rows_of(wanted: tuple[Need, ...]) -> list[dict[str, str]]:
+    return [need.as_dict() for need in wanted]
+
+
+def _of_row(row: dict[str, Any]) -> Result:
+    """As much of a result as says whether it follows from another one."""
+    seen = row.get("evidence")
+    return Result(
+        row["id"],
+        Outcome(row["outcome"]),
+        None if seen is None else evidence.from_dict(seen),
+        row["where"] or "",
+        rests_on=tuple(row.get("rests_on") or ()),
+        swallowed=tuple(row.get("swallowed") or ()),
+    )
 
 
 def behind(rows: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
@@ -109,3 +142,66 @@ def _root(requirement: str, rests: _Rests, seen: set[str]) -> str:
         if is_new and (root := _root(need.requirement, rests, seen)):
             return root
     return ""
+
+
+# -- violations that follow from another one -------------------------------------------------------
+
+
+def consequences(results: Mapping[str, Result]) -> dict[str, str]:
+    """
+    Each violated rule that is a consequence of another violated one, and that one: the root.
+
+    Four kinds of evidence tell so: a text is missed, and a rule by which it should have come back
+    is violated; the catalogue says that the other rule entails it, which a broken provider shows;
+    the same line raised the same exception; or texts are missed, and the exception of that line was
+    swallowed. A warning is no cause of a failure.
+    """
+    red = {key: item for key, item in results.items() if item.outcome in _RED}
+    calls: dict[tuple[str, ...], str] = {}
+    cause: dict[str, str] = {}
+    for key in sorted(red, key=_place):
+        item = red[key]
+        entailing = [name for name in red if key in spec.requirement(name).entails]
+        same = calls.setdefault(call, key) if (call := _call(item)) else key
+        for name in (*(name for name in item.rests_on if name in red), *entailing, same):
+            # Of two that name each other, the one that comes first is the root.
+            if _cause(name, cause) != key and _may_cause(red[name], item):
+                cause[key] = name
+                break
+    return {key: _cause(key, cause) for key in cause}
+
+
+def _place(requirement: str) -> tuple[bool, int]:
+    """Gates first, and then the order of the catalogue."""
+    known = spec.requirement(requirement)
+    return not known.gate, _order()[requirement]
+
+
+@functools.cache
+def _order() -> dict[str, int]:
+    return {key: number for number, key in enumerate(spec.requirements())}
+
+
+def _call(item: Result) -> tuple[str, ...] | None:
+    """
+    The exception of a failure and the line that raised it, swallowed or not.
+
+    None if no exception is known, or not its line.
+    """
+    seen = item.evidence
+    if len(item.swallowed) == _SWALLOWED and isinstance(seen, NotRecalled):
+        return item.swallowed[:2]
+    if not isinstance(seen, Raised) or not (place := seen.place or item.where):
+        return None
+    return (seen.shown, place)
+
+
+def _may_cause(root: Result, item: Result) -> bool:
+    return root.outcome is not Outcome.WARN or item.outcome is Outcome.WARN
+
+
+def _cause(key: str, cause: Mapping[str, str]) -> str:
+    """The root behind a violation, over any number of others; the violation itself for none."""
+    while key in cause:
+        key = cause[key]
+    return key

@@ -100,6 +100,10 @@ class Check:
         environment: Variables that its process is started with; one that has some is its own.
         apart: Name of its process in the chapter, for a check of an event that a process has only
             once; "" for the process that the others share.
+        observation: Name of what it observes once for itself and other checks, if they run in one
+            process; "" if it shares nothing.
+        parts: Number of parts that can be made apart, each with instances of its own, as
+            `Run.of_part` gives them; their results together are those of the whole.
         calls_alone: True if the calls that it makes show by themselves what it finds. One that
             makes backends, stores, clocks or processes fail in between, copies homes or changes
             the environment gets no replay script for what is recalled.
@@ -121,6 +125,8 @@ class Check:
     conditions: tuple[Condition, ...] = ()
     routes: tuple[str, ...] = ()
     calls_alone: bool = True
+    observation: str = ""
+    parts: int = 1
 
     def unmet(self, known: Known) -> str:
         """Why the requirement does not concern a provider; "" if nothing known says so."""
@@ -167,6 +173,8 @@ def check(
     session: bool | Trait = True,
     apart: str = "",
     calls_alone: bool = True,
+    observation: str = "",
+    parts: int = 1,
     binding: Condition | None = None,
     extension: str | Condition = "",
     hook: str = "",
@@ -208,6 +216,8 @@ def check(
             conditions,
             routes,
             calls_alone,
+            observation,
+            parts,
         )
         if not conditions:
             return function

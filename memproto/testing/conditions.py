@@ -13,6 +13,15 @@ from typing import Any, ClassVar, Protocol
 from memproto.bindings import Binding, Trait
 from memproto.operations import OPERATIONS
 
+#: The traits of bindings, as a requirement speaks of them.
+_TRAITS: dict[Trait, str] = {
+    "can_declare": "in which a provider can declare",
+    "own_homes": "in which each instance has a home of its own",
+    "may_lack_hooks": "in which hooks may be missing",
+    "ids_by_platform": "in which ids are those of platforms",
+    "raw_messages": "in which messages arrive as the conversation has them",
+}
+
 
 class Known(Protocol):
     """The things known of a provider: a `Run` knows all of it, first contact a part."""
@@ -51,6 +60,15 @@ class Condition:
         """The condition for a reader, without a full stop."""
         raise NotImplementedError
 
+    @property
+    def sentence(self) -> str:
+        """The sentence of the catalogue that limits the requirement to such providers."""
+        return f"It concerns {self._whom()}."
+
+    def _whom(self) -> str:
+        """The providers that meet the condition."""
+        raise NotImplementedError
+
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values: the kind, and the fields without the words of a reason."""
         fields = dataclasses.asdict(self)
@@ -77,6 +95,9 @@ class Extension(Condition):
         """As in `Condition.words`."""
         return f"the extension `{self.name}`"
 
+    def _whom(self) -> str:
+        return f"providers that serve the extension `{self.name}`"
+
 
 @dataclasses.dataclass(frozen=True)
 class ExtensionHook(Extension):
@@ -101,6 +122,10 @@ class ExtensionHook(Extension):
         """As in `Condition.words`."""
         hook = OPERATIONS[self.operation].native
         return f"the extension `{self.name}`, or {hook} alone of its hooks"
+
+    def _whom(self) -> str:
+        hook = OPERATIONS[self.operation].native
+        return f"{super()._whom()}, or that have `{hook}` alone of its hooks"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,6 +153,10 @@ class ExtensionOrHook(Extension):
         hook = OPERATIONS[self.operation].native
         return f"the extension `{self.name}`, or {hook} of a provider that cannot declare"
 
+    def _whom(self) -> str:
+        hook = OPERATIONS[self.operation].native
+        return f"{super()._whom()}, and those that cannot declare and have `{hook}`"
+
 
 @dataclasses.dataclass(frozen=True)
 class Hook(Condition):
@@ -150,6 +179,9 @@ class Hook(Condition):
     def words(self) -> str:
         """As in `Condition.words`."""
         return f"the hook {OPERATIONS[self.operation].native}"
+
+    def _whom(self) -> str:
+        return f"providers that have the hook `{OPERATIONS[self.operation].native}`"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,6 +221,16 @@ class Declared(Condition):
         named = " or ".join(map(_shown, self.any_of or self.none_of))
         return f"`{self.key}`: {named}" if self.any_of else f"`{self.key}` without {named}"
 
+    def _whom(self) -> str:
+        named = " or ".join(f"`{_shown(item)}`" for item in self.any_of or self.none_of)
+        if isinstance(self.default, list):
+            verb = "name" if self.any_of else "do not name"
+            return f"providers that {verb} {named} in `{self.key}`"
+        is_default = self.default in self.any_of
+        also = ", which holds too where nothing is declared" if is_default else ""
+        verb = "declare" if self.any_of else "do not declare"
+        return f"providers that {verb} `{self.key}` as {named}{also}"
+
 
 @dataclasses.dataclass(frozen=True)
 class DeclaredFor(Condition):
@@ -215,6 +257,10 @@ class DeclaredFor(Condition):
         value = f"{self.value} in " if self.value else ""
         return f"{value}`declares.{self.key}` of a provider that cannot declare"
 
+    def _whom(self) -> str:
+        named = f"`{self.value}` in `{self.key}`" if self.value else f"`{self.key}`"
+        return f"of the providers that cannot declare, those for which {named} is declared"
+
 
 @dataclasses.dataclass(frozen=True)
 class BindingHas(Condition):
@@ -234,6 +280,9 @@ class BindingHas(Condition):
     def words(self) -> str:
         """As in `Condition.words`."""
         return f"a binding with `{self.trait}`"
+
+    def _whom(self) -> str:
+        return f"providers of a binding {_TRAITS[self.trait]}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -264,6 +313,9 @@ class Stores(Condition):
     def words(self) -> str:
         """As in `Condition.words`."""
         return f"a text that is stored through {' or '.join(self.any_of)} and comes back"
+
+    def _whom(self) -> str:
+        return f"providers that store text by one of the routes: {', '.join(self.any_of)}"
 
 
 def _items(value: Any) -> list[Any]:

@@ -39,6 +39,7 @@ class Context:
         no_session: Why none can be opened, where checks run that need none; else "".
         no_session_needs: Needs that would let one be opened, as `Need.as_dict` gives them.
         calls_left: Number of hook calls that the settings still allow, or None for any number.
+        part: Number of the part of the check that is made, from 0 on, and number of the parts.
 
     """
 
@@ -63,6 +64,7 @@ class Context:
     no_session: str = ""
     no_session_needs: tuple[dict[str, Any], ...] = ()
     calls_left: int | None = None
+    part: Sequence[int] = (0, 1)
 
     def without_session(self) -> Untestable:
         """The error of a check that would need a session."""

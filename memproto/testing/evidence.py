@@ -13,6 +13,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, Self
 
+from memproto.testing import locate
 from memproto.testing.wire import show
 
 #: A text that is read is cut to so many characters for a text, and to so many items for a field.
@@ -69,6 +70,7 @@ class NotRecalled(Evidence):
         about: More that is known of the first of them: behind it, or at the end of the message.
         subject: How a message names what is lost, if not by the text of the first fact.
         verb: How it is not found: by recall, unless a check says otherwise.
+        removed: True if something else was removed or replaced in the meantime.
 
     """
 
@@ -78,6 +80,7 @@ class NotRecalled(Evidence):
     about: str = ""
     subject: str = ""
     verb: str = "did not come back"
+    removed: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -156,6 +159,8 @@ class Raised(Evidence):
         of: How many were tried; 0 where the message counts none.
         unit: The things that were tried, in the plural.
         who: How a message names what raised.
+        number: The number of the call on its instance; 0 if it is not counted.
+        place: The author's line that it came from; "" if it is not known.
 
     """
 
@@ -167,11 +172,14 @@ class Raised(Evidence):
     of: int = 0
     unit: str = "texts"
     who: str = "it"
+    number: int = 0
+    place: str = ""
 
     @classmethod
     def by(cls, error: BaseException, *, shown: str = "", **fields: Any) -> Self:
         """The evidence that `error` was raised, which is shown unless a text is given for it."""
-        return cls(error=type(error).__name__, shown=shown or show(error), **fields)
+        name, place = type(error).__name__, locate.raised(error)
+        return cls(error=name, shown=shown or show(error), place=place, **fields)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -310,6 +318,7 @@ class Late(Evidence):
         state: Its state: it returned at last, is still running, or was ended.
         several: True if a message speaks of it in the plural.
         at: The author's frames at that moment, innermost first.
+        number: The number of the call on its instance; 0 if it is not counted.
 
     """
 
@@ -319,6 +328,7 @@ class Late(Evidence):
     state: Literal["returned", "running", "ended"] = "returned"
     several: bool = False
     at: tuple[str, ...] = ()
+    number: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -333,6 +343,7 @@ class Froze(Evidence):
         ended: True if the process was ended for it.
         at: The author's frames at that moment, innermost first.
         computing: The frames of the thread that computed, where that was looked for.
+        number: The number of the call on its instance; 0 if it is not counted.
 
     """
 
@@ -342,6 +353,7 @@ class Froze(Evidence):
     ended: bool = False
     at: tuple[str, ...] = ()
     computing: tuple[str, ...] = ()
+    number: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -354,6 +366,7 @@ class Died(Evidence):
         ending: How it ended: "exit code 3", "signal SIGSEGV"; as a check saw it, for its own hosts.
         at: The author's frames at that moment, innermost first.
         own: True if it is a host that the check started, and not the process of the check.
+        number: The number of the call on its instance; 0 if it is not counted.
 
     """
 
@@ -361,6 +374,7 @@ class Died(Evidence):
     ending: str
     at: tuple[str, ...] = ()
     own: bool = False
+    number: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -233,6 +233,11 @@ def is_authors(path: str) -> bool:
     return library is None or any(f"/{part}/" in path[len(library) :] for part in _INSTALLED)
 
 
+def is_installed(path: str) -> bool:
+    """True if a file lies among the installed packages."""
+    return any(f"{os.sep}{part}{os.sep}" in path for part in _INSTALLED)
+
+
 def _is_in(path: str, folder: str) -> bool:
     return path.startswith(f"{folder}{os.sep}")
 

@@ -98,6 +98,7 @@ class Enter(Message):
         given: The longest text that it was given, in the words of a message; "" for none.
         thread: The native id of the thread that calls.
         starved_s: Seconds for which that thread had got no processor.
+        number: The number of the call of that operation on one instance; 0 if it is not counted.
 
     """
 
@@ -107,6 +108,7 @@ class Enter(Message):
     given: str
     thread: int
     starved_s: float
+    number: int = 0
 
 
 @form("leave")
@@ -230,6 +232,7 @@ class Judged(Message):
         changed: The state of the process that it changed, in words.
         late: Operations whose hook returned after its budget.
         excused: Operations of which that is due to the machine.
+        limited_s: The longest time after which a hook asked to be called again; 0 for never.
 
     """
 
@@ -238,6 +241,7 @@ class Judged(Message):
     changed: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
     excused: tuple[str, ...] = ()
+    limited_s: float = 0.0
 
 
 @form("survey")
@@ -252,12 +256,29 @@ class Survey(Message):
     logged: str = ""
 
 
+@form("timed")
+@dataclasses.dataclass(frozen=True, slots=True)
+class Timed(Message):
+    """
+    The times of the hooks that a command has called.
+
+    Attributes:
+        hooks: For each operation [calls, longest in seconds, all together in seconds].
+        computed_s: Processor seconds of the process, in hooks and between them.
+
+    """
+
+    hooks: dict[str, list[float]]
+    computed_s: float
+
+
 @form("surveyed")
 @dataclasses.dataclass(frozen=True, slots=True)
 class Surveyed(Message):
-    """The result of a survey that came to its end."""
+    """The result of a survey that came to its end, and its times."""
 
     found: Survey
+    timed: Timed
 
 
 @form("secrets")
@@ -309,6 +330,7 @@ Reply = (
     | Loaded
     | Judged
     | Surveyed
+    | Timed
     | SecretsNamed
     | ScriptPlayed
     | CommandRefused

@@ -112,9 +112,12 @@ class Driver(Need):
 
     """
 
+    #: The kind of part that a driver has most of.
+    STEP: ClassVar[str] = "the step"
+
     kind: ClassVar[str] = "driver"
     part: str
-    what: str = "the step"
+    what: str = STEP
 
 
 _KINDS: dict[str, type[Need]] = {

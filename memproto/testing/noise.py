@@ -59,7 +59,7 @@ class Noise:
 def measure() -> Noise:
     """Measure the machine; blocks for about a tenth of a second of a quiet one."""
     late_s = _middle(_oversleeping_s, _NAPS)
-    return Noise(slowdown(), round(late_s * 1000, 1), _cores())
+    return Noise(slowdown(), round(late_s * 1000, 1), cores())
 
 
 def slowdown() -> float:
@@ -86,7 +86,8 @@ def _oversleeping_s() -> float:
     return max(0.0, time.perf_counter() - began_s - _NAP_S)
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -79,6 +79,11 @@ class Result:
         where: File and line of the hook, and the hook's name in the author's binding.
         reason: Why the requirement was not decided, for the open outcomes.
         needs: The things that would let it be decided, for the open outcomes.
+        rests_on: The rules by which a text that is missed should have come back, for a violation.
+        follows: The violated rule of which a violation is a consequence; "" for none.
+        log: The last lines that the provider logged before it was seen, of any level.
+        swallowed: An exception that the provider logged and went on: as it is shown, the line that
+            raised it, and the line that logged it; () for none.
         seen_in: The requirement whose check met this, where it is another one.
         after: The requirements whose checks have to run before that one for it to be met again.
         duration_s: Seconds that the check took.
@@ -95,6 +100,10 @@ class Result:
     where: str = ""
     reason: str = ""
     needs: tuple[Need, ...] = ()
+    rests_on: tuple[str, ...] = ()
+    follows: str = ""
+    log: tuple[str, ...] = ()
+    swallowed: tuple[str, ...] = ()
     seen_in: str = ""
     after: tuple[str, ...] = ()
     duration_s: float = 0.0
@@ -127,7 +136,10 @@ class Result:
         plain = {
             **data,
             "outcome": Outcome(data["outcome"]),
-            "after": tuple(data.get("after", ())),
+            **{
+                name: tuple(data.get(name, ()))
+                for name in ("after", "rests_on", "log", "swallowed")
+            },
             "evidence": None if seen is None else kinds.from_dict(seen),
             "needs": tuple(map(needs.from_dict, data.get("needs", ()))),
         }

@@ -1,7 +1,7 @@
 """Durations of calls, counted in steps: bounded however many calls there are, and additive."""
 
 import bisect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 #: Ten steps to a power of ten, the preferred numbers R10 of ISO 3.
 _STEPS = (1.0, 1.25, 1.6, 2.0, 2.5, 3.15, 4.0, 5.0, 6.3, 8.0)
@@ -24,6 +24,17 @@ def add(spread: Spread, other: Mapping[str, int]) -> None:
     """Add the calls of another count."""
     for key, calls in other.items():
         spread[key] = spread.get(key, 0) + calls
+
+
+#: Operation to [calls, longest in seconds, all together in seconds].
+Calls = dict[str, list[float]]
+
+
+def add_calls(calls: Calls, other: Mapping[str, Sequence[float]]) -> None:
+    """Add the calls of each operation of another count."""
+    for operation, (count, longest_s, all_s) in other.items():
+        row = calls.get(operation, [0, 0.0, 0.0])
+        calls[operation] = [row[0] + count, max(row[1], longest_s), row[2] + all_s]
 
 
 def in_order(spread: Mapping[str, int]) -> Spread:

@@ -227,15 +227,19 @@ class Wire:
         return write(self._descriptor, data)
 
     @contextlib.contextmanager
-    def hook(self, operation: str, budget_s: float, given: str = "") -> Iterator[float]:
+    def hook(
+        self, operation: str, budget_s: float, given: str = "", number: int = 0
+    ) -> Iterator[float]:
         """
         Tell the parent that a hook is running, until when it may, and the text it was given.
+
+        `number` counts the calls of the operation on one instance.
 
         The body gets how long its thread had been starved when that was told.
         """
         call, starved_s = next(self._calls), noise.starved_s()
         thread = threading.get_native_id()
-        self.send(Enter(call, operation, budget_s, given, thread, starved_s))
+        self.send(Enter(call, operation, budget_s, given, thread, starved_s, number))
         try:
             yield starved_s
         finally:

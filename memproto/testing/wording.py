@@ -16,6 +16,9 @@ from memproto.testing.wire import shorten
 #: How a message tells that nothing was reported.
 _NOTHING_SAID = "neither event nor log names it"
 
+#: Numbers that are written as words.
+_ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
+
 _FORGED = "it wrote a message of its own on the descriptor by which its host reports"
 
 #: So many names of what was changed, or frames, are told.
@@ -124,7 +127,7 @@ def _not_kept(found: kinds.NotKept) -> str:
 def _raised(found: kinds.Raised) -> str:
     given = f" for {found.given}" if found.given else ""
     of = "" if not found.of else f"; {found.count} of {found.of} {found.unit} raised"
-    return f"{found.lead}{found.who} raised {found.shown}{given}{found.tail}{of}"
+    return f"{found.lead}{found.who} raised {found.shown}{given}{found.tail}{of}{_call(found)}"
 
 
 def _late(found: kinds.Late) -> str:
@@ -166,9 +169,22 @@ def _stopped(make: Callable[[Any], str]) -> Callable[[Any], str]:
     def told(found: Any) -> str:
         is_over = getattr(found, "state", "ended") == "ended"
         at = "; ".join(found.at[:_MOST_FRAMES]) if is_over else ""
-        return make(found) + (f"; stopped at {at}" if at else "")
+        return make(found) + _call(found) + (f"; stopped at {at}" if at else "")
 
     return told
+
+
+def _call(found: Any) -> str:
+    """The number of a call, unless it was the first one of its instance."""
+    number = getattr(found, "number", 0)
+    return f", in its {_ordinal(number)} call on one instance" if number > 1 else ""
+
+
+def _ordinal(number: int) -> str:
+    if number < len(_ORDINALS):
+        return _ORDINALS[number]
+    ending = "th" if 10 < number % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def _meddled(found: kinds.Meddled) -> str:

@@ -119,6 +119,8 @@ class Connection:
         self._last_id = 0
         self._lock = threading.Lock()
         self._is_over = False
+        # The thread that reads may speak of the program before `Program` gives it back.
+        self._who = shown(command)
         self.program = Program(command, cwd=cwd, env=env, heard=self._heard, ended=self._ended)
         try:
             self._greet(greeting_s)
@@ -157,7 +159,7 @@ class Connection:
         if self.faults:
             fault += f"; it wrote {self.faults[0].line!r}, which is no message"
         program = self.program
-        return NotStarted(shown(program.command), fault, program.status, program.said())
+        return NotStarted(self._who, fault, program.status, program.said())
 
     # -- requests ----------------------------------------------------------------------------------
 
@@ -189,7 +191,7 @@ class Connection:
             self.program.write(line)
         except (Clogged, BrokenPipeError) as error:
             self._forget(number)
-            raise Ended(f"{self._who()} does not read: {error}", was_sent=False) from None
+            raise Ended(f"{self._who} does not read: {error}", was_sent=False) from None
         try:
             return self._waited(call, None if budget_s is None else began + budget_s)
         except queue.Empty:
@@ -226,7 +228,7 @@ class Connection:
         try:
             self.program.write(encode({"jsonrpc": "2.0", "method": method, "params": params}))
         except (Clogged, BrokenPipeError) as error:
-            _LOG.debug("%s cannot be told %s: %s", self._who(), method, error)
+            _LOG.debug("%s cannot be told %s: %s", self._who, method, error)
 
     # -- messages, on the thread that reads --------------------------------------------------------
 
@@ -264,7 +266,7 @@ class Connection:
         params = message.get("params")
         if message.get("method") == "log" and isinstance(params, dict):
             level = _LEVELS.get(str(params.get("level")), logging.INFO)
-            _LOG.log(level, "%s: %s", self._who(), str(params.get("message"))[:SHOWN_CHARS])
+            _LOG.log(level, "%s: %s", self._who, str(params.get("message"))[:SHOWN_CHARS])
 
     def _answered(self, message: dict[str, Any], line: bytes) -> None:
         given = message.get("id")
@@ -277,7 +279,7 @@ class Connection:
             self._inspect(message, call.method, line)
             call.answer.put(message)
         elif was_given_up:
-            _LOG.info("%s answered too late", self._who())
+            _LOG.info("%s answered too late", self._who)
         elif given is None and "error" in message:
             self._inspect(message, "", line)
             self._note("unasked", "the server could not read a request", line)
@@ -294,7 +296,7 @@ class Connection:
         start = line[: SHOWN_CHARS * 4].decode("utf-8", "replace").rstrip("\n")[:SHOWN_CHARS]
         if len(self.faults) < _MOST_FAULTS:
             self.faults.append(Fault(kind, text, start))
-            _LOG.warning("%s: %s: %r", self._who(), text, start)
+            _LOG.warning("%s: %s: %r", self._who, text, start)
 
     # -- the end -----------------------------------------------------------------------------------
 
@@ -315,15 +317,12 @@ class Connection:
         """A statement of how the server ended."""
         program = self.program
         if not program.is_ours:
-            return f"{self._who()} was started by another process"
+            return f"{self._who} was started by another process"
         program.wait(0.2)
         status, said = program.status, program.said()
         told = "has closed its standard output" if status is None else "has ended"
         told += "" if status is None else f" with exit status {status}"
-        return f"{self._who()} {told}{f'; it said: {said}' if said else ''}"
-
-    def _who(self) -> str:
-        return shown(self.program.command)
+        return f"{self._who} {told}{f'; it said: {said}' if said else ''}"
 
     def end(self) -> None:
         """Close the input and end the process group; blocks for a few seconds at most."""

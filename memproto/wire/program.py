@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from typing import IO
 
 from memproto.wire.codec import MAX_LINE
 from memproto.wire.faults import NotStarted
@@ -29,6 +30,9 @@ PATIENCE_S = 2.0
 
 #: Seconds between two looks whether a silent program is still there.
 _LOOK_S = 0.5
+
+#: Seconds that the last lines of an ended program are waited for.
+_LAST_WORDS_S = 2 * _LOOK_S
 
 #: Seconds that a program has to end by itself whose host dropped it.
 _ABANDONED_S = 20.0
@@ -98,8 +102,8 @@ class Program:
         self._threads = [
             threading.Thread(target=task, name=f"wire-{what}-{self.pid}", daemon=True)
             for what, task in (
-                ("reader", lambda: self._read(output.fileno(), heard, ended)),
-                ("stderr", lambda: self._drain(errors.fileno())),
+                ("reader", lambda: self._read(output, heard, ended)),
+                ("stderr", lambda: self._drain(errors)),
             )
         ]
         for thread in self._threads:
@@ -130,7 +134,10 @@ class Program:
         return os.getpid() == self._owner
 
     def said(self) -> str:
-        """The last lines of its standard error, in one."""
+        """The last lines of its standard error, in one; of an ended program, all that it said."""
+        if self._is_over():
+            # Its last lines may still be in the pipe; the thread ends behind them.
+            self._threads[-1].join(_LAST_WORDS_S)
         lines = [line.strip() for line in self._kept.text().splitlines() if line.strip()]
         return " | ".join(lines[-_SHOWN_LINES:])[-_SHOWN_CHARS:]
 
@@ -141,7 +148,10 @@ class Program:
             self._reap()
         return self._status
 
-    def _read(self, output: int, heard: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+    def _read(
+        self, stream: IO[bytes], heard: Callable[[bytes], None], ended: Callable[[], None]
+    ) -> None:
+        output = stream.fileno()
         poll = select.poll()
         poll.register(output, select.POLLIN)
         rest = bytearray()
@@ -169,16 +179,18 @@ class Program:
                     heard(bytes(rest))
                     rest.clear()
                     skipping = True
+        stream.close()
         if rest:
             heard(bytes(rest))
         ended()
         if self._is_abandoned and self.wait(_ABANDONED_S):
             self._reap()
 
-    def _drain(self, errors: int) -> None:
+    def _drain(self, stream: IO[bytes]) -> None:
+        errors = stream.fileno()
         poll = select.poll()
         poll.register(errors, select.POLLIN)
-        with contextlib.suppress(OSError, ValueError):
+        with stream, contextlib.suppress(OSError, ValueError):
             while True:
                 if not poll.poll(_LOOK_S * 1000):
                     if self._is_over():
@@ -223,10 +235,6 @@ class Program:
         for thread in self._threads:
             if thread is not current:
                 thread.join(PATIENCE_S)
-        if not any(thread.is_alive() for thread in self._threads):
-            for stream in (self._process.stdout, self._process.stderr):
-                if stream is not None:
-                    stream.close()
 
     def abandon(self) -> None:
         """Close the input, by which the program ends by itself; does not block."""

@@ -29,6 +29,8 @@ def faults(folder: Path) -> Iterator[str]:
             file = folder / page / "index.html"
             if not file.is_file() or f'id="{item.id.lower()}"' not in file.read_text("utf-8"):
                 yield f"{page} has no anchor {item.id.lower()}"
+        if not (folder / "docs" / "requirements" / item.id / "index.html").is_file():
+            yield f"{item.id} has no page of its own"
     for file in sorted([*folder.rglob("*.html"), *folder.rglob("*.css")]):
         for found in _LOADED.finditer(file.read_text("utf-8")):
             yield f"{file.relative_to(folder)} loads from another host: {found[0]}"

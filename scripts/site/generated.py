@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import catalogue
+
 from memproto import spec
 from memproto.scaffold import making
 
@@ -32,7 +34,10 @@ def requirements() -> str:
     for side in ("provider", "host"):
         items = spec.select([], side)
         lines += ["", f"## On the {side}", "", f"{len(items)} requirements.", ""]
-        lines += ["| id | level | concerns | status | since | rule |", "|---|---|---|---|---|---|"]
+        lines += [
+            "| id | level | concerns | status | since | rule | page |",
+            "|---|---|---|---|---|---|---|",
+        ]
         lines += [_row(item) for item in items]
     return "\n".join(lines).lstrip()
 
@@ -46,6 +51,7 @@ def _row(item: spec.Requirement) -> str:
         item.status,
         item.since,
         _cell(item.text),
+        f"[page](requirements/{item.id}.md)",
     )
     return f"| {' | '.join(cells)} |"
 
@@ -122,9 +128,25 @@ def hermes_diff() -> str:
     return "\n".join(["```diff", *lines, "```"])
 
 
+def stability() -> str:
+    """The states of all requirements on the road to stable, by the reports that are kept."""
+    from memproto.report import stability as road
+
+    ledger = road.read_ledger(ROOT / "docs" / "stability.toml")
+    reports = road.read_reports(sorted((ROOT / "census" / "reports").glob("*.json")))
+    return road.as_markdown(road.standings(reports, ledger))
+
+
 #: The part that is made, by the name in its comment.
 PARTS: dict[str, Callable[[], str]] = {
     "hermes-diff": hermes_diff,
     "kill-matrix": kill_matrix,
     "requirements": requirements,
+    "procedures": lambda: "\n".join(catalogue.procedures()),
+    "index-of-requirements": lambda: "\n".join(catalogue.requirements()),
+    "index-of-operations": lambda: "\n".join(catalogue.the_operations()),
+    "index-of-errors": lambda: "\n".join(catalogue.errors()),
+    "index-of-settings": lambda: "\n".join(catalogue.settings()),
+    "stability": stability,
+    "sentences": lambda: "\n".join(catalogue.sentences()),
 }

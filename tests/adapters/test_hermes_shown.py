@@ -2,7 +2,7 @@
 
 import pytest
 
-from memproto.adapters.hermes import from_hermes, is_hermes
+from memproto.adapters.hermes import from_hermes, is_hermes, owns
 from memproto.errors import NotAProvider
 from memproto.extensions import BackupProvider, Prewarming, ToolProvider
 from memproto.provider import MemoryProvider
@@ -40,6 +40,10 @@ def test_a_duck_typed_provider_shows_what_it_has_whole():
 def test_a_class_that_is_itself_called_like_the_base_class_owns_its_hooks():
     Own = type("MemoryProvider", (Bare,), {"backup_paths": lambda self: []})  # noqa: N806 - a class
     assert from_hermes(Own()).capabilities()["extensions"] == ["backup"]
+
+
+def test_a_provider_without_a_base_class_does_not_own_what_it_lacks():
+    assert not owns(Bare(), "identity_signature")
 
 
 def test_wrapped_schemas_come_out_bare_and_odd_ones_as_they_are():

@@ -1,7 +1,11 @@
 """The page of a report, clicked through in a real Chromium."""
 
+import itertools
+import re
+
 import pytest
 
+from memproto import spec
 from memproto.report import html
 from tests import reports
 
@@ -85,14 +89,25 @@ def test_everything_is_reached_by_keys_alone(visit, small):
     assert page.locator("#mp-turn-002").get_by_text("no backend").is_visible()
 
 
-def test_a_row_of_a_failure_leads_to_its_seven_lines(visit, small):
+def test_a_row_of_a_failure_leads_to_the_finding(visit, small):
     page = visit(small)
     page.locator("a.told", has_text="MP-RECALL-002").click()
     finding = page.locator("#mp-recall-002")
     assert page.url.endswith("#mp-recall-002")
-    assert finding.locator("dt").all_inner_texts() == [
-        *("rule", "expected", "observed", "where", "reproduce", "fix", "clause"),
-    ]
+    assert finding.locator("h3").inner_text() == "The rule of MP-RECALL-002 MUST hold."
+    labels = finding.locator("dt").all_inner_texts()
+    assert labels == ["evidence", "where", "reproduce", "fix", "clause"]
+    assert finding.locator(".evidence th").all_inner_texts() == ["expected", "observed"]
+
+
+def test_a_clause_that_is_not_published_is_read_on_the_page(visit, small):
+    page = visit(small)
+    page.locator("#mp-recall-002").get_by_role("link", name="spec/v1/40-recall.md").click()
+    clause = page.locator("#mp-recall-002-clause")
+    assert page.url.endswith("#mp-recall-002-clause")
+    assert "Recall MUST return within 5 s" in clause.inner_text()
+    clause.get_by_role("link").click()
+    assert page.url.endswith("#mp-recall-002")
 
 
 def test_an_address_with_an_id_opens_that_requirement(visit, small):
@@ -144,6 +159,33 @@ def test_no_page_is_wider_than_a_phone(visit, small, tmp_path):
     assert overflow(page) <= 0
     page.set_viewport_size({"width": 320, "height": 700})
     assert overflow(page) <= 0
+
+
+def test_a_whole_report_prints_on_fewer_than_eight_pages_without_rows_of_no_concern(
+    visit, tmp_path
+):
+    rows = [
+        reports.row(
+            item.id, outcome, rule=item.text, fix=item.fix, chapter=item.anchor.split(".")[0]
+        )
+        for item, outcome in zip(
+            spec.select([], "provider"), itertools.cycle(("pass", "not_applicable")), strict=False
+        )
+    ]
+    for at in range(0, 26, 2):
+        told = {name: reports.failed()[name] for name in ("expected", "observed", "where")}
+        rows[at] |= {"outcome": "fail", **told}
+    page = visit(written(tmp_path, reports.report(*rows, operations=reports.TIMES)), scheme="dark")
+    page.get_by_role("button", name="Light mode").click()
+    page.get_by_role("button", name="Dark mode").click()
+    page.emulate_media(media="print")
+    assert colour(page) == "rgb(255, 255, 255)"
+    shown_outcomes = page.locator(".row:visible").evaluate_all(
+        "rows => [...new Set(rows.map(row => row.dataset.outcome))].sort()"
+    )
+    assert shown_outcomes == ["fail", "pass"]
+    pages = len(re.findall(rb"/Type\s*/Page\b", page.pdf()))
+    assert 1 < pages < 8
 
 
 def test_without_scripts_every_requirement_of_every_target_is_shown(visit, tmp_path):

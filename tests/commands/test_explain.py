@@ -110,7 +110,7 @@ def test_a_disputed_requirement_says_where_and_that_it_only_warns():
 def test_what_the_chapter_adds_is_shown():
     shown = " ".join(explain.explained("MP-WRITE-005").split())
     assert "not asked a particular class among the named errors." in shown
-    assert "example a store of 2,200 characters that is full raises WriteRefused" in shown
+    assert "example A store of 2,200 characters that is full raises WriteRefused" in shown
 
 
 def test_prose_fits_a_narrow_terminal():

@@ -1,10 +1,11 @@
 """The kit's own parts for the chapter on tenancy: keys left out, patience, boundaries."""
 
 import contextlib
+from types import SimpleNamespace
 
 import pytest
 
-from memproto.bindings import NATIVE
+from memproto.bindings import NATIVE, WIRE
 from memproto.conformance.provider import tenancy
 from memproto.testing.clauses import Inconclusive, Untestable, Violation
 from memproto.testing.context import Context
@@ -17,7 +18,7 @@ from tests.good.tenants import Tenants
 
 
 class NoWire:
-    def hook(self, operation, budget_s, given=""):
+    def hook(self, operation, budget_s, *_):
         return contextlib.nullcontext(0.0)
 
 
@@ -117,3 +118,9 @@ def test_an_id_that_failed_once_and_not_again_is_not_to_blame(run_of):
         tenancy.any_id_is_accepted(run_of(LosesOneTurn))
     with pytest.raises(Violation, match=r"any text as user_id is accepted.*no dots"):
         tenancy.any_id_is_accepted(run_of(RefusesDots))
+
+
+def test_ids_that_arrive_as_one_over_the_wire_are_one_id():
+    ids = ["ida-\ud83d", "ida-?", "ida-\ufffd"]
+    assert tenancy._arriving(SimpleNamespace(binding=WIRE), ids) == ["ida-\ufffd", "ida-?"]
+    assert tenancy._arriving(SimpleNamespace(binding=NATIVE), ids) == ids

@@ -22,7 +22,7 @@ BEGAN = dt.datetime(2026, 11, 22, 4, 56, 7, tzinfo=dt.UTC)
 class NoWire:
     """Stands for the connection to the parent, which hears nothing in these tests."""
 
-    def hook(self, operation, budget_s, given=""):
+    def hook(self, operation, budget_s, *_):
         return threading.Lock()
 
 

@@ -22,7 +22,7 @@ STEPS = {step["id"]: step for step in ACTION["runs"]["steps"] if "id" in step}
 WORKFLOWS = [
     ROOT / ".github/workflows/conformance.yml",
     ROOT / ".github/workflows/catalog.yml",
-    ROOT / "memproto/scaffold/templates/common/.github/workflows/conformance.yml",
+    ROOT / "memproto/scaffold/templates/python/.github/workflows/conformance.yml",
 ]
 
 #: Stands for an interpreter: tells how it was called, and writes what a run writes.

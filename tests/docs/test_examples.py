@@ -6,6 +6,7 @@ from tests import kit_runs
 from tests.kit_runs import ROOT, reported
 
 COMPLETE = ROOT / "examples" / "complete.py"
+SMALLEST = ROOT / "examples" / "smallest.py"
 
 
 def test_the_complete_example_has_fewer_than_250_lines():
@@ -24,3 +25,7 @@ def test_the_complete_example_keeps_what_newer_extensions_ask(tmp_path, monkeypa
     report, printed = judged(tmp_path, monkeypatch, *words)
     ran = {row["outcome"] for row in report["results"]} - {"not_run", "not_applicable"}
     assert ran == {"pass"}, printed
+
+
+def test_the_smallest_example_has_fewer_than_60_lines():
+    assert len(SMALLEST.read_text("utf-8").splitlines()) < 60

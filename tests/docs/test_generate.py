@@ -27,7 +27,7 @@ BLOCK = """
 **MP-RECALL-099** · MUST · since 1.0 · native providers
 Recall MUST sing.
 
-> *Intent.* Silence is sad.
+> *Rationale.* Silence is sad.
 """
 CATALOGUE = "spec/v1/requirements.toml"
 CHAPTER = "spec/v1/40-recall.md"
@@ -108,19 +108,17 @@ def test_what_would_change_is_shown_and_not_written(checkout, capsys):
 
 
 def test_a_shown_failure_follows_the_catalogue(checkout):
-    edit(checkout, CATALOGUE, "Flush the buffer and join the worker", "Flush the buffer")
+    edit(checkout, CATALOGUE, "Write the turn to the store before", "Write it before")
     assert generate.main([], checkout) == 0
     for name in ("README.md", "docs/reading-a-failure.md", "docs/ten-minutes.md"):
-        assert "  fix       Flush the buffer in shutdown(), within its 15 s.\n" in read(
-            checkout, name
-        )
+        assert "  fix       Write it before you return, or in shutdown(); " in read(checkout, name)
 
 
 @pytest.mark.parametrize(
     ("name", "change", "told"),
     [
         (CHAPTER, ("**MP-RECALL-002**", "**MP-RECALL-902**"), "MP-RECALL-902 does not belong here"),
-        (CHAPTER, ("> *Intent.* The user waits", "The user waits"), "MP-RECALL-002 has a block"),
+        (CHAPTER, ("> *Rationale.* The user waits", "The user waits"), "MP-RECALL-002 has a block"),
         (CATALOGUE, ("40-recall.md#mp-recall-001", "41-x.md#mp-recall-001"), "no chapter 41-x.md"),
         ("spec/v1/25-lifecycle.md", ("<!-- end of lanes -->", ""), "no place for 'lanes'"),
         (COVERAGE, ("provider | held | - |", "provider | held | held |"), "'held', and no"),

@@ -35,7 +35,7 @@ def _reports(tmp_path, monkeypatch):
 
 def test_each_command_of_the_kit_that_reads_reports_is_shown():
     shown = {command.split()[0] for command in COMMANDS}
-    assert shown == {"verify", "diff", "merge", "summary", "badge", "waive"}
+    assert shown == {"verify", "diff", "merge", "summary", "badge", "sarif", "waive"}
 
 
 @pytest.mark.usefixtures("_reports")

@@ -20,7 +20,7 @@ SITE = ROOT / "scripts" / "site"
 def site():
     """The modules of the script."""
     sys.path.insert(0, str(SITE))
-    names = ("navigation", "linking", "generated", "built")
+    names = ("navigation", "linking", "generated", "built", "requirement_pages")
     yield {name: importlib.import_module(name) for name in names}
     sys.path.remove(str(SITE))
     for name in names:
@@ -84,6 +84,18 @@ def test_the_table_of_requirements_holds_each_with_its_clause(pages):
     table = (pages / "docs/requirements.md").read_text("utf-8")
     for item in spec.requirements().values():
         assert f"| [{item.id}](../spec/v1/{item.anchor}) | {item.level} |" in table
+
+
+def test_each_requirement_has_a_page_with_its_example_broken_provider_and_history(pages):
+    for item in spec.requirements().values():
+        text = (pages / "docs" / "requirements" / f"{item.id}.md").read_text("utf-8")
+        for title in ("## Rationale", "## Example", "## Fix", "## History"):
+            assert f"\n{title}\n" in text, (item.id, title)
+        assert f"(../../spec/v1/{item.anchor})" in text
+        for sentence in (*item.limits, *item.definitions, *item.exemptions):
+            assert sentence.partition("](")[0].replace("<", "&lt;") in text, item.id
+        assert item.unchecked or "\n## What breaks it\n" in text, item.id
+        assert f"- Since release {item.since}, {item.status}." in text
 
 
 def test_the_kill_matrix_holds_each_broken_provider_under_what_it_kills(pages):

@@ -93,3 +93,16 @@ def user_texts(messages: list[dict[str, Any]]) -> list[str]:
 def begins(text: str, stored: list[str]) -> bool:
     """True if an entry begins with the text: a turn begins with the user's words."""
     return any(entry.startswith(text) for entry in stored)
+
+
+class Absent(Telling):
+    """As `Telling`, on a machine that lacks what it needs, which it says."""
+
+    name = "absent"
+
+    def is_available(self) -> bool:
+        return False
+
+    def unavailable_reason(self) -> str:
+        """The thing that the operator has to do."""
+        return "the journal has no disk: mount one"

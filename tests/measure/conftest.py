@@ -6,6 +6,7 @@ from memproto.measure import plan as measuring
 from memproto.measure.plan import Plan
 from memproto.testing.processes import roots
 from memproto.testing.settings.order import Order
+from memproto.testing.settings.settings import Settings
 from tests.kit_runs import ROOT
 
 
@@ -14,9 +15,9 @@ def measured():
     """A function that measures a target; gives its row, and its answers to the first corpus."""
     root = roots.new_root()
 
-    def measure(target, corpora=(), **asked):
+    def measure(target, corpora=(), service="", **asked):
         plan = Plan(corpora, **{"sizes": (), "recalls": bool(corpora), "budget_s": 120.0, **asked})
-        order = Order(target, directory=ROOT)
+        order = Order(target, settings=Settings(service=service), directory=ROOT)
         return measuring.of_target(plan, order, root, lambda _: None)
 
     yield measure

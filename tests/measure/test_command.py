@@ -76,6 +76,13 @@ def test_the_page_is_one_file_that_asks_the_network_for_nothing(run):
     assert "Of unknown origin" not in page
 
 
+def test_the_page_of_a_file_is_the_same_and_says_that_its_origin_is_unknown(run, tmp_path):
+    assert cli.main(["html", str(run[0] / "m.json"), "-o", str(tmp_path / "page.html")]) == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    origin = re.search(r'<section class="origin".*?</section>\n', page, re.DOTALL)
+    assert page.replace(origin[0], "") == (run[0] / "m.html").read_text("utf-8")
+
+
 def test_the_export_has_a_file_for_each_memory_beside_the_true_answers(run):
     folder = run[0] / "harness"
     names = sorted(path.name for path in folder.iterdir())

@@ -7,6 +7,7 @@ import pytest
 
 from memproto.errors import KitUsageError, UnreadableReport
 from memproto.measure import document
+from memproto.report.formats import markdown
 from memproto.report.measured import comparing, reading
 
 OF = 120
@@ -136,6 +137,29 @@ def test_times_of_another_machine_are_not_compared():
     assert found.notes == ["times are of other machines, and are not compared"]
 
 
+@pytest.mark.parametrize(
+    ("key", "old", "new", "change"),
+    [
+        ("disk_bytes", 1_000_000, 2_100_000, "worse"),
+        ("disk_bytes", 2_100_000, 1_000_000, "better"),
+        ("disk_bytes", 1_000_000, 1_900_000, "same"),
+        ("disk_bytes", 1_000, 90_000, "same"),
+        ("calls_per_turn", 0, 1.0, "worse"),
+        ("calls_per_turn", 0.1, 0.3, "same"),
+        ("calls_per_recall", 3.0, 1.0, "better"),
+        ("calls_per_recall", None, 1.0, "same"),
+    ],
+)
+def test_a_load_changed_if_it_more_than_doubled_or_halved(key, old, new, change):
+    documents = [measurement(), measurement()]
+    for document_, value in zip(documents, (old, new), strict=True):
+        document_["rows"][0]["speed"]["sizes"][0][key] = value
+    # The loads are those of any machine.
+    documents[1]["measure"]["environment"] = {"python": "3.12.0"}
+    found = list(changes(*documents).values())
+    assert found == ([] if change == "same" else [change])
+
+
 def test_other_questions_are_refused():
     other = measurement()
     other["corpus"]["sha256"] = "1" * 64
@@ -160,8 +184,6 @@ def test_markdown_holds_hostile_names_as_text():
     lost = share(*(flipped(half, range(6)) for _ in range(2)))
     name = "<b>|[x](http://y)"
     found = comparing.compare(measurement(target=name), measurement(found=lost, target=name))
-    from memproto.report import markdown
-
     text = comparing.as_markdown(found, markdown.text)
     assert "<b>" not in text
     assert "](http" not in text

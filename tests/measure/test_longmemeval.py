@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from memproto import cli
 from memproto.errors import KitUsageError
 from memproto.measure import exporting, longmemeval, scoring
 from memproto.measure.baselines import whole_history
@@ -137,3 +138,21 @@ def test_nothing_of_the_users_file_is_written_but_what_was_recalled(tmp_path, fi
     (only,) = json.loads(written[0].read_text("utf-8"))
     assert only["haystack_sessions"] == [[{"role": "user", "content": "a lamp"}]]
     assert only["question_id"] == "one"
+
+
+@pytest.mark.once
+def test_a_target_is_asked_the_questions_of_the_file(tmp_path, file, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["--longmemeval", str(file), "--sha256", digest(file), "--sizes", "0"]
+    words += ["--repeats", "1", "--report", "m.json", "--export", "harness"]
+    assert cli.main(["measure", "sqlite", *words]) == 0
+    assert "corpus LongMemEval-S" in capsys.readouterr().out
+    found = json.loads((tmp_path / "m.json").read_text("utf-8"))
+    assert found["corpus"]["questions"] == {"single": 1, "time": 1, "absent": 1}
+    rows = {row["target"]: row for row in found["rows"]}
+    assert rows["whole history"]["recall"]["found"]["all"]["share"] == 1
+    assert rows["sqlite"]["recall"]["kinds"]["single"]["share"] == 1
+    # The user's own file is the reference of the harness; no copy of it is made.
+    names = {path.name for path in (tmp_path / "harness").iterdir()}
+    assert "sqlite.json" in names
+    assert "reference.json" not in names

@@ -111,6 +111,14 @@ def test_a_process_that_ends_takes_one_session_with_it(measured, corpus):
     assert 0.6 < row["recall"]["found"]["all"]["share"] < 1
 
 
+def test_courses_that_nobody_played_count_for_nothing(measured, corpus):
+    row = measured(f"{SHAPES}:Forging", [corpus], sizes=(20,)).row
+    assert row["recall"]["found"]["all"]["share"] == 1
+    assert row["told"] == {"turns": corpus.turn_count, "refused": 0}
+    (size,) = row["speed"]["sizes"]
+    assert size["operations"]["start"]["p99_s"] < 9
+
+
 def test_a_provider_that_ends_every_process_is_left_out_with_the_reason(measured, corpus):
     row = measured(f"{SHAPES}:Mortal", [corpus], sizes=(10,)).row
     assert row["recall"] is None
@@ -139,6 +147,14 @@ def test_a_budget_that_is_over_leaves_out_what_was_not_reached(measured):
     assert row["left_out"].keys() == {"1,000,000 turns"}
 
 
+def test_ten_thousand_turns_of_sqlite_take_less_than_five_minutes(measured):
+    row = measured("sqlite", sizes=(10_000,), budget_s=300.0).row
+    assert row["left_out"] == {}
+    (size,) = row["speed"]["sizes"]
+    assert size["turns"] == 10_000
+    assert size["operations"]["recall"]["calls"] == 100
+
+
 def test_each_operation_is_timed_at_each_size_and_the_store_is_weighed(measured):
     speed = measured("sqlite", sizes=(20, 60)).row["speed"]
     assert [size["turns"] for size in speed["sizes"]] == [20, 60]
@@ -152,3 +168,21 @@ def test_each_operation_is_timed_at_each_size_and_the_store_is_weighed(measured)
     assert 0 < small["disk_bytes"] < large["disk_bytes"]
     assert small["memory_bytes"] > 0
     assert speed["slopes"]["disk"] > 0
+
+
+def test_a_server_that_keeps_several_stores_shows_none_of_them_the_others(measured, corpus):
+    # One server for the run, and a store for each repeat and for growth: ids keep them apart.
+    target, service = f"{SHAPES}:Pooled", "tests.good.remote.server:running"
+    once = measured(target, [corpus], service=service).row["recall"]
+    thrice = measured(target, [corpus] * 3, service=service, sizes=(20,)).row
+    assert thrice["recall"]["chars_p50"] == once["chars_p50"] > 4_000
+    assert [*once["found"]["4000"]["answers"]] * 3 == thrice["recall"]["found"]["4000"]["answers"]
+    assert thrice["recall"]["other"]["hits"] == 0
+    # It asks its server once for each turn and each question, and for nothing else.
+    (size,) = thrice["speed"]["sizes"]
+    assert (size["calls_per_turn"], size["calls_per_recall"]) == (1, 1)
+
+
+def test_one_that_asks_no_server_makes_no_calls(measured):
+    (size,) = measured(f"{SHAPES}:Whole", sizes=(20,)).row["speed"]["sizes"]
+    assert (size["calls_per_turn"], size["calls_per_recall"]) == (0, 0)

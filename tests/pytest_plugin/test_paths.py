@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memproto import spec
 from memproto.pytest_plugin import outer
 from memproto.testing import locate, os_names
 from memproto.testing.processes import process
@@ -80,7 +81,8 @@ def test_a_directory_that_was_fixed_at_import_is_the_same_in_every_process(tmp_p
     write(tmp_path, mine__py=FIXED)
     done = kit(tmp_path, "--memproto=mine", "--memproto-clause=MP-PROC")
     assert done.returncode == 0, done.stdout
-    assert "9 passed" in done.stdout
+    rules = len(spec.select(["MP-PROC"], "provider"))
+    assert f"{rules} passed" in done.stdout
 
 
 @pytest.mark.parametrize("target", ["mine", "mine:Proxy", "mine:make", "mine:register"])

@@ -122,7 +122,9 @@ def test_a_narrowed_run_exits_0_and_says_that_it_is_selected(tmp_path):
     assert found["run"].returncode == 0
     assert report["verdict"] == "INCOMPLETE"
     assert report["selected"] is True
-    assert report["counts"]["not_run"] == len(report["results"]) - 3
+    assert report["counts"]["not_run"] == len(report["results"]) - len(
+        spec.select(["MP-NAME"], "provider")
+    )
 
 
 @pytest.mark.parametrize(
@@ -159,7 +161,8 @@ def test_several_targets_keep_their_own_verdicts(tmp_path):
     assert verdicts == ["INCOMPLETE", "NON-CONFORMANT"]
     first, second = map(outcomes, found["reports"])
     names = [item.id for item in spec.select(["MP-NAME"], "provider")]
-    assert {first[name] for name in names} == {"pass"}
+    # One rule is about a hook that Hermes providers alone may have.
+    assert {first[name] for name in names} == {"pass", "not_applicable"}
     assert "fail" in {second[name] for name in names}
     assert found["exit_code"] == 1
 

@@ -131,17 +131,19 @@ def test_a_run_that_the_kit_failed_in_has_no_verdict():
 # -- the summary -----------------------------------------------------------------------------------
 
 
-def test_a_chapter_counts_what_passed_failed_and_what_is_needed(show):
-    found = [open_(f"MP-FAULT-00{n}", *BACKEND) for n in (1, 2, 3)]
-    chapters = [row for row in show(built(found)).splitlines() if "82-faults" in row]
+def test_a_chapter_counts_what_passed_failed_and_what_is_needed_where_chapters_are_asked_for(show):
+    document = built([open_(f"MP-FAULT-00{n}", *BACKEND) for n in (1, 2, 3)])
+    chapters = [row for row in show(document, verbosity=1).splitlines() if "82-faults" in row]
     assert chapters == ["  82-faults         8 passed, 0 failed, 3 need: backend"]
+    assert "82-faults" not in show(document)
 
 
 def test_what_depends_on_a_violated_rule_is_counted_behind_it(show):
     reason = "depends on MP-TURN-002, which is violated: it raised"
     behind = open_("MP-TURN-001", reason, DependsOn("MP-TURN-002", "violated"))
     found = show(built([behind, Result("MP-TURN-002", Outcome.FAIL)]))
-    assert "1 behind MP-TURN-002" in found
+    assert "1 more waits for MP-TURN-002" in found
+    assert found.count("MP-TURN-001") == 1
 
 
 def test_what_waits_for_a_violated_rule_is_one_line(show):
@@ -151,7 +153,8 @@ def test_what_waits_for_a_violated_rule_is_one_line(show):
     document = built([*found, Result("MP-TURN-001", Outcome.FAIL)])
     said = show(document, columns=200)
     assert f"  5 more wait for MP-TURN-001: {', '.join(ids[:4])} and 1 more\n" in said
-    assert " 5 behind MP-TURN-001\n" in said
+    assert " 5 behind MP-TURN-001\n" in show(document, columns=200, verbosity=1)
+    assert "open:" not in said
     assert "is lost" not in said
     verbose = show(document, columns=200, verbosity=1)
     assert [key for key in ids if f"  {key}: untestable: {key} is lost\n" not in verbose] == []
@@ -163,12 +166,12 @@ def test_one_that_waits_for_a_violated_rule_is_told_as_one(show):
     assert "  1 more waits for MP-TURN-001: MP-TURN-004\n" in said
 
 
-def test_chapters_that_say_nothing_share_a_line_unless_all_are_asked_for(show):
+def test_chapters_that_say_nothing_are_counted_where_chapters_are_asked_for(show):
     away = [
         Result(i.id, Outcome.NOT_APPLICABLE)
         for i in spec.select(["MP-PREWARM", "MP-BACKUP"], "provider")
     ]
-    assert "  not applicable: prewarm, backup\n" in show(built(away))
+    assert "prewarm" not in show(built(away))
     assert "  62-prewarm        0 passed, 0 failed, 5 not applicable\n" in show(
         built(away), verbosity=1
     )
@@ -221,6 +224,14 @@ def test_what_is_written_to_a_file_is_not_broken(show):
 
 def test_a_quiet_run_prints_the_verdict_and_nothing_else(show):
     assert FORM.fullmatch(show(built([RED]), verbosity=-1).strip())
+
+
+def test_a_quiet_run_says_why_it_is_incomplete_and_what_to_do(show):
+    found = open_("MP-FAULT-001", *BACKEND)
+    opened, step, verdict = show(built([found]), verbosity=-1).splitlines()
+    assert opened == "  open: 1 need: backend"
+    assert step.startswith("  next: ")
+    assert "INCOMPLETE" in verdict or "open" in verdict
 
 
 @pytest.mark.parametrize(
@@ -358,9 +369,5 @@ def test_only_the_prose_of_a_failure_is_broken_at_the_edge_of_a_terminal(monkeyp
 
 
 def test_a_warning_for_which_a_strict_run_is_red_counts_as_failed():
-    assert terminal.status(Outcome.WARN, is_red=True, is_quiet=False)[0] == "failed"
-    assert terminal.status(Outcome.WARN, is_red=False, is_quiet=False)[0] == "warn"
-
-
-def test_a_quiet_run_shows_no_letter_for_what_is_not_red():
-    assert terminal.status(Outcome.PASS, is_red=False, is_quiet=True) == ("passed", "", "")
+    assert terminal.status(Outcome.WARN, is_red=True)[0] == "failed"
+    assert terminal.status(Outcome.WARN, is_red=False)[0] == "warn"

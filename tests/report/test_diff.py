@@ -39,6 +39,22 @@ def test_a_change_is_of_one_kind(before, after, kind, is_worse):
     assert found.is_worse is is_worse
 
 
+def test_a_class_that_is_lost_or_won_has_a_line_of_its_own():
+    name = "provider " + built(judged())["reports"][0]["target"]
+    fell = compared({"MP_TURN_003": "pass"}, {"MP_TURN_003": "fail"})
+    assert fell.classes == {name: ("shared", "core")}
+    assert f"{name}: class shared -> core" in comparing.as_text(fell).splitlines()
+    assert "class shared -&#62; core" in markdown.comparison(fell)
+    rose = compared({"MP_TURN_001": "fail"}, {"MP_TURN_001": "pass"})
+    assert comparing.class_lines(rose) == [f"{name}: class none -> shared"]
+
+
+def test_a_class_that_stays_and_a_narrowed_run_have_none():
+    assert compared({"MP_TURN_003": "fail"}, {"MP_STORE_001": "fail"}).classes == {}
+    old, new = built(judged()), built(judged(MP_TURN_003="fail"))
+    assert comparing.compare(old, changed(new, selected=True)).classes == {}
+
+
 def test_nothing_changed_where_the_outcomes_are_the_same():
     assert compared({"MP_TURN_002": "fail"}, {"MP_TURN_002": "fail"}).changes == []
 

@@ -7,12 +7,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from memproto import cli
+from memproto import cli, links
 from memproto.errors import MissingPackage
 from memproto.report import html, pages, plot, view
 from tests import reports
 
-LINES = ("rule", "expected", "observed", "where", "reproduce", "fix", "clause")
+LINES = ("evidence", "expected", "observed", "where", "reproduce", "fix", "clause")
 VOID = ("link", "meta", "input", "br")
 
 
@@ -48,10 +48,24 @@ def page(*found, **changed):
     return Page(html.render(reports.whole(*found), **changed))
 
 
-def test_a_failure_shows_its_seven_lines():
+def test_a_failure_shows_its_rule_as_a_title_and_all_lines():
     texts = page(reports.report(reports.failed())).texts
     assert [text for text in texts if text in LINES] == list(LINES)
-    assert "no answer after 5.2 s" in texts
+    assert {"The rule of MP-RECALL-002 MUST hold.", "no answer after 5.2 s"} <= set(texts)
+
+
+def test_the_clause_of_a_finding_leads_to_its_text_on_the_page():
+    found = page(reports.report(reports.failed(), reports.row("MP-TURN-001")))
+    assert "#mp-recall-002-clause" in found.values("href")
+    assert any("Recall MUST return within 5 s" in text for text in found.texts)
+    assert "mp-turn-001-clause" not in found.values("id")
+
+
+def test_a_published_clause_is_linked_to_where_it_is_published(monkeypatch):
+    monkeypatch.setattr(links, "published", lambda clause: f"https://example.org/{clause}")
+    found = page(reports.report(reports.failed(clause="javascript:alert(1)")))
+    assert "https://example.org/spec/v1/40-recall.md#mp-recall-002" in found.values("href")
+    assert not any("clause" in name for name in found.values("id"))
 
 
 def test_what_did_not_fail_shows_no_fix():

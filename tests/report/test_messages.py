@@ -1,4 +1,4 @@
-"""Values that travel and texts that are shown: plain, disturbing nothing, in seven lines."""
+"""Values that travel and texts that are shown: plain, disturbing nothing, in labelled lines."""
 
 import json
 import os
@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from memproto import spec
 from memproto.bindings import HERMES
 from memproto.report import message
+from memproto.report.formats import source_line
 from memproto.testing import wire
-from memproto.testing.evidence import Differs
+from memproto.testing.evidence import Differs, Late, NotRecalled, Raised
 from memproto.testing.judging import fates
 from memproto.testing.messages import Beat, Opened
 from memproto.testing.outcomes import Outcome, Result
@@ -188,3 +189,69 @@ def test_what_was_met_in_another_check_is_reproduced_by_that_one():
 )
 def test_what_happened_to_a_process_is_told_in_the_authors_binding(answer, said):
     assert fates.described(answer, HERMES) == said
+
+
+# -- what the evidence tells beside the catalogue --------------------------------------------------
+
+
+def told(seen, **fields):
+    result = Result("MP-SHUT-005", Outcome.FAIL, seen, "mine.py:2 in close", **fields)
+    return message.render(result, Order("mine"))
+
+
+def late(number):
+    return Late(hook="shutdown", took_s=20.0, budget_s=15.0, state="ended", number=number)
+
+
+def test_a_hook_that_hangs_in_its_second_call_is_told_with_its_number_and_its_own_advice():
+    assert "in its second call on one instance" in told(late(2))
+    assert "  advice    An earlier call on this instance returned" in told(late(2))
+    assert "in its 22nd call on one instance" in told(late(22))
+    assert "advice" not in told(late(1))
+    assert "call on one instance" not in told(late(1))
+
+
+def test_a_loss_behind_a_removal_is_told_with_advice_on_removals():
+    assert "  advice    A removal or a replacement" in told(NotRecalled(texts=("A",), removed=True))
+    assert "advice" not in told(NotRecalled(texts=("A",)))
+
+
+def test_the_line_from_which_an_exception_came_is_part_of_the_evidence():
+    assert Raised.by(ValueError("x")).place == ""
+    with pytest.raises(ValueError, match="invalid literal") as caught:
+        int("x")
+    place = Raised.by(caught.value, who="it").place
+    assert place.endswith("test_the_line_from_which_an_exception_came_is_part_of_the_evidence")
+
+
+def test_the_line_of_the_user_that_where_names_is_shown_and_no_other(tmp_path):
+    (tmp_path / "mine.py").write_text("class A:\n    def close(self):\n        raise OSError\n")
+    assert source_line.excerpt("mine.py:2 in A.close", tmp_path) == (
+        "2 |     def close(self):\n  |         ^^^^^"
+    )
+    assert source_line.excerpt("mine.py:3 in close", tmp_path) == (
+        "3 |         raise OSError\n  |         ^^^^^^^^^^^^^"
+    )
+    for where in ("", "mine.py:9 in close", "none.py:1 in close", "../mine.py:1 in close"):
+        assert source_line.excerpt(where, tmp_path) == ""
+    below = tmp_path / "below"
+    below.mkdir()
+    assert source_line.excerpt("../mine.py:2 in A.close", below) == ""
+
+
+def test_a_consequence_is_told_in_brief_unless_all_is_asked_for():
+    result = Result(
+        "MP-TURN-003", Outcome.FAIL, Differs(wanted="a", seen="b"), follows="MP-TURN-001"
+    )
+    brief = message.render(result, Order("mine"), is_brief=True)
+    assert [line.split()[0] for line in brief.splitlines()[1:]] == [
+        *("follows", "observed", "where", "reproduce"),
+    ]
+    assert "  fix  " in message.render(result, Order("mine"))
+
+
+def test_what_was_swallowed_is_shown_with_its_lines():
+    said = told(late(1), swallowed=("ValueError('x')", "mine.py:4 in _work", "mine.py:6 in _work"))
+    assert "  swallowed ValueError('x'), at mine.py:6 in _work\n" in said
+    assert "            raised at mine.py:4 in _work\n" in said
+    assert "  log       one\n            two\n" in told(late(1), log=("one", "two"))

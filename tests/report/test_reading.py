@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from memproto.errors import UnreadableReport
-from memproto.report import positions, reading
+from memproto.report import reading
+from memproto.report.formats import positions
 
 EXAMPLES = Path(__file__).parents[2] / "spec/v1/examples/valid/report"
 
@@ -80,6 +81,11 @@ def test_a_text_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
 def test_json_of_another_program_is_no_report(tmp_path: Path, foreign: object) -> None:
     said = refused(written(tmp_path, foreign))
     assert "is JSON, and no report of memproto\n  fix: name a file that --memproto-report" in said
+
+
+def test_a_measurement_is_named_as_one(tmp_path: Path) -> None:
+    said = refused(written(tmp_path, {"format": 1, "measure": {}}))
+    assert "report.json: is a measurement, and no report of a run\n  fix: memproto html" in said
 
 
 def test_a_newer_format_asks_for_a_newer_kit(tmp_path: Path) -> None:

@@ -22,6 +22,9 @@ pytestmark = pytest.mark.once
 
 KINDS = {"native": False, "hermes": True}
 
+#: The languages whose providers are programs, with a file that holds the name.
+PROGRAMS = {"typescript": "package.json", "rust": "Cargo.toml"}
+
 
 @pytest.fixture
 def work(tmp_path, monkeypatch, imports_are_forgotten):
@@ -37,6 +40,14 @@ def made(request, work):
     return new("tide-log", work, hermes=KINDS[request.param])
 
 
+@pytest.fixture(params=[*KINDS, *PROGRAMS])
+def project(request, work):
+    """A new provider of each kind, and in each language."""
+    if request.param in PROGRAMS:
+        return new("tide-log", work, language=request.param)
+    return new("tide-log", work, hermes=KINDS[request.param])
+
+
 def entry_point(folder):
     points = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"][
         "entry-points"
@@ -49,9 +60,11 @@ def entry_point(folder):
 # -- what is made ----------------------------------------------------------------------------------
 
 
-def test_the_name_stands_everywhere_and_the_templates_nowhere(made):
-    texts = {path: path.read_text("utf-8") for path in made.rglob("*") if path.is_file()}
-    assert (made / "src" / "tide_log" / "__init__.py") in texts
+def test_the_name_stands_everywhere_and_the_templates_nowhere(project):
+    texts = {path: path.read_text("utf-8") for path in project.rglob("*") if path.is_file()}
+    named = [path.name for path, text in texts.items() if "tide-log" in text]
+    assert {"README.md", "LICENSE"} <= {*named}
+    assert {"pyproject.toml", *PROGRAMS.values()} & {*named}
     assert [path for path, text in texts.items() if re.search("example", text, re.IGNORECASE)] == []
     for path, text in texts.items():
         if path.suffix == ".py":
@@ -62,13 +75,23 @@ def test_the_files_of_a_project_are_there(made):
     names = {str(path.relative_to(made)) for path in made.rglob("*") if path.is_file()}
     assert names >= {
         *("README.md", "LICENSE", "pyproject.toml", ".gitignore", "tests/test_provider.py"),
-        ".github/workflows/conformance.yml",
+        *(".github/workflows/conformance.yml", "src/tide_log/__init__.py"),
     }
 
 
-def test_what_the_readme_tells_to_run_is_what_its_ci_runs(made):
-    (block,) = re.findall(
-        r"```console\n(pip.*?)```", (made / "README.md").read_text("utf-8"), re.DOTALL
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_a_program_has_no_file_of_another_language(work, language):
+    made = new("tide-log", work, language=language)
+    names = {path.suffix for path in made.rglob("*") if path.is_file()}
+    assert {"typescript": ".ts", "rust": ".rs"}[language] in names
+    assert ".py" not in names
+    assert (made / ".gitignore").is_file()
+
+
+def test_what_the_readme_tells_to_run_is_what_its_ci_runs(project):
+    made = project
+    (block, *_) = re.findall(
+        r"```console\n(.*?)```", (made / "README.md").read_text("utf-8"), re.DOTALL
     )
     workflow = yaml.safe_load((made / ".github/workflows/conformance.yml").read_text("utf-8"))
     steps = workflow["jobs"]["conformance"]["steps"]
@@ -76,7 +99,8 @@ def test_what_the_readme_tells_to_run_is_what_its_ci_runs(made):
     assert run == block.splitlines()
 
 
-def test_the_readme_names_each_file_that_is_there(made):
+def test_the_readme_names_each_file_that_is_there(project):
+    made = project
     rows = re.findall(r"^\| `([^`]+)` \|", (made / "README.md").read_text("utf-8"), re.MULTILINE)
     assert len(rows) >= 6
     assert [row for row in rows if not (made / row).is_file()] == []
@@ -128,6 +152,17 @@ def test_the_command_says_what_to_do_next(work, capsys):
         assert line in said
 
 
+@pytest.mark.parametrize(
+    ("language", "command"),
+    [("typescript", "node dist/src/server.js"), ("rust", "target/release/tide-log")],
+)
+def test_the_command_says_what_to_do_next_in_another_language(work, capsys, language, command):
+    assert cli.main(["new", "tide-log", "--lang", language]) == 0
+    said = capsys.readouterr().out
+    assert f'pytest --memproto="wire:{command}" the conformance kit' in said
+    assert command in (work / "tide-log" / "README.md").read_text("utf-8")
+
+
 # -- what is refused -------------------------------------------------------------------------------
 
 
@@ -170,6 +205,27 @@ def test_what_is_no_name_is_refused_with_one_that_is(work, capsys, text, mended)
 def test_a_name_that_is_taken_is_refused(work, text, fault):
     with pytest.raises(KitUsageError, match=fault):
         new(text, work)
+    assert list(work.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "fault"),
+    [
+        ("match", "rust", "no package of Rust"),
+        ("src", "rust", "a folder"),
+        ("dist", "typescript", "a folder"),
+    ],
+)
+def test_a_program_may_have_every_name_but_those_of_its_own_language(work, text, language, fault):
+    with pytest.raises(KitUsageError, match=fault):
+        new(text, work, language=language)
+    assert list(work.iterdir()) == []
+    assert new("json", work, language=language).is_dir()
+
+
+def test_a_plugin_of_hermes_is_of_python(work, capsys):
+    assert cli.main(["new", "tide-log", "--hermes", "--lang", "rust"]) == 4
+    assert "makes no plugin of rust" in capsys.readouterr().err
     assert list(work.iterdir()) == []
 
 
@@ -217,7 +273,7 @@ def test_what_is_half_written_is_removed(work, monkeypatch, capsys, error):
 
 def test_templates_that_an_installer_compiled_are_not_copied(work, monkeypatch):
     template = work / "templates"
-    for kind in ("common", "native"):
+    for kind in ("common", "python", "native"):
         (template / kind / "__pycache__").mkdir(parents=True)
         (template / kind / "__pycache__" / "x.pyc").write_bytes(b"\xff")
     monkeypatch.setattr(making, "_TEMPLATES", template)

@@ -84,6 +84,7 @@ FAULTS = {
     "settings/env-value-is-a-number": ("type", "$.env.MINE_PORT"),
     "settings/factory-without-colon": ("pattern", "$.factory"),
     "settings/no-hook-call-at-all": ("minimum", "$.max_hook_calls"),
+    "settings/no-check-at-a-time": ("minimum", "$.parallel"),
     "settings/service-without-colon": ("pattern", "$.service"),
     "settings/unknown-key": ("additionalProperties", "$"),
     "settings/unknown-key-of-a-target": ("additionalProperties", "$.target.mine"),

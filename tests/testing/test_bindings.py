@@ -9,13 +9,11 @@ from memproto import bindings, spec
 from memproto.bindings import BUILT_IN, HERMES, NATIVE, Binding
 from memproto.testing.settings.order import Contact
 from tests import larder
-from tests.kit_runs import kit, outcomes, reported, write
+from tests.kit_runs import install, kit, outcomes, reported, write
 
 pytestmark = pytest.mark.once
 
 TARGET = "--memproto=tests.larder:{}"
-
-METADATA = "Metadata-Version: 2.1\nName: {}\nVersion: 1.0\n"
 
 #: Says, at its import, whether the process is one that holds the verdict.
 WATCHED = """
@@ -24,14 +22,6 @@ with pathlib.Path(__file__).with_name("imported").open("a") as file:
     print("pytest" in sys.modules, file=file)
 from tests.larder import BINDING
 """
-
-
-def install(directory, name, module):
-    """Make a distribution of that name whose entry point brings a binding, as pip would."""
-    place = directory / f"{name}-1.0.dist-info"
-    place.mkdir()
-    (place / "METADATA").write_text(METADATA.format(name), "utf-8")
-    (place / "entry_points.txt").write_text(f"[memproto.bindings]\n{name} = {module}\n", "utf-8")
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ class Wire:
     def __init__(self):
         self.budgets_s = []
 
-    def hook(self, _, budget_s, given=""):
+    def hook(self, _, budget_s, *given):
         self.budgets_s.append(budget_s)
         return contextlib.nullcontext(noise.starved_s())
 

@@ -33,6 +33,7 @@ from memproto.testing.messages import (
     StoryBegins,
     Survey,
     Surveyed,
+    Timed,
     Unreadable,
 )
 from memproto.testing.processes import commands
@@ -61,7 +62,11 @@ REPLIES = (
     Obeyed(),
     Loaded({"name": "native"}, "here", forks=False, unconfined=""),
     Judged(({"id": "MP-TURN-001", "outcome": "pass"},), 1, ("umask",), ("record",), ("recall",)),
-    Surveyed(Survey({"stores": ["turns"]}, {"turns": "observed"}, "question", {"n": 1}, "logged")),
+    Surveyed(
+        Survey({"stores": ["turns"]}, {"turns": "observed"}, "question", {"n": 1}, "logged"),
+        Timed({"recall": [2, 0.25, 0.5]}, 0.125),
+    ),
+    Timed({}, 0.0),
     SecretsNamed(("ACME_KEY",)),
     ScriptPlayed(visits=3, is_whole=True),
     CommandRefused("InvalidSettings", "memproto.toml:1: warm", "is missing", "name one"),
@@ -239,8 +244,8 @@ def test_what_a_reply_holds_is_made_plain_and_its_depth_counts_from_the_answer()
     assert told["reply"]["results"] == [{"id": repr(odd_value)}]
     seen = []
     messages.fields(DONE[3], lambda value, depth: seen.append(depth))
-    # The fields of a survey lie in the survey, and that in the reply.
-    assert seen == [2, 2, 2, 2, 2, 0, 0]
+    # The fields of a survey and its times lie in these, and those in the reply.
+    assert seen == [2, 2, 2, 2, 2, 2, 2, 0, 0]
 
 
 # -- commands --------------------------------------------------------------------------------------
@@ -253,6 +258,7 @@ COMMANDS = (
     commands.Load("mine:Mine", "/r", "/d", ["/d/é"], {"KEY": "v"}, functions={"warm": ["a", "b"]}),
     commands.Check(PLACE, "MP-TURN-001", 0.2),
     commands.TakeSurvey(PLACE, session=False),
+    commands.TimeHooks(PLACE),
     commands.NameSecrets(PLACE),
     commands.Play(PLACE, "/r/é.script", "/r/é.kept", 9.5, {"recall_chars": 4}),
     commands.Clean([{"home": "/h"}]),
@@ -270,7 +276,7 @@ def test_every_command_is_read_as_it_was_written(command):
     assert type(found) is type(command)
     if hasattr(command, "place"):
         assert found.place == dataclasses.replace(
-            PLACE, context=dataclasses.replace(CONTEXT, no_session_needs=[])
+            PLACE, context=dataclasses.replace(CONTEXT, no_session_needs=[], part=[0, 1])
         )
     else:
         assert found == command
@@ -281,4 +287,7 @@ def test_each_type_of_command_is_among_them():
 
 
 def test_the_machine_is_as_slow_as_a_check_says():
-    assert [commands.slowdown(item) for item in COMMANDS] == [1.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0]
+    placed = {item.DO for item in COMMANDS if hasattr(item, "place")}
+    assert {item.DO: commands.slowdown(item) for item in COMMANDS} == {
+        item.DO: 2.0 if item.DO in placed else 1.0 for item in COMMANDS
+    }

@@ -74,12 +74,12 @@ def test_a_registry_takes_it_as_any_provider(tmp_path):
     registry.register(servers.Wired())
     registry.initialize_all("s1", {"home": str(tmp_path)})
     registry.on_turn_complete("My boat is moored in Velbellogren.", "Noted.")
-    registry.shutdown()
+    registry.shutdown_all()
     again = MemoryProviderRegistry(deadlines=Deadlines(enrich_s=20.0))
     again.register(servers.Wired())
     again.initialize_all("s2", {"home": str(tmp_path)})
     assert "Velbellogren" in str(again.enrich_turn("Where is my boat?", []))
-    again.shutdown()
+    again.shutdown_all()
 
 
 def test_the_hooks_of_extensions_are_those_that_the_server_answers():

@@ -10,7 +10,8 @@ from memproto.wire import WireProvider
 from tests.kit_runs import ROOT
 from tests.wire import servers, transcripts
 
-MEMPROTO = (sys.executable, "-m", "memproto")
+#: -P: the working directory may be a checkout, whose `memproto` is not the installed one.
+MEMPROTO = (sys.executable, "-P", "-m", "memproto")
 
 #: Targets that are served, with the things that they lack for some transcripts.
 SERVED = {"builtin": {"turns"}, "sqlite": set(), "tests.good.journal:Journal": set()}

@@ -67,6 +67,11 @@ class Replay:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+            self._listener.join()
+            for stream in (self._process.stdin, self._process.stdout):
+                if stream is not None:
+                    with contextlib.suppress(BrokenPipeError):
+                        stream.close()
 
     # -- the keys ----------------------------------------------------------------------------------
 
@@ -76,6 +81,7 @@ class Replay:
     _needs = _note
 
     def _start(self, _: bool) -> None:
+        self.end()
         self._heard = heard = queue.Queue()
         self._process = process = subprocess.Popen(
             self._command,
@@ -90,7 +96,8 @@ class Replay:
                 heard.put(line)
             heard.put(b"")
 
-        threading.Thread(target=listen, daemon=True).start()
+        self._listener = threading.Thread(target=listen, daemon=True)
+        self._listener.start()
 
     def _write(self, data: bytes) -> None:
         assert self._process is not None

@@ -89,8 +89,8 @@ def _size(markdown: str) -> int:
 
 def comparison(found: Comparison) -> str:
     """The changes, as a section."""
-    lines = ["### Changes"]
-    if not found.changes:
+    lines = ["### Changes", *(text(line) for line in comparing.class_lines(found))]
+    if not found.changes and not found.classes:
         return "\n\n".join([*lines, "Nothing changed."])
     head = ("requirement", "target", "before", "after")
     for kind, title in comparing.TITLES.items():

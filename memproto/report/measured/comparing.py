@@ -3,12 +3,13 @@ Two measurements beside each other: what changed by more than chance and the mac
 
 A share has changed if the questions that were won and lost are so uneven that chance does not
 explain it, and no repeat shows the contrary. A median has changed if its intervals do not meet, and
-it at least doubled or halved. Times of two machines are not compared.
+it at least doubled or halved. Times of two machines are not compared. The disk and the calls to
+servers have no spread in one measurement: they have changed if they more than doubled or halved.
 """
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from memproto.errors import KitUsageError
@@ -31,6 +32,14 @@ _WRONG = {
 }
 
 
+#: Name of a load to its key below a size, its words, and the least difference that is one.
+_LOADS: dict[str, tuple[str, Callable[[Any], str], float]] = {
+    "disk": ("disk_bytes", plot.size, 100_000),
+    "calls per turn": ("calls_per_turn", "{:g}".format, 0.5),
+    "calls per question": ("calls_per_recall", "{:g}".format, 0.5),
+}
+
+
 @dataclasses.dataclass(frozen=True)
 class Line:
     """
@@ -41,7 +50,7 @@ class Line:
         figure: Its name.
         old: Its value before, in words.
         new: Its value now.
-        change: True if it changed by more than can be chance.
+        change: "same" unless it changed by more than can be chance.
         why: The reason for that in figures.
 
     """
@@ -61,7 +70,7 @@ class Comparison:
 
     Attributes:
         lines: In the order of the new one.
-        notes: What is not compared, and why.
+        notes: Figures that are not compared, and why.
 
     """
 
@@ -96,6 +105,7 @@ def compare(old: dict[str, Any], new: dict[str, Any]) -> Comparison:
         elif not row["is_baseline"]:
             lines += _shares(former, row)
             lines += _times(former, row) if is_one_machine else []
+            lines += _loads(former, row)
             notes += _gone(former, row)
     notes += [f"{name} is not in the second one" for is_base, name in before if not is_base]
     return Comparison(lines, notes)
@@ -185,6 +195,28 @@ def _moved(old: dict[str, Any], new: dict[str, Any]) -> Change:
 def _spans(*rows: dict[str, Any]) -> str:
     spans = [f"{plot.duration(r['p50_low_s'])} to {plot.duration(r['p50_high_s'])}" for r in rows]
     return f"intervals {spans[0]}, and {spans[1]}"
+
+
+# -- loads -----------------------------------------------------------------------------------------
+
+
+def _loads(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Line]:
+    """The place on the disk and the calls to servers, which hardly depend on the machine."""
+    if not (old["speed"] and new["speed"]):
+        return
+    before: dict[int, dict[str, Any]] = {size["turns"]: size for size in old["speed"]["sizes"]}
+    for size in new["speed"]["sizes"]:
+        former = before.get(size["turns"], {})
+        for figure, (key, shown, least) in _LOADS.items():
+            was, now = former.get(key), size[key]
+            if was is None or now is None:
+                continue
+            change: Change = "same"
+            if abs(now - was) >= least and max(now, was) > _MOVED * min(now, was):
+                change = "worse" if now > was else "better"
+            why = f"more than {_MOVED:g} times" if change != "same" else "about the same"
+            name = f"{figure} at {size['turns']:,} turns"
+            yield Line(new["target"], name, shown(was), shown(now), change, why)
 
 
 # -- words -----------------------------------------------------------------------------------------

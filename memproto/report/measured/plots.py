@@ -70,10 +70,11 @@ def _panel(
     values = [value for points in lines.values() for _, value in points]
     up, across = _decades(values), _decades([float(size) for size in sizes])
     is_time = name not in ("disk", "memory")
+    shown = plot.duration if is_time else plot.size
     return {
         "title": f"{name}, half within" if is_time else name,
         "grid": [
-            (_place(10.0**power, up, BOTTOM, TOP), _label(10.0**power, is_time=is_time))
+            (_place(10.0**power, up, BOTTOM, TOP), shown(10.0**power))
             for power in range(up[0], up[1] + 1)
         ],
         "sizes": [(_place(size, across, LEFT + 10, RIGHT - 14), f"{size:,}") for size in sizes],
@@ -89,15 +90,6 @@ def _drawn(
 ) -> Iterator[tuple[float, float]]:
     for turns, value in points:
         yield _place(turns, across, LEFT + 10, RIGHT - 14), _place(value, up, BOTTOM, TOP)
-
-
-def _label(value: float, *, is_time: bool) -> str:
-    if is_time:
-        return plot.duration(value)
-    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if value >= factor:
-            return f"{value / factor:g} {unit}"
-    return f"{value:g} B"
 
 
 def _decades(values: list[float]) -> tuple[int, int]:

@@ -46,12 +46,14 @@ def recall(document: dict[str, Any]) -> Table:
     last = str(budgets[-1])
     columns = [f"{chars:,}" for chars in budgets]
     depth = "5" if any(_items(row) for row in document["rows"]) else ""
-    head = [*_NAMES, *columns[:-1], f"{columns[-1]} chars", "all", *_BEHIND]
+    spread = ["repeats"] if document["measure"]["repeats"] > 1 else []
+    head = [*_NAMES, *columns[:-1], f"{columns[-1]} chars", *spread, "all", *_BEHIND]
     rows = []
     for row in _with(document, "recall"):
         found = row["recall"]["found"]
         cells = [name(row), _by(row), *(percent(found[str(chars)]) for chars in budgets[:-1])]
-        cells += [interval(found[last]), percent(found["all"])]
+        cells += [interval(found[last]), *([repeats(found[last])] if spread else [])]
+        cells += [percent(found["all"])]
         cells += [percent(row["recall"][key]) for key in ("stale", "absent", "other")]
         cells += [percent(_items(row).get(depth))] if depth else []
         rows.append(tuple(cells))
@@ -92,8 +94,8 @@ def growth(document: dict[str, Any]) -> Table:
             is_last = size is sizes[-1]
             slopes = row["speed"]["slopes"] if is_last else {}
             calls = [size["calls_per_turn"], size["calls_per_recall"]]
-            cells = [row["target"], f"{size['turns']:,}", _bytes(size["disk_bytes"])]
-            cells += [_bytes(size["memory_bytes"])]
+            cells = [row["target"], f"{size['turns']:,}", plot.size(size["disk_bytes"])]
+            cells += [plot.size(size["memory_bytes"])]
             cells += [NONE if value is None else f"{value:g}" for value in calls]
             cells += [_power(slopes.get(key)) for key in ("recall", "record", "disk")]
             rows.append(tuple(cells))
@@ -175,6 +177,14 @@ def interval(share: dict[str, Any] | None) -> str:
     return f"{percent(share)} ({100 * share['low']:.0f}-{100 * share['high']:.0f})"
 
 
+def repeats(share: dict[str, Any] | None) -> str:
+    """The least and the greatest share of one repeat, in per cent."""
+    if share is None:
+        return NONE
+    least, most = (f"{100 * end(share['repeats']):.0f}" for end in (min, max))
+    return least if least == most else f"{least}-{most}"
+
+
 def _with(document: dict[str, Any], key: str) -> list[dict[str, Any]]:
     return [row for row in document["rows"] if row[key]]
 
@@ -190,13 +200,6 @@ def _items(row: dict[str, Any]) -> dict[str, Any]:
 def _times(found: dict[str, Any] | None) -> str:
     keys = ("p50_s", "p95_s", "p99_s")
     return NONE if found is None else ", ".join(plot.duration(found[key]) for key in keys)
-
-
-def _bytes(count: int) -> str:
-    for factor, unit in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
-        if count >= factor:
-            return f"{count / factor:.3g} {unit}"
-    return f"{count} B"
 
 
 def _power(value: float | None) -> str:

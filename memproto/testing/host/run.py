@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import CodeType
 from typing import Any, NoReturn
 
 from memproto.deadlines import Deadlines
@@ -299,12 +300,36 @@ class HostRun:
             return name
         driver = self._hosts[-1].driver
         kind = type(driver if self.loaded.is_driver else driver.registry)
-        return _place(inspect.getattr_static(kind, name, None), f"{kind.__name__}.{name}")
+        label = f"{kind.__name__}.{name}"
+        function = inspect.getattr_static(kind, name, None)
+        code = _code(function)
+        if code is None or not locate.is_authors(code.co_filename):
+            # A step that is inherited from a class of the kit or of a framework is not the line to
+            # go to: the author's class is.
+            return _class_line(kind, label) or _place(function, label)
+        return _place(function, label)
 
 
 def _place(function: Any, label: str) -> str:
+    code = _code(function)
+    return f"{locate.short(code.co_filename)}:{code.co_firstlineno} in {label}" if code else label
+
+
+def _code(function: Any) -> CodeType | None:
     try:
         code = inspect.unwrap(getattr(function, "__func__", function)).__code__
     except (AttributeError, ValueError):
-        return label
-    return f"{locate.short(code.co_filename)}:{code.co_firstlineno} in {label}"
+        return None
+    return code if isinstance(code, CodeType) else None
+
+
+def _class_line(kind: type, label: str) -> str:
+    """The line on which an author's class begins; "" if it is none of an author's."""
+    try:
+        file = inspect.getsourcefile(kind)
+        if file is None or not locate.is_authors(file):
+            return ""
+        _, number = inspect.getsourcelines(kind)
+    except (OSError, TypeError):
+        return ""
+    return f"{locate.short(file)}:{number} in {label}"

@@ -5,6 +5,7 @@ from typing import Any
 
 from memproto import spec
 from memproto.testing import clauses, incidents, locate
+from memproto.testing.evidence import NotRecalled
 from memproto.testing.instruments import watchers
 from memproto.testing.judging import events
 from memproto.testing.needs import LATER, DependsOn, Need, depends_on
@@ -63,8 +64,22 @@ def _violated(
         check=requirement.id,
         rule=broken.id,
         evidence=found.evidence,
-        where=run.where(found.operation or broken.operation),
+        where=getattr(found.evidence, "place", "")
+        or run.where(found.operation or broken.operation),
+        rests_on=_rests_on(broken.id, found, run),
     )
+
+
+def _rests_on(broken: str, found: clauses.Violation, run: Any) -> tuple[str, ...]:
+    """The rules by which a missed text should have come back; none for other evidence."""
+    operation = found.operation or spec.requirement(broken).operation
+    of_hook = (name for name, stores in routes.OPERATIONS.items() if stores == operation)
+    route = getattr(run, "route", "") or next(of_hook, "")
+    if not route or not isinstance(found.evidence, NotRecalled):
+        return ()
+    rules = routes.RULES[route]
+    # Of the rules of a route each rests on those before it.
+    return rules[: rules.index(broken)] if broken in rules else rules
 
 
 def _needs(check: str, found: clauses.Untestable, run: Any) -> tuple[Need, ...]:
@@ -101,6 +116,7 @@ def _raised(requirement: spec.Requirement, failure: HookRaised, run: Any) -> eve
         binding=run.binding,
         has_checkpoint=may_be_checkpoint and "checkpoint" in run.declared("extensions", []),
         ends_process=failure.ends_process,
+        number=failure.number,
     )
 
 

@@ -18,15 +18,15 @@ import traceback
 from collections.abc import Iterator
 from os import _exit, getpid
 from pathlib import Path
-from time import monotonic, perf_counter, sleep
+from time import monotonic, perf_counter, process_time, sleep
 from typing import Any
 
 from memproto import spec
 from memproto.errors import InvalidSettings, KitUsageError
 from memproto.loading import named_paths
-from memproto.testing import clauses, credential_forms, facts, integrity, locate
+from memproto.testing import clauses, credential_forms, facts, incidents, integrity, locate
 from memproto.testing.credential_forms import Hiding
-from memproto.testing.instruments import watchers
+from memproto.testing.instruments import log_tail, watchers
 from memproto.testing.instruments.load_step import LoadStep
 from memproto.testing.judging import caught, events
 from memproto.testing.judging.attribution import attribute, judge
@@ -45,6 +45,7 @@ from memproto.testing.messages import (
     SecretsNamed,
     Survey,
     Surveyed,
+    Timed,
 )
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes import (
@@ -63,6 +64,7 @@ from memproto.testing.processes.commands import (
     Place,
     Play,
     TakeSurvey,
+    TimeHooks,
 )
 from memproto.testing.provider import selection, survey, visits
 from memproto.testing.provider.calls import ToldCalls
@@ -80,6 +82,8 @@ UNNAMED = "an address outside of the machine"
 
 _LOADERS = {"provider": "memproto.loading", "host": "memproto.testing.host.loading"}
 
+
+_RED = (Outcome.FAIL, Outcome.WARN)
 
 #: Mark that tells the facts of a second attempt at a check from those of the first.
 _ANEW = 0x5A5A
@@ -102,6 +106,7 @@ class Child:
         self._wire = wire
         self._unconfined = unconfined
         self._audit = watchers.AuditLog()
+        self._log = log_tail.installed()
         self._unrouted = confinement.unrouted()
         self._target: Any = None
         self._step = LoadStep(audit=self._audit)
@@ -138,6 +143,8 @@ class Child:
                 return self._check(command)
             case TakeSurvey():
                 return self._survey(command)
+            case TimeHooks():
+                return self._time_hooks(command)
             case NameSecrets():
                 return SecretsNamed(tuple(survey.secrets(self._run(command.place))))
             case Clean():
@@ -189,6 +196,7 @@ class Child:
                 return _told(events.LoadRefused(check="", seen=refused))
             return _told(caught.of_loading(error))
         self._prepare(command.functions, command.scale)
+        self._log.open(_package(command.target))
         # Threads that importing started belong to the process from here on, not to a check.
         self._threads = watchers.thread_ids()
         origin = "; ".join((self._target.origin, *getattr(self._target, "notes", ())))
@@ -268,9 +276,20 @@ class Child:
             changed=tuple(changed),
             late=tuple(run.watch.late),
             excused=tuple(run.watch.excused),
+            limited_s=run.watch.limited_s,
         )
 
     def _judged(self, check: clauses.Check, run: Any) -> list[Result]:
+        """The results of a check, the red ones with what the target logged before."""
+        self._log.begin(is_on=check.requirement != incidents.COUNTS)
+        return [
+            dataclasses.replace(item, log=self._log.lines(), swallowed=self._log.swallowed)
+            if item.outcome in _RED
+            else item
+            for item in self._decided(check, run)
+        ]
+
+    def _decided(self, check: clauses.Check, run: Any) -> list[Result]:
         """The results of a check, with other facts where a selective provider is told them."""
         requirement = spec.requirement(check.requirement)
         if self._side != "provider" or not run.is_selective or run.context.no_session:
@@ -315,6 +334,7 @@ class Child:
             del self._shared[name]
         run: Run = self._run(dataclasses.replace(place, salt=place.salt ^ mark))
         run.watch.calls_left = done.watch.calls_left
+        run.watch.limited_s = done.watch.limited_s
         return run
 
     def _survey(self, command: TakeSurvey) -> Reply:
@@ -322,9 +342,18 @@ class Child:
         found: dict[str, Any] = {}
         requirement = spec.requirement(spec.role("stores"))
         look = survey.survey if command.session else survey.without_session
+        began_s = process_time()
         results = judge(requirement, lambda: found.update(look(run)), run)
         run.finish()
-        return Surveyed(Survey(**found)) if found else Judged(_rows(results))
+        if not found:
+            return Judged(_rows(results))
+        return Surveyed(Survey(**found), Timed(run.watch.hooks, process_time() - began_s))
+
+    def _time_hooks(self, command: TimeHooks) -> Timed:
+        run, began_s = self._run(command.place), process_time()
+        survey.call_hooks(run)
+        run.finish()
+        return Timed(run.watch.hooks, process_time() - began_s)
 
     def _play(self, command: Play) -> Reply:
         run: Run = self._run(command.place)

@@ -43,6 +43,10 @@ class CannotServe(Exception):
         self.result = result
 
 
+class Abandoned(BaseException):
+    """Nobody waits for what is judged any more; nothing but the end of a thread catches it."""
+
+
 class Children:
     """
     Starts, asks and ends the processes that hold one target.
@@ -61,7 +65,15 @@ class Children:
 
     """
 
-    def __init__(self, order: Order, contact: Contact, deaths: dict[str, int], root: Path) -> None:
+    def __init__(
+        self,
+        order: Order,
+        contact: Contact,
+        deaths: dict[str, int],
+        root: Path,
+        owner: str = "",
+    ) -> None:
+        """`owner` is the one whose credentials its processes get; "" for `root` itself."""
         self.process: ChildProcess | None = None
         self.served: list[str] = []
         self.shares = True
@@ -71,6 +83,8 @@ class Children:
         self._contact = contact
         self._deaths = deaths
         self._root = root
+        self._owned_by = owner or str(root)
+        self._is_abandoned = False
         self._spent_before = contact.spent
         self._caches = Caches(order.settings.caches, root.parent / "caches")
         self._numbers = itertools.count(1)
@@ -102,6 +116,8 @@ class Children:
 
         """
         self.dismiss()
+        if self._is_abandoned:
+            raise Abandoned
         self._end_disowned()
         self.started += 1
         self._chapter, self.served = chapter, []
@@ -193,7 +209,7 @@ class Children:
         """The owner of the credentials that its processes get: this target, if it is given any."""
         service = any(self._contact.service.get(kind) for kind in ("env", "config"))
         settings = self._order.settings
-        return str(self._root) if settings.env or settings.config or service else ""
+        return self._owned_by if settings.env or settings.config or service else ""
 
     @property
     def _secrets(self) -> list[str]:
@@ -279,7 +295,14 @@ class Children:
             self.start()
         self.clean()
 
-    def place(self, name: str, *, patient: bool = False, stuck: Collection[str] = ()) -> Place:
+    def place(
+        self,
+        name: str,
+        *,
+        patient: bool = False,
+        stuck: Collection[str] = (),
+        part: tuple[int, int] = (0, 1),
+    ) -> Place:
         """Common part of a command about the target: a fresh root, and the context of the run."""
         root = self._new_place(name.lower())
         self._caches.enter(root / "user")
@@ -306,8 +329,11 @@ class Children:
             no_session=contact.blocked if contact.sessionless else "",
             no_session_needs=tuple(need.as_dict() for need in contact.blocked_needs),
             calls_left=self._calls_left(),
+            part=part,
         )
-        salt = zlib.crc32(name.encode()) & 0xFFFF
+        # Parts of a check share no user and no session.
+        named = f"{name} {part[0]}" if part[0] else name
+        salt = zlib.crc32(named.encode()) & 0xFFFF
         return Place(str(root), self.variables, salt, bool(order.replay), context)
 
     def _new_place(self, name: str) -> Path:
@@ -333,6 +359,12 @@ class Children:
         process, self.process = self.process, None
         if process is not None:
             process.kill()
+
+    def abandon(self) -> None:
+        """End the process that runs, and have no other one start; from another thread."""
+        self._is_abandoned = True
+        if (process := self.process) is not None:
+            process.interrupt()
 
     def wait_for_helpers(self, for_s: float) -> None:
         """Let what the process started and disowned go on for a while, as long as both run."""

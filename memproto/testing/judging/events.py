@@ -71,11 +71,18 @@ class CheckReturned(Event):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RuleViolated(Event):
-    """The check saw the requirement `rule` violated, its own or another one."""
+    """
+    The check saw the requirement `rule` violated, its own or another one.
+
+    Attributes:
+        rests_on: The rules by which a stored text that is missed should have come back.
+
+    """
 
     rule: str
     evidence: Evidence
     where: str = ""
+    rests_on: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -114,6 +121,7 @@ class HookRaised(Event):
         binding: The provider's.
         has_checkpoint: True if the provider serves the extension `checkpoint`.
         ends_process: True if the exception is one that ends the interpreter.
+        number: The number of the call on its instance; 0 if it is not counted.
 
     """
 
@@ -125,6 +133,7 @@ class HookRaised(Event):
     binding: Binding
     has_checkpoint: bool = False
     ends_process: bool = False
+    number: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -114,12 +114,18 @@ def evidence(answer: Answer, binding: Binding | None) -> Died | Froze | Grew | L
     """The fate of a child."""
     hook, took_s = hook_of(answer.operation, binding), answer.took_s
     if answer.fate == "died":
-        return Died(hook=hook, ending=answer.ending)
+        return Died(hook=hook, ending=answer.ending, number=answer.number)
     if answer.fate == "froze":
-        return Froze(hook=hook, held_s=took_s, given=answer.given, ended=True)
+        return Froze(hook=hook, held_s=took_s, given=answer.given, ended=True, number=answer.number)
     if answer.fate == "grew":
         return Grew(hook=hook, held=answer.ending)
-    return Late(hook=hook, took_s=took_s, budget_s=answer.budget_s, state="ended")
+    return Late(
+        hook=hook,
+        took_s=took_s,
+        budget_s=answer.budget_s,
+        state="ended",
+        number=answer.number,
+    )
 
 
 def hook_of(operation: str, binding: Binding | None) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memproto import spec
-from memproto.testing import clauses, incidents
+from memproto.testing import clauses, incidents, spread
 from memproto.testing.judging import (
     applicability,
     attribution,
@@ -24,12 +24,13 @@ from memproto.testing.judging import (
 )
 from memproto.testing.judging.attribution import attribute, depending
 from memproto.testing.judging.children import OTHER_COMMANDS_S, CannotServe, Children
-from memproto.testing.messages import Loaded, SecretsNamed, Surveyed
+from memproto.testing.judging.forecast import SLOW_S, Forecast
+from memproto.testing.messages import Loaded, SecretsNamed, Surveyed, Timed
 from memproto.testing.needs import DependsOn
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes import roots, service, vitals
 from memproto.testing.processes.answer import Answer
-from memproto.testing.processes.commands import Check, NameSecrets, Nothing, TakeSurvey
+from memproto.testing.processes.commands import Check, NameSecrets, Nothing, TakeSurvey, TimeHooks
 from memproto.testing.settings.order import Contact, Order
 
 #: Seconds that threads of a check may take to end by themselves; less, once some did not.
@@ -40,6 +41,9 @@ _TIMES_AGAIN = 2
 
 #: The outcomes by which a check says that it did not decide.
 _UNDECIDED = (Outcome.INCONCLUSIVE, Outcome.UNTESTABLE)
+
+#: Of a slow target a check may take so many times as long as such a check does.
+_MORE_CALLS = 2.0
 
 #: A check that took longer is not run again to see what it takes.
 _LONG_S = 5.0
@@ -68,17 +72,25 @@ class Judge:
         One caller at a time. `root` is a directory that the caller removes after `close`.
     """
 
-    def __init__(self, order: Order, root: Path, contact: Contact | None = None) -> None:
+    def __init__(
+        self, order: Order, root: Path, contact: Contact | None = None, *, owner: str = ""
+    ) -> None:
+        """`owner` is the one whose credentials its processes get; "" for this judge itself."""
         self.order = order
         self.contact = contact or Contact()
         self.deaths = dict(self.contact.deaths)
         self._root = Path(tempfile.mkdtemp(prefix="target-", dir=root))
-        self._children = Children(order, self.contact, self.deaths, self._root)
+        self.owner = owner or str(self._root)
+        self._children = Children(order, self.contact, self.deaths, self._root, self.owner)
         self._service = service.Service(order.settings, order.directory, self._root, order.scale)
         self._outlet = redaction.Outlet(order, self.contact, self._root)
         self._scripts = replays.Scripts(order, self.contact, self._root, self._outlet.text)
         self._stuck: set[str] = set()
         self._grace_s = _GRACE_S
+        self._part = (0, 1)
+        self._forecast: Forecast | None = None
+        #: The longest time after which a hook asked to be called again, in the last requirement.
+        self.limited_s = 0.0
         #: The checks for which processes were started, in this order.
         self._starters: list[str] = []
         self._aftermath = watchdog.Aftermath(order.scale)
@@ -98,6 +110,7 @@ class Judge:
             self.contact.service = self._service.start()
         try:
             loaded = self._children.start(_FIRST)
+            self.contact.pace.loaded_s = loaded.took_s
             self._refuse_declares()
             forks = isinstance(loaded.reply, Loaded) and loaded.reply.forks
             if forks and self.order.side == "provider":
@@ -109,6 +122,10 @@ class Judge:
             self._book_gate([fault.result])
         self.contact.deaths = self.deaths
         self.contact.results = self._outlet(self.contact.results)
+        for result in self.contact.results:
+            spread.add_calls(self.contact.pace.hooks, result.hooks)
+        # The gates were checked before the pace was known.
+        self._forecast = None
         self.contact.spent = self._children.spent
         self._children.dismiss()
         return self.contact
@@ -143,6 +160,7 @@ class Judge:
                 self._book_gate(self._decide(requirement, _FIRST), requirement.id)
         if not self.contact.blocked or self.contact.sessionless:
             self._survey()
+            self._time_hooks()
 
     def _book_gate(self, results: list[Result], gate: str = "") -> None:
         self.contact.results += results
@@ -178,9 +196,42 @@ class Judge:
         self._children.clean()
         return answer
 
+    def _time_hooks(self) -> None:
+        """
+        Have the hooks called that most checks call, if no survey has done it.
+
+        Each call may cost money. A hook that hangs has rules of its own, and is waited for there.
+        """
+        is_known = "recall" in self.contact.pace.hooks
+        if is_known or self.contact.blocked or self.order.settings.max_hook_calls is not None:
+            return
+        place = self._children.place("time")
+        hurried = dict.fromkeys(incidents.BUDGETS_S, 1)
+        place = dataclasses.replace(
+            place, context=dataclasses.replace(place.context, deaths=hurried)
+        )
+        with contextlib.suppress(CannotServe):
+            self._children.serve(_FIRST)
+            answer = self._children.ask(TimeHooks(place), OTHER_COMMANDS_S)
+            if isinstance(answer.reply, Timed):
+                self._note_pace(answer.reply)
+            elif answer.fate == "late":
+                took_s = answer.took_s
+                spread.add_calls(self.contact.pace.hooks, {answer.operation: [1, took_s, took_s]})
+            self._children.clean()
+
+    def _note_pace(self, timed: Timed) -> None:
+        pace = self.contact.pace
+        spread.add_calls(pace.hooks, timed.hooks)
+        pace.hooks_s += sum(all_s for _, _, all_s in timed.hooks.values())
+        pace.computed_s += timed.computed_s
+        if (process := self._children.process) is not None:
+            pace.held_mb = process.held_mb()
+
     def _has_found(self, answer: Answer) -> bool:
         if not isinstance(answer.reply, Surveyed):
             return False
+        self._note_pace(answer.reply.timed)
         found, contact = answer.reply.found, self.contact
         contact.capabilities, contact.routes = found.capabilities, found.routes
         contact.asking, contact.manner, contact.logged = found.asking, found.manner, found.logged
@@ -188,13 +239,19 @@ class Judge:
 
     # -- one requirement --------------------------------------------------------------------------
 
-    def run(self, requirement: spec.Requirement) -> list[Result]:
-        """The result of one requirement first, then those of rules that were met on the way."""
+    def run(self, requirement: spec.Requirement, part: tuple[int, int] = (0, 1)) -> list[Result]:
+        """
+        The result of one requirement first, then those of rules that were met on the way.
+
+        `part` is the number of the part that is checked, and how many there are.
+        """
+        self._part = part
         if not requirement.is_in(self.order.release):
             return self._outlet(attribute(events.NotInRelease(check=requirement.id)))
         if requirement.gate:
             found = [result for result in self.contact.results if result.id == requirement.id]
             return found or self._outlet(self._blocked(requirement))
+        self.limited_s = 0.0
         before = self._look_back()
         foreseen = self._undecidable(requirement) or self._foreseen(requirement)
         chapter = requirement.anchor.partition("#")[0]
@@ -213,6 +270,12 @@ class Judge:
                 said = f"{result.id} was found violated in its check, and does not wait for others"
                 return attribute(events.KitFailed(check=requirement.id, text=said))
         return results
+
+    def is_ruled_out(self, requirement: spec.Requirement) -> bool:
+        """True if no process is needed to decide a requirement, by all that is known so far."""
+        if requirement.gate or not requirement.is_in(self.order.release):
+            return True
+        return bool(self._undecidable(requirement) or self._foreseen(requirement))
 
     def _undecidable(self, requirement: spec.Requirement) -> events.Event | None:
         check = requirement.id
@@ -359,9 +422,12 @@ class Judge:
         self._children.served.append(check.requirement)
         # A backend that fails may use all of the time that a hook has.
         patient = patient or incidents.makes_fail(check.requirement)
-        place = self._children.place(check.requirement, patient=patient, stuck=self._stuck)
+        place = self._children.place(
+            check.requirement, patient=patient, stuck=self._stuck, part=self._part
+        )
         command = Check(place, check.requirement, self._grace_s)
-        answer = self._children.ask(command, check.budget_s)
+        answer = self._children.ask(command, check.budget_s + self._waiting_s(check))
+        self.limited_s = max(self.limited_s, answer.judged.limited_s)
         service.assert_runs(self.contact.service, self.order.settings)
         if answer.judged.threads and (process := self._children.take()) is not None:
             self._aftermath.add(process, check.requirement)
@@ -371,6 +437,14 @@ class Judge:
         if answer.judged.changed:
             self._children.dismiss()
         return answer
+
+    def _waiting_s(self, check: clauses.Check) -> float:
+        """Further seconds for a check of hooks that wait, however many of its calls there are."""
+        # Its averages are over the calls of all checks, too many for each of them.
+        forecast = self._forecast = self._forecast or Forecast(self.contact.pace)
+        if forecast.wait_s < SLOW_S:
+            return 0.0
+        return _MORE_CALLS * forecast.check_s(spec.requirement(check.requirement))
 
     # -- what is met on the way -------------------------------------------------------------------
 
@@ -477,6 +551,19 @@ class Judge:
             self._children.finish()
         self.close()
         return self._outlet(found)
+
+    @property
+    def spent(self) -> int:
+        """Number of hook calls that this judge made, if the settings set a limit."""
+        return self._children.spent
+
+    @spent.setter
+    def spent(self, calls: int) -> None:
+        self._children.spent = calls
+
+    def abandon(self) -> None:
+        """Have the thread that judges come to its end soon, by `Abandoned`; from another thread."""
+        self._children.abandon()
 
     def close(self) -> None:
         """End every process of this judge, and what those started and disowned."""

@@ -68,6 +68,8 @@ class Outlet:
             texts["evidence"] = evidence.mapped(result.evidence, self.text)
         # A script has to go on working: its paths stay.
         needs = tuple(need.with_texts(self.text) for need in result.needs)
+        for name in ("log", "swallowed"):
+            texts[name] = tuple(self.text(line) for line in getattr(result, name))
         return dataclasses.replace(result, **texts, needs=needs, replay=self._hidden(result.replay))
 
     def _path(self, match: re.Match[str]) -> str:

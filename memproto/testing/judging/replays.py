@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import re
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
@@ -28,6 +29,9 @@ _RUN_S = 20.0
 
 _RED = (Outcome.FAIL, Outcome.WARN)
 
+#: Held while scripts are written: checks that run side by side may find one rule violated.
+_writing = threading.Lock()
+
 
 class Scripts:
     """
@@ -51,7 +55,8 @@ class Scripts:
         """The results, the red ones of a provider with their scripts, where they are asked for."""
         if not self._order.replay or self._order.side == "host":
             return results
-        return [self._with_script(item, answer) for item in results]
+        with _writing:
+            return [self._with_script(item, answer) for item in results]
 
     def _with_script(self, result: Result, answer: Answer) -> Result:
         if result.outcome not in _RED:

@@ -43,7 +43,7 @@ def lost_too_often(_: events.LostTooOften) -> Statement:
 
 def violation(event: events.RuleViolated) -> Statement:
     """The evidence of a check."""
-    return {"evidence": event.evidence, "where": event.where}
+    return {"evidence": event.evidence, "where": event.where, "rests_on": event.rests_on}
 
 
 # -- hooks -----------------------------------------------------------------------------------------
@@ -75,7 +75,13 @@ def while_counted(event: events.HookLate) -> Statement:
 def raised(event: events.HookRaised) -> Statement:
     """The exception of a hook, at the author's line if it has one."""
     where = locate.raised(event.error) or event.where
-    seen = Raised.by(event.error, shown=describe(event.error), hook=event.hook, who=event.hook)
+    seen = Raised.by(
+        event.error,
+        shown=describe(event.error),
+        hook=event.hook,
+        who=event.hook,
+        number=event.number,
+    )
     return {"evidence": seen, "where": where}
 
 

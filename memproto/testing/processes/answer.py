@@ -23,6 +23,7 @@ class Answer:
         took_s: Seconds that the command, or the hook, had been running.
         stack: The author's frames at that moment, innermost first.
         given: The longest text that the hook was given, in the words of a message; "" for none.
+        number: The number of the call on its instance; 0 if it is not counted.
         still: Those of the thread that computed while the interpreter last stood still for a while,
             where that was looked for.
         ending: The ending of the process: "exit code 3", "signal SIGSEGV"; for `grew` its memory.
@@ -44,6 +45,7 @@ class Answer:
     took_s: float = 0.0
     stack: tuple[str, ...] = ()
     given: str = ""
+    number: int = 0
     still: tuple[str, ...] = ()
     ending: str = ""
     excuse: str = ""

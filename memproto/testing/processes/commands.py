@@ -128,6 +128,15 @@ class TakeSurvey(Command):
 
 
 @dataclasses.dataclass(frozen=True)
+class TimeHooks(Command):
+    """Call the hooks that most checks call, and measure; answered by `Timed`."""
+
+    DO: ClassVar[str] = "time"
+
+    place: Place
+
+
+@dataclasses.dataclass(frozen=True)
 class NameSecrets(Command):
     """Name the credentials of the config schema; answered by `SecretsNamed`."""
 
@@ -177,7 +186,8 @@ class Nothing(Command):
 
 
 _COMMANDS: dict[str, type[Command]] = {
-    kind.DO: kind for kind in (Load, Check, TakeSurvey, NameSecrets, Clean, Play, Nothing)
+    kind.DO: kind
+    for kind in (Load, Check, TakeSurvey, TimeHooks, NameSecrets, Clean, Play, Nothing)
 }
 
 

@@ -9,6 +9,7 @@ import contextlib
 import os
 import select
 import subprocess
+import threading
 import time
 from typing import Protocol
 
@@ -46,12 +47,12 @@ class Copy:
     Guarantees:
         `poll` and `wait` tell an end once, and the same from then on.
         Without the template, which the child may have killed, an end is told as `UNSEEN`.
-    Assumes:
-        One caller at a time.
+        Several threads may ask for it.
     """
 
     def __init__(self, template: Template, status: int) -> None:
         self._template = template
+        self._lock = threading.Lock()
         self._status = status
         self._said = b""
         self._code: int | None = None
@@ -91,6 +92,11 @@ class Copy:
         return self._code
 
     def _look(self, wait_s: float) -> None:
+        with self._lock:
+            if self._code is None:
+                self._take_in(wait_s)
+
+    def _take_in(self, wait_s: float) -> None:
         open_ended = self._hear(wait_s)
         _, kind, code = self._said.rpartition(b"end ")
         if kind and code.endswith(b"\n"):

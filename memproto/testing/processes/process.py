@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import Any, cast, get_args
 
+import psutil
+
 from memproto import spec
 from memproto.testing import incidents, integrity, locate, noise, patience, wire
 from memproto.testing.messages import Done, Enter, Forged, Leave, Opened, Spent, Told
@@ -55,6 +57,7 @@ class _OpenHook:
     thread: int = 0
     starved_s: float = 0.0
     given: str = ""
+    number: int = 0
 
     @property
     def is_setting(self) -> bool:
@@ -259,6 +262,7 @@ class ChildProcess:
                 message.thread,
                 message.starved_s,
                 message.given,
+                message.number,
             )
         elif kind is Leave:
             self._active = time.monotonic()
@@ -333,6 +337,7 @@ class ChildProcess:
             took_s=now - hook.since,
             stack=self._frames(computing=fate == "froze"),
             given=hook.given,
+            number=hook.number,
         )
 
     def _dead(self, began: float) -> Answer:
@@ -356,6 +361,7 @@ class ChildProcess:
             stack=self._frames(),
             ending=ending,
             given=running.given if running else "",
+            number=running.number if running else 0,
         )
 
     def _last_words(self) -> Done | None:
@@ -382,6 +388,17 @@ class ChildProcess:
             self._looked = self._pulse.last
             dump = stacks.of(vitals.busiest(self._seen), self._stacks, kind=stacks.OWN)
             self._still = tuple(locate.frames(dump)) or self._still
+
+    def held_mb(self) -> float:
+        """Megabytes that the process has for itself; 0 if that cannot be told."""
+        with contextlib.suppress(psutil.Error, AttributeError):
+            return float(self._seen.memory_full_info().uss) / (1 << 20)
+        return 0.0
+
+    def interrupt(self) -> None:
+        """End the process as seen from the thread that asks it: as one that died by itself."""
+        if self._seen.is_running():
+            vitals.end_group(self._seen)
 
     def kill(self) -> None:
         """End the process, its group, and everything that it started; blocks until it is gone."""

@@ -73,6 +73,8 @@ class Template:
         self.environment = _lasting(environment)
         self.has_served = False
         self._owner = os.getpid()
+        #: Held while it is asked for what it answers on its socket, and while a copy is noted.
+        self._lock = threading.Lock()
         self._copies: weakref.WeakSet[Copy] = weakref.WeakSet()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(copied.START_S)
@@ -120,7 +122,8 @@ class Template:
         None where the template does not answer; it is ended then.
         """
         try:
-            self._relays.refresh()
+            with self._lock:
+                self._relays.refresh()
         except OSError:
             self.end()
             return None
@@ -154,13 +157,16 @@ class Template:
             self.end()
             return None
         self.has_served = True
-        self._copies.add(copy)
+        with self._lock:
+            self._copies.add(copy)
         return copy
 
     @property
     def is_idle(self) -> bool:
         """True if none of its copies runs; without it the end of one would not be told."""
-        return all(copy.poll() is not None for copy in list(self._copies))
+        with self._lock:
+            copies = list(self._copies)
+        return all(copy.poll() is not None for copy in copies)
 
     def _ask(self, told: dict[str, Any], descriptors: tuple[int, ...]) -> int:
         """Send a message; the descriptor on which the answer comes, and in time the end."""

@@ -4,9 +4,9 @@ import contextlib
 import dataclasses
 import itertools
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from memproto.adapters.homes import own_folder
 from memproto.bindings import Binding
@@ -29,6 +29,8 @@ from memproto.testing.provider.subject import HookRaised, HookUnpaid, Subject, W
 from memproto.testing.provider.write_action import ADD_ONLY, Way, Writing
 from memproto.testing.wire import show
 from memproto.types import SPEC_VERSION
+
+T = TypeVar("T")
 
 #: Every hook of an extension is driven somewhere, but the prompt only in its own chapter: what
 #: stands in the prompt need not come back by recall, and recall is how the kit reads.
@@ -228,6 +230,11 @@ class Run:
     def own_home(self, name: str) -> Path:
         """The home of that name, if sessions have homes of their own; else the process's one."""
         return self.place(name) if self.binding.own_homes else self.home
+
+    def of_part(self, items: Iterable[T]) -> list[T]:
+        """Those of the items that belong to the part of the check that is made here."""
+        number, parts = self.context.part
+        return list(items)[number::parts]
 
     # -- declarations -----------------------------------------------------------------------------
 

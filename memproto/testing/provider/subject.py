@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from memproto import spec
 from memproto.bindings import Binding
-from memproto.errors import ProviderError, Rejected, WriteRefused
+from memproto.errors import ProviderError, Rejected, Unavailable, WriteRefused
 from memproto.operations import OPERATIONS
 from memproto.testing import incidents, noise, spread
 from memproto.testing.clauses import Untestable, Violation
@@ -106,6 +106,7 @@ class HookRaised(Exception):
     Attributes:
         operation: The operation that was asked for.
         error: The exception of the hook.
+        number: The number of the call on its instance; 0 if it is not counted.
 
     """
 
@@ -113,6 +114,7 @@ class HookRaised(Exception):
         super().__init__(f"{operation}: {show(error)}")
         self.operation = operation
         self.error = error
+        self.number = 0
 
     @property
     def is_report(self) -> bool:
@@ -215,6 +217,7 @@ class Watch:
         excused: Those of them for which the machine is to blame, as far as can be told.
         calls_left: Number of further hook calls that the user allows, or None for any number.
         has_refused: True if a call was refused because none was left.
+        limited_s: The longest time after which a hook asked to be called again; 0 for never.
         stored_at: When something was stored last, by the monotonic clock; None for never.
         announces: True if the parent is to know each instance that is opened, and its config.
         calls: The listener that each call is told.
@@ -233,6 +236,7 @@ class Watch:
     excused: list[str] = dataclasses.field(default_factory=list)
     calls_left: int | None = None
     has_refused: bool = False
+    limited_s: float = 0.0
     stored_at: float | None = None
     announces: bool = False
     calls: Calls = dataclasses.field(default_factory=Calls)
@@ -241,11 +245,12 @@ class Watch:
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     @contextlib.contextmanager
-    def hook(self, operation: str, given: str = "") -> Iterator[None]:
+    def hook(self, operation: str, given: str = "", number: int = 0) -> Iterator[None]:
         """
         Run the body as a hook of `operation`; raises `HookLate` when it took too long.
 
-        `given` is the text that the hook was given, in the words of a message.
+        `given` is the text that the hook was given, in the words of a message, and `number` counts
+        its calls on one instance.
         """
         deaths = self.deaths.get(operation, 0)
         if deaths >= incidents.MOST_DEATHS:
@@ -255,7 +260,7 @@ class Watch:
         full_s = incidents.budget_s(operation, scale=self.scale, deaths=0)
         cut_s = incidents.budget_s(operation, scale=self.scale, deaths=deaths)
         budget_s = full_s if self.patient else cut_s
-        with self.wire.hook(operation, budget_s, given) as starved_s:
+        with self.wire.hook(operation, budget_s, given, number) as starved_s:
             begin = perf_counter()
             try:
                 yield
@@ -281,6 +286,13 @@ class Watch:
                 raise HookUnpaid(UNPAID, PAYING)
             self.calls_left -= 1
         self.wire.send(Spent())
+
+    def note_limit(self, error: BaseException) -> None:
+        """Remember for how long an error of a hook asks not to be called."""
+        if isinstance(error, Unavailable):
+            with contextlib.suppress(Exception):
+                # Of a class of the provider's own, it may be anything.
+                self.limited_s = max(self.limited_s, float(error.retry_after_s or 0.0))
 
     def _count(self, operation: str, took_s: float) -> None:
         with self.lock:
@@ -322,6 +334,7 @@ class Subject(ExtensionHooks):
         self.number = 0
         self._watch = watch
         self._has_stored = False
+        self._called: dict[str, int] = {}
         self.turning = Turning()
         self.writing = write_action.Writing(write_action.ADD_ONLY)
         self.manner = PLAIN
@@ -370,14 +383,24 @@ class Subject(ExtensionHooks):
     ) -> Any:
         HOST_HOME.name(self.binding.home_variable, self.variable)
         text = "" if said is None or operation in _WITHOUT_TEXT else longest_text(said[1:])
-        with self._watch.hook(operation, beginning(text) if text else ""):
+        number = self._numbered(operation) if said is not None else 0
+        with self._watch.hook(operation, beginning(text) if text else "", number):
             try:
                 return honest(function())
             except BaseException as error:
                 failure = self._failure(operation, error)
+                if isinstance(failure, HookRaised):
+                    failure.number = number
         raise failure
 
+    def _numbered(self, operation: str) -> int:
+        """Count a call of an operation on this instance, from any thread."""
+        with self._watch.lock:
+            self._called[operation] = self._called.get(operation, 0) + 1
+            return self._called[operation]
+
     def _failure(self, operation: str, error: BaseException) -> HookRaised | Violation:
+        self._watch.note_limit(error)
         if isinstance(error, Misspoken):
             return misspoken(operation, error)
         if operation in MAY_NEED_A_BACKEND and is_unreachable(error):

@@ -8,6 +8,7 @@ script and what came of it are files, since both are far longer than a message o
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic, sleep
@@ -76,6 +77,11 @@ class Played:
     BEGIN = -1
     END = -2
 
+    @property
+    def refusals(self) -> list[str]:
+        """The faults of the steps, in order; a begin or an end is no step."""
+        return [said for at, said in sorted(self.faults.items()) if at >= 0]
+
     @classmethod
     def from_dict(cls, data: Any) -> "Played":
         """
@@ -88,7 +94,7 @@ class Played:
         try:
             return cls(
                 number=_checked(data["number"], int),
-                times=[(_checked(name, str), float(took_s)) for name, took_s in data["times"]],
+                times=[(_checked(name, str), _seconds(took_s)) for name, took_s in data["times"]],
                 texts={
                     int(at): text if text is None else _checked(text, str)
                     for at, text in data["texts"].items()
@@ -107,6 +113,13 @@ def _checked(value: Any, kind: type) -> Any:
     if type(value) is not kind:
         raise TypeError(f"{type(value).__name__} where {kind.__name__} belongs")
     return value
+
+
+def _seconds(value: Any) -> float:
+    if not 0 <= _checked(value, float) < math.inf:
+        raise ValueError(f"a call took {value} s")
+    found: float = value
+    return found
 
 
 def write(file: Path, visits: Sequence[Visit], first: int = 0) -> None:

@@ -68,6 +68,7 @@ class Loss:
         letter: Its name in `told`.
         told: The calls that were made, in order.
         before_compression: True if a compression came after it.
+        removed: True if something was removed or replaced.
 
     """
 
@@ -76,6 +77,7 @@ class Loss:
     letter: str
     told: tuple[str, ...]
     before_compression: bool
+    removed: bool
 
 
 def vocabulary(run: Run) -> list[Step]:
@@ -120,6 +122,7 @@ class Machine:
         self._compressed: set[Fact] = set()
         self._latest: Fact | None = None
         self._next: Fact | None = None
+        self._has_removed = False
         self.told: list[str] = []
 
     @property
@@ -141,7 +144,9 @@ class Machine:
         if lost is None:
             return None
         letter, calls = self._letters[lost], tuple(self.told)
-        return Loss(lost, self._owed[lost], letter, calls, lost in self._compressed)
+        return Loss(
+            lost, self._owed[lost], letter, calls, lost in self._compressed, self._has_removed
+        )
 
     def _clean_up(self) -> None:
         """Shut down what stopped half-way; what that raises is no part of the check."""
@@ -251,6 +256,7 @@ class Machine:
 
     def _mirror(self, step: Step, subject: Subject) -> None:
         takes = {"add": self._add, "replace": self._replace, "remove": self._remove}
+        self._has_removed |= step.action != "add"
         takes[step.action](step, step.target, subject)
 
     def _add(self, step: Step, target: str, subject: Subject) -> None:

@@ -199,5 +199,6 @@ KEYS: dict[str, Callable[[Any], Any]] = {
     "backend": _backend,
     "max_hook_calls": _limit,
     "memory_mb": _limit,
+    "parallel": _limit,
     "waivers": _waivers,
 }

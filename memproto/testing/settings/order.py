@@ -52,6 +52,27 @@ class Order:
 
 
 @dataclasses.dataclass
+class Pace:
+    """
+    The times that a target took at first contact.
+
+    Attributes:
+        hooks: For each operation [calls, longest in seconds, all together in seconds].
+        hooks_s: Seconds that those of them took for which processor time was measured.
+        computed_s: Processor seconds of the process meanwhile.
+        loaded_s: Seconds that loading the target took.
+        held_mb: Megabytes that its process had for itself after the survey.
+
+    """
+
+    hooks: dict[str, list[float]] = dataclasses.field(default_factory=dict)
+    hooks_s: float = 0.0
+    computed_s: float = 0.0
+    loaded_s: float = 0.0
+    held_mb: float = 0.0
+
+
+@dataclasses.dataclass
 class Contact:
     """
     The findings of first contact; plain values, so that they travel to other workers.
@@ -75,6 +96,7 @@ class Contact:
         outward: Each address outside of the machine that the target asked for, and who asked.
         service: Values that the setting `service` yielded: env, config and its pid; {} for none.
         secrets: Variables and keys of the config that the provider's config schema calls secret.
+        pace: The times of its hooks.
 
     """
 
@@ -95,6 +117,7 @@ class Contact:
     outward: dict[str, str] = dataclasses.field(default_factory=dict)
     service: dict[str, Any] = dataclasses.field(default_factory=dict)
     secrets: list[str] = dataclasses.field(default_factory=list)
+    pace: Pace = dataclasses.field(default_factory=Pace)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -110,5 +133,6 @@ class Contact:
         binding = data["binding"] and bindings.told(data["binding"])
         results = [Result.from_dict(item) for item in data["results"]]
         blocked = tuple(map(needs.from_dict, data["blocked_needs"]))
-        known = {"binding": binding, "results": results, "blocked_needs": blocked}
+        pace = Pace(**data["pace"])
+        known = {"binding": binding, "results": results, "blocked_needs": blocked, "pace": pace}
         return cls(**{**data, **known})

@@ -41,6 +41,7 @@ class Settings:
             keys); None where it was not said.
         max_hook_calls: Number of hook calls that a run may make, or None for any number.
         memory_mb: Megabytes that a process that holds the target may hold.
+        parallel: Number of checks that may run at the same time; None lets the kit decide.
         waivers: Requirements that may fail for now, not yet judged; see `waivers.book`.
         source: The files that it was read from.
         given: The keys that each of them gave, by the name under which it is shown.
@@ -69,6 +70,7 @@ class Settings:
     backend: tuple[str, str] | None = None
     max_hook_calls: int | None = None
     memory_mb: int = patience.MEMORY_MB
+    parallel: int | None = None
     waivers: dict[str, Entry] = dataclasses.field(default_factory=dict)
     source: tuple[str, ...] = ()
     places: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -101,6 +103,7 @@ class Settings:
             "backend": dict([self.backend] if self.backend else []),
             "max_hook_calls": self.max_hook_calls,
             "memory_mb": self.memory_mb,
+            "parallel": self.parallel,
             "waivers": sorted(self.waivers),
         }
 

@@ -11,20 +11,27 @@ from tests.good.private import Private
 
 
 @mutant(kills="MP-LIFE-001", says="remove", report="C1")
-class ARemoveSavesAnOldPicture(Journal):
-    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
-        super().initialize(session_key, config)
-        self._at_start = list(self._entries)
+class ARemoveDropsTheTurnsOfItsSession(Journal):
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: list[str] = []
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        super().on_turn_complete(user_message, assistant_response)
+        self._said.append(f"{self._own_words(user_message)}\n{assistant_response}")
 
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
         super().on_memory_write(action, target, content, old_text)
         if action == "remove":
-            added = [entry for entry in self._entries if entry["kind"] != "turn"]
-            turns = [entry for entry in self._at_start if entry["kind"] == "turn"]
-            self._entries = [*turns, *added]
-            self._save()
+            # With the lock and the stored entries: other sessions and processes lose nothing.
+            with self._changing():
+                self._entries = [entry for entry in self._entries if not self._is_mine(entry)]
+                self._save()
+
+    def _is_mine(self, entry: dict[str, str]) -> bool:
+        return entry["kind"] == "turn" and entry["text"] in self._said
 
 
 @mutant(kills="MP-LIFE-001", says="handle_tool_call(A), on_memory_write(add B)", report="A7")
@@ -65,7 +72,7 @@ class ATurnThatACompressionShowedCountsAsStored(Journal):
             super().on_turn_complete(user_message, assistant_response)
 
 
-@mutant(kills="MP-LIFE-001", says="remove A, on_turn_complete(A)", report="H1")
+@mutant(kills="MP-LIFE-001", says="remove A), on_turn_complete(A)", report="H1")
 class RemovedWordsAreNeverStoredAgain(Journal):
     def __init__(self) -> None:
         super().__init__()

@@ -28,7 +28,7 @@ class PrintsInAHook(Wired):
         return super()._call(request)
 
 
-@mutant(kills="MP-WIRE-001", says="is no message", report="L3")
+@mutant(kills="MP-WIRE-001", says="score", report="L3")
 class WritesNaN(Wired):
     def _answer(self, request: Any, **outcome: Any) -> None:
         if request.method == "recall":

@@ -63,7 +63,7 @@ def run_of(tmp_path, audit, monkeypatch):
 
 
 class NoWire:
-    def hook(self, operation, budget_s, given=""):
+    def hook(self, operation, budget_s, *_):
         return contextlib.nullcontext(0.0)
 
 

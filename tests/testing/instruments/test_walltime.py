@@ -45,7 +45,7 @@ LONG_S = 10.0
 class NoWire:
     """Stands for the connection to the parent, which hears nothing in these tests."""
 
-    def hook(self, operation, budget_s, given=""):
+    def hook(self, operation, budget_s, *_):
         return threading.Lock()
 
 

@@ -368,9 +368,9 @@ COMMAND = "pytest --memproto=mine --memproto-clause=MP-TURN-003"
     [
         ("", COMMAND),
         ("replay/mine/MP-TURN-003.py", f"python replay/mine/MP-TURN-003.py  # or: {COMMAND}"),
-        (NO_SCRIPT, f"{COMMAND}  # no script: calls alone do not show it"),
+        (NO_SCRIPT, COMMAND),
     ],
 )
-def test_the_command_that_reproduces_names_the_script_or_says_why_there_is_none(found, said):
+def test_the_command_that_reproduces_names_the_script_if_there_is_one(found, said):
     result = Result("MP-TURN-003", Outcome.FAIL, replay=found)
     assert message.reproduce(result, Order("mine")) == said

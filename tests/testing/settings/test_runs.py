@@ -101,9 +101,9 @@ def test_workers_share_the_calls_that_first_contact_left(tmp_path):
     asked = order("stores:Metered", max_hook_calls=103)
     shared = Order(asked.target, settings=asked.settings, directory=ROOT, workers=4)
     mine = children.Children(shared, Contact(spent=3), {}, tmp_path)
-    assert mine.place("MP-WRITE-001")["context"]["calls_left"] == 25
+    assert mine.place("MP-WRITE-001").context.calls_left == 25
     mine.spent = 20
-    assert mine.place("MP-WRITE-001")["context"]["calls_left"] == 5
+    assert mine.place("MP-WRITE-001").context.calls_left == 5
 
 
 @pytest.mark.parametrize("caches", [("NOTES_CACHE", ".cache/notes"), ()])
@@ -136,8 +136,8 @@ def test_what_a_service_yields_reaches_the_provider_below_the_users_own(tmp_path
         place = judging._children.place("MP-WRITE-001")
     finally:
         judging.close()
-    assert place["context"]["config"] == {"port": 1, "bank": "mine"}
-    assert place["env"]["SERVER_PID"].isdecimal()
+    assert place.context.config == {"port": 1, "bank": "mine"}
+    assert place.env["SERVER_PID"].isdecimal()
 
 
 # -- caches ---------------------------------------------------------------------------------------

@@ -1,0 +1,274 @@
+"""
+The numbers of a server of the wire: python benchmarks/wire.py [--turns N] [--starts N] COMMAND...
+
+Each row is a figure with its bound; the exit code is 1 if one is missed. The server needs to store
+turns verbatim in files below its home. Times are compared with a bare echo in the same run.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from memproto.errors import ProviderError
+from memproto.wire import WireProvider
+
+#: A program that gives back what it reads, and nothing else.
+_ECHO = "import os\nwhile part := os.read(0, 1 << 18): os.write(1, part)\n"
+
+_SIZES = (100, 10_000, 100_000)
+
+_GREETING = {"wire": [1], "spec_version": "1.0", "host": {"name": "benchmark", "version": "1"}}
+
+
+class Rows:
+    """The figures, printed as they come."""
+
+    def __init__(self) -> None:
+        self.missed = 0
+
+    def add(self, what: str, figure: str, bound: str, *, holds: bool) -> None:
+        """Print a row."""
+        self.missed += not holds
+        print(f"| {what} | {figure} | {bound} | {'holds' if holds else 'MISSED'} |", flush=True)
+
+
+def opened(command: list[str], home: Path, key: str = "s1") -> WireProvider:
+    """A session over the wire."""
+    provider = WireProvider(command)
+    provider.initialize(key, {"home": str(home), "limits": {}, "protocol": {}})
+    return provider
+
+
+def per_call_us(call: Callable[[], Any], rounds: int) -> float:
+    """The median of microseconds for a call."""
+    times = []
+    for _ in range(rounds):
+        began = time.perf_counter_ns()
+        call()
+        times.append((time.perf_counter_ns() - began) / 1000)
+    return statistics.median(times)
+
+
+def round_trips(rows: Rows, command: list[str], home: Path) -> None:
+    """A recall beside a bare echo of as many bytes, in turns."""
+    provider = opened(command, home)
+    words = [sys.executable, "-c", _ECHO]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as echo:
+        assert echo.stdin is not None
+        assert echo.stdout is not None
+        for size in _SIZES:
+            text = "Where is it? " * (size // 13)
+            line = json.dumps({"user_message": text}).encode() + b"\n"
+
+            def bare(line: bytes = line, echo: Any = echo) -> None:
+                echo.stdin.write(line)
+                left = len(line)
+                while left > 0:
+                    left -= len(echo.stdout.read(1 << 18))
+
+            pairs = [
+                (per_call_us(bare, 50), per_call_us(lambda t=text: provider.enrich_turn(t, []), 50))
+                for _ in range(8)
+            ]
+            ratio = statistics.median(wire / plain for plain, wire in pairs)
+            plain, wire = (statistics.median(pair[i] for pair in pairs) for i in (0, 1))
+            figure = f"{wire:.0f} µs, echo {plain:.0f} µs: {ratio:.2f}"
+            rows.add(f"round trip, {size:,} bytes", figure, "1.30 of an echo", holds=ratio <= 1.3)
+        echo.stdin.close()
+    provider.shutdown()
+
+
+def start(rows: Rows, command: list[str]) -> None:
+    """The time from the start of the process to its greeting."""
+
+    def once() -> None:
+        provider = WireProvider(command)
+        began = time.perf_counter()
+        provider.start()
+        times.append((time.perf_counter() - began) * 1000)
+        provider.shutdown()
+
+    times: list[float] = []
+    for _ in range(11):
+        once()
+    median = statistics.median(times)
+    rows.add("start to greeting", f"{median:.0f} ms", "150 ms", holds=median < 150)
+
+
+def killed(rows: Rows, command: list[str], home: Path, turns: int) -> None:
+    """Turns of which the server is killed at random: stored once, or reported."""
+    chance = random.Random(5)
+    accepted, unknown = [], []
+    kills = number = 0
+    while number < turns:
+        provider = opened(command, home, f"s{kills}")
+        assert provider._connection is not None  # noqa: SLF001 - the process is needed
+        pid = provider._connection.program.pid  # noqa: SLF001
+        until = number + chance.randrange(1, max(2, turns // 50))
+        is_alive = True
+        while is_alive and number < turns:
+            number += 1
+            text = f"turn-{number:06d}-of-the-run"
+            if number >= until:
+                victim = subprocess.Popen(
+                    ["/bin/sh", "-c", f"sleep {chance.random() / 500:.5f}; kill -9 {pid}"]
+                )
+            try:
+                provider.on_turn_complete(text, "Noted.")
+                accepted.append(text)
+            except ProviderError:
+                unknown.append(text)
+                is_alive = False
+            if number >= until:
+                victim.wait()
+                is_alive = False
+                kills += 1
+        provider.shutdown()
+    stored = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    lost = [text for text in accepted if stored.count(text.encode()) != 1]
+    twice = [text for text in unknown if stored.count(text.encode()) > 1]
+    figure = f"{len(accepted):,} accepted, {len(unknown)} reported, {kills} kills, {len(lost)} lost"
+    holds = not lost and not twice
+    rows.add(f"{turns:,} turns with kills", figure, "stored once, or reported", holds=holds)
+
+
+def starts(rows: Rows, command: list[str], count: int) -> None:
+    """Sessions one after another: no process and no descriptor is left."""
+    before = (len(psutil.Process().children(recursive=True)), psutil.Process().num_fds())
+    with tempfile.TemporaryDirectory() as home:
+        for number in range(count):
+            opened(command, Path(home), f"s{number}").shutdown()
+    after = (len(psutil.Process().children(recursive=True)), psutil.Process().num_fds())
+    figure = f"{after[0] - before[0]} processes, {after[1] - before[1]} descriptors"
+    rows.add(f"{count:,} starts and ends", figure, "none left", holds=after == before)
+
+
+def growth(rows: Rows, command: list[str], home: Path) -> None:
+    """100 MB through one connection."""
+    provider = opened(command, home)
+    assert provider._connection is not None  # noqa: SLF001 - the process is needed
+    server, mine = psutil.Process(provider._connection.program.pid), psutil.Process()  # noqa: SLF001
+    text = "x" * 1_000_000
+    sizes = []
+    for number in range(100):
+        provider.enrich_turn(text, [])
+        if number in (19, 99):
+            sizes.append((server.memory_info().rss / 1e6, mine.memory_info().rss / 1e6))
+    provider.shutdown()
+    (server_mb, mine_mb), (server_end_mb, mine_end_mb) = sizes
+    figure = (
+        f"server {server_mb:.0f} to {server_end_mb:.0f} MB, host {mine_mb:.0f} to "
+        f"{mine_end_mb:.0f} MB from the 20th to the 100th"
+    )
+    holds = server_end_mb - server_mb < 40 and mine_end_mb - mine_mb < 40
+    rows.add("100 MB through one connection", figure, "no growth over 40 MB", holds=holds)
+
+
+def fuzzed(rows: Rows, command: list[str], count: int = 10_000) -> None:
+    """Lines of a grammar with faults, and random bytes; then a ping."""
+    chance = random.Random(23)
+    lines = [fuzz_line(chance) for _ in range(count)]
+    last = 9_007_199_254_740_991
+    lines.append(json.dumps({"jsonrpc": "2.0", "id": last, "method": "ping"}).encode())
+    done = subprocess.run(
+        command, input=b"\n".join(lines) + b"\n", capture_output=True, timeout=300, check=False
+    )
+    ids = [json.loads(line)["id"] for line in done.stdout.split(b"\n") if line]
+    holds = done.returncode == 0 and last in ids
+    figure = f"exit status {done.returncode}, {len(ids):,} answers"
+    rows.add(f"{count:,} fuzzed lines to the server", figure, "lives", holds=holds)
+
+
+def fuzzed_host(rows: Rows, count: int = 10_000) -> None:
+    """A server that greets, then writes fuzzed lines, and answers one recall behind them."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "lines")
+        chance = random.Random(24)
+        path.write_bytes(b"\n".join(fuzz_line(chance) for _ in range(count)) + b"\n")
+        provider = WireProvider([sys.executable, "-c", _BABBLER, str(path)])
+        found = provider.enrich_turn("Where?", [])
+        is_alive = provider.ping()
+        provider.shutdown()
+    figure = f"recall gives {found!r}, ping {is_alive}"
+    rows.add(f"{count:,} fuzzed lines to the host", figure, "lives", holds=is_alive)
+
+
+#: Answers the second request behind all the lines of a file; ids of the lines are beyond its own.
+_BABBLER = """
+import json, sys
+out = sys.stdout.buffer
+for number, line in enumerate(sys.stdin.buffer):
+    asked = json.loads(line)
+    if asked["method"] == "recall":
+        out.write(open(sys.argv[1], "rb").read())
+    result = {"wire": 1, "name": "babbler", "methods": []} if number == 0 else None
+    if asked["method"] == "recall":
+        result = "found"
+    if "id" in asked:
+        out.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}).encode())
+        out.write(b"\\n")
+    out.flush()
+"""
+
+
+def fuzz_line(chance: random.Random) -> bytes:
+    """A line without a line feed: bytes of any value, or a message with up to four faults."""
+    if chance.random() < 0.25:
+        return chance.randbytes(chance.randrange(80)).replace(b"\n", b"")
+    methods = ("recall", "open", "record", "close!", "initialize", "ping", "$/cancel", "")
+    values = (None, 0, -1, 1e300, "x", [], {}, [[[]]], "\ud83d", 2**70, True)
+    message = {
+        "jsonrpc": chance.choice(("2.0", "1.0", 2)),
+        "id": chance.choice((chance.randrange(10**6, 10**7), *values)),
+        "method": chance.choice((*methods, *values)),
+        "params": chance.choice(({"user_message": chance.choice(values)}, *values)),
+    }
+    for key in chance.sample(sorted(message), chance.randrange(3)):
+        del message[key]
+    data = bytearray(json.dumps(message).encode())
+    for _ in range(chance.randrange(2)):
+        at = chance.randrange(len(data))
+        data[at : at + 2] = chance.choice((b"", b'"', b"{", b"\xff", b"9", b"\\u"))
+    return bytes(data).replace(b"\n", b"")
+
+
+def main() -> int:
+    """Measure; the exit code is 1 if a bound is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=10_000)
+    parser.add_argument("--starts", type=int, default=1_000)
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    asked = parser.parse_args()
+    if not asked.command:
+        parser.error("name the command of a server")
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    rows = Rows()
+    print(f"`{' '.join(asked.command)}`, Python {sys.version.split()[0]}, {os.cpu_count()} cores")
+    print(f"load {os.getloadavg()[0]:.1f}\n")
+    print("| what | figure | bound | |\n| --- | --- | --- | --- |")
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        start(rows, asked.command)
+        round_trips(rows, asked.command, home / "trips")
+        growth(rows, asked.command, home / "growth")
+        fuzzed(rows, asked.command)
+        fuzzed_host(rows)
+        starts(rows, asked.command, asked.starts)
+        killed(rows, asked.command, home / "killed", asked.turns)
+    return int(rows.missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,505 @@
+"""
+Several judges of one target that check side by side, for providers whose hooks wait.
+
+The one who leads makes first contact and has the last word. The others, each in a thread and with
+processes of its own, check ahead, the longest first. A result is given in the order in which it is
+asked for. One that the leader could have come to in another way, had it checked one after the
+other, is no result: the leader checks again, alone if need be.
+"""
+
+import collections
+import dataclasses
+import functools
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from memproto import spec
+from memproto.testing import clauses, incidents, noise, outcomes, spread
+from memproto.testing.judging.children import Abandoned
+from memproto.testing.judging.forecast import SLOW_S, Forecast, makespan_s
+from memproto.testing.judging.judge import Judge
+from memproto.testing.needs import Setting
+from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.processes import room
+from memproto.testing.settings.order import Contact, Order
+
+#: More do not make a verdict faster: the longest check decides.
+MOST = 16
+
+#: A target that computes for more of its hooks' time than this has no use for more than the cores.
+_MOST_COMPUTING = 0.5
+
+#: So many results that are not green are seen again alone before the rest of them is believed.
+_SEEN_AGAIN = 3
+
+#: Times that a check is put back because the backend asked for a pause.
+_PUT_BACK = 2
+
+#: A check is taken before a longer one if it is of the process's chapter and at least so long.
+_NEARLY = 0.5
+
+#: Seconds between two looks if something is over that nothing tells.
+_TICK_S = 0.05
+
+_GREEN = (Outcome.PASS, Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED, Outcome.WAIVED)
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """
+    The way in which a target is judged.
+
+    Attributes:
+        lanes: Number of checks at the same time.
+        checks: Number of checks for which a process is needed.
+        wait_s: Seconds that a call of a hook takes.
+        lasts_s: Seconds that all will take, as far as can be told.
+
+    """
+
+    lanes: int
+    checks: int
+    wait_s: float
+    lasts_s: float
+
+
+@dataclasses.dataclass(frozen=True)
+class _Unit:
+    """
+    Requirements that one process checks in this order, or a part of one.
+
+    Attributes:
+        requirements: In the order of the catalogue.
+        takes_s: Seconds that this will take.
+        part: Number of the part, and of the parts.
+
+    """
+
+    requirements: tuple[spec.Requirement, ...]
+    takes_s: float
+    part: tuple[int, int] = (0, 1)
+
+    @property
+    def chapter(self) -> str:
+        return self.requirements[0].anchor.partition("#")[0]
+
+
+@dataclasses.dataclass
+class _Ahead:
+    """
+    Results of a check that was made ahead.
+
+    Attributes:
+        results: As `Judge.run` gave them.
+        withdrawn: Operations that were not called any more in it.
+        lost: Operation to the number of hangs and deaths that it added.
+        is_limited: True if the backend asked for a pause in it each time.
+        is_mixed: True if the requirement concerns the target by some of its parts alone.
+
+    """
+
+    results: list[Result]
+    withdrawn: frozenset[str]
+    lost: dict[str, int]
+    is_limited: bool
+    is_mixed: bool = False
+
+    @property
+    def called(self) -> set[str]:
+        return {operation for result in self.results for operation in result.hooks}
+
+    @property
+    def outcomes(self) -> set[tuple[str, Outcome]]:
+        """The outcomes that are not green, by requirement."""
+        return {(item.id, item.outcome) for item in self.results if item.outcome not in _GREEN}
+
+    @property
+    def is_unpaid(self) -> bool:
+        """True if calls were left out because the share of the allowed calls was used up."""
+        return any(
+            isinstance(need, Setting) and need.name == "max_hook_calls"
+            for result in self.results
+            for need in result.needs
+        )
+
+
+class Crew:
+    """
+    The judges of one target, in the place of one.
+
+    Guarantees:
+        Each requirement gets the results that it gets from one judge alone, in the order asked.
+        `close` leaves no process and no thread behind.
+    Assumes:
+        One caller at a time. `root` is a directory that the caller removes after `close`.
+
+    Attributes:
+        plan: The way in which it is judged; None for one check after the other.
+
+    """
+
+    def __init__(self, order: Order, root: Path, contact: Contact | None = None) -> None:
+        self.lead = Judge(order, root, contact)
+        self.plan: Plan | None = None
+        self._root = root
+        self._lanes: list[_Lane] = []
+        self._units: collections.deque[_Unit] = collections.deque()
+        #: By requirement and part.
+        self._ahead: dict[str, dict[int, _Ahead]] = collections.defaultdict(dict)
+        self._parts: dict[str, int] = {}
+        self._put_back: collections.Counter[tuple[str, int]] = collections.Counter()
+        self._changed = threading.Condition()
+        self._fault: BaseException | None = None
+        self._allowed = self._running = 0
+        self._not_before = 0.0
+        self._is_over = False
+        self._given: set[str] = set()
+        self._late: list[Result] = []
+        self._seen_again = 0
+
+    @property
+    def order(self) -> Order:
+        """The order of the one who leads."""
+        return self.lead.order
+
+    @property
+    def contact(self) -> Contact:
+        """The findings of first contact."""
+        return self.lead.contact
+
+    def meet(self) -> Contact:
+        """Make first contact; blocks, and raises, as `Judge.meet` does."""
+        return self.lead.meet()
+
+    def hide(self, text: str) -> str:
+        """A text without the credentials of the target."""
+        return self.lead.hide(text)
+
+    # -- planning ---------------------------------------------------------------------------------
+
+    def prepare(self, wanted: Iterable[spec.Requirement]) -> Plan | None:
+        """
+        Decide how many checks run at a time, for requirements that will be asked for in this order.
+
+        Gives the plan, or None where one check runs after the other. No process is started yet.
+        """
+        forecast = Forecast(self.contact.pace)
+        open_ = [item for item in wanted if not self.lead.is_ruled_out(item)]
+        units = _units(open_, forecast)
+        lanes = min(
+            self._wished(forecast, open_), len(units), room.lanes(self.contact.pace.held_mb)
+        )
+        if lanes < 2:
+            return None
+        made_s = makespan_s((unit.takes_s for unit in units), lanes)
+        computed_s = forecast.computed_s(open_, len(units), self.order.slowdown) / noise.cores()
+        # Some lanes compute while the others wait.
+        self.plan = Plan(lanes, len(open_), forecast.wait_s, max(made_s, computed_s))
+        self._units.extend(units)
+        self._parts = {item.id: unit.part[1] for unit in units for item in unit.requirements}
+        return self.plan
+
+    def _wished(self, forecast: Forecast, wanted: list[spec.Requirement]) -> int:
+        """The number of lanes that would be best for it, if there is room."""
+        settings = self.order.settings
+        if self.order.side == "host" or self.order.workers > 1 or self.contact.blocked:
+            return 1
+        if settings.max_hook_calls is not None:
+            # It must not depend on who comes first which check is refused a call.
+            left = settings.max_hook_calls - self.contact.spent
+            return (settings.parallel or 1) if left > 2 * forecast.calls(wanted) else 1
+        if settings.parallel is not None:
+            return settings.parallel
+        if forecast.wait_s < SLOW_S:
+            return 1
+        if forecast.computes > _MOST_COMPUTING:
+            return min(MOST, noise.cores())
+        return MOST
+
+    # -- checking ahead ---------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """Start the lanes; each judge knows what first contact found, and keeps it to itself."""
+        assert self.plan is not None
+        shared = dataclasses.replace(self.order, workers=self.plan.lanes)
+        known = self.contact.as_dict()
+        self._allowed = self.plan.lanes
+        for number in range(self.plan.lanes):
+            contact = Contact.from_dict(known)
+            judge = Judge(shared, self._root, contact, owner=self.lead.owner)
+            self._lanes.append(_Lane(judge, threading.Thread(target=self._work, args=(number,))))
+        for lane in self._lanes:
+            lane.thread.name, lane.thread.daemon = "kit-lane", True
+            lane.thread.start()
+
+    def _work(self, number: int) -> None:
+        judge = self._lanes[number].judge
+        late: list[Result] = []
+        try:
+            unit = self._next(None)
+            while unit is not None:
+                self._check(judge, unit)
+                unit = self._next(unit)
+            late = judge.finish()
+        except Abandoned:
+            pass
+        except BaseException as error:
+            with self._changed:
+                self._fault = self._fault or error
+                self._changed.notify_all()
+        finally:
+            judge.close()
+            with self._changed:
+                self._late += late
+                self._changed.notify_all()
+
+    def _next(self, done: _Unit | None) -> _Unit | None:
+        """The next unit for a lane that has done one; None for no more. Blocks in a pause."""
+        with self._changed:
+            if done is not None:
+                self._running -= 1
+                self._changed.notify_all()
+            while not self._is_over and self._fault is None:
+                if not self._units:
+                    return None
+                pause_s = self._not_before - time.monotonic()
+                if self._running < self._allowed and pause_s <= 0:
+                    self._running += 1
+                    return self._taken(done.chapter if done else "")
+                self._changed.wait(pause_s if pause_s > 0 else None)
+            return None
+
+    def _taken(self, chapter: str) -> _Unit:
+        """The longest unit, or one that is nearly as long and needs no other process."""
+        longest = self._units[0]
+        for unit in self._units:
+            if unit.takes_s < _NEARLY * longest.takes_s:
+                break
+            if unit.chapter == chapter:
+                longest = unit
+                break
+        self._units.remove(longest)
+        return longest
+
+    def _check(self, judge: Judge, unit: _Unit) -> None:
+        for requirement in unit.requirements:
+            with self._changed:
+                if self._is_over:
+                    raise Abandoned
+                before = self._losses()
+                judge.deaths.clear()
+                judge.deaths.update(before)
+            results = judge.run(requirement, unit.part)
+            lost = {name: n - before.get(name, 0) for name, n in judge.deaths.items()}
+            ahead = _Ahead(
+                results,
+                _withdrawn(before),
+                {name: count for name, count in lost.items() if count},
+                is_limited=judge.limited_s > 0 and not incidents.makes_fail(requirement.id),
+            )
+            self._note(requirement, unit, ahead, judge.limited_s)
+
+    def _losses(self) -> dict[str, int]:
+        """The hangs and deaths that are known by now, of checks that are not given yet as well."""
+        found = collections.Counter(self.lead.deaths)
+        for name in self._ahead.keys() - self._given:
+            for ahead in self._ahead[name].values():
+                found.update(ahead.lost)
+        return dict(found)
+
+    def _note(
+        self, requirement: spec.Requirement, unit: _Unit, ahead: _Ahead, limited_s: float
+    ) -> None:
+        with self._changed:
+            if ahead.is_limited and ahead.outcomes:
+                # Fewer callers, after the pause that the backend has asked for.
+                self._allowed = max(1, self._allowed // 2)
+                self._not_before = max(self._not_before, time.monotonic() + limited_s)
+                if self._put_back[requirement.id, unit.part[0]] < _PUT_BACK:
+                    self._put_back[requirement.id, unit.part[0]] += 1
+                    self._units.append(dataclasses.replace(unit, requirements=(requirement,)))
+                    self._changed.notify_all()
+                    return
+            self._ahead[requirement.id][unit.part[0]] = ahead
+            self._changed.notify_all()
+
+    # -- one requirement --------------------------------------------------------------------------
+
+    def run(self, requirement: spec.Requirement) -> list[Result]:
+        """
+        The results of one requirement, as `Judge.run` gives them.
+
+        Raises:
+            KitUsageError: The settings do not work.
+
+        """
+        if requirement.id not in self._parts:
+            return self.lead.run(requirement)
+        if not self._lanes:
+            self._begin()
+        ahead = self._awaited(requirement)
+        results = self._settled(requirement, ahead)
+        with self._changed:
+            self._given.add(requirement.id)
+            mine = [item for item in results if self._is_of_given(item)]
+            self._late += [item for item in results if not self._is_of_given(item)]
+            waited = [item for item in self._late if self._is_of_given(item)]
+            self._late = [item for item in self._late if not self._is_of_given(item)]
+        return mine + waited
+
+    def _is_of_given(self, result: Result) -> bool:
+        """True if the check that a result is of was asked for, or is none that was made ahead."""
+        check = result.seen_in or result.id
+        return check in self._given or check not in self._parts
+
+    def _awaited(self, requirement: spec.Requirement) -> _Ahead:
+        with self._changed:
+            found = self._ahead[requirement.id]
+            while len(found) < self._parts[requirement.id]:
+                if self._fault is not None:
+                    raise self._fault
+                self._changed.wait()
+            return _joined(requirement.id, [found[number] for number in sorted(found)])
+
+    def _settled(self, requirement: spec.Requirement, ahead: _Ahead) -> list[Result]:
+        """The results as they are if the leader comes to the same, else those of the leader."""
+        if self._is_stale(ahead) or ahead.is_unpaid or ahead.is_mixed:
+            return self._by_leader(requirement)
+        if self._is_doubtful(ahead):
+            results = self._by_leader(requirement)
+            again = dataclasses.replace(ahead, results=results)
+            # Once one was not seen again, none is believed any more.
+            self._seen_again += 1 if again.outcomes == ahead.outcomes else -len(self._parts)
+            return results
+        with self._changed:
+            for name, count in ahead.lost.items():
+                self.lead.deaths[name] = self.lead.deaths.get(name, 0) + count
+            self._given.add(requirement.id)
+        return ahead.results
+
+    def _is_stale(self, ahead: _Ahead) -> bool:
+        """True if another hook was withdrawn by now than in the check that was made ahead."""
+        withdrawn = _withdrawn(self.lead.deaths)
+        if ahead.withdrawn - withdrawn:
+            return True
+        new = withdrawn - ahead.withdrawn
+        is_ended = bool(ahead.lost)
+        return bool(new) and (is_ended or "" in new or bool(new & ahead.called))
+
+    def _is_doubtful(self, ahead: _Ahead) -> bool:
+        """True if company may have made the result what it is."""
+        if not ahead.outcomes or self.order.settings.max_hook_calls is not None:
+            return False
+        return ahead.is_limited or (self._seen_again < _SEEN_AGAIN and bool(ahead.called))
+
+    def _by_leader(self, requirement: spec.Requirement) -> list[Result]:
+        """Check when no other check runs."""
+        with self._changed:
+            while self._units or self._running:
+                if self._fault is not None:
+                    raise self._fault
+                self._changed.wait()
+            pause_s = self._not_before - time.monotonic()
+        if pause_s > 0:
+            time.sleep(pause_s)
+        mine = self.lead.spent
+        self.lead.spent += sum(lane.judge.spent for lane in self._lanes)
+        others = self.lead.spent - mine
+        try:
+            return self.lead.run(requirement)
+        finally:
+            self.lead.spent -= others
+
+    # -- the end ----------------------------------------------------------------------------------
+
+    def finish(self) -> list[Result]:
+        """
+        Watch what checks left running to the end of its time; then leave no process behind.
+
+        Results that were found ahead and never asked for are dropped.
+        """
+        with self._changed:
+            if self._units or self._running:
+                self._is_over = True
+        self._end_lanes()
+        for lane in self._lanes:
+            self.contact.outward.update(lane.judge.contact.outward)
+        if self._fault is not None:
+            self.lead.close()
+            raise self._fault
+        return [item for item in self._late if self._is_of_given(item)] + self.lead.finish()
+
+    def _end_lanes(self) -> None:
+        for lane in self._lanes:
+            while lane.thread.is_alive():
+                if self._is_over:
+                    with self._changed:
+                        self._changed.notify_all()
+                    lane.judge.abandon()
+                lane.thread.join(_TICK_S)
+
+    def close(self) -> None:
+        """End every process and every thread."""
+        self._is_over = True
+        self._end_lanes()
+        self.lead.close()
+
+
+@dataclasses.dataclass
+class _Lane:
+    """A judge that checks ahead, and its thread."""
+
+    judge: Judge
+    thread: threading.Thread
+
+
+def _withdrawn(deaths: dict[str, int]) -> frozenset[str]:
+    """Operations that are not called any more; "" stands for checks that need a session."""
+    found = {name for name, n in deaths.items() if name and n >= incidents.MOST_DEATHS}
+    return frozenset(found | ({""} if deaths.get("", 0) >= incidents.MOST_LOST else set()))
+
+
+def _units(wanted: list[spec.Requirement], forecast: Forecast) -> list[_Unit]:
+    """The longest first; checks of one observation together, in the order in which they came."""
+    together: dict[str, list[spec.Requirement]] = {}
+    for requirement in wanted:
+        check = clauses.checks(requirement.side).get(requirement.id)
+        name = check.observation if check and check.observation else requirement.id
+        together.setdefault(name, []).append(requirement)
+    units: list[_Unit] = []
+    for items in together.values():
+        takes_s = sum(map(forecast.check_s, items))
+        check = clauses.checks(items[0].side).get(items[0].id)
+        parts = check.parts if check and len(items) == 1 else 1
+        units += [_Unit(tuple(items), takes_s / parts, (part, parts)) for part in range(parts)]
+    return sorted(units, key=lambda unit: -unit.takes_s)
+
+
+def _joined(requirement_id: str, parts: list[_Ahead]) -> _Ahead:
+    """The parts of a check as one."""
+    if len(parts) == 1:
+        return parts[0]
+    results = [item for part in parts for item in part.results]
+    mine = [item for item in results if item.id == requirement_id]
+    lost: collections.Counter[str] = collections.Counter()
+    hooks: spread.Calls = {}
+    times: dict[str, spread.Spread] = {}
+    for part in parts:
+        lost.update(part.lost)
+    for item in mine:
+        spread.add_calls(hooks, item.hooks)
+        for operation, took in item.times.items():
+            spread.add(times.setdefault(operation, {}), took)
+    said = {item.outcome for item in mine}
+    took_s = sum(item.duration_s for item in mine)
+    worst = functools.reduce(outcomes.worse, mine)
+    whole = dataclasses.replace(worst, hooks=hooks, times=times, duration_s=took_s)
+    return _Ahead(
+        [whole, *(item for item in results if item.id != requirement_id)],
+        frozenset[str]().union(*(part.withdrawn for part in parts)),
+        dict(lost),
+        is_limited=any(part.is_limited for part in parts),
+        is_mixed=len(said) > 1 and Outcome.NOT_APPLICABLE in said,
+    )
