@@ -49,7 +49,7 @@ def _of_report(report: dict[str, Any]) -> Iterator[str]:
         more = len(rows) - _MOST
         lines = [line for row in rows[:_MOST] for line in _of_row(row)]
         after = [f"- and {more} more, which the command below shows"] if more > 0 else []
-        yield "\n".join(["**What a user would lose**", "", *lines, *after])
+        yield "\n".join(["**Requirements that do not hold**", "", *lines, *after])
     undecided = [
         row
         for row in report["results"]
