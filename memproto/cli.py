@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from memproto import __version__, chapters, explain, export, loading, spec
+from memproto.catalog import command as catalog
 from memproto.errors import KitUsageError, MemprotoError, NoSuchRequirement
 from memproto.near import nearest
 from memproto.report import commands as reports
@@ -197,6 +198,7 @@ def _parser() -> argparse.ArgumentParser:
     export.add_command(commands.add_parser("export-hermes", help="make a plugin of Hermes Agent"))
     scaffold.add_command(commands.add_parser("new", help="make a provider package that conforms"))
     reports.add_commands(commands)
+    catalog.add_command(commands.add_parser("catalog", help="entries of a catalog of plugins"))
     served = commands.add_parser("serve", help="serve a provider to hosts in any language")
     serve.add_arguments(served)
     served.set_defaults(run=serve.run)

@@ -75,6 +75,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the release of Hermes Agent whose calls are made: 0.13, 0.19 or 0.21 (default: the "
         "installed one; where hermes-agent is not installed, the newest, with stand-ins)",
     )
+    add(
+        "--memproto-catalog",
+        metavar="FILE.yaml",
+        help="judge the plugin of this entry of a catalog, and check the entry; --memproto=DIR is "
+        "the checkout of its repository (default: the working directory)",
+    )
     add("--memproto-report", metavar="FILE.json", help="write the report as JSON to this file")
     add("--memproto-html", metavar="FILE", help="write the report as one HTML page to this file")
     add(
@@ -106,7 +112,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
     """Hand over to the clean inner run, before any of the project's own code is imported."""
     options = early_config.known_args_namespace
-    asked = getattr(options, "memproto", []) or getattr(options, "memproto_host", [])
+    names = ("memproto", "memproto_host", "memproto_catalog")
+    asked = any(getattr(options, name, None) for name in names)
     if asked and INNER not in os.environ:
         from memproto.pytest_plugin import outer
 

@@ -96,6 +96,8 @@ def run_alone(words: list[str]) -> int:
 
 
 def _started(words: list[str], *, caches: bool) -> int:
+    if any(word.partition("=")[0] == "--memproto-catalog" for word in words):
+        return _as_gate(words, caches=caches)
     installed = _installed()
     if installed is None:
         sys.stderr.write(f"ERROR: {_not_installed()}\n")
@@ -104,6 +106,26 @@ def _started(words: list[str], *, caches: bool) -> int:
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return _run(command, _environment(), ())
     return _run_as_job(command)
+
+
+def _as_gate(words: list[str], *, caches: bool) -> int:
+    """Run as the gate of a catalog: the checks on an entry, and the kit on its plugin."""
+    from memproto.catalog.gate import Gate
+    from memproto.errors import KitUsageError
+    from memproto.testing import untrusted_text
+
+    try:
+        gate = Gate(words)
+    except KitUsageError as error:
+        sys.stderr.write(f"ERROR: {untrusted_text.told(error, str)}\n")
+        return int(pytest.ExitCode.USAGE_ERROR)
+    code = int(pytest.ExitCode.OK)
+    try:
+        if gate.words is not None:
+            code = _started(gate.words, caches=caches)
+    finally:
+        code = gate.finish(code)
+    return code
 
 
 def _run_as_job(command: list[str]) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from memproto import __version__, spec
 from memproto.report import classes, verdicts
 from memproto.report.document import fingerprint
-from memproto.testing.outcomes import Outcome
+from memproto.testing.outcomes import ExitCode, Outcome
 
 #: The options of a command that shows a finding again, and the name of a script that does.
 _OPTIONS = re.compile(
@@ -167,6 +167,11 @@ def _of_classes(report: dict[str, Any], choices: list[bool]) -> Iterator[str]:
 
 def _of_exit_code(document: dict[str, Any]) -> Iterator[str]:
     reports, code = document["reports"], document["exit_code"]
+    checks = document.get("catalog", {}).get("checks", [])
+    if any(check["outcome"] == "fail" for check in checks):
+        if code not in (ExitCode.NON_CONFORMANT, *_WITHOUT_TARGETS):
+            yield f"the exit code is {code}, and a check of the catalog's entry fails"
+        return
     if not reports:
         if code not in _WITHOUT_TARGETS:
             yield f"the exit code is {code}, and nothing was judged"

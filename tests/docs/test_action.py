@@ -21,6 +21,7 @@ ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS = {step["id"]: step for step in ACTION["runs"]["steps"] if "id" in step}
 WORKFLOWS = [
     ROOT / ".github/workflows/conformance.yml",
+    ROOT / ".github/workflows/catalog.yml",
     ROOT / "memproto/scaffold/templates/python/.github/workflows/conformance.yml",
 ]
 

@@ -49,7 +49,21 @@ def summary(document: dict[str, Any], against: dict[str, Any] | None = None) -> 
         parts.append(comparison(comparing.compare(against, document)))
     for report in document["reports"]:
         parts += [_failures(report), _waivers(report), _open(report)]
+    if "catalog" in document:
+        parts.insert(2, of_catalog(document["catalog"]))
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def of_catalog(catalog: dict[str, Any]) -> str:
+    """The checks on an entry of a catalog, the failed ones first."""
+    order = {"fail": 0, "warn": 1, "pass": 2}
+    shown = {"fail": "❌ fail", "warn": "⚠️ note", "pass": "✅ pass"}
+    rows = [
+        (text(check["name"]), shown[check["outcome"]], code(check["detail"]), code(check["file"]))
+        for check in sorted(catalog["checks"], key=lambda check: order[check["outcome"]])
+    ]
+    title = f"### Catalog entry {text(catalog['name'] or catalog['file'])}"
+    return f"{title}\n\n{_table(('check', 'outcome', 'fact', 'file'), rows)}"
 
 
 def bounded(markdown: str, room: int = MOST_BYTES) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from memproto import links, spec
+from memproto import __version__, links, spec
 from memproto.report import view
 from memproto.report.formats.places import place, root_of
 from memproto.report.verdict_line import verdict_line
@@ -44,6 +44,8 @@ def build(document: dict[str, Any], directory: Path) -> dict[str, Any]:
     code = document.get("exit_code")
     cleaned = view.clean(document)
     runs = [_Run(report, directory, root, code).as_dict() for report in cleaned["reports"]]
+    if "catalog" in cleaned:
+        runs.append(_of_catalog(cleaned["catalog"], directory, root))
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": runs}
 
 
@@ -150,6 +152,45 @@ class _Run:
         if not 1 <= line <= len(source):
             return {}
         return {"snippet": {"text": view.clean(source[line - 1][:_MOST_CHARACTERS])}}
+
+
+def _of_catalog(catalog: dict[str, Any], directory: Path, root: Path) -> dict[str, Any]:
+    """The run of the checks on an entry of a catalog; a rule for each check."""
+    told = [check for check in catalog["checks"] if check["outcome"] != "pass"]
+    levels = {"fail": "error", "warn": "note"}
+    rules = [
+        {
+            "id": f"catalog/{check['name'].replace(' ', '-')}",
+            "shortDescription": {"text": f"{check['name']}, as `hermes plugins validate` names it"},
+        }
+        for check in told
+    ]
+    return {
+        "tool": {"driver": {"name": "memproto catalog", "version": __version__, "rules": rules}},
+        "automationDetails": {"id": f"memproto/catalog/{catalog['name'] or 'entry'}/"},
+        "columnKind": "unicodeCodePoints",
+        "results": [
+            {
+                "ruleId": rule["id"],
+                "ruleIndex": at,
+                "level": levels[check["outcome"]],
+                "kind": "fail",
+                "message": {"text": _plain(f"{check['name']}: {check['detail']}")},
+                **_at_file(check["file"], directory, root),
+            }
+            for at, (rule, check) in enumerate(zip(rules, told, strict=True))
+        ],
+    }
+
+
+def _at_file(file: str, directory: Path, root: Path) -> dict[str, Any]:
+    """The first line of a file of the checkout; nothing for one that is elsewhere."""
+    found = place(f"{file}:1", directory, root) if file else None
+    if found is None:
+        return {}
+    named = {"uri": quote(found[0]), "uriBaseId": "%SRCROOT%"}
+    physical = {"artifactLocation": named, "region": {"startLine": 1}}
+    return {"locations": [{"physicalLocation": physical}]}
 
 
 def _rule(row: dict[str, Any]) -> dict[str, Any]:
