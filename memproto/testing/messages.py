@@ -85,6 +85,12 @@ class Beat(Message):
     """The child's interpreter still runs Python code."""
 
 
+@form("waits")
+@dataclasses.dataclass(frozen=True, slots=True)
+class Waits(Message):
+    """The check waits for a program that it started, and is not stuck."""
+
+
 @form("enter")
 @dataclasses.dataclass(frozen=True, slots=True)
 class Enter(Message):
@@ -494,7 +500,7 @@ def _maker(kind: type[Message]) -> Callable[..., Any]:
 #: The names in a message that are none of its fields.
 _ENVELOPE = frozenset({"kind", "pid"})
 
-_SENT = (Ready, Beat, Enter, Leave, Opened, Spent, *typing.get_args(Told), Done)
+_SENT = (Ready, Beat, Waits, Enter, Leave, Opened, Spent, *typing.get_args(Told), Done)
 _READERS = {kind.FORM[0]: _maker(kind) for kind in _SENT}
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 

@@ -35,6 +35,7 @@ from memproto.testing.messages import (
     Surveyed,
     Timed,
     Unreadable,
+    Waits,
 )
 from memproto.testing.processes import commands
 from memproto.testing.wire import plain
@@ -46,6 +47,7 @@ ENTER = Enter(3, "recall", 5.0, "the text 'é\\n'", 12, 0.25)
 SENT = (
     Ready(),
     Beat(),
+    Waits(),
     ENTER,
     Leave(3),
     Opened({"home": "/h", "deep": [{"a": None}]}),

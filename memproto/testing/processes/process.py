@@ -15,7 +15,7 @@ import psutil
 
 from memproto import spec
 from memproto.testing import incidents, integrity, locate, noise, patience, wire
-from memproto.testing.messages import Done, Enter, Forged, Leave, Opened, Spent, Told
+from memproto.testing.messages import Done, Enter, Forged, Leave, Opened, Spent, Told, Waits
 from memproto.testing.processes import commands, copy, sandbox, stacks, template, vitals
 from memproto.testing.processes.answer import Answer, ChildDidNotStart, Fate
 from memproto.testing.processes.commands import Check, Command, Load
@@ -264,6 +264,8 @@ class ChildProcess:
                 message.given,
                 message.number,
             )
+        elif kind is Waits:
+            self._active = time.monotonic()
         elif kind is Leave:
             self._active = time.monotonic()
             self._leave(self._hooks.pop(message.call, None))

@@ -23,6 +23,7 @@ from memproto.adapters.homes import own_folder
 from memproto.testing import noise
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.evidence import Differs
+from memproto.testing.messages import Waits
 from memproto.testing.needs import depends_on
 from memproto.testing.patience import Deadline
 from memproto.testing.provider.run import Run
@@ -33,6 +34,8 @@ from memproto.wire.codec import Malformed, decode
 #: Seconds that an answer may take which no rule bounds.
 _ANSWER_S = 10.0
 
+#: Seconds between two notes to the parent that the check waits.
+_TOLD_S = 1.0
 
 #: Seconds between two looks whether it has ended.
 _LOOK_S = 0.02
@@ -59,7 +62,7 @@ class RawServer:
         self._run = run
         provider = run.build()
         self.stray: list[bytes] = []
-        self._busy_s = 0.0
+        self._busy_s, self._told = 0.0, 0.0
         self._numbers = iter(range(1, 10_000))
         self._heard: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._kept: list[dict[str, Any]] = []
@@ -156,13 +159,22 @@ class RawServer:
                     self._kept.remove(message)
                     return message
             try:
-                line = self._heard.get(timeout=deadline.left_s())
+                line = self._heard.get(timeout=min(deadline.left_s(), _TOLD_S))
             except queue.Empty:
+                if deadline.left_s() > 0:
+                    self._waits()
+                    continue
                 raise Silent(f"no answer within {within_s:g} s") from None
             if not line:
                 self._heard.put(b"")
                 raise Silent(self.standing())
             self._keep(line)
+
+    def _waits(self) -> None:
+        """Tell the parent that the check is not stuck, at most once a second."""
+        if time.monotonic() - self._told >= _TOLD_S:
+            self._told = time.monotonic()
+            self._run.watch.wire.send(Waits())
 
     def _keep(self, line: bytes) -> None:
         try:
@@ -232,6 +244,7 @@ class RawServer:
         deadline = Deadline(within_s * self._run.context.scale, self._run.context.slowdown)
         while (status := self.process.poll()) is None and deadline.left_s():
             self.busy_s()
+            self._waits()
             time.sleep(_LOOK_S)
         return status
 
