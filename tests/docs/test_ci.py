@@ -18,6 +18,7 @@ BY_HAND = (
     "servers",
     "honcho22",
     "wild",
+    "languages",
 )
 
 TESTS = ROOT / "tests"
