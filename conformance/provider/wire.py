@@ -76,15 +76,16 @@ def an_answer_is_written_at_once(run: Run) -> None:
     wanted = "the answer before the next request is sent"
     with serving(run, wanted) as server:
         server.open()
-        number = server.request("recall", **_QUESTION)
-        try:
-            server.answer(number, 5.0)
-        except Silent:
-            for _ in range(_MANY):
-                server.request("ping")
-            server.answer(number, 5.0)
-            seen = f"the answer to a recall only behind {_MANY:,} further requests"
-            run.violated(Differs(wanted=wanted, seen=seen))
+        for method, params in (("recall", _QUESTION), ("ping", {})):
+            number = server.request(method, **params)
+            try:
+                server.answer(number, 5.0)
+            except Silent:
+                for _ in range(_MANY):
+                    server.request("ping")
+                server.answer(number, 5.0)
+                seen = f"the answer to a {method} only behind {_MANY:,} further requests"
+                run.violated(Differs(wanted=wanted, seen=seen))
 
 
 @check("MP-WIRE-004", budget_s=_CHECK_S)

@@ -172,9 +172,14 @@ def raised(error: BaseException) -> str:
     while place is not None:
         code = place.tb_frame.f_code
         if is_authors(code.co_filename):
-            found = f"{short(code.co_filename)}:{place.tb_lineno} in {code.co_name}"
+            found = f"{short(code.co_filename)}:{place.tb_lineno} in {_name(code)}"
         place = place.tb_next
     return found
+
+
+def _name(code: types.CodeType) -> str:
+    """The name of a function with its class, as its author wrote both."""
+    return code.co_qualname.rpartition("<locals>.")[2]
 
 
 def calling() -> str:
@@ -183,7 +188,7 @@ def calling() -> str:
     while frame is not None:
         code = frame.f_code
         if is_authors(code.co_filename):
-            return f"{short(code.co_filename)}:{frame.f_lineno} in {code.co_name}"
+            return f"{short(code.co_filename)}:{frame.f_lineno} in {_name(code)}"
         frame = frame.f_back
     return ""
 

@@ -16,7 +16,11 @@ SHOWN = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
 EDITS = re.findall(r"```diff\n(.*?)```", PAGE, re.DOTALL)
 
 #: The place, or the call, by which the terminal leads to each edit.
-LEADS = (r"raised at pantry\.py:(\d+) in insert", r"pantry\.py:(\d+) in shutdown", "remove A from")
+LEADS = (
+    r"raised at pantry\.py:(\d+) in Store\.insert",
+    r"pantry\.py:(\d+) in Pantry\.shutdown",
+    "remove A from",
+)
 
 #: A line that a number of lines away is still seen with the one that the terminal names.
 NEAR = 2

@@ -146,7 +146,7 @@ def test_the_first_fix_mends_two_rules_and_breaks_another_as_the_page_shows(harb
     _, second, whole = shown("pytest --memproto=harbour")
     row, *block, counts, code = second
     assert " ".join(row.split()[:2]) in printed
-    assert missing([*block, code], printed) == []
+    assert missing([*block, code], printed) == [], printed
     assert failures(printed) == ["MP-SHUT-003"]
     # Of the whole run the page shows that this one is all that is not as it was.
     passed = int(whole[0].split()[0])

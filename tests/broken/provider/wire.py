@@ -62,10 +62,11 @@ class AnswersANotification(Wired):
 class BuffersItsAnswers(Wired):
     """Its answers to questions wait until the buffer is full, or a write comes."""
 
+    HELD: tuple[str, ...] = ("recall", "ping")
     held = b""
 
     def _answer(self, request: Any, **outcome: Any) -> None:
-        if request.method not in ("recall", "ping"):
+        if request.method not in self.HELD:
             self._output.send(self.held)
             self.held = b""
             super()._answer(request, **outcome)
@@ -81,6 +82,11 @@ class BuffersItsAnswers(Wired):
         self.held += line
 
 
+@mutant(kills="MP-WIRE-003", says="the answer to a ping only behind", report="L3", scale=0.2)
+class BuffersItsPings(BuffersItsAnswers):
+    HELD = ("ping",)
+
+
 class SlowJournal(Journal):
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         if len(user_message) > 5_000:
@@ -88,7 +94,7 @@ class SlowJournal(Journal):
         super().on_turn_complete(user_message, assistant_response)
 
 
-@mutant(kills="MP-WIRE-004", says="no answer within", report="L3")
+@mutant(kills="MP-WIRE-004", says="ping", report="L3")
 class CallsOnTheReader(Wired):
     """One loop reads and makes the calls; a long turn takes its store 12 s."""
 
