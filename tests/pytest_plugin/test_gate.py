@@ -119,7 +119,7 @@ def test_who_connects_outward_is_refused_and_named(tmp_path, workers):
     network = document["reports"][0]["network"]
     named = {one["address"]: one["where"] for one in network["outward"]}
     assert network["confined"], network
-    assert named["192.0.2.1:443"] == "leaves.py:11 in initialize"
+    assert named["192.0.2.1:443"] == "leaves.py:11 in Leaves.initialize"
     assert any("python" in who for to, who in named.items() if to != "192.0.2.1:443")
     assert "a run sends to loopback only: 192.0.2.1:443" in document["run"].stdout
 
