@@ -147,15 +147,29 @@ def _placed(value: Any, root: Path) -> Any:
     return value
 
 
+def marked(text: str, root: str) -> str:
+    """
+    A text without the place of the run, so that each machine writes the same.
+
+    A path below `root` becomes one below the mark. A name that was made of such a path, with a
+    hyphen for each other character, and a path that was cut for a message lose it too.
+    """
+    text = text.replace(root, MARK)
+    text = text.replace("".join(sign if sign.isalnum() else "-" for sign in root), "-root")
+    for length in range(len(root), 1, -1):
+        text = text.replace(f"{root[:length]} ... (", f"{MARK} ... (")
+    return text
+
+
 def as_data(value: Any, root: Path) -> Any:
     """A value as JSON, or as Python shows it if it is none; a long one is cut."""
     try:
         text = json.dumps(value)
     except (TypeError, ValueError):
-        return {"python": repr(value)[:_KEPT].replace(str(root), MARK)}
+        return {"python": marked(repr(value)[:_KEPT], str(root))}
     if len(text) > _KEPT:
-        return {"cut": text[:_KEPT].replace(str(root), MARK), "characters": len(text)}
-    return json.loads(text.replace(str(root), MARK))
+        return {"cut": marked(text[:_KEPT], str(root)), "characters": len(text)}
+    return json.loads(marked(text, str(root)))
 
 
 def _shows(seen: dict[str, Any], answer: dict[str, Any], value: Any) -> bool:

@@ -14,10 +14,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import conformance
+import memproto.testing
 from memproto.testing import clauses
 from memproto.testing.clauses import Check
 
-ROOT = Path(__file__).parents[1]
+#: The code that is read is the code that is imported, in a checkout or in an installed package.
+CHECKS = Path(conformance.__file__).parent
+SHARED = Path(memproto.testing.__file__).parent
 
 #: Stands in a reason for text that is known only as the check runs.
 HOLE = "{}"
@@ -84,7 +88,7 @@ def of_all(side: str) -> dict[str, list[str]]:
 def shared() -> list[str]:
     """The reasons of helpers that the checks share."""
     found: dict[str, None] = {}
-    for path in sorted((ROOT / "memproto" / "testing").rglob("*.py")):
+    for path in sorted(SHARED.rglob("*.py")):
         if path.name != "clauses.py" and "NotApplicable(" in path.read_text("utf-8"):
             one = module(path)
             found |= dict.fromkeys(
@@ -98,7 +102,7 @@ def unreached() -> list[str]:
     found: list[str] = []
     checks = [*clauses.checks("provider").values(), *clauses.checks("host").values()]
     functions = [inspect.unwrap(check.function) for check in checks]
-    for path in sorted((ROOT / "conformance").rglob("*.py")):
+    for path in sorted(CHECKS.rglob("*.py")):
         mine = module(path)
         reached = {
             name
@@ -107,7 +111,7 @@ def unreached() -> list[str]:
             for name in mine.reached(function.__name__)
         }
         found += [
-            f"{path.relative_to(ROOT)}: {name}"
+            f"{path.relative_to(CHECKS.parent)}: {name}"
             for name, node in mine.functions.items()
             if name not in reached and any(mine.reasons(node))
         ]

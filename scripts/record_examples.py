@@ -105,7 +105,7 @@ class Recording:
 
 def as_calls(calls: list[replay_story.Call], root: str) -> list[dict[str, Any]]:
     """Calls as data; a path below the root of the run becomes one below the mark."""
-    marked = json.dumps(
+    told = json.dumps(
         [
             {
                 "instance": call.who,
@@ -117,7 +117,7 @@ def as_calls(calls: list[replay_story.Call], root: str) -> list[dict[str, Any]]:
             for call in calls
         ]
     )
-    found: list[dict[str, Any]] = json.loads(marked.replace(root, example_calls.MARK))
+    found: list[dict[str, Any]] = json.loads(example_calls.marked(told, root))
     for row in found:
         if not row["keywords"]:
             del row["keywords"]
@@ -256,7 +256,7 @@ def _heard(one: Recording, wanted: str) -> dict[str, Any]:
         elif call.shown is None:
             row["answer"] = {"late": True}
         else:
-            row["answer"] = {"shows": call.shown.replace(story.root, example_calls.MARK)}
+            row["answer"] = {"shows": example_calls.marked(call.shown, story.root)}
     return {"calls": rows, "of": len(calls)}
 
 

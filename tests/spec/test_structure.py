@@ -10,7 +10,7 @@ import re
 import pytest
 
 from memproto import cli, operations, spec
-from scripts import example_files, reasons, spec_faults, structure
+from scripts import example_calls, example_files, reasons, spec_faults, structure
 from tests.kit_runs import ROOT
 from tests.spec.spec_files import errors_of
 from tests.spec.test_spec import CATALOGUE, CHAPTERS, ROWS
@@ -216,3 +216,23 @@ def test_a_chapter_on_considerations_holds_no_requirement(name):
 def test_an_example_is_written_with_one_call_answer_or_line_in_a_line(name):
     text = (example_files.FOLDER / f"{name}.json").read_text("utf-8")
     assert text == example_files.written(json.loads(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("/tmp/kit-1/home is full", "$ROOT/home is full"),
+        ("identity--tmp-kit-1-stray", "identity--root-stray"),
+        ("{'home': '/tmp/k ... (924 characters)", "{'home': '$ROOT ... (924 characters)"),
+        ("a text of a user", "a text of a user"),
+    ],
+)
+def test_a_recorded_text_loses_the_place_of_its_run(text, told):
+    assert example_calls.marked(text, "/tmp/kit-1") == told
+
+
+@pytest.mark.parametrize("name", example_files.names())
+def test_an_example_holds_no_place_of_a_machine(name):
+    text = (example_files.FOLDER / f"{name}.json").read_text("utf-8")
+    # A path of attack is a short word behind dots; a folder for temporary files is none.
+    assert re.findall(r"/tmp/|\btmp-|/home/|/root/|pytest-of", text) == []
