@@ -13,6 +13,7 @@ from pathlib import Path
 
 from memproto import spec
 from memproto.testing import clauses, incidents, spread
+from memproto.testing.evidence import Froze, Late
 from memproto.testing.judging import (
     applicability,
     attribution,
@@ -38,6 +39,8 @@ _GRACE_S, _GRACE_AGAIN_S = 0.2, 0.05
 
 #: Times that a check is run again if the machine let nothing be decided.
 _TIMES_AGAIN = 2
+
+_RED = (Outcome.FAIL, Outcome.WARN)
 
 #: The outcomes by which a check says that it did not decide.
 _UNDECIDED = (Outcome.INCONCLUSIVE, Outcome.UNTESTABLE)
@@ -341,7 +344,8 @@ class Judge:
             self._children.dismiss()
             return attribute(meddling)
         found = self._scripts.attached(self._to_results(answer, check.requirement), answer)
-        return self._with_history(check, answer, found, earlier)
+        found = self._with_history(check, answer, found, earlier)
+        return [self._with_least(check, item) for item in found]
 
     def _note_start(self, requirement_id: str, started: int) -> None:
         if self._children.started > started:
@@ -378,12 +382,40 @@ class Judge:
             and (answer.took_s < _LONG_S * self.order.scale)
         )
 
-    def _repeated(self, check: clauses.Check) -> list[Result]:
-        """The findings of a check in a process of its own; of no account to the verdict."""
+    def _with_least(self, check: clauses.Check, result: Result) -> Result:
+        """
+        The result; of a hook that hung with a long text, with the least one of which it hangs too.
+
+        Nobody can take text away from a call that does not return: the check is made again in
+        another process, with texts that grow.
+        """
+        seen, is_free = result.evidence, self.order.settings.max_hook_calls is None
+        if not (isinstance(seen, Late | Froze) and result.outcome in _RED):
+            return result
+        if seen.given_chars < incidents.LONG_CHARS or not (check.grows and is_free):
+            return result
+        again = [
+            item.evidence.given_chars
+            for item in self._repeated(check, grows=True)
+            if item.id == result.id and isinstance(item.evidence, Late | Froze)
+        ]
+        least = min(filter(None, again), default=seen.given_chars)
+        if least >= seen.given_chars:
+            return result
+        return dataclasses.replace(result, evidence=dataclasses.replace(seen, least_chars=least))
+
+    def _repeated(self, check: clauses.Check, *, grows: bool = False) -> list[Result]:
+        """
+        The findings of a check in a process of its own; of no account to the verdict.
+
+        If texts grow, a hook that hung is waited for as if it had not.
+        """
         known = dict(self.deaths)
+        if grows:
+            self.deaths.clear()
         try:
             self._children.start_again()
-            return self._to_results(self._check(check), check.requirement)
+            return self._to_results(self._check(check, grows=grows), check.requirement)
         except CannotServe:
             return []
         finally:
@@ -417,13 +449,13 @@ class Judge:
         for operation in answer.judged.late:
             self._count_death(operation, seen_in=requirement_id)
 
-    def _check(self, check: clauses.Check, *, patient: bool = False) -> Answer:
+    def _check(self, check: clauses.Check, *, patient: bool = False, grows: bool = False) -> Answer:
         service.assert_runs(self.contact.service, self.order.settings)
         self._children.served.append(check.requirement)
         # A backend that fails may use all of the time that a hook has.
         patient = patient or incidents.makes_fail(check.requirement)
         place = self._children.place(
-            check.requirement, patient=patient, stuck=self._stuck, part=self._part
+            check.requirement, patient=patient, stuck=self._stuck, part=self._part, grows=grows
         )
         command = Check(place, check.requirement, self._grace_s)
         answer = self._children.ask(command, check.budget_s + self._waiting_s(check))
