@@ -13,7 +13,8 @@ from pathlib import Path
 
 from memproto import spec
 from memproto.testing import clauses, incidents, spread
-from memproto.testing.evidence import Froze, Late
+from memproto.testing.evidence import Froze, Late, NotRecalled
+from memproto.testing.instruments import swallowed
 from memproto.testing.judging import (
     applicability,
     attribution,
@@ -345,7 +346,8 @@ class Judge:
             return attribute(meddling)
         found = self._scripts.attached(self._to_results(answer, check.requirement), answer)
         found = self._with_history(check, answer, found, earlier)
-        return [self._with_least(check, item) for item in found]
+        found = [self._with_least(check, item) for item in found]
+        return self._with_swallowed(check, answer, found)
 
     def _note_start(self, requirement_id: str, started: int) -> None:
         if self._children.started > started:
@@ -404,7 +406,28 @@ class Judge:
             return result
         return dataclasses.replace(result, evidence=dataclasses.replace(seen, least_chars=least))
 
-    def _repeated(self, check: clauses.Check, *, grows: bool = False) -> list[Result]:
+    def _with_swallowed(
+        self, check: clauses.Check, answer: Answer, found: list[Result]
+    ) -> list[Result]:
+        """
+        The results; of a text that was lost, with an exception that the target told nobody.
+
+        If hearing of it costs time in each call, the check is made again for it alone.
+        """
+        lost = {item.id for item in found if _is_unexplained(item)}
+        if not lost or swallowed.IS_CHEAP or not self._may_repeat(answer):
+            return found
+        again = {item.id: item for item in self._repeated(check, traces=True)}
+        return [
+            dataclasses.replace(item, swallowed=again[item.id].swallowed, silenced=True)
+            if item.id in lost and item.id in again and again[item.id].silenced
+            else item
+            for item in found
+        ]
+
+    def _repeated(
+        self, check: clauses.Check, *, grows: bool = False, traces: bool = False
+    ) -> list[Result]:
         """
         The findings of a check in a process of its own; of no account to the verdict.
 
@@ -415,7 +438,8 @@ class Judge:
             self.deaths.clear()
         try:
             self._children.start_again()
-            return self._to_results(self._check(check, grows=grows), check.requirement)
+            answer = self._check(check, grows=grows, traces=traces)
+            return self._to_results(answer, check.requirement)
         except CannotServe:
             return []
         finally:
@@ -449,7 +473,14 @@ class Judge:
         for operation in answer.judged.late:
             self._count_death(operation, seen_in=requirement_id)
 
-    def _check(self, check: clauses.Check, *, patient: bool = False, grows: bool = False) -> Answer:
+    def _check(
+        self,
+        check: clauses.Check,
+        *,
+        patient: bool = False,
+        grows: bool = False,
+        traces: bool = False,
+    ) -> Answer:
         service.assert_runs(self.contact.service, self.order.settings)
         self._children.served.append(check.requirement)
         # A backend that fails may use all of the time that a hook has.
@@ -457,7 +488,7 @@ class Judge:
         place = self._children.place(
             check.requirement, patient=patient, stuck=self._stuck, part=self._part, grows=grows
         )
-        command = Check(place, check.requirement, self._grace_s)
+        command = Check(place, check.requirement, self._grace_s, traces)
         answer = self._children.ask(command, check.budget_s + self._waiting_s(check))
         self.limited_s = max(self.limited_s, answer.judged.limited_s)
         service.assert_runs(self.contact.service, self.order.settings)
@@ -603,6 +634,12 @@ class Judge:
         self._aftermath.close()
         self._service.stop()
         vitals.end_strays(self._root)
+
+
+def _is_unexplained(result: Result) -> bool:
+    """True if a text was lost, and no exception is known that was swallowed."""
+    is_lost = isinstance(result.evidence, NotRecalled) and result.outcome in _RED
+    return is_lost and not result.swallowed
 
 
 @contextlib.contextmanager
