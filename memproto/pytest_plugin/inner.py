@@ -193,7 +193,7 @@ class Suite:
         self.installed = installation.stamps()
         for target in self.targets:
             self._say_at_once(f"meeting {target.label} ...")
-            target.judge.meet()
+            target.judge.meet(target.wanted)
             # Faults that were met before the checks count as well, whatever is selected afterwards.
             found = target.judge.contact.results
             target.results += [item for item in found if item.outcome in SCORED_AT_CONTACT]

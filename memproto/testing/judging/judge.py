@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from memproto import spec
@@ -101,9 +101,11 @@ class Judge:
 
     # -- first contact ----------------------------------------------------------------------------
 
-    def meet(self) -> Contact:
+    def meet(self, wanted: Iterable[spec.Requirement] | None = None) -> Contact:
         """
         Load the target, pass the gates, and find out what it declares and stores.
+
+        The last is left out if `wanted` are all requirements to come and none depends on it.
 
         Raises:
             KitUsageError: The target cannot be found, imported or built as it was asked for, or
@@ -121,7 +123,7 @@ class Judge:
                 self.contact.results += attribute(events.Forked(check=incidents.LOAD))
             if self.order.side == "provider":
                 self._learn_secrets()
-                self._pass_gates()
+                self._pass_gates(is_known_enough=self._are_unconditional(wanted))
         except CannotServe as fault:
             self._book_gate([fault.result])
         self.contact.deaths = self.deaths
@@ -154,7 +156,17 @@ class Judge:
         # Its hook may have left anything in the process.
         self._children.dismiss()
 
-    def _pass_gates(self) -> None:
+    def _are_unconditional(self, wanted: Iterable[spec.Requirement] | None) -> bool:
+        """True if the checks of all of them open no session and concern every provider."""
+        checks, binding = clauses.checks(self.order.side), self.contact.binding
+        return wanted is not None and all(
+            item.gate
+            or item.id not in checks
+            or not (checks[item.id].conditions or checks[item.id].needs_session(binding))
+            for item in wanted
+        )
+
+    def _pass_gates(self, *, is_known_enough: bool) -> None:
         for requirement in spec.requirements().values():
             if not requirement.gate or not requirement.is_in(self.order.release):
                 continue
@@ -162,6 +174,8 @@ class Judge:
                 self.contact.results += self._blocked(requirement)
             else:
                 self._book_gate(self._decide(requirement, _FIRST), requirement.id)
+        if is_known_enough:
+            return
         if not self.contact.blocked or self.contact.sessionless:
             self._survey()
             self._time_hooks()
