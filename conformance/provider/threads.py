@@ -16,7 +16,7 @@ from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, HookWithdrawn, Subject
-from memproto.testing.scenarios import entries
+from memproto.testing.scenarios import entries, texts
 from memproto.testing.wire import beginning, show
 
 #: Seconds that another thread may have to wait for its turn.
@@ -185,12 +185,12 @@ class _Heart:
         return found
 
 
-@check("MP-THR-002", calls_alone=False, budget_s=180.0)
+@check("MP-THR-002", calls_alone=False, budget_s=180.0, grows=True)
 def hooks_let_other_threads_run(run: Run) -> None:
     with _Heart() as heart:
         watched = _Watched(run, heart, _TURN_S * run.context.scale * _slowness(heart))
         subject = watched.opens()
-        for text in _shapes():
+        for text in _shapes(*texts.lengths(run, _LENGTH)):
             watched.in_passing("turn_start", text, functools.partial(subject.begin, text))
             for operation, call in routes.core_calls(subject, text, text).items():
                 watched(operation, text, functools.partial(routes.tolerant, call))
@@ -274,7 +274,9 @@ def _calls_without(run: Run, subject: Subject) -> dict[str, Callable[[], Any]]:
         "backup": subject.backup_paths,
         "export": lambda: subject.export({}),
         "switch": lambda: subject.switch(run.session_key()),
-        "end": lambda: subject.end([{"role": "user", "content": text} for text in _shapes()]),
+        "end": lambda: subject.end(
+            [{"role": "user", "content": text} for text in _shapes(_LENGTH)]
+        ),
     }
     served = {operation: call for operation, call in calls.items() if subject.has(operation)}
     return {
@@ -314,13 +316,14 @@ def _judge_silence(
             hook=run.hook(operation),
             held_s=silent_s,
             given=beginning(text) if text else "",
+            given_chars=len(text),
         ),
         operation=operation,
     )
 
 
-def _shapes() -> list[str]:
-    """Long texts over which patterns with nested or adjoining repetition backtrack."""
+def _shapes(*lengths: int) -> list[str]:
+    """Texts over which patterns with nested or adjoining repetition backtrack, shortest first."""
     pieces = (
         ("a", "!"),
         ("7", "!"),
@@ -335,7 +338,7 @@ def _shapes() -> list[str]:
         ("<b>*_`[(", "x"),
         ("- one, two; ", "x"),
     )
-    return [piece * (_LENGTH // len(piece)) + end for piece, end in pieces]
+    return [piece * (most // len(piece)) + end for most in lengths for piece, end in pieces]
 
 
 # -- accepting in time -----------------------------------------------------------------------------

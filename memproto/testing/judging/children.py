@@ -302,6 +302,7 @@ class Children:
         patient: bool = False,
         stuck: Collection[str] = (),
         part: tuple[int, int] = (0, 1),
+        grows: bool = False,
     ) -> Place:
         """Common part of a command about the target: a fresh root, and the context of the run."""
         root = self._new_place(name.lower())
@@ -330,6 +331,7 @@ class Children:
             no_session_needs=tuple(need.as_dict() for need in contact.blocked_needs),
             calls_left=self._calls_left(),
             part=part,
+            grows=grows,
         )
         # Parts of a check share no user and no session.
         named = f"{name} {part[0]}" if part[0] else name

@@ -169,9 +169,9 @@ class Crew:
         """The findings of first contact."""
         return self.lead.contact
 
-    def meet(self) -> Contact:
+    def meet(self, wanted: Iterable[spec.Requirement] | None = None) -> Contact:
         """Make first contact; blocks, and raises, as `Judge.meet` does."""
-        return self.lead.meet()
+        return self.lead.meet(wanted)
 
     def hide(self, text: str) -> str:
         """A text without the credentials of the target."""
