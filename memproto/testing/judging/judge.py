@@ -7,6 +7,7 @@ Nothing here needs pytest; the plugin asks a `Judge` for one requirement at a ti
 import contextlib
 import dataclasses
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -93,10 +94,11 @@ class Judge:
         self._grace_s = _GRACE_S
         self._part = (0, 1)
         self._forecast: Forecast | None = None
+        self._was_refused = False
         #: The longest time after which a hook asked to be called again, in the last requirement.
         self.limited_s = 0.0
         #: The checks for which processes were started, in this order.
-        self._starters: list[str] = []
+        self.starters: list[str] = []
         self._aftermath = watchdog.Aftermath(order.scale)
 
     # -- first contact ----------------------------------------------------------------------------
@@ -115,7 +117,7 @@ class Judge:
         if self.order.settings.service:
             self.contact.service = self._service.start()
         try:
-            loaded = self._children.start(_FIRST)
+            loaded = self._first_start()
             self.contact.pace.loaded_s = loaded.took_s
             self._refuse_declares()
             forks = isinstance(loaded.reply, Loaded) and loaded.reply.forks
@@ -135,6 +137,15 @@ class Judge:
         self.contact.spent = self._children.spent
         self._children.dismiss()
         return self.contact
+
+    def _first_start(self) -> Answer:
+        """Start the first process; the checks are imported here while it imports them there."""
+        importing = threading.Thread(target=clauses.checks, args=(self.order.side,), daemon=True)
+        importing.start()
+        try:
+            return self._children.start(_FIRST)
+        finally:
+            importing.join()
 
     def _refuse_declares(self) -> None:
         """Have a provider that can declare do it by itself."""
@@ -289,6 +300,34 @@ class Judge:
                 return attribute(events.KitFailed(check=requirement.id, text=said))
         return results
 
+    @property
+    def history(self) -> tuple[object, ...]:
+        """The events by which later checks come out otherwise; equal if they are the same."""
+        losses = tuple(sorted(self.deaths.items()))
+        stuck = frozenset(self._stuck)
+        return (losses, stuck, self._children.shares, self._children.has_frozen, self._was_refused)
+
+    @property
+    def watched(self) -> set[str]:
+        """The checks of which a process may yet be lost, since they left threads in it."""
+        return self._aftermath.checks
+
+    def leave(self, *, lingers: bool = False) -> list[Result]:
+        """
+        End the process of the checks so far, as the next chapter would; the findings of its end.
+
+        `lingers` waits first for what it started, as the end of a run does.
+        """
+        if lingers:
+            self._children.wait_for_helpers(watchdog.LINGER_S * self.order.scale)
+        found = self._look_back()
+        self._children.leave()
+        return self._outlet(found) if found else []
+
+    def drop(self) -> None:
+        """End the process of the checks so far, whatever became of it."""
+        self._children.leave()
+
     def is_ruled_out(self, requirement: spec.Requirement) -> bool:
         """True if no process is needed to decide a requirement, by all that is known so far."""
         if requirement.gate or not requirement.is_in(self.order.release):
@@ -365,11 +404,12 @@ class Judge:
 
     def _note_start(self, requirement_id: str, started: int) -> None:
         if self._children.started > started:
-            self._starters.append(requirement_id)
+            self.starters.append(requirement_id)
 
     def _not_served(self, requirement_id: str, result: Result) -> list[Result]:
         """A target that loaded before, and does not any more: it takes as many starts to see it."""
-        earlier = tuple(dict.fromkeys(self._starters))
+        self._was_refused = True
+        earlier = tuple(dict.fromkeys(self.starters))
         if result.outcome is Outcome.FAIL and result.id != requirement_id:
             result = dataclasses.replace(result, seen_in=requirement_id, after=earlier)
         return depending(requirement_id, result)
