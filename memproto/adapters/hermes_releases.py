@@ -18,6 +18,8 @@ class Release:
         mirrors_removals: True if `on_memory_write` is told of removals, and of replaced texts.
         names_authors: True if the hooks of a turn are told who wrote it.
         has_checkpoints: True if `on_pre_compress` may be a checkpoint.
+        forwards_registrations: True if the loader of memory plugins hands on whatever else
+            `register(ctx)` registers.
 
     """
 
@@ -27,6 +29,7 @@ class Release:
     mirrors_removals: bool = True
     names_authors: bool = True
     has_checkpoints: bool = True
+    forwards_registrations: bool = True
 
 
 _FIRST = (
@@ -52,8 +55,15 @@ RELEASES: Mapping[str, Release] = MappingProxyType(
                 mirrors_removals=False,
                 names_authors=False,
                 has_checkpoints=False,
+                forwards_registrations=False,
             ),
-            Release("0.19", _SECOND, names_authors=False, has_checkpoints=False),
+            Release(
+                "0.19",
+                _SECOND,
+                names_authors=False,
+                has_checkpoints=False,
+                forwards_registrations=False,
+            ),
             Release("0.21", _THIRD),
         )
     }
