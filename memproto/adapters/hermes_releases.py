@@ -13,6 +13,8 @@ class Release:
 
     Attributes:
         name: Its first two numbers.
+        since: The first two numbers of the earliest release that makes the same calls, if that is
+            another one.
         hooks: The hooks that its base class has.
         hands_messages: True if `sync_turn` gets the messages of the turn.
         mirrors_removals: True if `on_memory_write` is told of removals, and of replaced texts.
@@ -25,6 +27,7 @@ class Release:
 
     name: str
     hooks: tuple[str, ...]
+    since: str = ""
     hands_messages: bool = True
     mirrors_removals: bool = True
     names_authors: bool = True
@@ -60,6 +63,7 @@ RELEASES: Mapping[str, Release] = MappingProxyType(
             Release(
                 "0.19",
                 _SECOND,
+                since="0.18",
                 names_authors=False,
                 has_checkpoints=False,
                 forwards_registrations=False,
@@ -73,9 +77,9 @@ NEWEST = list(RELEASES)[-1]
 
 
 def nearest(version: str) -> str:
-    """The newest known release that is not newer than `version`, else the oldest one."""
+    """The newest known release whose calls `version` makes already, else the oldest one."""
     wanted = _numbers(version)
-    older = [name for name in RELEASES if _numbers(name) <= wanted]
+    older = [name for name, made in RELEASES.items() if _numbers(made.since or name) <= wanted]
     return older[-1] if older else next(iter(RELEASES))
 
 

@@ -99,6 +99,14 @@ def test_the_database_of_the_reference_provider_serves_the_real_host(host):
     assert seen["complaints"] == []
 
 
+def test_the_release_has_the_interface_that_the_kit_knows(host):
+    python, home = host
+    command = [python, "-P", "-m", "memproto.cli", "catalog", "interface"]
+    done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "has the interface that the kit knows as 0.1" in done.stdout
+
+
 def test_the_names_that_the_host_keeps_for_its_own_are_refused(host):
     python, home = host
     code = (
