@@ -2,7 +2,9 @@
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,7 +16,8 @@ from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.provider.write_action import USUAL
-from memproto.testing.scenarios import beginnings, mirrored_writes, smallest, texts
+from memproto.testing.scenarios import beginnings, entries, mirrored_writes, smallest, texts
+from memproto.testing.scenarios.tenants import Reader
 from memproto.testing.wire import show
 
 _TURNS = 4
@@ -259,6 +262,82 @@ def _one_turn(run: Run, session: str, fact: Fact) -> None:
     subject = run.open(session=session)
     run.plant(subject, fact, "turns")
     run.close(subject)
+
+
+@check("MP-TURN-005", budget_s=120.0, routes=("turns",))
+def the_words_of_a_bot_are_not_the_users(run: Run) -> None:
+    users, bots = run.facts.several(2)
+    key = run.session_key()
+    user = {"id": str(run.config()["user_id"]), "name": "Ida", "is_bot": False}
+    bot = {"id": f"{key}-rook", "name": "Rook", "is_bot": True}
+    with run.session(session=key) as subject:
+        for fact, author in ((users, user), (bots, bot)):
+            _said_by(run, subject, key, fact, author)
+    reader = Reader(run)
+    of_user = _shown(run, reader.sees, users, bots)
+    if not of_user:
+        raise Lost(f"{users.text!r} did not come back", depends_on("MP-TURN-001"))
+    if _shown(run, reader.finds, bots, users) == of_user:
+        run.violated(
+            Recalled(
+                wanted="the words of a bot left out, or shown as those of somebody else",
+                texts=(bots.text,),
+                by=run.hook("recall"),
+                of_whom="a bot",
+                to_whom="the user",
+                lead=f"{run.hook('recall')} gives ",
+                tail=", which a bot said, in the same form as the user's own words",
+            ),
+            operation="recall",
+        )
+
+
+def _said_by(run: Run, subject: Subject, key: str, fact: Fact, author: Mapping[str, Any]) -> None:
+    """
+    Record a turn of an author.
+
+    Raises:
+        NotApplicable: Neither `record` is served, nor does another hook take an author.
+
+    """
+    reply = routes.reply_to(fact)
+    if entries.served(run, "record"):
+        entries.record(subject, entries.turn(key, fact.text, reply, author=dict(author)))
+    elif run.binding.takes_authors(subject.provider):
+        routes.tolerant(lambda: subject.record(fact.text, reply, author=author))
+    else:
+        raise NotApplicable("no hook takes the author of a turn")
+
+
+def _shown(
+    run: Run, is_back: Callable[[Subject, Fact], bool], fact: Fact, other: Fact
+) -> list[str]:
+    """
+    The form in which recall gives a fact, in lines; [] where it does not give it.
+
+    It has the lines of the fact, those before them that hold neither fact, and those behind them
+    as far as the other one. Names of the facts, numbers and ids are taken out.
+    """
+    with run.session() as again:
+        if not is_back(again, fact):
+            return []
+        answer = routes.answer(again, fact, run.freshness_s) or ""
+    lines = answer.replace(fact.query, "QUESTION").splitlines()
+    first = next((at for at, line in enumerate(lines) if fact.stands_in(line)), len(lines))
+    before = [line for line in lines[:first] if not other.stands_in(line)]
+    own = itertools.takewhile(lambda line: not other.stands_in(line), lines[first:])
+    texts = (routes.reply_to(fact), fact.text, fact.name)
+    return [_NUMBER.sub("0", _without(line, texts)) for line in [*before, *own]]
+
+
+#: A number, a time, or an id.
+_NUMBER = re.compile(r"(?=[0-9a-f-]*\d)[0-9a-f-]+|\d+", re.IGNORECASE)
+
+
+def _without(line: str, texts: tuple[str, ...]) -> str:
+    for number, text in enumerate(texts):
+        line = line.replace(text, f"TEXT {'ABC'[number]}")
+    return line
 
 
 # -- writes ----------------------------------------------------------------------------------------

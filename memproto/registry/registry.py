@@ -278,7 +278,7 @@ class MemoryProviderRegistry:
         whether a turn was taken may call this again. `turn` is as in
         `recorded-turn.schema.json`; `session_id` is that of the session where it is missing. A
         block that was injected into the message is taken out. A turn of a context in which no
-        write hooks are called is not recorded.
+        write hooks are called is not recorded, and one of a bot by `record` alone.
 
         Raises:
             ValueError: A key is missing that is always there.

@@ -10,7 +10,7 @@ import dataclasses
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import monotonic, perf_counter
 from typing import Any, NoReturn
 
@@ -526,12 +526,19 @@ class Subject(ExtensionHooks):
             )
         return found
 
-    def record(self, user: str, assistant: str = "Noted.") -> None:
-        """Record one finished turn, after it began."""
-        self.begin(user)
+    def record(
+        self, user: str, assistant: str = "Noted.", *, author: Mapping[str, Any] | None = None
+    ) -> None:
+        """
+        Record one finished turn, after it began.
+
+        An `author` is for bindings of which `takes_authors` is true.
+        """
+        told = {} if author is None else {"author": dict(author)}
+        self.begin(user, **told)
         self.turning.ends()
         for _ in range(self.manner.times):
-            self._use("record", user, assistant)
+            self._use("record", user, assistant, **told)
         if self.manner is not PLAIN:
             self.said += [
                 {"role": "user", "content": user},
@@ -543,13 +550,13 @@ class Subject(ExtensionHooks):
         for number in range(1, _BATCH + 1):
             self.record(f"Is lamp {number} on the quay lit?", f"Lamp {number} is lit.")
 
-    def begin(self, user: str) -> None:
+    def begin(self, user: str, **told: Any) -> None:
         """Say that a turn begins where the provider is told so; `record` does it by itself."""
         number = self.turning.begins()
         # Its exceptions, and earlier hangs, are for its own rules: a host goes on.
         if number is not None and not self._watch.deaths.get("turn_start"):
             with contextlib.suppress(HookRaised):
-                self._use("turn_start", number, user)
+                self._use("turn_start", number, user, **told)
 
     def mirror(
         self, action: str, target: str, content: str | None, old_text: str | None = None
