@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.evidence import NotRecalled, Raised, Recalled
 from memproto.testing.facts import Fact
+from memproto.testing.lifetimes.ends import HostProcess
 from memproto.testing.needs import BETTER_RECALL, depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -468,7 +469,7 @@ def _of_two_alike(
 def _replaced(run: Run, target: str, old: Fact, old_text: str) -> None:
     name = run.facts.name()
     new = old.renamed(name)
-    with run.session() as subject:
+    with _one_more_open(run), run.session() as subject:
         mirrored_writes.write(subject, "replace", target, new.text, old_text)
     after = f"a replace in {target} with old_text={old_text!r}"
     if not losses.is_stored(run, new):
@@ -483,13 +484,47 @@ def _replaced(run: Run, target: str, old: Fact, old_text: str) -> None:
     _is_gone(run, old, after)
 
 
-@check("MP-WRITE-004", budget_s=120.0, routes=("writes",))
+@contextlib.contextmanager
+def _one_more_open(run: Run) -> Iterator[None]:
+    """
+    Another session of the home that is open meanwhile, as in a gateway, and is closed later.
+
+    It has seen what is about to go, and must not bring it back when it ends.
+    """
+    if "session" in run.declared("isolates", []) or run.declared("single_writer", default=False):
+        yield
+        return
+    with run.session() as other:
+        routes.recalled(other, _PLAIN)
+        yield
+
+
+@check("MP-WRITE-004", budget_s=240.0, routes=("writes",))
 def a_removed_text_is_gone(run: Run) -> None:
     _named_both_ways(run, "remove", _removed)
+    _stays_gone_when_the_process_ends(run)
+
+
+def _stays_gone_when_the_process_ends(run: Run) -> None:
+    """A process of its own stores, removes, is shut down and ends; nothing puts the text back."""
+    target = run.writing.first[1]
+    is_added = target in mirrored_writes.targets(run, "add")
+    if not is_added or target not in mirrored_writes.targets(run, "remove"):
+        return
+    kept, gone = run.facts.several(2)
+    remove = {
+        "hook": "on_memory_write",
+        "arguments": ["remove", target, "", gone.text],
+        "keywords": {},
+    }
+    told = [kept.text, gone.text]
+    ended = HostProcess(run, "twice", told, route="writes", calls=[remove]).end()
+    if "made" in ended.marks and "closed" in ended.marks:
+        _is_gone(run, gone, "a process that removed it has ended")
 
 
 def _removed(run: Run, target: str, fact: Fact, old_text: str) -> None:
-    with run.session() as subject:
+    with _one_more_open(run), run.session() as subject:
         mirrored_writes.write(subject, "remove", target, "", old_text)
     _is_gone(run, fact, f"a remove in {target} with old_text={old_text!r}")
 
