@@ -82,9 +82,9 @@ def _refuse_all(run: Run, subject: Subject) -> None:
         write = (action, target, new.text, never.text)
         poor_sessions.in_passing(functools.partial(subject.mirror, *write))
     poor_sessions.call_all_badly(subject)
-    for operation, call in (("export", subject.export), ("forget", subject.forget)):
+    for operation, asks in (("export", subject.export), ("forget", subject.forget)):
         if subject.has(operation):
-            poor_sessions.in_passing(functools.partial(call, dict(_UNKNOWN_SCOPE)))
+            poor_sessions.in_passing(functools.partial(asks, dict(_UNKNOWN_SCOPE)))
 
 
 def _plant_elsewhere(run: Run, subject: Subject) -> dict[str, Fact]:
