@@ -4,6 +4,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic
 from typing import Any, NoReturn
 
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
@@ -15,12 +16,24 @@ from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.provider.write_action import USUAL
-from memproto.testing.scenarios import beginnings, mirrored_writes, texts
+from memproto.testing.scenarios import (
+    beginnings,
+    mirrored_writes,
+    texts,
+    tool_calls,
+    tool_memory,
+)
 from memproto.testing.wire import show
 
 _TURNS = 4
 
 _LONG_CHARS = 100_000
+
+#: Number of texts that a tool stores beside one another: of two ids one may begin the other.
+_NOTES = 12
+
+#: Number of turns of a long session, and seconds after which it is long enough.
+_LONG_TURNS, _LONG_S = 100, 6.0
 
 _GOODBYE = ("Thanks, that is all for today.", "Until next time.")
 
@@ -38,6 +51,7 @@ def every_turn_comes_back(run: Run) -> None:
     _of_one_beginning(run)
     _of_another_user(run)
     _of_sessions_side_by_side(run)
+    _of_a_long_session(run)
 
 
 def _all_of_a_session(run: Run) -> None:
@@ -144,8 +158,26 @@ def _of_sessions_side_by_side(run: Run) -> None:
     _all_come_back(run, facts, "that two sessions of one home recorded while both were open")
 
 
-def _all_come_back(run: Run, facts: list[Fact], when: str) -> None:
-    if lost := losses.lost(run, facts):
+def _of_a_long_session(run: Run) -> None:
+    """The first turn of many is there as well as the last."""
+    is_fresh = run.declared("consistency", "immediate") == "immediate"
+    if run.is_selective or run.watch.calls_left is not None or not is_fresh:
+        return
+    facts, home = run.facts.several(2), run.own_home("long")
+    until = monotonic() + _LONG_S * run.context.scale * run.context.slowdown
+    with run.session(home) as subject:
+        run.plant(subject, facts[0], "turns")
+        for number in range(_LONG_TURNS):
+            if monotonic() > until:
+                break
+            subject.record(f"Is lamp {number} lit?", "It is lit.")
+        run.plant(subject, facts[1], "turns")
+        subject.record(*_GOODBYE)
+    _all_come_back(run, facts, f"of a session of {number + 4} turns", home)
+
+
+def _all_come_back(run: Run, facts: list[Fact], when: str, home: Path | None = None) -> None:
+    if lost := losses.lost(run, facts, home):
         run.violated(
             NotRecalled(
                 wanted=f"each of {len(facts)} turns recalled {when}",
@@ -685,3 +717,52 @@ def what_a_tool_stored_comes_back(run: Run) -> None:
                 about="stored by a call that reported no error",
             ),
         )
+    _stays_beside_a_forgotten_one(run)
+
+
+def _stays_beside_a_forgotten_one(run: Run) -> None:
+    """So many texts that the ids of some may begin as the id of one that is forgotten."""
+    if run.is_selective or run.watch.calls_left is not None:
+        return
+    facts = run.facts.several(_NOTES)
+    gone = _forgets_the_first(run, facts, run.own_home("notes"))
+    if not gone:
+        return
+    lost = losses.lost(run, facts[1:], run.own_home("notes"))
+    if not lost:
+        return
+    others, home = run.facts.several(_NOTES), run.own_home("other-notes")
+    with run.session(home) as subject:
+        for fact in others:
+            run.plant(subject, fact, "tools")
+    if losses.lost(run, others, home):
+        raise Lost(f"of {_NOTES} texts that a tool stored not all come back")
+    run.violated(
+        NotRecalled(
+            wanted=f"text that a tool stored, recalled after {gone} had another one forgotten",
+            texts=tuple(fact.text for fact in lost),
+            of=len(facts) - 1,
+        ),
+    )
+
+
+def _forgets_the_first(run: Run, facts: list[Fact], home: Path) -> str:
+    """Store the facts by a tool, and have the first forgotten by its id; the tool that did so."""
+    with run.session(home) as subject:
+        tools, answers = tool_calls.offered(run, subject.tools()), list[Any]()
+        for fact in facts:
+            call = routes.storing_call(subject.tools(), fact.text)
+            answers.append(subject.call_tool(*call) if call else "")
+            if call is None or routes.refused(answers[-1]):
+                return ""
+        stored_by = call[0] if call else ""
+        told = [answers[0], *_shown_of(subject, tools, facts[0])]
+        asked = tool_memory.forgetting(tools, stored_by, facts[0], told)
+        if asked is None or asked[2] != "id":
+            return ""
+        answer = subject.call_tool(asked[0], asked[1])
+        return asked[0] if tool_memory.says_forgotten(answer) else ""
+
+
+def _shown_of(subject: Subject, tools: list[tool_calls.Tool], fact: Fact) -> list[Any]:
+    return [*tool_memory.shown_by_tools(subject, tool_memory.finding(tools, fact)).values()]

@@ -9,6 +9,7 @@ from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
 from tests.good.targeted import Targeted
+from tests.good.tooled import Tooled
 from tests.good.worded import Worded
 
 
@@ -269,3 +270,26 @@ class PutsRemovedEntriesBackAtExit(Journal):
             with self._changing():
                 self._entries += [entry for entry in self._held if entry not in self._entries]
                 Journal._save(self)
+
+
+@mutant(kills="MP-TURN-001", says="of a session of", report="D6")
+class LooksAtTheNewestFifty(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        with self._lock:
+            self._entries = self._load()[-50:]
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-TOOL-001", says="had another one forgotten", report="G8")
+class ForgetsIdsThatBeginAsThisOne(Tooled):
+    def _add(self, args: dict[str, Any]) -> dict[str, Any]:
+        number = str(1 + sum(entry["kind"] == "note" for entry in self._load()))
+        self._entries = [*self._load(), {"kind": "note", "id": number, "text": args["text"]}]
+        self._save()
+        return {"success": True, "id": number}
+
+    def _forget(self, args: dict[str, Any]) -> dict[str, Any]:
+        before = self._load()
+        self._entries = [e for e in before if not e.get("id", "").startswith(args["id"])]
+        self._save()
+        return {"success": True, "forgotten": len(before) - len(self._entries)}
