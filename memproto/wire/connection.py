@@ -93,6 +93,9 @@ class Connection:
 
     """
 
+    #: A seam of tests.
+    _PROGRAM = Program
+
     def __init__(
         self,
         command: Sequence[str],
@@ -121,7 +124,9 @@ class Connection:
         self._is_over = False
         # The thread that reads may speak of the program before `Program` gives it back.
         self._who = shown(command)
-        self.program = Program(command, cwd=cwd, env=env, heard=self._heard, ended=self._ended)
+        self.program = self._PROGRAM(
+            command, cwd=cwd, env=env, heard=self._heard, ended=self._ended
+        )
         try:
             self._greet(greeting_s)
         except BaseException:
