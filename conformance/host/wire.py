@@ -26,7 +26,7 @@ _END_S = 2.0
 _SOON_S = 8.0
 
 _ANSWER = "The boat is moored in Velbellogren."
-_SECRET = "MEMPROTO_KIT_OPERATORS_SECRET"
+_HELD_BACK = "MEMPROTO_KIT_OPERATORS_OWN"
 _GIVEN = "MEMPROTO_KIT_GIVEN"
 
 
@@ -199,13 +199,13 @@ def the_next_write_waits_for_the_last(run: HostRun) -> None:
 @check("MP-HOST-WIRE-008")
 def a_server_gets_the_variables_that_it_is_to_have(run: HostRun) -> None:
     program = run.program()
-    with _variable(_SECRET):
+    with _variable(_HELD_BACK):
         host = run.serving_program(program, env={_GIVEN: "1"})
     host.close()
     variables = program.notes("started")[0].more["variables"]
     wanted = "the variables that the operator allows, and no others"
-    if _SECRET in variables:
-        run.violated(Differs(wanted=wanted, seen=f"{_SECRET} is there"), operation="load")
+    if _HELD_BACK in variables:
+        run.violated(Differs(wanted=wanted, seen=f"{_HELD_BACK} is there"), operation="load")
     if _GIVEN not in variables:
         seen = f"{_GIVEN}, which the operator gave, is not there"
         run.violated(Differs(wanted=wanted, seen=seen), operation="load")

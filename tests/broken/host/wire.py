@@ -151,7 +151,7 @@ class _Open(WireProvider):
         return {**os.environ, **super().environment}
 
 
-@mutant(kills="MP-HOST-WIRE-008", says="OPERATORS_SECRET is there", report="L3")
+@mutant(kills="MP-HOST-WIRE-008", says="OPERATORS_OWN is there", report="L3")
 class HandsItsEnvironmentOver(Starting):
     client = _Open
 
