@@ -272,7 +272,8 @@ class Timed(Message):
 
     Attributes:
         hooks: For each operation [calls, longest in seconds, all together in seconds].
-        computed_s: Processor seconds of the process, in hooks and between them.
+        computed_s: Processor seconds of the process, in hooks and between them, and of those that
+            it started and that have ended.
 
     """
 

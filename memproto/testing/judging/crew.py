@@ -174,7 +174,8 @@ class Crew:
             return settings.parallel
         if forecast.wait_s < SLOW_S:
             return min(_MOST_WHOLE, noise.cores()) if self.order.slowdown < _BUSY else 1
-        if forecast.computes > _MOST_COMPUTING:
+        # Other programs of the machine make the hooks longer, and not what they compute.
+        if forecast.computes * self.order.slowdown > _MOST_COMPUTING:
             return min(MOST, noise.cores())
         return MOST
 

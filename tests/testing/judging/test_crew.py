@@ -108,6 +108,14 @@ def test_a_provider_that_computes_gets_no_more_lanes_than_processors(tmp_path, m
     assert crew(tmp_path, pace=computing).prepare(spec.select([], "provider")).lanes == 2
 
 
+def test_a_busy_machine_does_not_pass_for_a_provider_that_waits(tmp_path, monkeypatch):
+    monkeypatch.setattr(noise, "cores", lambda: 2)
+    computing = dataclasses.replace(SLOW, hooks_s=1.0, computed_s=0.2)
+    busy = crew(tmp_path, pace=computing)
+    busy.lead.order = dataclasses.replace(busy.order, slowdown=5.0)
+    assert busy.prepare(spec.select([], "provider")).lanes == 2
+
+
 @pytest.mark.parametrize(("parallel", "lanes"), [(2, 2), (3, 3)])
 def test_the_settings_say_how_many_callers_a_backend_takes(tmp_path, parallel, lanes):
     assert crew(tmp_path, parallel=parallel).prepare([FIRST, SECOND, THIRD]).lanes == lanes
