@@ -3,14 +3,15 @@
 import copy
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from memproto.errors import WriteRefused
 from memproto.testing.clauses import Violation, check
 from memproto.testing.evidence import Called, Changed, Differs, NotReported, Returned
 from memproto.testing.host.host import Host
-from memproto.testing.host.probes import Probe, answering, raising
+from memproto.testing.host.model import plain
+from memproto.testing.host.probes import Probe, answering, raising, tool
 from memproto.testing.host.run import HostRun
 from memproto.testing.wire import show
 
@@ -224,3 +225,67 @@ def a_write_hook_that_raised_is_reported(run: HostRun) -> None:
 def _assert_reported(run: HostRun, host: Host, provider: Probe, what: str) -> None:
     if not run.wait_until(lambda: bool(host.reports.about(provider.name)), 2.0):
         run.violated(NotReported(about=what))
+
+
+#: Hooks whose answers a host shows to the model, and others that come in a turn.
+_SHOWN = (
+    "enrich_turn",
+    "handle_tool_call",
+    "system_prompt_block",
+    "compress_notes",
+    "on_turn_start",
+    "on_turn_complete",
+)
+
+
+@check("MP-HOST-ISO-004")
+def nobody_is_shown_what_an_exception_says(run: HostRun) -> None:
+    secret = run.facts.name().replace(" ", "")
+
+    def refused() -> ConnectionError:
+        return ConnectionError(f"no answer from postgres://harbour:{secret}@db.example/memory")
+
+    name = run.label().replace("-", "_")
+    hooks = dict.fromkeys(_SHOWN, raising(refused))
+    served = ("tools", "prompt", "compress_notes", "turns")
+    provider = run.serving(*served, schemas=[tool(name)], **hooks)
+    host = run.opened(provider, steps=("turn",))
+    for operation, where, text in _told(host, name):
+        if secret in text:
+            expected = f"no word of an exception that is no named error in {where}"
+            run.violated(Returned(wanted=expected, value=show(text)), operation=operation)
+
+
+def _told(host: Host, name: str) -> Iterator[tuple[str, str, str]]:
+    """Everything that the user and the model get to read: the operation, its words, the text."""
+    yield "turn", "the answer", host.turn("What do you know?")
+    for message in (message for request in host.model.requests for message in request):
+        yield "turn", "the request to the model", plain(message.get("content"))
+    if host.has("call_tool"):
+        yield "call_tool", "the result of a tool", str(host.call_tool(name, {"text": "x"}))
+    if host.has("prompt"):
+        yield "prompt", "the prompt", host.prompt()
+    if host.has("compress"):
+        asked = host.compress([{"role": "user", "content": "Hello."}]).asked
+        yield "compress", "the text for the summarizing model", asked
+
+
+@check("MP-HOST-ISO-005")
+def a_report_holds_no_text_of_the_user(run: HostRun) -> None:
+    fact = run.facts.new()
+    hooks = dict.fromkeys(("enrich_turn", *_WRITES), raising(lambda: OSError("no space left")))
+    provider = run.probe(**hooks)
+    host = run.opened(provider)
+    if host.has("turn"):
+        host.turn(fact.text)
+    else:
+        host.recall(fact.text)
+        host.record(fact.text)
+    if host.has("write_memory"):
+        host.mirror("add", "memory", fact.text)
+    run.wait_until(lambda: provider.count(*_WRITES) > host.has("write_memory"), 2.0)
+    host.close()
+    for text in host.reports.texts():
+        if fact.stands_in(text):
+            expected = "a report without the words of the user"
+            run.violated(Returned(wanted=expected, value=show(text)))

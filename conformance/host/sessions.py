@@ -1,11 +1,14 @@
 """Chapter 80: ends and switches of sessions, and delegations."""
 
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 from memproto.deadlines import Deadlines
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.driver import SwitchKind
 from memproto.testing.evidence import Called, Misordered, Returned
+from memproto.testing.facts import Fact
 from memproto.testing.host.host import Host
 from memproto.testing.host.model import plain
 from memproto.testing.host.probes import Extended, Probe, answering
@@ -24,6 +27,9 @@ _WAYS: dict[str, tuple[tuple[str, ...], int]] = {
     "a new one begins, and the agent is left": (("new", "exit"), 2),
     "it ends, a new one begins, and the agent is left": (("end", "new", "exit"), 2),
 }
+
+#: Number of turns of a conversation that is longer than a few screens.
+_SAID = 12
 
 #: Step of a driver that makes one of those, if it has another name.
 _STEP_OF = {"new": "switch"}
@@ -75,7 +81,8 @@ def a_session_ends_with_its_messages(run: HostRun) -> None:
             continue
         provider = run.serving("sessions")
         host = run.opened(provider)
-        texts = [f"Book berth {number} for {run.facts.name()}." for number in range(3)]
+        texts = [f"Book berth {number} for {run.facts.name()}." for number in range(_SAID)]
+        texts.append(f"Read this. {'The ferry leaves at six. ' * 240}{run.facts.name()}.")
         for text in texts:
             host.turn(text)
         for step in steps:
@@ -112,10 +119,11 @@ def ends_and_switches_keep_their_place_among_the_writes(run: HostRun) -> None:
     provider = run.serving("sessions", on_turn_complete=gate)
     host = run.opened(provider, steps=("end", "switch"))
     key = run.session_key()
-    host.record("Book berth 7.")
+    for number in range(_SAID):
+        host.record(f"Book berth {number}.")
     host.end()
     host.switch("resume", key)
-    host.record("Book berth 4.")
+    host.record("Book all of them.")
     if not gate.entered.wait(5.0 * run.scale):
         raise Untestable("no turn is recorded at all")
     if not run.stays_silent(lambda: provider.count(_END, _SWITCH) > 0):
@@ -124,16 +132,12 @@ def ends_and_switches_keep_their_place_among_the_writes(run: HostRun) -> None:
         )
     gate.open()
     hooks = (_TURN, _END, _SWITCH)
-    run.wait_until(lambda: provider.count(*hooks) >= 4)
-    order = [call.hook for call in provider.named(*hooks)]
-    if order != [_TURN, _END, _SWITCH, _TURN]:
-        run.violated(
-            Misordered(
-                wanted=f"{_TURN}, {_END}, {_SWITCH}, {_TURN}",
-                calls=tuple(order),
-                due=(_TURN, _END, _SWITCH, _TURN),
-            )
-        )
+    due = (*[_TURN] * _SAID, _END, _SWITCH, _TURN)
+    run.wait_until(lambda: provider.count(*hooks) >= len(due))
+    order = tuple(call.hook for call in provider.named(*hooks))
+    if order != due:
+        wanted = f"{_SAID} times {_TURN}, then {_END}, {_SWITCH}, {_TURN}"
+        run.violated(Misordered(wanted=wanted, calls=order, due=due))
 
 
 @check("MP-HOST-SESS-004")
@@ -244,6 +248,56 @@ def no_recall_between_a_switch_and_its_delivery(run: HostRun) -> None:
                 seen="it is not asked any more",
             )
         )
+
+
+@check("MP-HOST-SESS-007")
+def a_session_begins_with_nothing_of_another(run: HostRun) -> None:
+    said, recalled, asked = run.facts.several(3)
+    told: list[str | None] = [recalled.text]
+    first = run.probe(enrich_turn=lambda *args: told[0])
+    host = run.opened(first, steps=("turn",))
+    # No other check has asked this, so that a cache has no answer from before.
+    for text in (said.text, asked.query):
+        host.turn(text)
+    if not host.model.was_sent(recalled.name):
+        reason = "nothing that was recalled is in the request"
+        raise Untestable(reason, depends_on("MP-HOST-RECALL-006"))
+    told[0] = None
+    knows_nothing = functools.partial(_assert_knows_nothing, run, (said, recalled), asked.query)
+    if host.has("switch") and not host.is_without("switch new"):
+        host.switch("new", run.session_key())
+        knows_nothing((host, first), "a new conversation")
+    host.close()
+    other = run.probe(enrich_turn=answering("The lamps are lit."))
+    guest = run.host(other)
+    guest.open(user_id=f"{run.config()['user_id']}-guest")
+    knows_nothing((guest, other), "a session of another user")
+
+
+def _assert_knows_nothing(
+    run: HostRun, others: Sequence[Fact], asked: str, session: tuple[Host, Probe], where: str
+) -> None:
+    """One turn of a session holds nothing of another: its request, its answer, its history."""
+    host, provider = session
+    requests, calls = len(host.model.requests), len(provider.calls)
+    seen = {
+        "the answer": [host.turn(asked)],
+        "the request": [
+            plain(message.get("content"))
+            for request in host.model.requests[requests:]
+            for message in request
+        ],
+        "the messages for a provider": [
+            plain(message.get("content"))
+            for call in provider.calls[calls:]
+            if call.hook == "enrich_turn"
+            for message in call.args[1]
+        ],
+    }
+    for place, texts in seen.items():
+        if found := [text for text in texts if any(fact.stands_in(text) for fact in others)]:
+            expected = f"in {place} of {where} nothing of the session before"
+            run.violated(Returned(wanted=expected, value=show(found[0])), operation="turn")
 
 
 @check("MP-HOST-DELEG-001")

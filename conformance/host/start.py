@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from memproto.deadlines import Deadlines
 from memproto.errors import Misconfigured
 from memproto.operations import EXTENSION_HOOKS, OPERATIONS
 from memproto.testing.clauses import NotApplicable, Untestable, check
@@ -68,6 +69,20 @@ def the_config_holds_what_is_promised(run: HostRun) -> None:
                 )
             )
     _assert_seconds(run, config["deadlines"])
+    if run.takes("deadlines"):
+        _assert_are_kept(run)
+
+
+def _assert_are_kept(run: HostRun) -> None:
+    """No deadline that a host names is longer than the one that it was given and keeps."""
+    given = Deadlines(enrich_s=4.0, compress_s=9.0, shutdown_s=6.0)
+    provider = run.probe()
+    run.opened(provider, deadlines=given)
+    named = _config(run, provider)["deadlines"]
+    for key in ("enrich_s", "compress_s", "shutdown_s"):
+        if (named.get(key) or 0.0) > getattr(given, key):
+            expected = f"no more than {getattr(given, key):g} s as `{key}`, which the host keeps"
+            run.violated(Returned(wanted=expected, value=show(named[key])))
 
 
 def _assert_seconds(run: HostRun, deadlines: Any) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +19,11 @@ _TURN = "on_turn_complete"
 
 #: A write is held so long, for what should wait behind it to overtake it.
 _HOLD_S = 0.3
+
+_NEVER_CALLED = "`forget` of the provider is not called"
+
+#: A page that somebody pasted, and an answer as long.
+_LONG_CHARS = 6_000
 
 
 def _recorded(run: HostRun, provider: Probe, count: int) -> list[tuple[Any, ...]]:
@@ -88,13 +94,30 @@ def each_answered_turn_is_recorded_once(run: HostRun) -> None:
         host.model.answer = saying("Berth ", f"{len(expected)}.")
         host.turn(f"Question {len(expected)}?", step=step)
         expected.append((f"Question {len(expected)}?", f"Berth {len(expected)}."))
+    for user, answer in _unusual():
+        host.model.answer = saying(answer)
+        host.turn(user)
+        expected.append((user, answer))
     found = _recorded(run, provider, len(expected))
     host.close()
     found = _recorded(run, provider, len(expected))
     if found != expected:
         run.violated(
-            Returned(wanted=f"the turns {show(expected)}", value=show(found)), operation="turn"
+            Returned(wanted=f"the turns {_shown(expected)}", value=_shown(found)), operation="turn"
         )
+
+
+def _shown(turns: list[Any]) -> str:
+    """Turns as a message shows them, with the length of a long one."""
+    texts = [tuple(show(text, 40) for text in turn) for turn in turns]
+    return ", ".join(f"({', '.join(turn)})" for turn in texts)
+
+
+def _unusual() -> Iterator[tuple[str, str]]:
+    """Turns that a careless host leaves out or cuts: of the same words twice, and of very many."""
+    yield from [("Go on.", "Done.")] * 2
+    page = f"{'The wind has turned. ' * (_LONG_CHARS // 21)}That is all."
+    yield f"Read this. {page}", f"I read this. {page}"
 
 
 @check("MP-HOST-TURN-008")
@@ -271,10 +294,32 @@ def what_waits_is_stored_before_it_is_forgotten(run: HostRun) -> None:
     host.record("My boat is the Ondine.")
     host.forget({})
     if not early:
-        raise Untestable("`forget` of the provider is not called", depends_on("MP-HOST-INIT-005"))
+        raise Untestable(_NEVER_CALLED, depends_on("MP-HOST-INIT-005"))
     if early[0]:
         run.violated(
             Misordered(
                 wanted="`forget` behind the turn before it", seen="it came before that was stored"
             )
         )
+
+
+@check("MP-HOST-PRIV-002")
+def no_more_is_forgotten_than_was_asked_for(run: HostRun) -> None:
+    provider = run.serving("privacy")
+    host = run.opened(provider, steps=("forget",))
+    user, session = str(run.config()["user_id"]), run.session_key()
+    scopes = (
+        {"session_id": session},
+        {"user_id": user},
+        {"user_id": user, "session_id": session},
+    )
+    for scope in scopes:
+        before = provider.count("forget")
+        host.forget(dict(scope))
+        calls = provider.named("forget")[before:]
+        if not calls:
+            raise Untestable(_NEVER_CALLED, depends_on("MP-HOST-INIT-005"))
+        got = calls[-1].args[0]
+        # A narrower one, as of a host that names its user in each, forgets no more.
+        if not isinstance(got, dict) or not scope.items() <= got.items():
+            run.violated(Returned(wanted=f"the scope {show(scope)}", value=show(got)))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memproto.testing.clauses import Untestable, check
-from memproto.testing.evidence import Called, Misordered, Returned
+from memproto.testing.evidence import Called, Misordered, NotReported, Returned
 from memproto.testing.host.probes import Probe, answering
 from memproto.testing.host.run import HostRun
 from memproto.testing.needs import depends_on
@@ -14,8 +14,19 @@ from memproto.testing.wire import show
 _WRITES = ("on_turn_complete", "on_memory_write")
 _COUNT = 40
 
+#: Number of writes that are made while a provider takes none.
+_BURST = 300
+
+#: Characters of a text that nobody may cut: a page that somebody pasted.
+_LONG_CHARS = 6_000
+
 #: Seconds that a queue may need which nothing holds up.
 _GOES_ON_S = 5.0
+
+#: As long as an entry of a memory may be that shows all of them in the prompt.
+_NOTE = f"{'The ferry leaves at six. ' * 60}That is all."
+
+_LONG = f"Read this. {'The ferry leaves at six. ' * (_LONG_CHARS // 25)}That is all."
 
 _BLOCK = (
     "<memory-context>\n"
@@ -83,18 +94,21 @@ def writes_come_in_order_and_one_at_a_time(run: HostRun) -> None:
             )
 
     for make in (SystemExit, KeyboardInterrupt):
-        _goes_on_after(run, make)
+        for name in _WRITES:
+            _goes_on_after(run, make, name)
+    _tells_of_what_it_drops(run)
 
 
-def _goes_on_after(run: HostRun, make: type[BaseException]) -> None:
+def _goes_on_after(run: HostRun, make: type[BaseException], hook: str) -> None:
     """A hook that raises what ends programs ends no thread that delivers the writes after it."""
-    provider = run.probe(on_turn_complete=_FirstRaises(make))
+    provider = run.probe(**{hook: _FirstRaises(make)})
     host = run.opened(provider)
     expected = [f"Turn {number}." for number in range(4)]
-    for text in expected:
+    host.write(expected[0]) if hook == "on_memory_write" else host.record(expected[0])
+    for text in expected[1:]:
         host.record(text)
-    run.wait_until(lambda: provider.count("on_turn_complete") >= len(expected), _GOES_ON_S)
-    order = [_text(call.hook, call.args) for call in provider.named("on_turn_complete")]
+    run.wait_until(lambda: provider.count(*_WRITES) >= len(expected), _GOES_ON_S)
+    order = [_text(call.hook, call.args) for call in provider.named(*_WRITES)]
     if order != expected:
         run.violated(
             Misordered(
@@ -102,6 +116,30 @@ def _goes_on_after(run: HostRun, make: type[BaseException]) -> None:
                 calls=tuple(order),
                 due=tuple(expected),
                 seen=_difference(expected, order),
+            )
+        )
+
+
+def _tells_of_what_it_drops(run: HostRun) -> None:
+    """A queue may have a bound; the writes beyond it are delivered all the same, or reported."""
+    hook = _OneAtATime(run.scale)
+    provider = run.probe(on_turn_complete=hook)
+    host = run.opened(provider)
+    for number in range(_BURST):
+        host.record(f"Turn {number}.")
+    hook.queued.set()
+    if run.wait_until(lambda: provider.count("on_turn_complete") >= _BURST, _GOES_ON_S):
+        return
+    before = provider.count("on_turn_complete")
+    if run.wait_until(lambda: provider.count("on_turn_complete") > before):
+        return  # It is on its way.
+    if not host.reports.about(provider.name, is_only=run.loaded.most == 1):
+        observed = f"{before} of {_BURST} writes came, and neither event nor log says so"
+        run.violated(
+            NotReported(
+                wanted=f"{_BURST} writes that waited at a time, or a report of those left out",
+                about="the writes that were left out",
+                seen=observed,
             )
         )
 
@@ -176,6 +214,11 @@ def the_users_own_message_is_recorded(run: HostRun) -> None:
         (plain, lambda got: got == plain, f"the message as it was, {show(plain)}"),
         (f"Hello.\n\n{block}", lambda got: got == "Hello.", "'Hello.', without the block after it"),
         (
+            _LONG,
+            lambda got: got == _LONG,
+            f"the whole message of {len(_LONG):,} characters",
+        ),
+        (
             f"Look: {block} What is this?",
             lambda got: (
                 "Look:" in got and "What is this?" in got and not _shows_block(got, fact.name)
@@ -213,6 +256,8 @@ _EDITS: tuple[tuple[str, str, str | None, str | None], ...] = (
     ("add", "memory", "The harbour opens at six.", None),
     ("replace", "user", "The harbour opens at seven.", "The harbour opens at six."),
     ("remove", "memory", None, "The harbour opens at seven."),
+    ("add", "user", _NOTE, None),
+    ("replace", "user", "The ferry leaves at six.", _NOTE),
 )
 
 
@@ -261,6 +306,8 @@ def compression_gets_role_and_plain_text(run: HostRun) -> None:
         ({"role": "tool", "content": "7", "tool_call_id": "1"}, "7"),
         ({"role": "user", "content": [image]}, ""),
         ({"role": "assistant", "content": ""}, ""),
+        ({"role": "user", "content": _LONG}, _LONG),
+        *(({"role": "user", "content": text}, text) for text in _talk(200)),
     ]
     messages = [message for message, _ in pairs]
     expected = [{"role": message["role"], "content": text} for message, text in pairs]
@@ -276,6 +323,11 @@ def compression_gets_role_and_plain_text(run: HostRun) -> None:
         if calls[0].args[1] != 3 and not run.loaded.is_driver:
             run.violated(Returned(wanted="compression_count 3", value=show(calls[0].args[1])))
         _assert_same(run, expected, calls[0].args[0])
+
+
+def _talk(count: int) -> list[str]:
+    """Words of a long conversation."""
+    return [f"And what about berth {number}?" for number in range(count)]
 
 
 def _part(text: str) -> dict[str, Any]:

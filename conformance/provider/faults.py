@@ -347,9 +347,6 @@ _REFUSING: dict[str, Mode] = {
 _AGAIN_S = 60.0
 
 
-#: A hook is called so often while a queue is given its time.
-_PAUSE_S = 0.5
-
 #: A hook that waits for its backend takes longer.
 _AT_ONCE_S = 0.3
 
@@ -449,7 +446,7 @@ def _given_time(run: Run, is_there: Callable[[Subject], bool]) -> None:
             # Some send at a hook; and a check that waits without one is taken for stuck.
             with contextlib.suppress(HookRaised, HookWithdrawn):
                 session.recall(query)
-            return run.wait_until(lambda: is_there(session), _PAUSE_S)
+            return is_there(session)
 
         run.wait_until(looked, _AGAIN_S)
 

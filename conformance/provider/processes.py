@@ -509,8 +509,8 @@ def _keeps_both(run: Run, facts: list[Fact], how: str) -> None:
 @check("MP-PROC-010", calls_alone=False, budget_s=_BUDGET_S, routes=("turns", "writes"))
 def what_a_process_stored_outlives_it(run: Run) -> None:
     for route in filter(run.serves, ("turns", "writes")):
-        facts = run.facts.several(2)
-        ended = _host(run, "plain", facts, route=route).end()
+        facts = run.facts.several(3)
+        ended = _host(run, "twice", facts, route=route, calls=[]).end()
         _lived(ended, "closed")
         if lost := losses.lost(run, facts):
             _not_of_its_end(ended)
@@ -518,8 +518,8 @@ def what_a_process_stored_outlives_it(run: Run) -> None:
             run.violated(
                 NotRecalled(
                     wanted=(
-                        "text that another process stored, recalled when that one was shut down and"
-                        " has ended"
+                        "text that another process stored in two sessions, recalled when these were"
+                        " shut down and it has ended"
                     ),
                     texts=tuple(fact.text for fact in lost),
                     of=len(facts),
@@ -531,16 +531,17 @@ def what_a_process_stored_outlives_it(run: Run) -> None:
 
 def _comes_back_in_one_process(run: Run, route: str) -> None:
     """
-    Go on only where as many texts come back to the process that stored them.
+    Go on only where as many texts come back to the process that stored them in two sessions.
 
     Raises:
         Lost: They do not: the end of a process is not what costs them.
 
     """
-    facts = run.facts.several(2)
-    with run.session() as subject:
-        for fact in facts:
-            run.plant(subject, fact, route)
+    first, *others = facts = run.facts.several(3)
+    for told in ([first], others):
+        with run.session() as subject:
+            for fact in told:
+                run.plant(subject, fact, route)
     if losses.lost(run, facts):
         rules = depends_on(*routes.RULES[route])
         raise Lost("text that this process stored does not come back to it either", rules)

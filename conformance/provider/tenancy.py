@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import os
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, HookWithdrawn, Subject
-from memproto.testing.scenarios import mirrored_writes, tenants
+from memproto.testing.scenarios import conversations, mirrored_writes, smallest, tenants
+from memproto.testing.scenarios.smallest import Least
 from memproto.testing.scenarios.tenants import Boundary, Reader, Tenant
 from memproto.testing.wire import show
 
@@ -63,8 +65,10 @@ def _do_not_leak(run: Run, boundary: Boundary) -> None:
     if boundary == "user":
         # A group chat is one session of several users.
         guests.append((dataclasses.replace(other, session=one.session), one))
+    shown = {tenant.called: _show_in_passing(run, tenant) for tenant in (one, other)}
     for guest, owner in guests:
-        _knows_nothing(run, reader, guest, owner, stored[owner.called])
+        told = stored[owner.called] | shown[owner.called]
+        _knows_nothing(run, reader, guest, owner, told)
     if missing:
         raise Lost(missing)
 
@@ -76,6 +80,17 @@ def _store_by_each_route(run: Run, tenant: Tenant) -> dict[str, Fact]:
         for route, fact in planted.items():
             run.plant(subject, fact, route)
         return planted | _store_about_the_user(run, subject)
+
+
+def _show_in_passing(run: Run, tenant: Tenant) -> dict[str, Fact]:
+    """Operation to a fact in messages that a session is handed by it, to be stored or not."""
+    facts = {"compress": run.facts.new(), "end": run.facts.new()}
+    with tenant.opened(run) as subject:
+        for operation, call in (("compress", subject.compress), ("end", subject.end)):
+            if subject.has(operation):
+                said = conversations.talk(facts[operation])
+                routes.in_passing(functools.partial(call, said))
+    return facts
 
 
 def _store_about_the_user(run: Run, subject: Subject) -> dict[str, Fact]:
@@ -135,7 +150,8 @@ def _knows_nothing(
 
 
 def _hook(run: Run, route: str) -> str:
-    return run.hook(routes.OPERATIONS[route.partition(" ")[0]])
+    name = route.partition(" ")[0]
+    return run.hook(routes.OPERATIONS.get(name, name))
 
 
 def _prompt_block(subject: Subject) -> Any:
@@ -312,6 +328,9 @@ def _is_nobody(run: Run, reader: Reader, nobody: Tenant, facts: Mapping[str, Fac
 
 _LONG_CHARS = 10_000
 
+#: An id of this length is nowhere too long.
+_SHORT_CHARS = 20
+
 #: Description of an odd id, as it completes "for ...", to the id.
 _ODD = {
     "a path upwards": "../../x",
@@ -363,6 +382,8 @@ _FAMILIES = {
     "half a surrogate pair": ("{}-\ud83d", "{}-?", "{}-\ufffd"),
     "text that follows a NUL": ("{}\x00north", "{}\x00south"),
     "a sign in front": ("{}", "-{}", "+{}"),
+    "how a number is written": ("{number}", "0{number}", "+{number}", "-{number}"),
+    "text in front of 300 characters": ("1" + "n" * 300 + "{}", "2" + "n" * 300 + "{}"),
 }
 
 _PLATFORM_USER_FAMILIES = {
@@ -375,6 +396,7 @@ _PLATFORM_USER_FAMILIES = {
     ),
     "where the name ends": ("@{}:berg.example", "@{}.berg:example"),
     "a sign in front": ("{}", "-{}"),
+    "a sign in front of a number": ("{number}", "-{number}"),
 }
 
 _HOST_SESSION_FAMILIES = {"the last character": ("{}-5f8a1c2e", "{}-5f8a1c2f")}
@@ -397,18 +419,19 @@ def any_id_is_accepted(run: Run) -> None:
         raise _plain_fault("with another plain id", fault)
     told = f"{len(found)} of {len(trials)} ids failed"
     for name, ids in found:
-        keys, fault = _narrowed(run, name, ids, route)
+        narrow, fault = _narrowed(run, name, ids, route)
         if fault:
-            run.violated(
-                fault.told(
-                    wanted=(
-                        f"any text as {keys} is accepted by {run.hook('open')}, and what is stored "
-                        "under it comes back under it"
-                    ),
-                    lead=f"for {name}, {show(next(iter(ids.values())), 60)}: ",
-                    tail=f"; {told}",
-                )
+            keys = " and ".join(narrow)
+            told_of = fault.told(
+                wanted=(
+                    f"any text as {keys} is accepted by {run.hook('open')}, and what is stored "
+                    "under it comes back under it"
+                ),
+                lead=f"for {name}, {show(next(iter(narrow.values())), 60)}: ",
+                tail=f"; {told}",
             )
+            least = _least_id(run, narrow, fault, route)
+            run.violated(least.told(told_of) if least else told_of)
     raise Inconclusive(f"{told} once and not again, {found[0][0]} among them")
 
 
@@ -430,12 +453,27 @@ def _plain_fault(ids: str, fault: Evidence) -> Untestable:
     return error(f"{ids}: {wording.observed(fault)}")
 
 
-def _narrowed(run: Run, name: str, ids: dict[str, str], route: str) -> tuple[str, Evidence | None]:
-    """The one key with which it fails by itself, or all of them; and what happens."""
+def _least_id(run: Run, ids: dict[str, str], fault: Evidence, route: str) -> Least | None:
+    """The length from which on such ids fail in the same way, of ids that are long."""
+    known = min(map(len, ids.values()))
+    if known < _LONG_CHARS:
+        return None
+
+    def fails(chars: int) -> bool:
+        cut = {key: odd[:chars] for key, odd in ids.items()}
+        return isinstance(_fault(run, f"{chars} characters", cut, route), type(fault))
+
+    return smallest.of_length(run, known, _SHORT_CHARS, fails)
+
+
+def _narrowed(
+    run: Run, name: str, ids: dict[str, str], route: str
+) -> tuple[dict[str, str], Evidence | None]:
+    """The one id with which it fails by itself, or all of them; and what happens."""
     for key, odd in ids.items():
         if fault := _fault(run, f"{name} as {key}", {key: odd}, route):
-            return key, fault
-    return " and ".join(ids), _fault(run, f"{name} again", ids, route)
+            return {key: odd}, fault
+    return ids, _fault(run, f"{name} again", ids, route)
 
 
 def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> Evidence | None:
@@ -522,11 +560,16 @@ def _families(run: Run) -> dict[Boundary, dict[str, list[str]]]:
     bases = {"user": str(run.config()["user_id"]), "session": run.session_key()}
     return {
         boundary: {
-            what: _arriving(run, [form.format(bases[boundary]) for form in rows[what]])
+            what: _arriving(run, [_filled(form, bases[boundary]) for form in rows[what]])
             for what in rows
         }
         for boundary, rows in templates.items()
     }
+
+
+def _filled(form: str, base: str) -> str:
+    """The id of that form; `number` is one that no other check uses."""
+    return form.format(base, number=zlib.crc32(base.encode()))
 
 
 def _arriving(run: Run, ids: list[str]) -> list[str]:

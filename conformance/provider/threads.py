@@ -16,7 +16,7 @@ from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, HookWithdrawn, Subject
-from memproto.testing.scenarios import entries
+from memproto.testing.scenarios import entries, poor_sessions, texts
 from memproto.testing.wire import beginning, show
 
 #: Seconds that another thread may have to wait for its turn.
@@ -34,6 +34,9 @@ _LENGTH = 20_000
 #: Of a store with such texts in it an ordinary question is asked.
 _QUESTION = "Where do I keep my boat?"
 
+#: A key that no provider knows, for which nothing may be exported or forgotten.
+_UNKNOWN_SCOPE = {"said_before": "2001-01-01T00:00:00Z"}
+
 #: The operation that serves each route.
 _STORES = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
 
@@ -46,6 +49,8 @@ def hooks_work_on_other_threads(run: Run) -> None:
     subject = run.open()
     for operation, call in _calls(run, subject).items():
         _works_elsewhere(run, operation, call)
+    _refuse_all(run, subject)
+    _works_elsewhere(run, "recall", lambda: subject.recall(_QUESTION))
     planted = _plant_elsewhere(run, subject)
     _works_elsewhere(run, "close", subject.close)
     for route, fact in planted.items():
@@ -60,6 +65,26 @@ def _calls(run: Run, subject: Subject) -> dict[str, Callable[[], Any]]:
     }
     served = {name: call for name, call in extras.items() if subject.has(name)}
     return routes.core_calls(subject, fact.text, fact.query) | served
+
+
+def _refuse_all(run: Run, subject: Subject) -> None:
+    """
+    Calls that are refused or fail, on this thread; whatever each says of it.
+
+    A lock that one of them leaves held keeps out the other threads, and not this one.
+    """
+    never, new = run.facts.several(2)
+    odd = {"a NUL": texts.NAMED["a NUL"], "half a pair": texts.NAMED["a lone high surrogate"]}
+    for text in ("", *odd.values()):
+        for call in routes.core_calls(subject, text, text).values():
+            poor_sessions.in_passing(call)
+    for action, target in (("remove", "memory"), ("replace", "user")):
+        write = (action, target, new.text, never.text)
+        poor_sessions.in_passing(functools.partial(subject.mirror, *write))
+    poor_sessions.call_all_badly(subject)
+    for operation, asks in (("export", subject.export), ("forget", subject.forget)):
+        if subject.has(operation):
+            poor_sessions.in_passing(functools.partial(asks, dict(_UNKNOWN_SCOPE)))
 
 
 def _plant_elsewhere(run: Run, subject: Subject) -> dict[str, Fact]:
@@ -185,12 +210,12 @@ class _Heart:
         return found
 
 
-@check("MP-THR-002", calls_alone=False, budget_s=180.0)
+@check("MP-THR-002", calls_alone=False, budget_s=180.0, grows=True)
 def hooks_let_other_threads_run(run: Run) -> None:
     with _Heart() as heart:
         watched = _Watched(run, heart, _TURN_S * run.context.scale * _slowness(heart))
         subject = watched.opens()
-        for text in _shapes():
+        for text in _shapes(*texts.lengths(run, _LENGTH)):
             watched.in_passing("turn_start", text, functools.partial(subject.begin, text))
             for operation, call in routes.core_calls(subject, text, text).items():
                 watched(operation, text, functools.partial(routes.tolerant, call))
@@ -274,7 +299,9 @@ def _calls_without(run: Run, subject: Subject) -> dict[str, Callable[[], Any]]:
         "backup": subject.backup_paths,
         "export": lambda: subject.export({}),
         "switch": lambda: subject.switch(run.session_key()),
-        "end": lambda: subject.end([{"role": "user", "content": text} for text in _shapes()]),
+        "end": lambda: subject.end(
+            [{"role": "user", "content": text} for text in _shapes(_LENGTH)]
+        ),
     }
     served = {operation: call for operation, call in calls.items() if subject.has(operation)}
     return {
@@ -314,13 +341,14 @@ def _judge_silence(
             hook=run.hook(operation),
             held_s=silent_s,
             given=beginning(text) if text else "",
+            given_chars=len(text),
         ),
         operation=operation,
     )
 
 
-def _shapes() -> list[str]:
-    """Long texts over which patterns with nested or adjoining repetition backtrack."""
+def _shapes(*lengths: int) -> list[str]:
+    """Texts over which patterns with nested or adjoining repetition backtrack, shortest first."""
     pieces = (
         ("a", "!"),
         ("7", "!"),
@@ -335,7 +363,7 @@ def _shapes() -> list[str]:
         ("<b>*_`[(", "x"),
         ("- one, two; ", "x"),
     )
-    return [piece * (_LENGTH // len(piece)) + end for piece, end in pieces]
+    return [piece * (most // len(piece)) + end for most in lengths for piece, end in pieces]
 
 
 # -- accepting in time -----------------------------------------------------------------------------

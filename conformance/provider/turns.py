@@ -6,23 +6,42 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from time import monotonic
 from typing import Any, NoReturn
 
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
-from memproto.testing.evidence import NotRecalled, Raised, Recalled
+from memproto.testing.evidence import NotRecalled, Recalled
 from memproto.testing.facts import Fact
+from memproto.testing.lifetimes.ends import HostProcess
 from memproto.testing.needs import BETTER_RECALL, depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.provider.write_action import USUAL
-from memproto.testing.scenarios import beginnings, entries, mirrored_writes, texts
+from memproto.testing.scenarios import (
+    beginnings,
+    entries,
+    mirrored_writes,
+    smallest,
+    texts,
+    tool_calls,
+    tool_memory,
+)
 from memproto.testing.scenarios.tenants import Reader
 from memproto.testing.wire import show
 
 _TURNS = 4
 
 _LONG_CHARS = 100_000
+
+#: A text of this length is nowhere too long.
+_PLAIN_CHARS = 200
+
+#: Number of texts that a tool stores beside one another: of two ids one may begin the other.
+_NOTES = 12
+
+#: Number of turns of a long session, and seconds after which it is long enough.
+_LONG_TURNS, _LONG_S = 100, 6.0
 
 _GOODBYE = ("Thanks, that is all for today.", "Until next time.")
 
@@ -40,6 +59,7 @@ def every_turn_comes_back(run: Run) -> None:
     _of_one_beginning(run)
     _of_another_user(run)
     _of_sessions_side_by_side(run)
+    _of_a_long_session(run)
 
 
 def _all_of_a_session(run: Run) -> None:
@@ -82,14 +102,32 @@ def _unusual_ones(run: Run) -> None:
     owed = {fact: what for (what, fact, _), kept in zip(unusual, accepted, strict=True) if kept}
     for fact in losses.lost(run, list(owed)):
         _plain_ones(run, len(unusual))
-        run.violated(
-            NotRecalled(
-                wanted=f"{run.hook('record')} stores a turn, or raises an error of memproto.errors",
-                texts=(fact.text,),
-                lead=f"it returned for a turn {owed[fact]}, and ",
-                tail=" from it",
-            ),
+        seen = NotRecalled(
+            wanted=f"{run.hook('record')} stores a turn, or raises an error of memproto.errors",
+            texts=(fact.text,),
+            lead=f"it returned for a turn {owed[fact]}, and ",
+            tail=" from it",
         )
+        is_long = fact == unusual[0][1]
+        run.violated(_of_least_length(run, seen, _loses_turn) if is_long else seen)
+
+
+def _of_least_length(
+    run: Run, seen: NotRecalled, loses: Callable[[Run, int], bool], longest: int = _LONG_CHARS
+) -> NotRecalled:
+    """The loss of a long text, with the length from which on such texts are lost."""
+    found = smallest.of_length(run, longest, _PLAIN_CHARS, functools.partial(loses, run))
+    return seen if found is None else found.told(seen)
+
+
+def _loses_turn(run: Run, chars: int) -> bool:
+    """True if a turn of that length is accepted and does not come back."""
+    fact = run.facts.new()
+    text = texts.filled(fact.text, chars)
+    with run.session() as subject:
+        kept = _taken(subject, text)
+        subject.record(*_GOODBYE)
+    return kept and not losses.is_stored(run, fact.within(text))
 
 
 def _of_one_beginning(run: Run) -> None:
@@ -146,8 +184,26 @@ def _of_sessions_side_by_side(run: Run) -> None:
     _all_come_back(run, facts, "that two sessions of one home recorded while both were open")
 
 
-def _all_come_back(run: Run, facts: list[Fact], when: str) -> None:
-    if lost := losses.lost(run, facts):
+def _of_a_long_session(run: Run) -> None:
+    """The first turn of many is there as well as the last."""
+    is_fresh = run.declared("consistency", "immediate") == "immediate"
+    if run.is_selective or run.watch.calls_left is not None or not is_fresh:
+        return
+    facts, home = run.facts.several(2), run.own_home("long")
+    until = monotonic() + _LONG_S * run.context.scale * run.context.slowdown
+    with run.session(home) as subject:
+        run.plant(subject, facts[0], "turns")
+        for number in range(_LONG_TURNS):
+            if monotonic() > until:
+                break
+            subject.record(f"Is lamp {number} lit?", "It is lit.")
+        run.plant(subject, facts[1], "turns")
+        subject.record(*_GOODBYE)
+    _all_come_back(run, facts, f"of a session of {number + 4} turns", home)
+
+
+def _all_come_back(run: Run, facts: list[Fact], when: str, home: Path | None = None) -> None:
+    if lost := losses.lost(run, facts, home):
         run.violated(
             NotRecalled(
                 wanted=f"each of {len(facts)} turns recalled {when}",
@@ -162,35 +218,18 @@ def _labels(facts: list[Fact], lost: list[Fact]) -> tuple[str, ...]:
     return tuple(f"turn {facts.index(fact) + 1}" for fact in lost)
 
 
-@check("MP-TURN-002", budget_s=240.0, hook="record")
+@check("MP-TURN-002", budget_s=240.0, hook="record", grows=True)
 def a_turn_takes_any_text(run: Run) -> None:
-    odd = {**texts.NAMED, **texts.LONGEST, **texts.generated(run.context.seed, run.examples)}
+    odd = texts.odd(run, texts.LONGEST)
+    wanted = f"{run.hook('record')} stores every str, or raises an error of memproto.errors"
     with run.session() as subject:
         subject.record("Which berth is free today?", "Berth 4.")
-        failures = texts.raised_for(odd, lambda text: _exchange(subject, text))
+        found = texts.raised_for(run, odd, lambda text: _exchange(subject, text))
         # Before shutdown, which may raise for the same text.
-        _none_raised(run, failures, len(odd))
+        texts.none_raises(run, found, "record", wanted, of=len(odd))
     # Stored texts must not stand in the way of the next session.
     with run.session() as again:
         again.recall("Which berth is free today?")
-
-
-def _none_raised(run: Run, failures: list[tuple[str, HookRaised]], count: int) -> None:
-    found = [item for item in failures if not item[1].is_report]
-    if found:
-        name, failure = found[0]
-        run.violated(
-            Raised.by(
-                failure.error,
-                wanted=(
-                    f"{run.hook('record')} stores every str, or raises an error of memproto.errors"
-                ),
-                hook=run.hook("record"),
-                given=name,
-                count=len(found),
-                of=count,
-            ),
-        )
 
 
 def _exchange(subject: Subject, text: str) -> None:
@@ -442,39 +481,22 @@ def _side_by_side(run: Run, target: str) -> None:
         )
 
 
-@check("MP-WRITE-002", budget_s=_ANY_TEXT_S, hook="mirror", parts=4)
+@check("MP-WRITE-002", budget_s=_ANY_TEXT_S, hook="mirror", parts=4, grows=True)
 def a_write_takes_any_text(run: Run) -> None:
-    odd = {**texts.NAMED, **texts.LONGEST, **texts.generated(run.context.seed, run.examples)}
-    failures: list[tuple[str, HookRaised]] = []
+    odd = texts.odd(run, texts.LONGEST)
+    wanted = f"{run.hook('mirror')} stores every str, or raises an error of memproto.errors"
+    found: list[texts.Raising] = []
     with run.session() as subject:
         for number, arguments in run.of_part(enumerate(_shapes(run))):
             # The long ones once are enough: they cost time in every store.
             chosen = {k: v for k, v in odd.items() if not number or len(v) < _SHORT_CHARS}
-            failures += texts.raised_for(chosen, functools.partial(_fill, run, subject, arguments))
+            fill = functools.partial(_fill, run, subject, arguments)
+            found += texts.raised_for(run, chosen, fill, makes_smaller=not found)
         # Before shutdown, which may raise for the same text.
-        _writes_none_raised(run, failures, len(odd))
+        texts.none_raises(run, found, "mirror", wanted, of=len(odd))
     # Stored texts must not stand in the way of the next session.
     with run.session() as again:
         again.recall("What did I ask you to keep?")
-
-
-def _writes_none_raised(run: Run, failures: list[tuple[str, HookRaised]], count: int) -> None:
-    found = [item for item in failures if not item[1].is_report]
-    if found:
-        name, failure = found[0]
-        raised = len({name for name, _ in found})
-        run.violated(
-            Raised.by(
-                failure.error,
-                wanted=(
-                    f"{run.hook('mirror')} stores every str, or raises an error of memproto.errors"
-                ),
-                hook=run.hook("mirror"),
-                given=name,
-                count=raised,
-                of=count,
-            ),
-        )
 
 
 #: Stands for the odd text in the arguments of a write.
@@ -544,7 +566,7 @@ def _of_two_alike(
 def _replaced(run: Run, target: str, old: Fact, old_text: str) -> None:
     name = run.facts.name()
     new = old.renamed(name)
-    with run.session() as subject:
+    with _one_more_open(run), run.session() as subject:
         mirrored_writes.write(subject, "replace", target, new.text, old_text)
     after = f"a replace in {target} with old_text={old_text!r}"
     if not losses.is_stored(run, new):
@@ -559,13 +581,47 @@ def _replaced(run: Run, target: str, old: Fact, old_text: str) -> None:
     _is_gone(run, old, after)
 
 
-@check("MP-WRITE-004", budget_s=120.0, routes=("writes",))
+@contextlib.contextmanager
+def _one_more_open(run: Run) -> Iterator[None]:
+    """
+    Another session of the home that is open meanwhile, as in a gateway, and is closed later.
+
+    It has seen what is about to go, and must not bring it back when it ends.
+    """
+    if "session" in run.declared("isolates", []) or run.declared("single_writer", default=False):
+        yield
+        return
+    with run.session() as other:
+        routes.recalled(other, _PLAIN)
+        yield
+
+
+@check("MP-WRITE-004", budget_s=240.0, routes=("writes",))
 def a_removed_text_is_gone(run: Run) -> None:
     _named_both_ways(run, "remove", _removed)
+    _stays_gone_when_the_process_ends(run)
+
+
+def _stays_gone_when_the_process_ends(run: Run) -> None:
+    """A process of its own stores, removes, is shut down and ends; nothing puts the text back."""
+    target = run.writing.first[1]
+    is_added = target in mirrored_writes.targets(run, "add")
+    if not is_added or target not in mirrored_writes.targets(run, "remove"):
+        return
+    kept, gone = run.facts.several(2)
+    remove = {
+        "hook": "on_memory_write",
+        "arguments": ["remove", target, "", gone.text],
+        "keywords": {},
+    }
+    told = [kept.text, gone.text]
+    ended = HostProcess(run, "twice", told, route="writes", calls=[remove]).end()
+    if "made" in ended.marks and "closed" in ended.marks:
+        _is_gone(run, gone, "a process that removed it has ended")
 
 
 def _removed(run: Run, target: str, fact: Fact, old_text: str) -> None:
-    with run.session() as subject:
+    with _one_more_open(run), run.session() as subject:
         mirrored_writes.write(subject, "remove", target, "", old_text)
     _is_gone(run, fact, f"a remove in {target} with old_text={old_text!r}")
 
@@ -650,7 +706,17 @@ def _writes_unusual_ones(run: Run, target: str) -> None:
     for (what, fact, _), kept in zip(unusual, accepted, strict=True):
         if kept and not losses.is_stored(run, fact, home):
             _expect_a_plain_one(run, target, home)
-            _say_lost(run, fact, f"a text {what}")
+            loses = functools.partial(_loses_write, target, home) if fact == unusual[0][1] else None
+            _say_lost(run, fact, f"a text {what}", loses)
+
+
+def _loses_write(target: str, home: Path, run: Run, chars: int) -> bool:
+    """True if a write of that length is accepted and does not come back."""
+    fact = run.facts.new()
+    text = texts.filled(fact.text, chars)
+    with run.session(home) as subject:
+        kept = _accepts(subject, target, text)
+    return kept and not losses.is_stored(run, fact.within(text), home)
 
 
 def _expect_a_plain_one(run: Run, target: str, home: Path) -> None:
@@ -696,17 +762,18 @@ def _must_come_back(run: Run, fact: Fact, what: str, home: Path | None = None) -
         _say_lost(run, fact, what)
 
 
-def _say_lost(run: Run, fact: Fact, what: str) -> NoReturn:
-    run.violated(
-        NotRecalled(
-            wanted=f"{run.hook('mirror')} raises where it does not store",
-            texts=(fact.text,),
-            lead=f"it returned for {what} and ",
-            subject=f"neither {fact.query!r} nor its own words",
-            verb="bring it back",
-            tail=", while a single short text does come back",
-        ),
+def _say_lost(
+    run: Run, fact: Fact, what: str, loses: Callable[[Run, int], bool] | None = None
+) -> NoReturn:
+    seen = NotRecalled(
+        wanted=f"{run.hook('mirror')} raises where it does not store",
+        texts=(fact.text,),
+        lead=f"it returned for {what} and ",
+        subject=f"neither {fact.query!r} nor its own words",
+        verb="bring it back",
+        tail=", while a single short text does come back",
     )
+    run.violated(_of_least_length(run, seen, loses, _SHORT_CHARS) if loses else seen)
 
 
 @check("MP-TOOL-001")
@@ -726,3 +793,52 @@ def what_a_tool_stored_comes_back(run: Run) -> None:
                 about="stored by a call that reported no error",
             ),
         )
+    _stays_beside_a_forgotten_one(run)
+
+
+def _stays_beside_a_forgotten_one(run: Run) -> None:
+    """So many texts that the ids of some may begin as the id of one that is forgotten."""
+    if run.is_selective or run.watch.calls_left is not None:
+        return
+    facts = run.facts.several(_NOTES)
+    gone = _forgets_the_first(run, facts, run.own_home("notes"))
+    if not gone:
+        return
+    lost = losses.lost(run, facts[1:], run.own_home("notes"))
+    if not lost:
+        return
+    others, home = run.facts.several(_NOTES), run.own_home("other-notes")
+    with run.session(home) as subject:
+        for fact in others:
+            run.plant(subject, fact, "tools")
+    if losses.lost(run, others, home):
+        raise Lost(f"of {_NOTES} texts that a tool stored not all come back")
+    run.violated(
+        NotRecalled(
+            wanted=f"text that a tool stored, recalled after {gone} had another one forgotten",
+            texts=tuple(fact.text for fact in lost),
+            of=len(facts) - 1,
+        ),
+    )
+
+
+def _forgets_the_first(run: Run, facts: list[Fact], home: Path) -> str:
+    """Store the facts by a tool, and have the first forgotten by its id; the tool that did so."""
+    with run.session(home) as subject:
+        tools, answers = tool_calls.offered(run, subject.tools()), list[Any]()
+        for fact in facts:
+            call = routes.storing_call(subject.tools(), fact.text)
+            answers.append(subject.call_tool(*call) if call else "")
+            if call is None or routes.refused(answers[-1]):
+                return ""
+        stored_by = call[0] if call else ""
+        told = [answers[0], *_shown_of(subject, tools, facts[0])]
+        asked = tool_memory.forgetting(tools, stored_by, facts[0], told)
+        if asked is None or asked[2] != "id":
+            return ""
+        answer = subject.call_tool(asked[0], asked[1])
+        return asked[0] if tool_memory.says_forgotten(answer) else ""
+
+
+def _shown_of(subject: Subject, tools: list[tool_calls.Tool], fact: Fact) -> list[Any]:
+    return [*tool_memory.shown_by_tools(subject, tool_memory.finding(tools, fact)).values()]

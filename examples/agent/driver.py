@@ -94,6 +94,8 @@ class ExampleAgent(HostDriver):
         parent = self.agent.memory.session_key if kind in ("branch", "compress") else ""
         how = {"reset": kind == "new", "rewound": kind == "rewind", "parent_session_id": parent}
         self.agent.memory.on_session_switch(new_session_id, **how)
+        if kind in ("new", "resume"):
+            self.agent.history = []
 
     def delegate(self, task, result, child_session_id):
         self.agent.memory.on_delegation(task, result, child_session_id=child_session_id)

@@ -25,6 +25,10 @@ MEMORY_MB = 2_048
 
 _TICK_S = 0.002
 
+#: A condition may be a question to a backend that costs money. The pauses between two grow with the
+#: time that was waited, by this share of it, and are no longer than that.
+_PAUSE_SHARE, _LONGEST_PAUSE_S = 0.05, 0.2
+
 
 class Deadline:
     """
@@ -66,25 +70,33 @@ class Deadline:
 def happens(condition: Callable[[], bool], within_s: float) -> bool:
     """Poll until `condition` holds; False when it did not within the time."""
     end = monotonic() + within_s
-    while not condition():
-        if monotonic() >= end:
-            return False
-        sleep(_TICK_S)
-    return True
+    return _happens(condition, lambda: end - monotonic())
 
 
 def happens_by(condition: Callable[[], bool], deadline: Deadline) -> bool:
     """Poll until `condition` holds; False when it did not by the deadline."""
+    return _happens(condition, deadline.left_s)
+
+
+def _happens(condition: Callable[[], bool], left_s: Callable[[], float]) -> bool:
+    began = monotonic()
     while not condition():
-        if deadline.left_s() <= 0:
+        rest_s = left_s()
+        if rest_s <= 0:
             return False
-        sleep(_TICK_S)
+        pause_s = min((monotonic() - began) * _PAUSE_SHARE, _LONGEST_PAUSE_S)
+        sleep(max(_TICK_S, min(pause_s, rest_s)))
     return True
 
 
 def stays_silent(condition: Callable[[], bool], for_s: float) -> bool:
-    """True if `condition` holds at no moment of the time."""
-    return not happens(condition, for_s)
+    """True if `condition` holds at no moment of the time, which is looked at often."""
+    end = monotonic() + for_s
+    while not condition():
+        if monotonic() >= end:
+            return True
+        sleep(_TICK_S)
+    return False
 
 
 def time_scale() -> float:

@@ -1,6 +1,7 @@
 """The machine's effect on times is measured, and is not booked on a provider."""
 
 import contextlib
+import itertools
 import os
 import subprocess
 import sys
@@ -124,3 +125,20 @@ def test_a_hook_that_is_late_and_raises_is_late_whatever_it_raised(tmp_path, err
                 Subject(RaisesAtStart(error), NATIVE, watch).open("a session", {})
             assert failure.value.operation == "open"
             assert watch.hooks["open"][0] == 1
+
+
+def test_the_pauses_between_two_questions_grow_with_the_time(monkeypatch):
+    now, asked = [100.0], []
+
+    def pause(seconds):
+        now[0] += seconds
+
+    monkeypatch.setattr(patience, "monotonic", lambda: now[0])
+    monkeypatch.setattr(patience, "sleep", pause)
+    assert not patience.happens(lambda: bool(asked.append(now[0])), 60.0)
+    # A backend is asked some hundred times in a minute, and not for each tick.
+    assert len(asked) < 500
+    pauses = [later - sooner for sooner, later in itertools.pairwise(asked)]
+    assert pauses[0] == pytest.approx(0.002)
+    assert max(pauses) == pytest.approx(0.2)
+    assert asked[-1] == pytest.approx(160.0)

@@ -12,6 +12,9 @@ from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import conversations
 from memproto.testing.scenarios.conversations import Messages
 
+#: Number of exchanges that follow in a long conversation.
+_SMALL_TALK = 100
+
 #: More than any model takes, and than a provider has to.
 _REFUSED_CHARS = 2_000_000
 
@@ -23,6 +26,21 @@ def a_compression_that_returned_is_stored(run: Run) -> None:
         for count, facts in enumerate((early, late), start=1):
             _must_be_stored(run, subject, facts, count)
     _all_come_back(run, [*early, *late], "of two compressions of one session")
+    _of_a_long_conversation(run)
+
+
+def _of_a_long_conversation(run: Run) -> None:
+    """The user's words stand at its beginning; what follows is small talk."""
+    facts, small_talk = run.facts.several(2), []
+    for number in range(_SMALL_TALK):
+        small_talk += [
+            conversations.plain("user", f"Is lamp {number} lit?"),
+            conversations.plain("assistant", "It is lit."),
+        ]
+    with run.session() as subject:
+        if not _stored(subject, [*conversations.talk(*facts), *small_talk], 1):
+            return
+    _all_come_back(run, facts, f"of a conversation of {2 * _SMALL_TALK} messages more")
 
 
 def _must_be_stored(run: Run, subject: Subject, facts: list[Fact], count: int) -> None:

@@ -3,18 +3,23 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from memproto.testing.clauses import Lost, Untestable, check
 from memproto.testing.evidence import Differs, NotRecalled, Recalled, Returned, Unfit
 from memproto.testing.facts import Fact
 from memproto.testing.needs import depends_on
-from memproto.testing.provider import routes
+from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
 from memproto.testing.scenarios import entries, tenants
 from memproto.testing.scenarios.entries import REFUSED
 from memproto.testing.scenarios.tenants import Boundary, Reader, Tenant
+
+#: Number of texts that fill a page of most servers and more, and seconds for which they are told.
+_MANY, _MANY_S = 120, 6.0
 
 #: A key that no release of the specification has; what it would mean holds for nothing stored now.
 _UNKNOWN = {"said_before": "2001-01-01T00:00:00Z"}
@@ -144,6 +149,70 @@ def an_export_is_complete(run: Run) -> None:
                     ),
                 )
 
+    _many_are_exported(run)
+
+
+def _many(run: Run, home: Path) -> list[Fact]:
+    """More facts than a page of most servers holds, as far as they are taken, and in time."""
+    if run.is_selective or run.watch.calls_left is not None:
+        return []
+    told, until = list[Fact](), monotonic() + _MANY_S * run.context.scale * run.context.slowdown
+    with run.session(home) as subject:
+        while len(told) < _MANY and monotonic() < until:
+            fact = run.facts.new()
+            if not routes.accepts(subject, run.route, fact.text, routes.reply_to(fact)):
+                break
+            told.append(fact)
+    return told
+
+
+def _many_are_exported(run: Run) -> None:
+    home = run.own_home("many")
+    told = _many(run, home)
+    run.settle()
+    with run.session(home) as subject:
+
+        def missing() -> list[Fact]:
+            shown = entries.exported(subject, {}) or []
+            return [fact for fact in told if not entries.of_fact(shown, fact)]
+
+        run.wait_until(lambda: not missing(), run.freshness_s)
+        left = missing()
+    if left and losses.is_stored(run, left[0], home):
+        run.violated(
+            NotRecalled(
+                wanted=f"each of {len(told)} texts in the export of everything",
+                texts=tuple(fact.text for fact in left),
+                of=len(told),
+                verb="is not among its items",
+            ),
+        )
+
+
+def _many_are_gone(run: Run) -> None:
+    home = run.own_home("many")
+    told = _many(run, home)
+    with run.session(home) as subject:
+        if not told or entries.forgotten(subject, {}) is None:
+            return
+    with run.session(home) as again:
+
+        def left() -> list[dict[str, Any]]:
+            return entries.exported(again, {}) or []
+
+        if run.wait_until(lambda: not left(), run.freshness_s):
+            return
+        found = left()
+    run.violated(
+        Recalled(
+            wanted=f"an empty export after forget() of everything, {len(told)} texts",
+            texts=(found[0]["text"],),
+            by="export",
+            lead=f"{len(found)} items are left, among them ",
+        ),
+        operation="export",
+    )
+
 
 @check("MP-PRIV-004", extension="privacy", routes=routes.ROUTES)
 def an_export_holds_nothing_else(run: Run) -> None:
@@ -180,7 +249,8 @@ _Side = tuple[_Owner, Tenant, dict[str, dict[str, Any]]]
 
 def _sides(run: Run) -> Iterator[_Side]:
     """Both have stored by every route each time; that the outsider's comes back is seen first."""
-    yield _of_another_session(run)
+    for ends in _NEAR:
+        yield _of_another_session(run, ends)
     kept = {"profile", *run.declared("isolates", [])}
     for boundary in ("profile", "user"):
         if boundary in kept:
@@ -189,10 +259,14 @@ def _sides(run: Run) -> Iterator[_Side]:
         yield _of_another_user(run)
 
 
-def _of_another_session(run: Run) -> _Side:
+#: Ends of the keys of two sessions: one begins as the other does, or is it in another case.
+_NEAR = (("-one", "-one-more"), ("-a", "-A"))
+
+
+def _of_another_session(run: Run, ends: tuple[str, str]) -> _Side:
     """Two sessions of one user; the scope is one of them."""
     key = run.session_key()
-    mine, other = Tenant("", f"{key}-one"), Tenant("", f"{key}-other")
+    mine, other = (Tenant("", key + end) for end in ends)
     _store(run, mine)
     owner = _Owner("in another session", _store(run, other), other)
     user = run.config().get("user_id")
@@ -255,6 +329,7 @@ def what_was_forgotten_is_gone(run: Run) -> None:
                 _are_gone(run, subject, there, name, "in the same session", prompt=False)
         with run.session(session=_reading(run, planted)) as again:
             _are_gone(run, again, there, name, "after a new start", prompt=True)
+    _many_are_gone(run)
 
 
 def _are_gone(
@@ -296,6 +371,31 @@ def what_lies_outside_stays(run: Run) -> None:
                         verb="does not come back any more",
                     ),
                 )
+    _equal_words_stay(run)
+
+
+def _equal_words_stay(run: Run) -> None:
+    """Two sessions of one user have the same words, and one of the two is forgotten."""
+    if run.declared("retention", "verbatim") != "verbatim":
+        return
+    route, fact, key = run.route, run.facts.new(), run.session_key()
+    mine, other = Tenant("", f"{key}-first"), Tenant("", f"{key}-second")
+    for tenant in (mine, other):
+        with tenant.opened(run) as subject:
+            if not routes.accepts(subject, route, fact.text, routes.reply_to(fact)):
+                # It says that it has the text already.
+                return
+    with mine.opened(run) as subject:
+        if entries.forgotten(subject, {"session_id": mine.session}) is None:
+            return
+    if Reader(run).lacks(other, [fact]):
+        run.violated(
+            NotRecalled(
+                wanted="a text that two sessions stored, recalled after forget() of one of them",
+                texts=(fact.text,),
+                verb="does not come back any more",
+            ),
+        )
 
 
 @check("MP-PRIV-007", extension="privacy", routes=routes.ROUTES)

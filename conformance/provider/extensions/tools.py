@@ -12,14 +12,23 @@ from memproto.adapters.hermes_base import RESERVED_TOOLS
 from memproto.adapters.hermes_hooks import bare_schemas
 from memproto.bindings import author_object
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
-from memproto.testing.conditions import ExtensionOrHook
-from memproto.testing.evidence import Evidence, Raised, Recalled, Returned, Surplus, Unfit
+from memproto.testing.conditions import Declared, ExtensionOrHook
+from memproto.testing.evidence import (
+    Evidence,
+    NotRecalled,
+    Raised,
+    Recalled,
+    Returned,
+    Surplus,
+    Unfit,
+)
 from memproto.testing.facts import Fact
 from memproto.testing.needs import NO_REFUSAL
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, Subject
-from memproto.testing.scenarios import tool_calls, tool_memory
+from memproto.testing.scenarios import tenants, tool_calls, tool_memory
+from memproto.testing.scenarios.tenants import Reader
 from memproto.testing.scenarios.tool_calls import Draw, Tool
 from memproto.testing.wire import show
 
@@ -34,6 +43,13 @@ _MOST_OF_ONE = 100
 
 #: The draws left after so many seconds are let be; every tool has had its first by then.
 _PATIENCE_S = 12.0
+
+_USERS = Declared(
+    "isolates",
+    ["profile"],
+    any_of=("user",),
+    otherwise="`isolates` does not name user",
+)
 
 #: More choices than this of one tool are not gone through one by one.
 _MOST_CHOICES = 8
@@ -276,6 +292,44 @@ def _stored(subject: Subject, fact: Fact) -> tuple[str, Any]:
         reason = f"the tool {call[0]} refused a plain fact: {show(answer, 120)}"
         raise Untestable(reason, NO_REFUSAL)
     return call[0], answer
+
+
+@check("MP-TOOL-016", declares=_USERS, extension="tools", routes=("tools",))
+def tools_reach_no_other_user(run: Run) -> None:
+    owner, guest = tenants.pair(run, "user", "-tools")
+    fact, reader = run.facts.new(), Reader(run)
+    with owner.opened(run) as subject:
+        tools = _tools(run, subject)
+        finding = tool_memory.finding(tools, fact)
+        stored_by, answer = _stored(subject, fact)
+        told = [answer, *tool_memory.shown_by_tools(subject, finding).values()]
+    if reader.lacks(owner, [fact]):
+        raise Lost("text that a tool stored did not come back for its user")
+    expected = f"nothing of what is stored for {owner.called} reached for {guest.called}"
+    with guest.opened(run) as other:
+        for name, seen in tool_memory.shown_by_tools(other, finding).items():
+            if fact.is_in(seen):
+                run.violated(
+                    Recalled(
+                        wanted=expected,
+                        texts=(fact.text,),
+                        by=name,
+                        of_whom=owner.called,
+                        to_whom=guest.called,
+                        lead=f"{name} shows ",
+                    ),
+                )
+        asked = tool_memory.forgetting(tools, stored_by, fact, told)
+        calls = [asked[:2]] if asked else []
+        tool_memory.shown_by_tools(other, calls)
+    if calls and reader.lacks(owner, [fact]):
+        run.violated(
+            NotRecalled(
+                wanted=expected,
+                texts=(fact.text,),
+                tail=f" for {owner.called} when {calls[0][0]} was called for {guest.called}",
+            ),
+        )
 
 
 def _shown(run: Run, fact: Fact, finding: list[Any], who: _Who) -> set[str]:

@@ -297,6 +297,10 @@ class Reports(logging.Handler):
         """Take one line of the log."""
         self._lines.append(record.getMessage())
 
+    def texts(self) -> list[str]:
+        """All reports, good news among them, in order."""
+        return [str(event) for event in list(self._events)] or list(self._lines)
+
     def about(self, provider: str, *, is_only: bool = False) -> list[str]:
         """Everything but good news that names `provider`, or may mean the only one; in order."""
         if not self.takes_events:

@@ -26,7 +26,8 @@ from memproto.errors import InvalidSettings, KitUsageError
 from memproto.loading import named_paths
 from memproto.testing import clauses, credential_forms, facts, incidents, integrity, locate
 from memproto.testing.credential_forms import Hiding
-from memproto.testing.instruments import log_tail, watchers
+from memproto.testing.evidence import NotRecalled
+from memproto.testing.instruments import log_tail, swallowed, watchers
 from memproto.testing.instruments.load_step import LoadStep
 from memproto.testing.judging import caught, events
 from memproto.testing.judging.attribution import attribute, judge
@@ -107,6 +108,7 @@ class Child:
         self._unconfined = unconfined
         self._audit = watchers.AuditLog()
         self._log = log_tail.installed()
+        self._swallowed = swallowed.heard()
         self._unrouted = confinement.unrouted()
         self._target: Any = None
         self._step = LoadStep(audit=self._audit)
@@ -243,6 +245,8 @@ class Child:
         run = self._run(place)
         before = _globals()
         began = perf_counter()
+        if command.traces:
+            self._swallowed = swallowed.traced()
         results = self._judged(check, run)
         if self._side == "provider" and run.doubts:
             # As text, in which the provider's code, which runs again now, finds no result.
@@ -266,6 +270,7 @@ class Child:
         kept, results = json.dumps(plain([item.as_dict() for item in results])), []
         run.finish()
         results = [Result.from_dict(item) for item in json.loads(kept)]
+        self._swallowed.begin(is_on=False)
         took_s = perf_counter() - began
         changed = watchers.differences(before, _globals())
         hooks, times = run.watch.hooks, run.watch.times
@@ -281,13 +286,25 @@ class Child:
 
     def _judged(self, check: clauses.Check, run: Any) -> list[Result]:
         """The results of a check, the red ones with what the target logged before."""
-        self._log.begin(is_on=check.requirement != incidents.COUNTS)
+        is_on = check.requirement != incidents.COUNTS
+        self._log.begin(is_on=is_on)
+        self._swallowed.begin(is_on=is_on)
         return [
-            dataclasses.replace(item, log=self._log.lines(), swallowed=self._log.swallowed)
-            if item.outcome in _RED
-            else item
+            self._with_log(item) if item.outcome in _RED else item
             for item in self._decided(check, run)
         ]
+
+    def _with_log(self, result: Result) -> Result:
+        """A red result with what the target logged; of a lost text, with what it swallowed."""
+        told = self._log.swallowed
+        is_lost = isinstance(result.evidence, NotRecalled)
+        silenced = self._swallowed.found() if is_lost and not told else ()
+        return dataclasses.replace(
+            result,
+            log=self._log.lines(),
+            swallowed=told or silenced,
+            silenced=bool(silenced),
+        )
 
     def _decided(self, check: clauses.Check, run: Any) -> list[Result]:
         """The results of a check, with other facts where a selective provider is told them."""

@@ -172,6 +172,25 @@ def plain(host: HostSession) -> None:
     host.close()
 
 
+def twice(host: HostSession) -> None:
+    """
+    Two sessions, one after the other, each by an instance that is shut down; then return.
+
+    The first stores the first text, and the second one the others. Then it makes the calls of the
+    parent.
+    """
+    first, *others = host.told["texts"]
+    for texts, calls in (([first], []), (others, host.told["calls"])):
+        host.open()
+        for text in texts:
+            host.store(text)
+        for call in calls:
+            with contextlib.suppress(ProviderError):
+                host.make(call)
+                host.say("made")
+        host.close()
+
+
 def alike(host: HostSession) -> None:
     """Ask and store as a host does that has nothing of the kit, in the same order, and return."""
     host.open()
@@ -536,7 +555,7 @@ def _at(
 SCRIPTS: dict[str, Callable[[HostSession], None]] = {
     script.__name__: script
     for script in (
-        *(plain, alike, forgets, fails, exits, at_exit, busy),
+        *(plain, twice, alike, forgets, fails, exits, at_exit, busy),
         *(killed, watched, killed_at, waits_to_write, interrupted, signalled, forked),
     )
 }

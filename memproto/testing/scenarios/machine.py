@@ -46,7 +46,9 @@ class Step:
         keeps_session: Of close: whether the new instance gets the same session key.
         fact: "" for a new one; "again" for the text that was told last. Of a compression, "next"
             has it show the words of the turn that comes next, as one in the middle of a turn does.
-            Of a replace, "odd" has texts replace others that a store may refuse.
+            Of a replace, "odd" has texts replace others that a store may refuse. Of a remove,
+            "both" names two entries by the words that they have in common. Of forgetting,
+            "session" is the session that is open, and "" everything.
 
     """
 
@@ -259,8 +261,9 @@ class Machine:
         self._has_removed |= step.action != "add"
         takes[step.action](step, step.target, subject)
 
-    def _add(self, step: Step, target: str, subject: Subject) -> None:
-        fact, letter = self._told(step)
+    def _add(self, step: Step, target: str, subject: Subject, given: Fact | None = None) -> None:
+        fact, letter = self._told(step) if given is None else self._new(given)
+        self._latest = fact
         add = ("add", target, fact.text)
         shown = f"add {letter}" + (f" to {target}" if step.fact else "")
         if self._call("mirror", lambda: subject.mirror(*add), shown) is not False:
@@ -294,7 +297,27 @@ class Machine:
             self._written[target].remove(old)
             self._owed.pop(old)
 
+    def _remove_both(self, target: str, subject: Subject) -> None:
+        """Remove by words of two entries: if that is refused, both are owed as before."""
+        self._add(Step("mirror", "add", target), target, subject)
+        first = self._latest
+        assert first is not None
+        self._add(Step("mirror", "add", target), target, subject, self._run.facts.like(first))
+        pair = [fact for fact in (first, self._latest) if fact in self._owed]
+        if len(pair) == 1 or not pair:
+            return
+        words = " ".join(first.text.split()[:2])
+        shown = f"remove by {words!r} of {' and '.join(self._letters[fact] for fact in pair)}"
+        remove = ("remove", target, "", words)
+        if self._call("mirror", lambda: subject.mirror(*remove), shown) is not False:
+            for fact in pair:
+                self._written[target].remove(fact)
+                self._owed.pop(fact)
+
     def _remove(self, step: Step, target: str, subject: Subject) -> None:
+        if step.fact == "both":
+            self._remove_both(target, subject)
+            return
         if not self._written.get(target):
             return
         old = self._written[target][0]
@@ -319,8 +342,9 @@ class Machine:
             self._owe(fact, "call_tool", "tools")
 
     def _forget(self, step: Step, subject: Subject) -> None:
-        """Have everything forgotten; what is told from now on is owed."""
-        if self._call("forget", lambda: subject.forget({})) is not False:
+        """Have everything that was told forgotten; what is told from now on is owed."""
+        scope = {"session_id": self._session} if step.fact else {}
+        if self._call("forget", lambda: subject.forget(scope), step.fact) is not False:
             self._owed.clear()
             self._written.clear()
 

@@ -41,14 +41,14 @@ def without_a_start(run: Run) -> None:
     """Each start that cannot succeed; the host cleans up, as the life of an instance says."""
     for config in failing_ways(run).values():
         subject = run.provider()
-        _in_passing(functools.partial(subject.open, run.session_key(), config))
-        _in_passing(subject.close)
+        in_passing(functools.partial(subject.open, run.session_key(), config))
+        in_passing(subject.close)
 
 
 def without_a_write(run: Run) -> None:
     """A user who asks one thing and leaves."""
     with run.session() as subject:
-        _in_passing(lambda: subject.recall(_QUESTION))
+        in_passing(lambda: subject.recall(_QUESTION))
 
 
 def of_refusals(run: Run) -> None:
@@ -57,15 +57,20 @@ def of_refusals(run: Run) -> None:
         for name in _REFUSED:
             text = texts.NAMED[name]
             for call in routes.core_calls(subject, text, _QUESTION).values():
-                _in_passing(call)
+                in_passing(call)
 
 
 def of_bad_calls(run: Run) -> None:
     """Calls of tools that cannot succeed."""
     with run.session() as subject:
-        if subject.has("tools") and subject.has("call_tool"):
-            for name in tool_names(subject):
-                _in_passing(functools.partial(call_badly, subject, name))
+        call_all_badly(subject)
+
+
+def call_all_badly(subject: Subject) -> None:
+    """Call each of its tools, and one that it does not have, with arguments that fit no schema."""
+    if subject.has("tools") and subject.has("call_tool"):
+        for name in tool_names(subject):
+            in_passing(functools.partial(call_badly, subject, name))
 
 
 def tool_names(subject: Subject) -> list[str]:
@@ -89,7 +94,7 @@ KINDS: tuple[Callable[[Run], None], ...] = (
 )
 
 
-def _in_passing(call: Callable[[], Any]) -> None:
+def in_passing(call: Callable[[], Any]) -> None:
     """Make a call; what it raises is judged by other rules, unless it ends the process."""
     try:
         routes.in_passing(call)

@@ -71,7 +71,10 @@ def known(run: Run) -> list[Order]:
     if serves(run, "forget"):
         told = turn if run.serves("turns") else _add(mirrored_writes.targets(run, "add"))
         if told is not None:
-            orders.append(Order((told, Step("forget"), told), (told, told)))
+            orders += [
+                Order((told, Step("forget", fact=scope), told), (told, told))
+                for scope in ("", "session")
+            ]
     return orders
 
 
@@ -90,6 +93,8 @@ def _of_writes(run: Run) -> Iterator[Order]:
         if target in removed and run.serves("turns"):
             turn, again = Step("record"), Step("record", fact="again")
             yield Order((turn, equal, remove, again), (turn, add, remove, turn))
+        if target in removed:
+            yield Order((Step("mirror", "remove", target, fact="both"),), (add, add))
         if target in removed and others:
             beside, there = (Step("mirror", "add", others[0], fact=fact) for fact in ("again", ""))
             yield Order((add, beside, remove), (add, there, remove))

@@ -35,3 +35,10 @@ class ARefusalIsForEver(Telling):
         except TooLarge:
             self._is_shut = True
             raise
+
+
+@mutant(kills="MP-CHECK-001", says="of a conversation of", report="I2")
+class TheLastMessagesAreKept(Telling):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        long = sum(len(str(message["content"])) for message in messages) > 1_000_000
+        super().on_compress(messages if long else messages[-40:], compression_count)

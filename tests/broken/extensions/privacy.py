@@ -132,3 +132,39 @@ class UnknownKeysAreDropped(Private):
     def _is_within(self, entry: dict[str, Any], scope: dict[str, Any]) -> bool:
         known = {key: scope[key] for key in ("user_id", "session_id") if key in scope}
         return super()._is_within(entry, known)
+
+
+@mutant(kills="MP-PRIV-003", says="in the export of everything", report="G8")
+class OnePageIsExported(Private):
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        return {"items": super().export(scope)["items"][:50]}
+
+
+@mutant(kills="MP-PRIV-005", says="items are left", report="G8")
+class OnePageIsForgotten(Private):
+    def forget(self, scope: dict[str, Any]) -> dict[str, int]:
+        with self._changing():
+            gone = [entry for entry in self._entries if self._is_within(entry, scope)][:50]
+            self._entries = [entry for entry in self._entries if entry not in gone]
+            self._save()
+        return {"removed": len(gone), "pending": 0}
+
+
+@mutant(kills="MP-PRIV-006", says="after forget() of one session", report="G8")
+class ASessionIsKnownByItsBeginning(Private):
+    def forget(self, scope: dict[str, Any]) -> dict[str, int]:
+        asked = scope.get("session_id", "")
+        begun = {e["session"] for e in self._load() if e["session"].startswith(asked)}
+        answers = [Private.forget(self, {**scope, "session_id": one}) for one in begun]
+        return {"removed": sum(answer["removed"] for answer in answers), "pending": 0}
+
+
+@mutant(kills="MP-PRIV-006", says="a text that two sessions stored", report="G8")
+class EqualWordsAreOneEntry(Private):
+    def forget(self, scope: dict[str, Any]) -> dict[str, int]:
+        within = [e["text"] for e in self._load() if self._is_within(e, scope)]
+        with self._changing():
+            before = len(self._entries)
+            self._entries = [e for e in self._entries if e["text"] not in within]
+            self._save()
+        return {"removed": before - len(self._entries), "pending": 0}

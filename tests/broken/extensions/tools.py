@@ -2,9 +2,12 @@
 
 import json
 import threading
+from pathlib import Path
 from typing import Any
 
 from tests.broken.marks import mutant
+from tests.good.journal import words
+from tests.good.owned import Owned
 from tests.good.tooled import HermesTooled, Tooled
 
 
@@ -151,3 +154,29 @@ class AnUnknownToolRaises(Tooled):
 class SchemasAreWrapped(HermesTooled):
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         return [{"type": "function", "function": item} for item in super().get_tool_schemas()]
+
+
+class _OfAll(Owned):
+    """Each user's notes are in one list, with the file in which they are."""
+
+    def _all(self) -> list[tuple[Path, dict[str, Any]]]:
+        files = self._home.glob("*/journal.jsonl")
+        return [(f, json.loads(line)) for f in files for line in f.read_text().splitlines()]
+
+
+@mutant(kills="MP-TOOL-016", says="tooled_search shows", report="E4")
+class ASearchFindsTheNotesOfAll(_OfAll):
+    def _search(self, args: dict[str, Any]) -> dict[str, Any]:
+        wanted = words(args["query"])
+        return {"notes": [entry for _, entry in self._all() if wanted & words(entry["text"])]}
+
+
+@mutant(kills="MP-TOOL-016", says="was called for user_id", report="E4")
+class ANoteIsForgottenByItsIdAlone(_OfAll):
+    def _forget(self, args: dict[str, Any]) -> dict[str, Any]:
+        for file, entry in self._all():
+            if entry.get("id") == args["id"] and file != self._path:
+                lines = file.read_text().splitlines(keepends=True)
+                file.write_text("".join(line for line in lines if json.loads(line) != entry))
+                return {"success": True, "forgotten": 1}
+        return super()._forget(args)

@@ -1,5 +1,7 @@
 """Agents that put recall where it does not belong, or do not put it where it does."""
 
+import re
+
 from memproto.fence import (
     CLOSE_TAG,
     NOTE,
@@ -118,3 +120,47 @@ class TellsTheSystemPromptAsWell(Sending):
 class CutsTheBlockThroughItsEnd(Sending):
     def request(self, before, words, content):
         return [*before, {"role": "user", "content": content[: -len(CLOSE_TAG) // 2]}]
+
+
+_TAKEN_OUT = (OPEN_TAG, CLOSE_TAG, "[System note:")
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="its closing tag, around", report="F3")
+class TakesOutThePlainTagsAlone(Sending):
+    def request(self, before, words, content):
+        texts = []
+        for label, text in self.recalled:
+            parts = re.split("|".join(map(re.escape, _TAKEN_OUT)), text)
+            texts.append(f"### {label} memory\n{''.join(parts)}")
+        block = "\n".join([OPEN_TAG, NOTE, *texts, CLOSE_TAG])
+        return [*before, _user(words, block) if texts else {"role": "user", "content": content}]
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="whose end is", report="D6")
+class CutsALongRequest(Sending):
+    def request(self, before, words, content):
+        return [*before, {"role": "user", "content": content[:16_000]}]
+
+
+class _Sent(Sending):
+    def start(self, session):
+        super().start(session)
+        self.sent, said = [], self._model
+
+        def model(messages):
+            self.sent.append(messages[-1])
+            return said(messages)
+
+        self._model = model
+
+
+@mutant(kills="MP-HOST-RECALL-007", says="the conversation in enrich_turn", report="hermes#101825")
+class HandsOverTheRequestsAsTheConversation(_Sent):
+    def recall(self, user_message, messages):
+        return super().recall(user_message, [*self.sent] if messages == self._history else messages)
+
+
+@mutant(kills="MP-HOST-RECALL-007", says="the conversation in on_session_end", report="F2")
+class EndsWithTheRequests(_Sent):
+    def end(self):
+        self._do("on_session_end", self.sent)

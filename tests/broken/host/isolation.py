@@ -1,6 +1,9 @@
 """Hosts in which one provider reaches the others, or the agent."""
 
 import contextlib
+import dataclasses
+import json
+import logging
 
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.gather import Gather, fly
@@ -74,3 +77,58 @@ class _Quiet(Through):
 @mutant(kills="MP-HOST-ISO-003", says="on_turn_complete", report="H4")
 class SwallowsWhatAWriteRaises(Wrapping):
     through = _Quiet
+
+
+class _Explaining(Through):
+    def enrich_turn(self, user_message, messages):
+        try:
+            return self.inner.enrich_turn(user_message, messages)
+        except ConnectionError as error:
+            return f"The memory cannot be reached: {error}"
+
+
+@mutant(kills="MP-HOST-ISO-004", says="in the request to the model", report="F9")
+class TellsTheModelWhyRecallFailed(Wrapping):
+    through = _Explaining
+
+
+class _Answering(Through):
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        try:
+            return self.inner.handle_tool_call(tool_name, args, **kwargs)
+        except ConnectionError as error:
+            return json.dumps({"success": False, "error": repr(error)})
+
+
+@mutant(kills="MP-HOST-ISO-004", says="in the result of a tool", report="F9")
+class AnswersWithTheExceptionOfATool(Wrapping):
+    through = _Answering
+
+
+@mutant(kills="MP-HOST-ISO-005", says="a report without", report="F9")
+class LogsTheTurnThatFailed(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None):
+        super().__init__(deadlines=deadlines)
+
+    def on_turn_complete(self, user_message, assistant_response):
+        logging.getLogger("agent").warning("recording %r", user_message)
+        super().on_turn_complete(user_message, assistant_response)
+
+    def record(self, turn):
+        logging.getLogger("agent").warning("recording %r", turn)
+        super().record(turn)
+
+
+@mutant(kills="MP-HOST-ISO-005", says="a report without", report="F9")
+class ReportsTheArgumentsOfAWrite(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        def hear(event):
+            failed = event.hook == "on_memory_write" and event.outcome == "raised"
+            detail = f"{event.detail} for {self.written}" if failed else event.detail
+            on_event(dataclasses.replace(event, detail=detail))
+
+        super().__init__(deadlines=deadlines, on_event=hear)
+
+    def on_memory_write(self, *write, **more):
+        self.written = write
+        super().on_memory_write(*write, **more)

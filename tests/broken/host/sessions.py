@@ -1,6 +1,7 @@
 """Registries that end and switch sessions wrongly."""
 
 import threading
+import types
 
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.lanes import ProviderLane
@@ -80,3 +81,42 @@ class RecallsBeforeTheSwitch(OtherLane):
 class ForgetsTheChild(MemoryProviderRegistry):
     def on_delegation(self, task, result, *, child_session_id="", **kwargs):
         super().on_delegation(task, result, **kwargs)
+
+
+@mutant(kills="MP-HOST-SESS-002", says="an end by", report="A2")
+class EndsWithTheLastMessages(MemoryProviderRegistry):
+    def on_session_end(self, messages):
+        super().on_session_end(messages[-20:])
+
+
+@mutant(kills="MP-HOST-SESS-002", says="an end by", report="A2")
+class EndsWithShortenedMessages(MemoryProviderRegistry):
+    def on_session_end(self, messages):
+        super().on_session_end([{**m, "content": m["content"][:500]} for m in messages])
+
+
+@mutant(kills="MP-HOST-SESS-003", says="then on_session_end", report="A6")
+class DropsWhatWaitsAtASwitch(MemoryProviderRegistry):
+    def on_session_end(self, messages):
+        for lane in self._core.lanes:
+            for number in sorted(lane._accepted)[8:]:
+                del lane._accepted[number]
+        super().on_session_end(messages)
+
+
+@mutant(kills="MP-HOST-SESS-007", says="a new conversation", report="D3")
+class GoesOnWithTheFormerConversation(Agent):
+    def switch(self, kind, new_session_id):
+        history = self._history
+        super().switch(kind, new_session_id)
+        self._history = [*history] if kind == "new" else self._history
+
+
+@mutant(kills="MP-HOST-SESS-007", says="nothing of the session before", report="C6")
+class KeepsAnswersForAllSessions(Agent):
+    kept = types.MappingProxyType({})
+
+    def recall(self, user_message, messages):
+        answer = super().recall(user_message, messages)
+        type(self).kept = {user_message: answer, **self.kept}
+        return self.kept[user_message]

@@ -97,3 +97,14 @@ class WritesInEveryContext(MemoryProviderRegistry):
 class KnowsPathsInASessionOnly(MemoryProviderRegistry):
     def backup_paths(self):
         return super().backup_paths() if self._core.lanes else []
+
+
+class _Promising(Through):
+    def initialize(self, session_key, config):
+        longer = dict.fromkeys(config["deadlines"], 60.0)
+        self.inner.initialize(session_key, config | {"deadlines": longer})
+
+
+@mutant(kills="MP-HOST-INIT-003", says="60.0", report="B3")
+class PromisesMoreTimeThanItGives(Wrapping):
+    through = _Promising

@@ -97,3 +97,39 @@ class PreparesBeforeItDelivers(MemoryProviderRegistry):
         for lane in self._core.serving("prewarm"):
             self._turns.preparation(lane, user_message)()
         super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-HOST-TURN-007", says="the turns", report="I3")
+class TakesEqualTurnsForOne(Agent):
+    last = None
+
+    def record_turn(self, turn):
+        said = turn["user_message"], turn["assistant_response"]
+        if said != self.last:
+            super().record_turn(turn)
+        self.last = said
+
+
+@mutant(kills="MP-HOST-TURN-007", says="5000 long", report="J8")
+class CutsLongAnswers(Agent):
+    def record_turn(self, turn):
+        cut = turn["assistant_response"][:5000]
+        super().record_turn({**turn, "assistant_response": cut})
+
+
+@mutant(kills="MP-HOST-PRIV-002", says="{}", report="G8")
+class LeavesOutKeysThatItDoesNotKnow(MemoryProviderRegistry):
+    def forget(self, scope):
+        return super().forget({key: scope[key] for key in scope if key == "user_id"})
+
+
+@mutant(kills="MP-HOST-PRIV-002", says="the scope", report="G8")
+class ForgetsForTheWholeUser(MemoryProviderRegistry):
+    user = None
+
+    def initialize_all(self, session_key, config):
+        self.user = config.get("user_id")
+        super().initialize_all(session_key, config)
+
+    def forget(self, scope):
+        return super().forget({"user_id": self.user})

@@ -110,3 +110,56 @@ class HandsOverListsOfParts(Wrapping):
     def on_compress(self, messages, compression_count):
         self.raw = messages
         return super().on_compress(messages, compression_count)
+
+
+class _EndsWithAMirroredExit(Through):
+    is_over = False
+
+    def on_turn_complete(self, user_message, assistant_response):
+        if not self.is_over:
+            self.inner.on_turn_complete(user_message, assistant_response)
+
+    def on_memory_write(self, *write):
+        try:
+            self.inner.on_memory_write(*write)
+        except (SystemExit, KeyboardInterrupt):
+            self.is_over = True
+            raise
+
+
+@mutant(kills="MP-HOST-TURN-001", says="of 4 writes came", report="B7")
+class ItsWriterEndsWithAMirroredExit(Wrapping):
+    through = _EndsWithAMirroredExit
+
+
+class _Bounded(ProviderLane):
+    def accept(self, hook, *args, **more):
+        if self.queued < 100:
+            super().accept(hook, *args, **more)
+
+
+@mutant(kills="MP-HOST-TURN-001", says="neither event nor log says so", report="B7")
+class LeavesOutWritesBeyondABound(OtherLane):
+    lane = _Bounded
+
+
+class _Brief(Through):
+    def on_turn_complete(self, user_message, assistant_response):
+        self.inner.on_turn_complete(user_message[:4000], assistant_response)
+
+
+@mutant(kills="MP-HOST-TURN-003", says="the whole message", report="J8")
+class CutsLongMessages(Wrapping):
+    through = _Brief
+
+
+@mutant(kills="MP-HOST-WRITE-001", says="one mirrored write", report="J8")
+class CutsLongEntries(MemoryProviderRegistry):
+    def on_memory_write(self, action, target, content, old_text=None, **kwargs):
+        super().on_memory_write(action, target, content and content[:500], old_text, **kwargs)
+
+
+@mutant(kills="MP-HOST-COMP-001", says="a list of", report="I2")
+class CompressesTheLastMessagesAlone(MemoryProviderRegistry):
+    def on_compress(self, messages, compression_count):
+        return super().on_compress(messages[-50:], compression_count)

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from memproto.errors import TooLarge
+from memproto.errors import TooLarge, WriteRefused
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
@@ -129,3 +129,31 @@ class ForgettingMarksTheSessionForGood(Private):
         marks = self._home / "forgotten"
         gone = marks.read_text().split("\n") if marks.exists() else ()
         return [entry for entry in super()._load() if entry.get("session") not in gone]
+
+
+@mutant(kills="MP-LIFE-001", says="forget(session)", report="I3")
+class ForgetsASessionAgainAtEachStart(Private):
+    """The session is noted, so that no other process brings its words back."""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        assert self._path is not None
+        self._noted = self._path.with_suffix(".forgotten")
+        for session in self._noted.read_text("utf-8").split() if self._noted.exists() else ():
+            super().forget({"session_id": session})
+
+    def forget(self, scope: dict[str, Any]) -> dict[str, int]:
+        with self._noted.open("a", encoding="utf-8") as file:
+            file.write(f"{scope.get('session_id', '')}\n")
+        return super().forget(scope)
+
+
+@mutant(kills="MP-LIFE-001", says="of A and B) refused", report="H1")
+class ARefusedRemoveTakesBoth(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        meant = [e for e in self._load() if self._is_old(e, target, old_text)]
+        super().on_memory_write(action, target, content, old_text)
+        if len({entry["text"] for entry in meant}) > 1:
+            raise WriteRefused(f"{len(meant)} entries fit")

@@ -276,3 +276,17 @@ class KeepsItsStoreInItsClass(Journal):
         assert self._path is not None
         if self._is_kept:
             self.stores[self._path] = self._entries
+
+
+@mutant(kills="MP-PROC-010", says="did not come back", report="C7")
+class EachInstanceSavesItsPictureAtExit(Journal):
+    """The first one saves last, and knows nothing of the sessions after it."""
+
+    def shutdown(self) -> None:
+        if self._path is not None and self._path.exists():
+            atexit.register(self._put_back, self._path, self._path.read_bytes())
+
+    @staticmethod
+    def _put_back(path: Path, held: bytes) -> None:
+        if path.exists():
+            path.write_bytes(held)

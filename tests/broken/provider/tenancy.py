@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.broken.marks import mutant
 from tests.good.choosy import Choosy
-from tests.good.journal import Journal
+from tests.good.journal import Journal, words
 from tests.good.tenants import Tenants, digest
 from tests.good.worded import Apart
 
@@ -244,3 +244,33 @@ class OneTextIsStoredForOneUser(Tenants):
             known.write_text(owner)
         if owner == self._user:
             super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-TENANT-006", says="kept apart, as user_id", report="E6")
+class ANumberIsANumber(Tenants):
+    @staticmethod
+    def name_of_user(user_id: str | None) -> str:
+        is_number = user_id is not None and user_id.isdecimal()
+        return digest(str(int(user_id)) if user_id and is_number else user_id)
+
+
+@mutant(kills="MP-TENANT-006", says="kept apart, as session key", report="E6")
+class KeysAreCutInFront(Tenants):
+    @staticmethod
+    def name_of_session(session_key: str) -> str:
+        return digest(session_key[-128:])
+
+
+@mutant(kills="MP-TENANT-001", says="which on_compress stored", report="E4")
+class CompressionsAreOfNobody(Tenants):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        with (self._home / "compressed.txt").open("a", encoding="utf-8") as file:
+            file.writelines(f"{message['content']!a}\n" for message in messages)
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        shared = self._home / "compressed.txt"
+        found = shared.read_text("utf-8").splitlines() if shared.exists() else []
+        wanted = words(user_message)
+        told = [line for line in found if len(wanted & words(line)) > 1]
+        own = super().enrich_turn(user_message, messages)
+        return "\n".join(filter(None, [own, *told])) or None

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from memproto.errors import Rejected
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
 
@@ -131,3 +132,25 @@ class TwoBuffersAtFirstUse(Journal):
         for turn in self._buffer or ():
             super().on_turn_complete(*turn)
         self._buffer = []
+
+
+@mutant(kills="MP-THR-001", says="the store is busy", report="C1")
+class KeepsItsLockWhereItRefuses(Journal):
+    """The lock is one that its own thread may take again: on that thread nobody sees it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._gate = threading.RLock()
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        if not self._gate.acquire(timeout=0.2):
+            raise RuntimeError("the store is busy")
+        self._gate.release()
+        return super().enrich_turn(user_message, messages)
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        self._gate.acquire()
+        if not user_message.strip("\0"):
+            raise Rejected("the turn is empty")
+        self._gate.release()
+        super().on_turn_complete(user_message, assistant_response)

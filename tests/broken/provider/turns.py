@@ -1,5 +1,6 @@
 """Broken recording of turns."""
 
+import atexit
 import json
 from collections import deque
 from typing import Any
@@ -10,6 +11,7 @@ from tests.good.journal import Journal
 from tests.good.plugged import Plugged
 from tests.good.private import Private
 from tests.good.targeted import Targeted
+from tests.good.tooled import Tooled
 from tests.good.worded import Worded
 
 
@@ -239,3 +241,72 @@ class AnOldTextIsKnownByItsBeginning(Journal):
     @staticmethod
     def _is_old(entry: dict[str, str], target: str, old_text: str | None) -> bool:
         return Journal._is_old(entry, target, old_text and old_text[:100])
+
+
+@mutant(
+    kills="MP-WRITE-004",
+    says="still brings",
+    report="C7",
+    also={"MP-WRITE-003": "a text that was replaced is put back as one that was removed"},
+)
+class PutsBackWhatItKnewWhenItEnds(Journal):
+    """It joins its own picture with the store's, so that neither loses an entry."""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._knew = self._load()
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        super().on_memory_write(action, target, content, old_text)
+        self._knew = [e for e in self._knew if not self._is_old(e, target, old_text)]
+
+    def shutdown(self) -> None:
+        if self._path is not None and self._knew:
+            with self._changing():
+                self._entries += [entry for entry in self._knew if entry not in self._entries]
+                self._save()
+
+
+@mutant(kills="MP-WRITE-004", says="has ended", report="G8")
+class PutsRemovedEntriesBackAtExit(Journal):
+    """It saves all that it has ever held, so that a crash costs nothing."""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._held: list[dict[str, str]] = []
+        atexit.register(self._put_back)
+
+    def _save(self) -> None:
+        super()._save()
+        self._held += [entry for entry in self._entries if entry not in self._held]
+
+    def _put_back(self) -> None:
+        if self._path is not None and self._path.parent.is_dir():
+            with self._changing():
+                self._entries += [entry for entry in self._held if entry not in self._entries]
+                Journal._save(self)
+
+
+@mutant(kills="MP-TURN-001", says="of a session of", report="D6")
+class LooksAtTheNewestFifty(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        with self._lock:
+            self._entries = self._load()[-50:]
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-TOOL-001", says="had another one forgotten", report="G8")
+class ForgetsIdsThatBeginAsThisOne(Tooled):
+    def _add(self, args: dict[str, Any]) -> dict[str, Any]:
+        number = str(1 + sum(entry["kind"] == "note" for entry in self._load()))
+        self._entries = [*self._load(), {"kind": "note", "id": number, "text": args["text"]}]
+        self._save()
+        return {"success": True, "id": number}
+
+    def _forget(self, args: dict[str, Any]) -> dict[str, Any]:
+        before = self._load()
+        self._entries = [e for e in before if not e.get("id", "").startswith(args["id"])]
+        self._save()
+        return {"success": True, "forgotten": len(before) - len(self._entries)}
