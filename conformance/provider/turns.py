@@ -299,8 +299,13 @@ def _one_turn(run: Run, session: str, fact: Fact) -> None:
     run.close(subject)
 
 
-@check("MP-TURN-005", budget_s=120.0, routes=("turns",))
+@check("MP-TURN-005", budget_s=120.0)
 def the_words_of_a_bot_are_not_the_users(run: Run) -> None:
+    is_told = entries.served(run, "record")
+    if not is_told and not run.binding.takes_authors(run.provider().provider):
+        raise NotApplicable("no hook takes the author of a turn")
+    # Asked for behind that: nothing is missing to judge a provider that knows of no authors.
+    run.needs_route("turns")
     users, bots = run.facts.several(2)
     key = run.session_key()
     user = {"id": str(run.config()["user_id"]), "name": "Ida", "is_bot": False}
@@ -328,20 +333,12 @@ def the_words_of_a_bot_are_not_the_users(run: Run) -> None:
 
 
 def _said_by(run: Run, subject: Subject, key: str, fact: Fact, author: Mapping[str, Any]) -> None:
-    """
-    Record a turn of an author.
-
-    Raises:
-        NotApplicable: Neither `record` is served, nor does another hook take an author.
-
-    """
+    """Record a turn of an author, which one of the hooks takes."""
     reply = routes.reply_to(fact)
     if entries.served(run, "record"):
         entries.record(subject, entries.turn(key, fact.text, reply, author=dict(author)))
-    elif run.binding.takes_authors(subject.provider):
-        routes.tolerant(lambda: subject.record(fact.text, reply, author=author))
     else:
-        raise NotApplicable("no hook takes the author of a turn")
+        routes.tolerant(lambda: subject.record(fact.text, reply, author=author))
 
 
 def _shown(

@@ -96,8 +96,14 @@ def mapping(file: str | Path, what: str, fix: str) -> dict[str, Any]:
         found = yaml.safe_load(Path(file).read_text("utf-8-sig"))
     except OSError as error:
         raise KitUsageError(what, f"cannot be read ({error.strerror})", fix) from None
-    except (yaml.YAMLError, UnicodeError) as error:
-        raise KitUsageError(what, f"is no YAML: {' '.join(str(error).split())}", fix) from None
+    except UnicodeError as error:
+        raise KitUsageError(what, f"is no UTF-8: {error}", "save it as UTF-8") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        why = getattr(error, "problem", None) or getattr(error, "reason", None)
+        line = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        mend = f"mend it{line}" if mark else fix
+        raise KitUsageError(what, f"is no YAML{line}: {why or 'it cannot be read'}", mend) from None
     if not isinstance(found, dict):
         raise KitUsageError(what, "holds no mapping of keys to values", fix)
     return found

@@ -160,7 +160,7 @@ EXTENDED = {
     "on_session_end": lambda registry: registry.on_session_end([]),
 }
 
-#: What a hook answers for its call to be made; others answer None.
+#: Answers without which a call is not made; other hooks answer None.
 ANSWERS = {"get_tool_schemas": [schema("note")], "handle_tool_call": "{}"}
 
 
