@@ -1,8 +1,10 @@
 """
-The step of the build that `pyproject.toml` cannot say: the broken providers become data.
+The steps of the build that `pyproject.toml` cannot say.
 
-`memproto explain` shows them, and the wheel does not hold `tests/broken`. A checkout that is
-installed to be followed needs no such file: `memproto.mutants` reads the folder there.
+The broken providers become data: `memproto explain` shows them, and the wheel does not hold
+`tests/broken`. A checkout that is installed to be followed needs no such file: `memproto.mutants`
+reads the folder there. And addresses without an owner are no metadata: as long as `pyproject.toml`
+names nobody, what is built links to nobody.
 """
 
 import sys
@@ -16,12 +18,13 @@ if sys.version_info < (3, 11):  # noqa: UP036 - an older pip builds first, and l
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
+from setuptools.command.egg_info import egg_info
 
 ROOT = Path(__file__).parent
 # The build backend does not look for modules in the project.
 sys.path.insert(0, str(ROOT))
 
-from memproto import mutants  # noqa: E402 - needs the path above
+from memproto import links, mutants  # noqa: E402 - needs the path above
 
 
 class WithMutants(build_py):
@@ -42,4 +45,14 @@ class WithMutants(build_py):
         return Path(self.build_lib, "memproto", mutants.FILE)
 
 
-setup(cmdclass={"build_py": WithMutants})
+class WithOwner(egg_info):
+    """Writes the metadata, without the addresses that lead nowhere yet."""
+
+    def run(self) -> None:
+        """Write them."""
+        named = self.distribution.metadata
+        named.project_urls = links.leading(named.project_urls or {})
+        super().run()
+
+
+setup(cmdclass={"build_py": WithMutants, "egg_info": WithOwner})

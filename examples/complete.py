@@ -179,6 +179,8 @@ class Complete:
     def _keep(self, message, response, context, session, **more):
         if not {context, self.context} <= set(self.contexts):
             return  # a job's words are not the user's
+        if more.get("author", {}).get("is_bot"):
+            return  # nor are a bot's
         own, scope = _own_words(message), {"user_id": self.user, "session_id": session}
         with self._opened() as db:
             mine = self._mine(db)

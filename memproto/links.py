@@ -40,8 +40,12 @@ def _addresses() -> dict[str, str]:
         named = metadata.metadata("memproto").get_all("Project-URL") or []
     except metadata.PackageNotFoundError:
         return {}
-    found = dict(line.split(", ", 1) for line in named if ", " in line)
-    return {label: url for label, url in found.items() if _UNNAMED not in url}
+    return leading(dict(line.split(", ", 1) for line in named if ", " in line))
+
+
+def leading(addresses: Mapping[str, str]) -> dict[str, str]:
+    """Those of some labelled addresses that have an owner, and so lead somewhere."""
+    return {label: url for label, url in addresses.items() if _UNNAMED not in url}
 
 
 def home() -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections.abc import Mapping
 from typing import Any, Literal
 
 #: A message of the conversation, as in `schemas/message.schema.json`.
@@ -53,6 +54,12 @@ class Event:
     took_s: float = 0.0
     detail: str = ""
     lost: int = 0
+
+
+def is_of_bot(turn: Mapping[str, Any]) -> bool:
+    """True if a turn, as `record` gets it, says that a bot wrote what stands for the user."""
+    author = turn.get("author")
+    return isinstance(author, Mapping) and bool(author.get("is_bot"))
 
 
 def is_label(name: object) -> bool:

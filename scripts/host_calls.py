@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from memproto.testing.context import Context  # noqa: E402 - as above
 from memproto.testing.host import loading  # noqa: E402 - as above
 from memproto.testing.host.host import Host  # noqa: E402 - as above
 from memproto.testing.host.probes import Probe  # noqa: E402 - as above
+from memproto.testing.host.programs import Note, Program  # noqa: E402 - as above
 from memproto.testing.host.run import HostRun  # noqa: E402 - as above
 from memproto.testing.provider.subject import Watch  # noqa: E402 - as above
 from memproto.testing.wire import Wire  # noqa: E402 - as above
@@ -45,6 +47,7 @@ class Ear:
         """Make a call, and note it with what came of it."""
         noted: dict[str, Any] = {"on": who, "call": what}
         noted["arguments"] = [as_data(item, Path(self._root)) for item in arguments]
+        noted["at_s"] = time.monotonic()
         with self._lock:
             self.calls.append(noted)
         try:
@@ -67,8 +70,10 @@ def listening(ear: Ear) -> None:
             made.append(step(self, step_name, operation, deadline_s, *args))
             return made[0].result()
 
+        # The command of a program is one of this machine's.
+        given = () if step_name == "register_program" else args
         try:
-            ear.hear("host", step_name, [_named(item) for item in args], make)
+            ear.hear("host", step_name, [_named(item) for item in given], make)
         except BaseException:
             if not made:
                 raise
@@ -83,6 +88,38 @@ def listening(ear: Ear) -> None:
 
     Host._future = future  # type: ignore[assignment]  # noqa: SLF001 - as above
     Probe._called = heard  # type: ignore[assignment]  # noqa: SLF001 - as above
+
+
+def heard_by(programs: list[Program], root: str) -> list[dict[str, Any]]:
+    """The requests and notifications that servers heard, as calls, and what became of servers."""
+    calls = []
+    for program in programs:
+        for note in program.notes():
+            if note.event == "heard":
+                found = [item for item in program.heard() if item == _message(note)]
+                what = str(found[0].get("method")) if found else "a line that is no message"
+                told = [found[0].get("params", {})] if found else [note.more["line"][:200]]
+            elif note.event in ("started", "exits", "terminated", "input ended"):
+                what, told = note.event, []
+            else:
+                continue
+            given = [as_data(_named(item), Path(root)) for item in told]
+            calls.append(
+                {
+                    "on": f"server {program.name}",
+                    "call": what,
+                    "arguments": given,
+                    "at_s": note.at_s,
+                }
+            )
+    return calls
+
+
+def _message(note: Note) -> Any:
+    try:
+        return json.loads(note.more["line"])
+    except ValueError:
+        return None
 
 
 def _named(value: Any) -> Any:
@@ -122,7 +159,11 @@ def main(target: str, wanted: str, scale: str = "1") -> None:
         found["observed"] = wording.observed(violation.evidence)
     except (clauses.NotApplicable, clauses.Untestable, clauses.Inconclusive) as open_:
         found["outcome"] = f"open: {open_}"
-    found["calls"] = list(ear.calls)
+    programs = run._programs  # noqa: SLF001 - what the check had started
+    calls = sorted([*ear.calls, *heard_by(programs, root)], key=lambda call: call["at_s"])
+    found["calls"] = [{key: call[key] for key in call if key != "at_s"} for call in calls]
+    for program in programs:
+        program.kill()
     sys.stdout.write("\n" + json.dumps(found).replace(root, MARK) + "\n")
     sys.stdout.flush()
     # A provider of the check may hang for a minute more.

@@ -42,7 +42,8 @@ def costs(wait_s: float, fast: str, slow: str) -> dict[str, dict[str, Any]]:
         if name in slowly:
             calls = {operation: made[0] for operation, made in row.get("hooks", {}).items()}
             own_s = row["duration_s"] - sum(made[2] for made in row.get("hooks", {}).values())
-            waited = (slowly[name]["duration_s"] - row["duration_s"]) / wait_s
+            # On a busy machine the fast one may have taken longer; no call takes less than no time.
+            waited = max(0.0, (slowly[name]["duration_s"] - row["duration_s"]) / wait_s)
             known = sum(count for operation, count in calls.items() if operation in WAITING)
             further = max(0.0, waited - known)
             share = min(1.0, waited / known) if known else 1.0

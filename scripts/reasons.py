@@ -14,13 +14,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import conformance
 import memproto.testing
 from memproto.testing import clauses
 from memproto.testing.clauses import Check
 
-#: The code that is read is the code that is imported, in a checkout or in an installed package.
-CHECKS = Path(conformance.__file__).parent
 SHARED = Path(memproto.testing.__file__).parent
 
 #: Stands in a reason for text that is known only as the check runs.
@@ -58,6 +55,22 @@ class Module:
             named = {_name(node) for node in ast.walk(self.functions[name])}
             waiting += named & self.functions.keys()
         return found
+
+
+@functools.cache
+def checks_root() -> Path:
+    """
+    The directory of the checks that are judged by.
+
+    It is `conformance` of a checkout, and a part of the package where that is installed.
+    """
+    check = next(iter(clauses.checks("provider").values()))
+    path = Path(_code_path(check))
+    return next(parent for parent in path.parents if parent.name == "conformance")
+
+
+def _code_path(check: Check) -> str:
+    return str(inspect.unwrap(check.function).__code__.co_filename)
 
 
 @functools.cache
@@ -102,7 +115,7 @@ def unreached() -> list[str]:
     found: list[str] = []
     checks = [*clauses.checks("provider").values(), *clauses.checks("host").values()]
     functions = [inspect.unwrap(check.function) for check in checks]
-    for path in sorted(CHECKS.rglob("*.py")):
+    for path in sorted(checks_root().rglob("*.py")):
         mine = module(path)
         reached = {
             name
@@ -111,7 +124,7 @@ def unreached() -> list[str]:
             for name in mine.reached(function.__name__)
         }
         found += [
-            f"{path.relative_to(CHECKS.parent)}: {name}"
+            f"{path.relative_to(checks_root().parent)}: {name}"
             for name, node in mine.functions.items()
             if name not in reached and any(mine.reasons(node))
         ]

@@ -17,7 +17,7 @@ from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.provider.write_action import Writing
-from memproto.testing.scenarios import mirrored_writes
+from memproto.testing.scenarios import mirrored_writes, smallest
 from memproto.testing.wire import show
 
 #: Times that a session is opened again: a text that is stored at each start shows in every one.
@@ -596,15 +596,21 @@ def _later_one_stays(run: Run, route: str, what: str, burden: str, name: str) ->
     portions = [burden[:size]] * _PORTIONS if burden is _HUGE else []
     if portions and _after(run, route, run.own_home(f"{name}-portions"), portions)[1]:
         raise Untestable("the store is full", (*depends_on("MP-WRITE-005"), *_ROOM))
-    run.violated(
-        NotRecalled(
-            wanted=f"a text that was accepted after one of {what}, recalled after a new start",
-            texts=(lost.text,),
-            lead=f"the one of {what} was {was}, and ",
-            about="accepted after it",
-        ),
-        operation=routes.OPERATIONS[route],
+    seen = NotRecalled(
+        wanted=f"a text that was accepted after one of {what}, recalled after a new start",
+        texts=(lost.text,),
+        lead=f"the one of {what} was {was}, and ",
+        about="accepted after it",
     )
+
+    def loses(chars: int) -> bool:
+        home = run.own_home(f"{name}-of-{chars}-{next(run.numbers)}")
+        return _after(run, route, home, [burden[:chars]])[1] is not None
+
+    # In a home that all sessions share, the burden of before stands in the way of later ones.
+    is_long = burden is _HUGE and run.binding.own_homes
+    found = smallest.of_length(run, len(burden), len(_LINE), loses) if is_long else None
+    run.violated(found.told(seen) if found else seen, operation=routes.OPERATIONS[route])
 
 
 def _after(run: Run, route: str, home: Path, burdens: list[str]) -> tuple[str, Fact | None]:

@@ -22,7 +22,14 @@ from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, HookWithdrawn, Subject
-from memproto.testing.scenarios import conversations, entries, mirrored_writes, tenants
+from memproto.testing.scenarios import (
+    conversations,
+    entries,
+    mirrored_writes,
+    smallest,
+    tenants,
+)
+from memproto.testing.scenarios.smallest import Least
 from memproto.testing.scenarios.tenants import Boundary, Reader, Tenant
 from memproto.testing.wire import show
 
@@ -327,6 +334,9 @@ def _is_nobody(run: Run, reader: Reader, nobody: Tenant, facts: Mapping[str, Fac
 
 _LONG_CHARS = 10_000
 
+#: An id of this length is nowhere too long.
+_SHORT_CHARS = 20
+
 #: Description of an odd id, as it completes "for ...", to the id.
 _ODD = {
     "a path upwards": "../../x",
@@ -415,18 +425,19 @@ def any_id_is_accepted(run: Run) -> None:
         raise _plain_fault("with another plain id", fault)
     told = f"{len(found)} of {len(trials)} ids failed"
     for name, ids in found:
-        keys, fault = _narrowed(run, name, ids, route)
+        narrow, fault = _narrowed(run, name, ids, route)
         if fault:
-            run.violated(
-                fault.told(
-                    wanted=(
-                        f"any text as {keys} is accepted by {run.hook('open')}, and what is stored "
-                        "under it comes back under it"
-                    ),
-                    lead=f"for {name}, {show(next(iter(ids.values())), 60)}: ",
-                    tail=f"; {told}",
-                )
+            keys = " and ".join(narrow)
+            told_of = fault.told(
+                wanted=(
+                    f"any text as {keys} is accepted by {run.hook('open')}, and what is stored "
+                    "under it comes back under it"
+                ),
+                lead=f"for {name}, {show(next(iter(narrow.values())), 60)}: ",
+                tail=f"; {told}",
             )
+            least = _least_id(run, narrow, fault, route)
+            run.violated(least.told(told_of) if least else told_of)
     raise Inconclusive(f"{told} once and not again, {found[0][0]} among them")
 
 
@@ -448,12 +459,27 @@ def _plain_fault(ids: str, fault: Evidence) -> Untestable:
     return error(f"{ids}: {wording.observed(fault)}")
 
 
-def _narrowed(run: Run, name: str, ids: dict[str, str], route: str) -> tuple[str, Evidence | None]:
-    """The one key with which it fails by itself, or all of them; and what happens."""
+def _least_id(run: Run, ids: dict[str, str], fault: Evidence, route: str) -> Least | None:
+    """The length from which on such ids fail in the same way, of ids that are long."""
+    known = min(map(len, ids.values()))
+    if known < _LONG_CHARS:
+        return None
+
+    def fails(chars: int) -> bool:
+        cut = {key: odd[:chars] for key, odd in ids.items()}
+        return isinstance(_fault(run, f"{chars} characters", cut, route), type(fault))
+
+    return smallest.of_length(run, known, _SHORT_CHARS, fails)
+
+
+def _narrowed(
+    run: Run, name: str, ids: dict[str, str], route: str
+) -> tuple[dict[str, str], Evidence | None]:
+    """The one id with which it fails by itself, or all of them; and what happens."""
     for key, odd in ids.items():
         if fault := _fault(run, f"{name} as {key}", {key: odd}, route):
-            return key, fault
-    return " and ".join(ids), _fault(run, f"{name} again", ids, route)
+            return {key: odd}, fault
+    return ids, _fault(run, f"{name} again", ids, route)
 
 
 def _fault(run: Run, name: str, ids: Mapping[str, str], route: str) -> Evidence | None:

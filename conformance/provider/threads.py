@@ -207,12 +207,12 @@ class _Heart:
         return found
 
 
-@check("MP-THR-002", calls_alone=False, budget_s=180.0)
+@check("MP-THR-002", calls_alone=False, budget_s=180.0, grows=True)
 def hooks_let_other_threads_run(run: Run) -> None:
     with _Heart() as heart:
         watched = _Watched(run, heart, _TURN_S * run.context.scale * _slowness(heart))
         subject = watched.opens()
-        for text in _shapes():
+        for text in _shapes(*texts.lengths(run, _LENGTH)):
             watched.in_passing("turn_start", text, functools.partial(subject.begin, text))
             for operation, call in routes.core_calls(subject, text, text).items():
                 watched(operation, text, functools.partial(routes.tolerant, call))
@@ -296,7 +296,9 @@ def _calls_without(run: Run, subject: Subject) -> dict[str, Callable[[], Any]]:
         "backup": subject.backup_paths,
         "export": lambda: subject.export({}),
         "switch": lambda: subject.switch(run.session_key()),
-        "end": lambda: subject.end([{"role": "user", "content": text} for text in _shapes()]),
+        "end": lambda: subject.end(
+            [{"role": "user", "content": text} for text in _shapes(_LENGTH)]
+        ),
     }
     served = {operation: call for operation, call in calls.items() if subject.has(operation)}
     return {
@@ -336,13 +338,14 @@ def _judge_silence(
             hook=run.hook(operation),
             held_s=silent_s,
             given=beginning(text) if text else "",
+            given_chars=len(text),
         ),
         operation=operation,
     )
 
 
-def _shapes() -> list[str]:
-    """Long texts over which patterns with nested or adjoining repetition backtrack."""
+def _shapes(*lengths: int) -> list[str]:
+    """Texts over which patterns with nested or adjoining repetition backtrack, shortest first."""
     pieces = (
         ("a", "!"),
         ("7", "!"),
@@ -357,7 +360,7 @@ def _shapes() -> list[str]:
         ("<b>*_`[(", "x"),
         ("- one, two; ", "x"),
     )
-    return [piece * (_LENGTH // len(piece)) + end for piece, end in pieces]
+    return [piece * (most // len(piece)) + end for most in lengths for piece, end in pieces]
 
 
 # -- accepting in time -----------------------------------------------------------------------------

@@ -2,13 +2,15 @@
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from time import monotonic
 from typing import Any, NoReturn
 
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
-from memproto.testing.evidence import NotRecalled, Raised, Recalled
+from memproto.testing.evidence import NotRecalled, Recalled
 from memproto.testing.facts import Fact
 from memproto.testing.lifetimes.ends import HostProcess
 from memproto.testing.needs import BETTER_RECALL, depends_on
@@ -18,16 +20,22 @@ from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.provider.write_action import USUAL
 from memproto.testing.scenarios import (
     beginnings,
+    entries,
     mirrored_writes,
+    smallest,
     texts,
     tool_calls,
     tool_memory,
 )
+from memproto.testing.scenarios.tenants import Reader
 from memproto.testing.wire import show
 
 _TURNS = 4
 
 _LONG_CHARS = 100_000
+
+#: A text of this length is nowhere too long.
+_PLAIN_CHARS = 200
 
 #: Number of texts that a tool stores beside one another: of two ids one may begin the other.
 _NOTES = 12
@@ -94,14 +102,32 @@ def _unusual_ones(run: Run) -> None:
     owed = {fact: what for (what, fact, _), kept in zip(unusual, accepted, strict=True) if kept}
     for fact in losses.lost(run, list(owed)):
         _plain_ones(run, len(unusual))
-        run.violated(
-            NotRecalled(
-                wanted=f"{run.hook('record')} stores a turn, or raises an error of memproto.errors",
-                texts=(fact.text,),
-                lead=f"it returned for a turn {owed[fact]}, and ",
-                tail=" from it",
-            ),
+        seen = NotRecalled(
+            wanted=f"{run.hook('record')} stores a turn, or raises an error of memproto.errors",
+            texts=(fact.text,),
+            lead=f"it returned for a turn {owed[fact]}, and ",
+            tail=" from it",
         )
+        is_long = fact == unusual[0][1]
+        run.violated(_of_least_length(run, seen, _loses_turn) if is_long else seen)
+
+
+def _of_least_length(
+    run: Run, seen: NotRecalled, loses: Callable[[Run, int], bool], longest: int = _LONG_CHARS
+) -> NotRecalled:
+    """The loss of a long text, with the length from which on such texts are lost."""
+    found = smallest.of_length(run, longest, _PLAIN_CHARS, functools.partial(loses, run))
+    return seen if found is None else found.told(seen)
+
+
+def _loses_turn(run: Run, chars: int) -> bool:
+    """True if a turn of that length is accepted and does not come back."""
+    fact = run.facts.new()
+    text = texts.filled(fact.text, chars)
+    with run.session() as subject:
+        kept = _taken(subject, text)
+        subject.record(*_GOODBYE)
+    return kept and not losses.is_stored(run, fact.within(text))
 
 
 def _of_one_beginning(run: Run) -> None:
@@ -192,35 +218,18 @@ def _labels(facts: list[Fact], lost: list[Fact]) -> tuple[str, ...]:
     return tuple(f"turn {facts.index(fact) + 1}" for fact in lost)
 
 
-@check("MP-TURN-002", budget_s=240.0, hook="record")
+@check("MP-TURN-002", budget_s=240.0, hook="record", grows=True)
 def a_turn_takes_any_text(run: Run) -> None:
-    odd = {**texts.NAMED, **texts.LONGEST, **texts.generated(run.context.seed, run.examples)}
+    odd = texts.odd(run, texts.LONGEST)
+    wanted = f"{run.hook('record')} stores every str, or raises an error of memproto.errors"
     with run.session() as subject:
         subject.record("Which berth is free today?", "Berth 4.")
-        failures = texts.raised_for(odd, lambda text: _exchange(subject, text))
+        found = texts.raised_for(run, odd, lambda text: _exchange(subject, text))
         # Before shutdown, which may raise for the same text.
-        _none_raised(run, failures, len(odd))
+        texts.none_raises(run, found, "record", wanted, of=len(odd))
     # Stored texts must not stand in the way of the next session.
     with run.session() as again:
         again.recall("Which berth is free today?")
-
-
-def _none_raised(run: Run, failures: list[tuple[str, HookRaised]], count: int) -> None:
-    found = [item for item in failures if not item[1].is_report]
-    if found:
-        name, failure = found[0]
-        run.violated(
-            Raised.by(
-                failure.error,
-                wanted=(
-                    f"{run.hook('record')} stores every str, or raises an error of memproto.errors"
-                ),
-                hook=run.hook("record"),
-                given=name,
-                count=len(found),
-                of=count,
-            ),
-        )
 
 
 def _exchange(subject: Subject, text: str) -> None:
@@ -288,6 +297,82 @@ def _one_turn(run: Run, session: str, fact: Fact) -> None:
     subject = run.open(session=session)
     run.plant(subject, fact, "turns")
     run.close(subject)
+
+
+@check("MP-TURN-005", budget_s=120.0, routes=("turns",))
+def the_words_of_a_bot_are_not_the_users(run: Run) -> None:
+    users, bots = run.facts.several(2)
+    key = run.session_key()
+    user = {"id": str(run.config()["user_id"]), "name": "Ida", "is_bot": False}
+    bot = {"id": f"{key}-rook", "name": "Rook", "is_bot": True}
+    with run.session(session=key) as subject:
+        for fact, author in ((users, user), (bots, bot)):
+            _said_by(run, subject, key, fact, author)
+    reader = Reader(run)
+    of_user = _shown(run, reader.sees, users, bots)
+    if not of_user:
+        raise Lost(f"{users.text!r} did not come back", depends_on("MP-TURN-001"))
+    if _shown(run, reader.finds, bots, users) == of_user:
+        run.violated(
+            Recalled(
+                wanted="the words of a bot left out, or shown as those of somebody else",
+                texts=(bots.text,),
+                by=run.hook("recall"),
+                of_whom="a bot",
+                to_whom="the user",
+                lead=f"{run.hook('recall')} gives ",
+                tail=", which a bot said, in the same form as the user's own words",
+            ),
+            operation="recall",
+        )
+
+
+def _said_by(run: Run, subject: Subject, key: str, fact: Fact, author: Mapping[str, Any]) -> None:
+    """
+    Record a turn of an author.
+
+    Raises:
+        NotApplicable: Neither `record` is served, nor does another hook take an author.
+
+    """
+    reply = routes.reply_to(fact)
+    if entries.served(run, "record"):
+        entries.record(subject, entries.turn(key, fact.text, reply, author=dict(author)))
+    elif run.binding.takes_authors(subject.provider):
+        routes.tolerant(lambda: subject.record(fact.text, reply, author=author))
+    else:
+        raise NotApplicable("no hook takes the author of a turn")
+
+
+def _shown(
+    run: Run, is_back: Callable[[Subject, Fact], bool], fact: Fact, other: Fact
+) -> list[str]:
+    """
+    The form in which recall gives a fact, in lines; [] where it does not give it.
+
+    It has the lines of the fact, those before them that hold neither fact, and those behind them
+    as far as the other one. Names of the facts, numbers and ids are taken out.
+    """
+    with run.session() as again:
+        if not is_back(again, fact):
+            return []
+        answer = routes.answer(again, fact, run.freshness_s) or ""
+    lines = answer.replace(fact.query, "QUESTION").splitlines()
+    first = next((at for at, line in enumerate(lines) if fact.stands_in(line)), len(lines))
+    before = [line for line in lines[:first] if not other.stands_in(line)]
+    own = itertools.takewhile(lambda line: not other.stands_in(line), lines[first:])
+    texts = (routes.reply_to(fact), fact.text, fact.name)
+    return [_NUMBER.sub("0", _without(line, texts)) for line in [*before, *own]]
+
+
+#: A number, a time, or an id.
+_NUMBER = re.compile(r"(?=[0-9a-f-]*\d)[0-9a-f-]+|\d+", re.IGNORECASE)
+
+
+def _without(line: str, texts: tuple[str, ...]) -> str:
+    for number, text in enumerate(texts):
+        line = line.replace(text, f"TEXT {'ABC'[number]}")
+    return line
 
 
 # -- writes ----------------------------------------------------------------------------------------
@@ -399,39 +484,22 @@ def _side_by_side(run: Run, target: str) -> None:
         )
 
 
-@check("MP-WRITE-002", budget_s=_ANY_TEXT_S, hook="mirror", parts=4)
+@check("MP-WRITE-002", budget_s=_ANY_TEXT_S, hook="mirror", parts=4, grows=True)
 def a_write_takes_any_text(run: Run) -> None:
-    odd = {**texts.NAMED, **texts.LONGEST, **texts.generated(run.context.seed, run.examples)}
-    failures: list[tuple[str, HookRaised]] = []
+    odd = texts.odd(run, texts.LONGEST)
+    wanted = f"{run.hook('mirror')} stores every str, or raises an error of memproto.errors"
+    found: list[texts.Raising] = []
     with run.session() as subject:
         for number, arguments in run.of_part(enumerate(_shapes(run))):
             # The long ones once are enough: they cost time in every store.
             chosen = {k: v for k, v in odd.items() if not number or len(v) < _SHORT_CHARS}
-            failures += texts.raised_for(chosen, functools.partial(_fill, run, subject, arguments))
+            fill = functools.partial(_fill, run, subject, arguments)
+            found += texts.raised_for(run, chosen, fill, makes_smaller=not found)
         # Before shutdown, which may raise for the same text.
-        _writes_none_raised(run, failures, len(odd))
+        texts.none_raises(run, found, "mirror", wanted, of=len(odd))
     # Stored texts must not stand in the way of the next session.
     with run.session() as again:
         again.recall("What did I ask you to keep?")
-
-
-def _writes_none_raised(run: Run, failures: list[tuple[str, HookRaised]], count: int) -> None:
-    found = [item for item in failures if not item[1].is_report]
-    if found:
-        name, failure = found[0]
-        raised = len({name for name, _ in found})
-        run.violated(
-            Raised.by(
-                failure.error,
-                wanted=(
-                    f"{run.hook('mirror')} stores every str, or raises an error of memproto.errors"
-                ),
-                hook=run.hook("mirror"),
-                given=name,
-                count=raised,
-                of=count,
-            ),
-        )
 
 
 #: Stands for the odd text in the arguments of a write.
@@ -641,7 +709,17 @@ def _writes_unusual_ones(run: Run, target: str) -> None:
     for (what, fact, _), kept in zip(unusual, accepted, strict=True):
         if kept and not losses.is_stored(run, fact, home):
             _expect_a_plain_one(run, target, home)
-            _say_lost(run, fact, f"a text {what}")
+            loses = functools.partial(_loses_write, target, home) if fact == unusual[0][1] else None
+            _say_lost(run, fact, f"a text {what}", loses)
+
+
+def _loses_write(target: str, home: Path, run: Run, chars: int) -> bool:
+    """True if a write of that length is accepted and does not come back."""
+    fact = run.facts.new()
+    text = texts.filled(fact.text, chars)
+    with run.session(home) as subject:
+        kept = _accepts(subject, target, text)
+    return kept and not losses.is_stored(run, fact.within(text), home)
 
 
 def _expect_a_plain_one(run: Run, target: str, home: Path) -> None:
@@ -687,17 +765,18 @@ def _must_come_back(run: Run, fact: Fact, what: str, home: Path | None = None) -
         _say_lost(run, fact, what)
 
 
-def _say_lost(run: Run, fact: Fact, what: str) -> NoReturn:
-    run.violated(
-        NotRecalled(
-            wanted=f"{run.hook('mirror')} raises where it does not store",
-            texts=(fact.text,),
-            lead=f"it returned for {what} and ",
-            subject=f"neither {fact.query!r} nor its own words",
-            verb="bring it back",
-            tail=", while a single short text does come back",
-        ),
+def _say_lost(
+    run: Run, fact: Fact, what: str, loses: Callable[[Run, int], bool] | None = None
+) -> NoReturn:
+    seen = NotRecalled(
+        wanted=f"{run.hook('mirror')} raises where it does not store",
+        texts=(fact.text,),
+        lead=f"it returned for {what} and ",
+        subject=f"neither {fact.query!r} nor its own words",
+        verb="bring it back",
+        tail=", while a single short text does come back",
     )
+    run.violated(_of_least_length(run, seen, loses, _SHORT_CHARS) if loses else seen)
 
 
 @check("MP-TOOL-001")

@@ -159,6 +159,11 @@ class HermesAdapter:
         return self._session.release
 
     @property
+    def takes_authors(self) -> bool:
+        """True if its hooks are told who wrote a turn, and whether that was a bot."""
+        return self._session.takes_authors()
+
+    @property
     def missing_hooks(self) -> tuple[str, ...]:
         """The hooks of `HOST_CALLS` that the provider lacks; no-ops here, errors in Hermes."""
         return tuple(h for h in HOST_CALLS if h != "name" and not _has(self.wrapped, h))
@@ -185,6 +190,7 @@ class HermesAdapter:
         keywords = _initialize_keywords(config)
         self._session.session_id = session_key
         self._session.platform = keywords["platform"]
+        self._session.user_id = str(keywords.get("user_id") or "")
         self._session.call("initialize", (session_key,), keywords)
 
     def shutdown(self) -> None:
@@ -238,24 +244,32 @@ class HermesAdapter:
         else:
             call_with_accepted(hook, positional, {"metadata": metadata})
 
-    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+    def on_turn_complete(
+        self,
+        user_message: str,
+        assistant_response: str,
+        *,
+        author: Mapping[str, Any] | None = None,
+    ) -> None:
         """
         Records the turn through `sync_turn`.
 
         A hook that takes them gets the session's id, the two messages, and by name a `turn_id`
-        that is new for each call and a `turn_author` of None, since the author is not known here.
+        that is new for each call. Of a release that names authors, it gets the `turn_author`:
+        `author`, an object of `id`, `name` and `is_bot`, or the user of the session, if there is
+        one.
         """
         messages = [
             {"role": "user", "content": user_message},
             {"role": "assistant", "content": assistant_response},
         ]
-        self._session.call(
-            "sync_turn",
-            (user_message, assistant_response),
-            {"session_id": self._session.session_id}
-            | ({"messages": messages} if self._session.release.hands_messages else {}),
-            {"turn_id": uuid.uuid4().hex, "turn_author": None},
-        )
+        keywords: dict[str, Any] = {"session_id": self._session.session_id}
+        if self._session.release.hands_messages:
+            keywords["messages"] = messages
+        named: dict[str, Any] = {"turn_id": uuid.uuid4().hex, "turn_author": None}
+        if (told := self._session.author(author)) is not None:
+            keywords["turn_author"] = named["turn_author"] = told
+        self._session.call("sync_turn", (user_message, assistant_response), keywords, named)
 
     def on_compress(self, messages: list[Message], compression_count: int) -> None:
         """

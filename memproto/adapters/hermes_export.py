@@ -21,7 +21,7 @@ from memproto.adapters.texts import normalised, plain_text
 from memproto.errors import InvalidLabel, NotAProvider, Unavailable
 from memproto.fence import strip_memory_context
 from memproto.operations import CORE_HOOKS
-from memproto.types import is_label
+from memproto.types import is_label, is_of_bot
 
 _log = logging.getLogger(__name__)
 
@@ -156,11 +156,15 @@ class Exported:
         """
         Records the turn: by `record` with all that the host told, else by `on_turn_complete`.
 
+        The words of a bot go by `record` alone: the other hook takes them for the user's.
+
         Raises what the provider raised within a second, and `Unavailable` without a session.
         """
         said = strip_memory_context(plain_text(user_content)), plain_text(assistant_content)
+        author = author_of(turn_author)
         if not self._hosted.serves("record"):
-            self._hosted.write("on_turn_complete", *said)
+            if not is_of_bot({"author": author}):
+                self._hosted.write("on_turn_complete", *said)
             return
         query, asked_at = self._asked
         turn = {
@@ -171,7 +175,7 @@ class Exported:
             "user_message": said[0],
             "assistant_response": said[1],
         }
-        told = {"messages": _of_the_turn(messages or ()), "author": author_of(turn_author)}
+        told = {"messages": _of_the_turn(messages or ()), "author": author}
         known = {key: value for key, value in told.items() if value}
         self._hosted.write("record", turn | known)
 

@@ -5,11 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from memproto.adapters.hermes_releases import Release
-from memproto.adapters.signatures import call_with_accepted
+from memproto.adapters.signatures import binding_of, call_with_accepted
 from memproto.errors import ProviderError, Unavailable
 from memproto.types import Message
 
 _NO_KEYWORDS: Mapping[str, Any] = {}
+
+#: Hook to its parameter that says whether a bot wrote the turn.
+_AUTHORS = {"sync_turn": "turn_author", "on_turn_start": "author_is_bot"}
 
 #: From this version of the checkpoint on, `on_pre_compress` that returns says that all is stored.
 _CHECKPOINT = 2
@@ -23,6 +26,29 @@ class Session:
         self.release = release
         self.session_id = ""
         self.platform = ""
+        self.user_id = ""
+
+    def author(self, told: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """
+        The author of a turn as a host of the release tells one; None where it tells none.
+
+        A turn is the user's of the session, if it is known and nobody else is told.
+        """
+        if not self.release.names_authors:
+            return None
+        given = {"id": self.user_id} if told is None and self.user_id else told
+        if not given:
+            return None
+        known = {"id": given.get("id"), "name": given.get("name")}
+        return {**known, "is_bot": bool(given.get("is_bot"))}
+
+    def takes_authors(self) -> bool:
+        """True if the host tells authors, and a hook of the provider names a parameter for them."""
+        return self.release.names_authors and any(
+            parameter in binding_of(function).names
+            for hook, parameter in _AUTHORS.items()
+            if callable(function := self.hook(hook))
+        )
 
     def hook(self, name: str) -> Any:
         """The hook as it is now, since some providers set hooks when they initialize."""
@@ -123,7 +149,13 @@ class Extensions:
         keywords = {"session_id": session_id or self._session.session_id}
         return self._session.call("queue_prefetch", (query,), keywords)
 
-    def on_turn_start(self, turn_number: int, message: str, **kwargs: Any) -> Any:
+    def on_turn_start(
+        self, turn_number: int, message: str, *, author: Any = None, **kwargs: Any
+    ) -> Any:
+        if self._session.release.names_authors:
+            # Without an author the host says so: nobody, and no bot.
+            known = self._session.author(author) or {"id": None, "name": None, "is_bot": False}
+            kwargs = {**{f"author_{key}": value for key, value in known.items()}, **kwargs}
         return self._session.call("on_turn_start", (turn_number, message), kwargs)
 
     def on_session_end(self, messages: list[Message]) -> Any:

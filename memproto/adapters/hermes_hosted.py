@@ -203,12 +203,18 @@ def hooks_called(base: type) -> list[str]:
     return [*called, *EXTENSION_HOOKS["record"]]
 
 
-def author_of(turn_author: object) -> dict[str, str] | None:
-    """The author of a turn as the protocol knows one, where a host told it."""
+def author_of(turn_author: object) -> dict[str, Any] | None:
+    """
+    The author of a turn as the protocol knows one, where a host told it.
+
+    One without an id is nobody; of a bot the name stands for it, or the word.
+    """
     if not isinstance(turn_author, Mapping):
         return None
     known = {key: plain_text(turn_author.get(key)) for key in ("id", "name")}
-    found = {key: text for key, text in known.items() if text}
+    found: dict[str, Any] = {key: text for key, text in known.items() if text}
+    if turn_author.get("is_bot"):
+        return {"id": found.get("name", "bot"), **found, "is_bot": True}
     return found if "id" in found else None
 
 

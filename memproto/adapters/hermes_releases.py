@@ -13,20 +13,26 @@ class Release:
 
     Attributes:
         name: Its first two numbers.
+        since: The first two numbers of the earliest release that makes the same calls, if that is
+            another one.
         hooks: The hooks that its base class has.
         hands_messages: True if `sync_turn` gets the messages of the turn.
         mirrors_removals: True if `on_memory_write` is told of removals, and of replaced texts.
         names_authors: True if the hooks of a turn are told who wrote it.
         has_checkpoints: True if `on_pre_compress` may be a checkpoint.
+        forwards_registrations: True if the loader of memory plugins hands on whatever else
+            `register(ctx)` registers.
 
     """
 
     name: str
     hooks: tuple[str, ...]
+    since: str = ""
     hands_messages: bool = True
     mirrors_removals: bool = True
     names_authors: bool = True
     has_checkpoints: bool = True
+    forwards_registrations: bool = True
 
 
 _FIRST = (
@@ -52,8 +58,16 @@ RELEASES: Mapping[str, Release] = MappingProxyType(
                 mirrors_removals=False,
                 names_authors=False,
                 has_checkpoints=False,
+                forwards_registrations=False,
             ),
-            Release("0.19", _SECOND, names_authors=False, has_checkpoints=False),
+            Release(
+                "0.19",
+                _SECOND,
+                since="0.18",
+                names_authors=False,
+                has_checkpoints=False,
+                forwards_registrations=False,
+            ),
             Release("0.21", _THIRD),
         )
     }
@@ -63,9 +77,9 @@ NEWEST = list(RELEASES)[-1]
 
 
 def nearest(version: str) -> str:
-    """The newest known release that is not newer than `version`, else the oldest one."""
+    """The newest known release whose calls `version` makes already, else the oldest one."""
     wanted = _numbers(version)
-    older = [name for name in RELEASES if _numbers(name) <= wanted]
+    older = [name for name, made in RELEASES.items() if _numbers(made.since or name) <= wanted]
     return older[-1] if older else next(iter(RELEASES))
 
 

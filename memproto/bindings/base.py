@@ -181,6 +181,10 @@ class Binding:
         """True if an adapted provider refuses messages by raising; see `checkpoint_raises`."""
         return False
 
+    def takes_authors(self, adapted: Any) -> bool:
+        """True if the hook of a plain turn of an adapted provider is told who wrote it."""
+        return False
+
     def notes(self, provider: Any) -> tuple[str, ...]:
         """Notes for a reader on the way in which the author's instance was loaded."""
         return ()

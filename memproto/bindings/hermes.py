@@ -30,6 +30,9 @@ class _Hermes(Binding):
 
         return is_checkpoint(adapted.wrapped, adapted.release)
 
+    def takes_authors(self, adapted: Any) -> bool:
+        return bool(adapted.takes_authors)
+
     def notes(self, provider: Any) -> tuple[str, ...]:
         from memproto.bindings import hermes_agent
 

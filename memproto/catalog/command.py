@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from memproto.catalog import checkouts, entries, letter
+from memproto.adapters.hermes_releases import NEWEST, RELEASES, nearest
+from memproto.catalog import checkouts, entries, interface, letter
 from memproto.errors import KitUsageError
 from memproto.report import reading
 from memproto.report.console import tell
@@ -23,7 +24,7 @@ _REQUIREMENT = re.compile(
 
 
 def add_command(parser: argparse.ArgumentParser) -> None:
-    """Add the parsers of its three questions."""
+    """Add the parsers of its four questions."""
     questions = parser.add_subparsers(dest="question", required=True)
     listed = questions.add_parser("entries", help="memory entries among files, as a JSON matrix")
     listed.add_argument("files", nargs="*", metavar="FILE.yaml")
@@ -35,6 +36,11 @@ def add_command(parser: argparse.ArgumentParser) -> None:
     text = questions.add_parser("letter", help="the text for a plugin's author, as Markdown")
     text.add_argument("report", type=Path, metavar="REPORT.json")
     text.set_defaults(run=_letter)
+    host = questions.add_parser("interface", help="hermes-agent beside what the kit knows of it")
+    host.add_argument("folder", nargs="?", metavar="DIR", help="its files; else the installed one")
+    host.add_argument("--release", choices=list(RELEASES), help="the row that it is compared with")
+    host.add_argument("--row", action="store_true", help="print what was read, as JSON")
+    host.set_defaults(run=_interface)
 
 
 def _entries(options: argparse.Namespace) -> int:
@@ -78,6 +84,29 @@ def _asked_for(plugin: Path) -> Iterator[str]:
     manifest: dict[str, Any] = entries.mapping(file, str(file), "write plugin.yaml anew")
     for key in ("pip_dependencies", "python_dependencies"):
         yield from (line.strip() for line in entries.names(manifest.get(key)) if line.strip())
+
+
+def _interface(options: argparse.Namespace) -> int:
+    """Print each difference on a line; the exit code is 1 if there is one."""
+    if options.folder is None:
+        folder, version = interface.installed()
+    else:
+        folder = Path(options.folder)
+        version = interface.version(folder)
+    found = interface.read(folder)
+    if options.row:
+        tell(json.dumps(found.as_dict(), indent=1))
+        return 0
+    release = options.release or (nearest(version) if version else NEWEST)
+    host = f"hermes-agent {version}" if version else f"hermes-agent in {folder}"
+    differences = interface.differences(interface.known()[release], found)
+    if not differences:
+        tell(f"{host} has the interface that the kit knows as {release}")
+        return 0
+    tell(f"{host} differs from what the kit knows as {release}:")
+    for line in differences:
+        tell(f"- {line}")
+    return 1
 
 
 def _letter(options: argparse.Namespace) -> int:

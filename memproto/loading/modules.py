@@ -15,6 +15,7 @@ from typing import Any
 from memproto import bindings
 from memproto.adapters.hooks import from_registered
 from memproto.adapters.members import found_without_running
+from memproto.bindings import hermes_agent
 from memproto.errors import NotAProvider, SeveralProviders
 from memproto.loading.context import PluginContext
 from memproto.loading.faults import command, no_provider
@@ -252,6 +253,8 @@ class Registering:
         if self.context is None:
             return ()
         unknown, beyond = sorted(self.context.unknown), sorted(self.context.beyond)
+        if hermes_agent.release().forwards_registrations:
+            beyond = [name for name in beyond if not name.startswith("register_")]
         told = [f"register(ctx) asks for ctx.{name}, which no known host has" for name in unknown]
         told += [f"register(ctx) asks for ctx.{name}, not for memory plugins" for name in beyond]
         return tuple(told)

@@ -22,7 +22,16 @@ from _pytest.runner import runtestprotocol
 from memproto import spec
 from memproto.bindings import hermes_agent
 from memproto.errors import KitUsageError
-from memproto.pytest_plugin import files, guard, jobs, junit, summary, telling, terminal
+from memproto.pytest_plugin import (
+    files,
+    guard,
+    jobs,
+    junit,
+    progress,
+    summary,
+    telling,
+    terminal,
+)
 from memproto.pytest_plugin.items import (
     HELD,
     PROPERTY,
@@ -184,7 +193,7 @@ class Suite:
         self.installed = installation.stamps()
         for target in self.targets:
             self._say_at_once(f"meeting {target.label} ...")
-            target.judge.meet()
+            target.judge.meet(target.wanted)
             # Faults that were met before the checks count as well, whatever is selected afterwards.
             found = target.judge.contact.results
             target.results += [item for item in found if item.outcome in SCORED_AT_CONTACT]
@@ -208,6 +217,9 @@ class Suite:
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """From now on all credentials are known, and all that is written passes the guard."""
         self._session = session
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None and not self.is_worker:
+            self.config.pluginmanager.register(progress.Progress(reporter), "memproto-progress")
         found: dict[str, str] = {}
         for target in self.targets:
             found |= redaction.secrets(target.order.settings, target.judge.contact)
@@ -355,7 +367,8 @@ class Suite:
         """The target and the requirement that a report is about."""
         if not self._by_node_id:
             for target in self.targets:
-                for requirement in target.wanted:
+                # One that was not asked for is told too, if the check of another finds it violated.
+                for requirement in spec.select([], target.order.side):
                     node_id = target.node_id(requirement)
                     self._by_node_id.setdefault(node_id, (target, requirement))
         if report.nodeid in self._by_node_id:

@@ -68,7 +68,7 @@ def plans(targets: list[Any]) -> list[str]:
     return [
         writable(untrusted_text.one_line(f"{target.label}: {_planned(target.judge.plan)}"))
         for target in targets
-        if target.judge.plan is not None
+        if target.judge.plan is not None and not target.judge.plan.is_whole
     ]
 
 

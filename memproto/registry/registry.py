@@ -1,8 +1,9 @@
 """The host's side of the protocol, to be embedded as it is: one registry for one agent."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memproto.deadlines import Clock, Deadlines, Limits
 from memproto.errors import DuplicateProvider, RegistryClosed
@@ -24,6 +25,9 @@ from memproto.registry.parts.turns import Turns
 from memproto.registry.policy import Policy
 from memproto.registry.shutdown import Ending, end_at_exit, forget_at_exit
 from memproto.types import Event, Message
+
+if TYPE_CHECKING:
+    from memproto.wire import WireProvider
 
 
 # Guarantees: no method raises what a provider raised, and none waits longer than its deadline,
@@ -70,6 +74,8 @@ class MemoryProviderRegistry:
         self._sessions = Sessions(self._core)
         self._status = Status(self._core)
         self._ending: Ending | None = None
+        #: Those that this registry started, by their names.
+        self._programs: dict[str, WireProvider] = {}
         self._is_sealed = self._is_closed = False
 
     def __del__(self) -> None:
@@ -102,6 +108,39 @@ class MemoryProviderRegistry:
             self._core.registered[label] = ProviderLane(
                 label, provider, self._core.clock, self._core.sink, self._core.limits
             )
+
+    def register_program(
+        self,
+        command: Sequence[str] | str,
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        """
+        Take in a provider that is a program, as `register` does; arguments as for `WireProvider`.
+
+        Starts and greets it, and blocks for at most 20 s. If it is refused, it is ended again; one
+        that is never opened ends with the registry.
+
+        Raises:
+            ValueError: The command is empty, or a text that cannot be split.
+            NotStarted: It cannot be started, or is no server.
+            MemprotoError: As for `register`.
+
+        """
+        if self._core.is_elsewhere():
+            return
+        # Hosts without such providers do not load the client.
+        from memproto.wire import WireProvider
+
+        provider = WireProvider(command, cwd=cwd, env=env)
+        provider.start()
+        try:
+            self.register(provider)
+        except BaseException:
+            provider.shutdown()
+            raise
+        self._programs[provider.name] = provider
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -278,7 +317,7 @@ class MemoryProviderRegistry:
         whether a turn was taken may call this again. `turn` is as in
         `recorded-turn.schema.json`; `session_id` is that of the session where it is missing. A
         block that was injected into the message is taken out. A turn of a context in which no
-        write hooks are called is not recorded.
+        write hooks are called is not recorded, and one of a bot by `record` alone.
 
         Raises:
             ValueError: A key is missing that is always there.
@@ -474,6 +513,9 @@ class MemoryProviderRegistry:
                 self._ending = self._ending or ending
                 self._ending.begin()
                 self._core.ended, self._core.lanes = self._core.lanes or self._core.ended, ()
+            for label, provider in self._programs.items():
+                if all(lane.label != label for lane in self._core.ended):
+                    provider.let_go()
             return self._ending
 
     def _end_of(self, lanes: tuple[ProviderLane, ...]) -> Ending:

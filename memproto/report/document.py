@@ -188,6 +188,7 @@ def _row(result: Result, order: Order, found: Result) -> dict[str, Any]:
         "follows": result.follows or None,
         "log": list(result.log),
         "swallowed": list(result.swallowed),
+        "silenced": result.silenced,
         "reproduce": message.reproduce(result, order),
         "script": message.script(result) or None,
         "advice": message.advice(result) or None,

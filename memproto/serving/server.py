@@ -1,13 +1,16 @@
 """
 A provider behind the protocol of 85-wire.md, in this process.
 
-One thread reads and answers what needs no provider. The main thread makes the calls, one after
-another, as a host's does; a request that comes beside one that runs gets a thread of its own.
+The main thread makes the calls, one after another, as a host's does; a request that comes beside
+one that runs gets a thread of its own. Between two calls the main thread reads by itself, since a
+thread that hands each request over costs more than the request; while it makes a call, another one
+reads, and answers what needs no provider.
 """
 
 import contextlib
 import os
 import queue
+import select
 import signal
 import sys
 import threading
@@ -15,13 +18,17 @@ from collections import deque
 from typing import Any
 
 from memproto.bindings import Binding
-from memproto.serving.streams import Output, TooLong, lines
+from memproto.serving import streams
+from memproto.serving.streams import Lines, Output, TooLong
 from memproto.wire import codes
 from memproto.wire.codec import Malformed, Unsendable, decode, encode
 from memproto.wire.methods import BEFORE_OPEN, CORE, METHODS, VERSION, WRITES
 
 #: Seconds that a server has to end when its input does.
 END_S = 15.0
+
+#: Milliseconds that the thread which stands by leaves to the main one, before it reads.
+_STAND_BY_MS = 10.0
 
 #: Seconds that the last answers may take to be read.
 _FLUSH_S = 1.0
@@ -46,6 +53,10 @@ class _Request:
         self.has_begun = False
 
 
+#: Work that is none: nobody may be reading.
+_READ = _Request(0, "", {})
+
+
 class Server:
     """
     The server of one instance.
@@ -65,6 +76,13 @@ class Server:
         self._open_requests: dict[int, _Request] = {}
         self._writes: deque[_Request] = deque()
         self._is_writing = False
+        self._lines = Lines()
+        #: Held by the thread that reads.
+        self._leading = threading.Lock()
+        #: Written to at the end, for threads that wait for input.
+        self._bell, self._rope = os.pipe()
+        self._poll = self._polled()
+        self._is_read_out = False
         #: Work of the main thread; None says that it is to end.
         self._work: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._is_main_free = True
@@ -79,21 +97,76 @@ class Server:
         """Serve until the input ends; blocks. The caller ends the process."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._end_soon())
-        threading.Thread(target=self._read, name="wire-reader", daemon=True).start()
-        while (request := self._work.get()) is not None:
-            self._serve(request)
-            with self._lock:
-                self._is_main_free = True
-        self._end()
-
-    # -- the thread that reads ---------------------------------------------------------------------
-
-    def _read(self) -> None:
+        threading.Thread(target=self._stand_by, name="wire-reader", daemon=True).start()
         try:
-            for line in lines(self._input):
-                self._take(line)
+            while (request := self._next()) is not None:
+                self._serve(request)
+                with self._lock:
+                    self._is_main_free = True
         finally:
-            self._end_soon()
+            self._end()
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def _next(self) -> _Request | None:
+        """Work of the main thread, which reads until there is some if no other thread does."""
+        while True:
+            if self._leading.acquire(blocking=False):
+                try:
+                    while self._work.empty() and not self._is_read_out:
+                        self._read_some()
+                finally:
+                    self._leading.release()
+            request = self._work.get()
+            if request is not _READ:
+                return request
+
+    def _stand_by(self) -> None:
+        """Read while the main thread makes a call, to the end of the input."""
+        poll = self._polled()
+        bell = select.poll()
+        bell.register(self._bell, select.POLLIN)
+        while not self._is_read_out:
+            # Wakes with the main thread, and leaves it to that for a moment; so it does at most
+            # once in a hundredth of a second, however many requests come.
+            poll.poll()
+            if bell.poll(_STAND_BY_MS):
+                return
+            if self._leading.acquire(blocking=False):
+                try:
+                    self._read_on()
+                finally:
+                    self._leading.release()
+                self._work.put(_READ)
+
+    def _read_on(self) -> None:
+        """Read until a part has come while the main thread was free."""
+        was_free = False
+        while not self._is_read_out and not was_free:
+            was_free = self._is_main_free
+            self._read_some()
+
+    def _read_some(self) -> None:
+        """Wait for a part of the input, or the bell, and take its lines; the caller leads."""
+        if any(descriptor == self._bell for descriptor, _ in self._poll.poll()):
+            self._is_read_out = True
+            return
+        part = streams.read(self._input)
+        is_over = True
+        try:
+            for line in self._lines.of(part) if part else self._lines.last():
+                self._take(line)
+            is_over = not part
+        finally:
+            if is_over:
+                self._is_read_out = True
+                self._end_soon()
+
+    def _polled(self) -> "select.poll":
+        poll = select.poll()
+        poll.register(self._input, select.POLLIN)
+        poll.register(self._bell, select.POLLIN)
+        return poll
 
     def _take(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
@@ -300,6 +373,7 @@ class Server:
         with contextlib.suppress(RuntimeError):
             watchdog.start()
         self._work.put(None)
+        os.write(self._rope, b"\0")
 
     def _end(self) -> None:
         """Wait for the calls that run, and close what nobody closed."""

@@ -77,34 +77,54 @@ class TooLong(Exception):
         self.number = number
 
 
-def lines(descriptor: int) -> Iterator[bytes | TooLong]:
-    """The lines of a stream without their line feeds, to its end; an overlong one as `TooLong`."""
-    rest = bytearray()
-    skipped: TooLong | None = None
-    while True:
-        try:
-            part = os.read(descriptor, 1 << 18)
-        except OSError:
-            part = b""
-        if not part:
-            break
+class Lines:
+    """Cuts what is read into lines, without their line feeds; an overlong one as `TooLong`."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._skipped: TooLong | None = None
+
+    def of(self, part: bytes) -> list[bytes | TooLong]:
+        """The lines that end in a part."""
+        found: list[bytes | TooLong] = []
         begin = 0
         while (end := part.find(b"\n", begin)) >= 0:
-            rest += part[begin:end]
+            line = part[begin:end]
             begin = end + 1
-            yield skipped or (bytes(rest) if len(rest) < MAX_LINE else _too_long(rest))
-            rest.clear()
-            skipped = None
-        if skipped is None:
-            rest += part[begin:]
-            if len(rest) >= MAX_LINE:
-                skipped = _too_long(rest)
-                rest.clear()
-    if rest.strip() and skipped is None:
-        yield bytes(rest)
+            if self._rest:
+                line = bytes(self._rest) + line
+                self._rest.clear()
+            found.append(self._skipped or (line if len(line) < MAX_LINE else _too_long(line)))
+            self._skipped = None
+        if self._skipped is None:
+            self._rest += part[begin:]
+            if len(self._rest) >= MAX_LINE:
+                self._skipped = _too_long(self._rest)
+                self._rest.clear()
+        return found
+
+    def last(self) -> list[bytes | TooLong]:
+        """A last line without its line feed, if there is one."""
+        return [bytes(self._rest)] if self._rest.strip() and self._skipped is None else []
 
 
-def _too_long(line: bytearray) -> TooLong:
+def lines(descriptor: int) -> Iterator[bytes | TooLong]:
+    """The lines of a stream, to its end; see `Lines`."""
+    cut = Lines()
+    while part := read(descriptor):
+        yield from cut.of(part)
+    yield from cut.last()
+
+
+def read(descriptor: int) -> bytes:
+    """The next part of a stream; empty at its end. Blocks until there is one."""
+    try:
+        return os.read(descriptor, 1 << 18)
+    except OSError:
+        return b""
+
+
+def _too_long(line: bytes | bytearray) -> TooLong:
     found = _ID.search(bytes(line[:200]))
     return TooLong(int(found[1]) if found else None)
 

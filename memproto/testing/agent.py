@@ -21,6 +21,7 @@ from memproto.testing.instruments.loops import Loop, is_async
 
 #: Step to the method of a registry without which it cannot be taken.
 _NEEDS = {
+    "register_program": "register_program",
     "end": "on_session_end",
     "switch": "on_session_switch",
     "delegate": "on_delegation",
@@ -102,6 +103,10 @@ class RegistryDriver(HostDriver):
     def register(self, provider: Any) -> None:
         """Hand it to the registry."""
         self._do("register", provider)
+
+    def register_program(self, command: Sequence[str], env: Mapping[str, str]) -> None:
+        """Have the registry start it."""
+        self._do("register_program", command, env=env)
 
     def start(self, session: Start) -> None:
         """Initialize all."""

@@ -82,6 +82,7 @@ def _of_row(row: dict[str, Any]) -> Result:
         row["where"] or "",
         rests_on=tuple(row.get("rests_on") or ()),
         swallowed=tuple(row.get("swallowed") or ()),
+        silenced=bool(row.get("silenced")),
     )
 
 
@@ -186,10 +187,12 @@ def _call(item: Result) -> tuple[str, ...] | None:
     """
     The exception of a failure and the line that raised it, swallowed or not.
 
-    None if no exception is known, or not its line.
+    None if no exception is known, or not its line. One that nobody was told of may have nothing to
+    do with the failure, and joins it to no other.
     """
     seen = item.evidence
-    if len(item.swallowed) == _SWALLOWED and isinstance(seen, NotRecalled):
+    is_told = len(item.swallowed) == _SWALLOWED and not item.silenced
+    if is_told and isinstance(seen, NotRecalled):
         return item.swallowed[:2]
     if not isinstance(seen, Raised) or not (place := seen.place or item.where):
         return None

@@ -104,6 +104,7 @@ class Check:
             process; "" if it shares nothing.
         parts: Number of parts that can be made apart, each with instances of its own, as
             `Run.of_part` gives them; their results together are those of the whole.
+        grows: True if it gives long texts, and can be made with shorter ones before them.
         calls_alone: True if the calls that it makes show by themselves what it finds. One that
             makes backends, stores, clocks or processes fail in between, copies homes or changes
             the environment gets no replay script for what is recalled.
@@ -127,6 +128,7 @@ class Check:
     calls_alone: bool = True
     observation: str = ""
     parts: int = 1
+    grows: bool = False
 
     def unmet(self, known: Known) -> str:
         """Why the requirement does not concern a provider; "" if nothing known says so."""
@@ -175,6 +177,7 @@ def check(
     calls_alone: bool = True,
     observation: str = "",
     parts: int = 1,
+    grows: bool = False,
     binding: Condition | None = None,
     extension: str | Condition = "",
     hook: str = "",
@@ -218,6 +221,7 @@ def check(
             calls_alone,
             observation,
             parts,
+            grows,
         )
         if not conditions:
             return function

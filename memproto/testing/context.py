@@ -40,6 +40,8 @@ class Context:
         no_session_needs: Needs that would let one be opened, as `Need.as_dict` gives them.
         calls_left: Number of hook calls that the settings still allow, or None for any number.
         part: Number of the part of the check that is made, from 0 on, and number of the parts.
+        grows: True if long texts are made of more and more characters, the longest last: a hook
+            hung with one of them, and less may be enough for it.
 
     """
 
@@ -65,6 +67,7 @@ class Context:
     no_session_needs: tuple[dict[str, Any], ...] = ()
     calls_left: int | None = None
     part: Sequence[int] = (0, 1)
+    grows: bool = False
 
     def without_session(self) -> Untestable:
         """The error of a check that would need a session."""

@@ -88,7 +88,8 @@ class HostDriver:
     The steps come one after the other, all on one thread, `register` and `start` first. `register`,
     `start` and `exit` are always needed. A requirement that needs another step which is missing, or
     raises `NotImplementedError`, is untestable, and the report names the step. A step in `without`
-    is something that the framework itself does not have: such requirements are not applicable.
+    is something that the framework itself does not have: such requirements are not applicable. So
+    are those on servers for a driver without `register_program`.
 
     The class or factory that `--memproto-host` names takes no arguments; it may take `deadlines`,
     then the kit sets short ones, and `on_event`, which is called with what the host reports.
@@ -114,6 +115,14 @@ class HostDriver:
 
     def register(self, provider: Any) -> None:
         """Take a provider, before `start`; raises what the host raises where it refuses it."""
+        raise NotImplementedError
+
+    def register_program(self, command: Sequence[str], env: Mapping[str, str]) -> None:
+        """
+        As `register`, for a provider that is a program: the host's own client starts it.
+
+        `env` are the variables that the operator lets it have. For hosts of `85-wire.md` only.
+        """
         raise NotImplementedError
 
     def start(self, session: Start) -> None:

@@ -33,6 +33,10 @@ class Evidence:
         lead: The circumstances under which it was seen, told before it.
         tail: The same, told after it. Neither holds anything that is not in a field of its own and
             that a reader may want to compute with.
+        least: The smallest input with which the same was seen, as a message shows it; "" if none
+            was looked for, or if it is too long for that.
+        least_chars: Its length in characters; 0 if none was looked for.
+        spared_chars: The length of the longest shorter one with which it was not seen; 0 for none.
 
     """
 
@@ -41,6 +45,9 @@ class Evidence:
     wanted: str = ""
     lead: str = ""
     tail: str = ""
+    least: str = ""
+    least_chars: int = 0
+    spared_chars: int = 0
 
     def __init_subclass__(cls) -> None:
         cls.kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
@@ -319,6 +326,8 @@ class Late(Evidence):
         several: True if a message speaks of it in the plural.
         at: The author's frames at that moment, innermost first.
         number: The number of the call on its instance; 0 if it is not counted.
+        given: The longest text that the hook was given, in the words of a message; "" for none.
+        given_chars: Its length in characters.
 
     """
 
@@ -329,6 +338,8 @@ class Late(Evidence):
     several: bool = False
     at: tuple[str, ...] = ()
     number: int = 0
+    given: str = ""
+    given_chars: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -340,6 +351,7 @@ class Froze(Evidence):
         hook: The hook that ran; "" between two hooks.
         held_s: Seconds for which the interpreter was held.
         given: The longest text that the hook was given, in the words of a message.
+        given_chars: Its length in characters.
         ended: True if the process was ended for it.
         at: The author's frames at that moment, innermost first.
         computing: The frames of the thread that computed, where that was looked for.
@@ -350,6 +362,7 @@ class Froze(Evidence):
     hook: str = ""
     held_s: float
     given: str = ""
+    given_chars: int = 0
     ended: bool = False
     at: tuple[str, ...] = ()
     computing: tuple[str, ...] = ()

@@ -36,6 +36,9 @@ OTHER_BUDGET_S = 15.0
 #: dead provider is to cost seconds. It is no bound: what returns within the whole time is in time.
 AGAIN_S = 1.0
 
+#: A text of so many characters is a long one, and may be the reason for which a hook hangs.
+LONG_CHARS = 1_000
+
 #: After so many deaths or hangs of one hook it is not called any more.
 MOST_DEATHS = 3
 

@@ -167,8 +167,12 @@ def author_made(provider: Any) -> Any:
 
 def raised(error: BaseException) -> str:
     """The innermost frame of the author's code that `error` came through."""
+    return innermost(error.__traceback__)
+
+
+def innermost(place: TracebackType | None) -> str:
+    """The innermost frame of the author's code in a traceback; "" for none."""
     found = ""
-    place: TracebackType | None = error.__traceback__
     while place is not None:
         code = place.tb_frame.f_code
         if is_authors(code.co_filename):

@@ -105,6 +105,7 @@ class Enter(Message):
         thread: The native id of the thread that calls.
         starved_s: Seconds for which that thread had got no processor.
         number: The number of the call of that operation on one instance; 0 if it is not counted.
+        chars: The length of that text in characters.
 
     """
 
@@ -115,6 +116,7 @@ class Enter(Message):
     thread: int
     starved_s: float
     number: int = 0
+    chars: int = 0
 
 
 @form("leave")
@@ -270,7 +272,8 @@ class Timed(Message):
 
     Attributes:
         hooks: For each operation [calls, longest in seconds, all together in seconds].
-        computed_s: Processor seconds of the process, in hooks and between them.
+        computed_s: Processor seconds of the process, in hooks and between them, and of those that
+            it started and that have ended.
 
     """
 

@@ -82,8 +82,9 @@ class Result:
         rests_on: The rules by which a text that is missed should have come back, for a violation.
         follows: The violated rule of which a violation is a consequence; "" for none.
         log: The last lines that the provider logged before it was seen, of any level.
-        swallowed: An exception that the provider logged and went on: as it is shown, the line that
-            raised it, and the line that logged it; () for none.
+        swallowed: An exception that the provider caught and went on: as it is shown, the line that
+            raised it, and the line that logged it, or caught it; () for none.
+        silenced: True if no line of the log tells of it.
         seen_in: The requirement whose check met this, where it is another one.
         after: The requirements whose checks have to run before that one for it to be met again.
         duration_s: Seconds that the check took.
@@ -104,6 +105,7 @@ class Result:
     follows: str = ""
     log: tuple[str, ...] = ()
     swallowed: tuple[str, ...] = ()
+    silenced: bool = False
     seen_in: str = ""
     after: tuple[str, ...] = ()
     duration_s: float = 0.0

@@ -228,18 +228,19 @@ class Wire:
 
     @contextlib.contextmanager
     def hook(
-        self, operation: str, budget_s: float, given: str = "", number: int = 0
+        self, operation: str, budget_s: float, given: str = "", number: int = 0, chars: int = 0
     ) -> Iterator[float]:
         """
         Tell the parent that a hook is running, until when it may, and the text it was given.
 
-        `number` counts the calls of the operation on one instance.
+        `number` counts the calls of the operation on one instance, and `chars` are those of the
+        text.
 
         The body gets how long its thread had been starved when that was told.
         """
         call, starved_s = next(self._calls), noise.starved_s()
         thread = threading.get_native_id()
-        self.send(Enter(call, operation, budget_s, given, thread, starved_s, number))
+        self.send(Enter(call, operation, budget_s, given, thread, starved_s, number, chars))
         try:
             yield starved_s
         finally:

@@ -39,7 +39,7 @@ def observed(found: Evidence | None) -> str:
     """The thing that is there, in one line; "" for no evidence."""
     if found is None:
         return ""
-    return shorten(printable(_OBSERVED[type(found)](found)))
+    return shorten(printable(f"{_OBSERVED[type(found)](found)}{_enough(found)}"))
 
 
 def quoted(text: str) -> str:
@@ -96,6 +96,16 @@ _EXPECTED: dict[type[Evidence], Callable[[Any], str]] = {
 # -- observed --------------------------------------------------------------------------------------
 
 
+def _enough(found: Evidence) -> str:
+    """The smallest input with which the same was seen; "" if none was looked for."""
+    if found.least:
+        return f"; {found.least} is enough"
+    if not found.least_chars:
+        return ""
+    spared = f", and {found.spared_chars:,} are not" if found.spared_chars else ""
+    return f"; {found.least_chars:,} characters are enough{spared}"
+
+
 def _not_recalled(found: kinds.NotRecalled) -> str:
     if not found.of:
         about = f", {found.about}," if found.about else ""
@@ -134,17 +144,23 @@ def _late(found: kinds.Late) -> str:
     if found.state == "running":
         return f"it had not returned after {found.took_s:g} s; it is at {''.join(found.at[:1])}"
     if found.state == "returned":
-        return f"{'they' if found.several else 'it'} returned after {found.took_s:.1f} s"
-    return f"{found.hook or 'it'} had not returned after {found.took_s:.1f} s and was ended"
+        subject = "they" if found.several else "it"
+        return f"{subject} returned after {found.took_s:.1f} s{_with(found)}"
+    waited = f"{found.hook or 'it'} had not returned after {found.took_s:.1f} s"
+    return f"{waited}{_with(found)}{',' if found.given else ''} and was ended"
+
+
+def _with(found: Any) -> str:
+    """The input of a call, if it was a text."""
+    return f", with {found.given}" if found.given else ""
 
 
 def _froze(found: kinds.Froze) -> str:
     held = f"{found.hook} held the interpreter" if found.hook else "no thread ran between two hooks"
-    given = f", with {found.given}" if found.given else ""
     ended = ", and the process was ended" if found.ended else ""
     still = "; ".join(found.computing[:_MOST_FRAMES])
     computed = f"; it computed at {still}" if still else ""
-    return f"{held} for {found.held_s:.1f} s{given}{ended}{computed}"
+    return f"{held} for {found.held_s:.1f} s{_with(found)}{ended}{computed}"
 
 
 def _died(found: kinds.Died) -> str:

@@ -19,7 +19,6 @@ MOST = 2**53 - 1
 
 _HALVES = re.compile("[\ud800-\udfff]")
 _HALF_ESCAPED = re.compile(rb"\\u[dD][89a-fA-F]")
-_MANY_DIGITS = re.compile(r"[0-9]{16}")
 
 
 class Unsendable(ValueError):
@@ -51,13 +50,10 @@ def encode(message: dict[str, Any]) -> bytes:
 
     """
     try:
-        text = json.dumps(
-            message, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain
-        )
+        _assert_exact(message)
+        text = _ENCODER.encode(message)
     except (TypeError, ValueError, RecursionError) as error:
         raise Unsendable(str(error)) from None
-    if _MANY_DIGITS.search(text):
-        _assert_exact(message)
     try:
         line = text.encode("utf-8")
     except UnicodeEncodeError:
@@ -76,8 +72,8 @@ def decode(line: bytes) -> dict[str, Any]:
 
     """
     try:
-        message = json.loads(line.decode("utf-8"), parse_constant=_refuse)
-        if _HALF_ESCAPED.search(line):
+        message = _DECODER.decode(line.decode("utf-8"))
+        if b"\\u" in line and _HALF_ESCAPED.search(line):
             whole = _HALVES.sub("\ufffd", json.dumps(message, ensure_ascii=False))
             message = json.loads(whole)
     except UnicodeDecodeError as error:
@@ -91,7 +87,7 @@ def decode(line: bytes) -> dict[str, Any]:
 
 def has_halves(line: bytes) -> bool:
     """True if a line of JSON has an escape of half a surrogate pair."""
-    if not _HALF_ESCAPED.search(line):
+    if b"\\u" not in line or not _HALF_ESCAPED.search(line):
         return False
     return _HALVES.search(json.dumps(json.loads(line), ensure_ascii=False)) is not None
 
@@ -107,11 +103,22 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _assert_exact(value: Any) -> None:
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, list | tuple):
-        if isinstance(value, int) and abs(value) > MOST:
-            raise Unsendable("a whole number is beyond 2^53-1")
+    """Raises Unsendable if it holds too great a whole number; RecursionError if it holds itself."""
+    kind = type(value)
+    if kind is str or value is None or kind is bool or kind is float:
         return
-    for item in value:
-        _assert_exact(item)
+    if isinstance(value, dict):
+        for item in value.values():
+            _assert_exact(item)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            _assert_exact(item)
+    elif isinstance(value, int) and abs(value) > MOST:
+        raise Unsendable("a whole number is beyond 2^53-1")
+
+
+#: Made once: to make one takes longer than a short message does.
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain
+)
+_DECODER = json.JSONDecoder(parse_constant=_refuse)

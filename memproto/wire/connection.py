@@ -67,6 +67,10 @@ class Ended(Exception):
         self.was_sent = was_sent
 
 
+#: Says to one that waits that nobody may be reading.
+_READ: dict[str, Any] = {}
+
+
 class _Call:
     """A request that waits for its answer."""
 
@@ -74,7 +78,7 @@ class _Call:
 
     def __init__(self, method: str) -> None:
         self.method = method
-        #: Gets the message, or None if the process ended.
+        #: Gets the message, or None if the process ended; `_READ` before that, any number of times.
         self.answer: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
 
 
@@ -92,6 +96,9 @@ class Connection:
         faults: The lines that broke the protocol, the first ones.
 
     """
+
+    #: A seam of tests.
+    _PROGRAM = Program
 
     def __init__(
         self,
@@ -121,7 +128,14 @@ class Connection:
         self._is_over = False
         # The thread that reads may speak of the program before `Program` gives it back.
         self._who = shown(command)
-        self.program = Program(command, cwd=cwd, env=env, heard=self._heard, ended=self._ended)
+        self.program = self._PROGRAM(
+            command,
+            cwd=cwd,
+            env=env,
+            heard=self._heard,
+            ended=self._ended,
+            left=self._pass_on,
+        )
         try:
             self._greet(greeting_s)
         except BaseException:
@@ -212,11 +226,27 @@ class Connection:
             Ended: The process ended.
 
         """
-        rest_s = None if until is None else max(0.0, until - time.monotonic())
-        answer = call.answer.get(timeout=rest_s)
+        found = call.answer
+        while True:
+            if found.empty() and self.program.lead(lambda: not found.empty(), until):
+                self._pass_on(call)
+                if found.empty() and until is not None and time.monotonic() >= until:
+                    raise queue.Empty
+            rest_s = None if until is None else max(0.0, until - time.monotonic())
+            answer = found.get(timeout=rest_s)
+            if answer is not _READ:
+                break
         if answer is None:
             raise Ended(self.ended_how(), was_sent=True)
         return answer
+
+    def _pass_on(self, reader: _Call | None = None) -> None:
+        """Have the others that wait look whether anybody reads, behind the end of one that did."""
+        if self._pending:
+            with self._lock:
+                for call in self._pending.values():
+                    if call is not reader:
+                        call.answer.put(_READ)
 
     def _forget(self, number: int, *, is_given_up: bool = False) -> None:
         with self._lock:
@@ -230,7 +260,7 @@ class Connection:
         except (Clogged, BrokenPipeError) as error:
             _LOG.debug("%s cannot be told %s: %s", self._who, method, error)
 
-    # -- messages, on the thread that reads --------------------------------------------------------
+    # -- messages, on a thread that reads ----------------------------------------------------------
 
     def _heard(self, line: bytes) -> None:
         if len(line) > MAX_LINE:

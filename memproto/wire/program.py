@@ -1,8 +1,9 @@
 """
 The program of a server: started in a group of its own, written to without blocking, and ended.
 
-Its standard error is read all the time. A thread reads its standard output; a second one writes
-only if the program does not read what it is sent.
+Its standard error is read all the time. Whoever waits for an answer reads the standard output by
+itself, since a thread that hands each answer over costs more than the answer; a thread reads what
+comes while nobody waits. Another one writes only if the program does not read what it is sent.
 """
 
 import contextlib
@@ -27,6 +28,9 @@ _WAITING_BYTES = 2 * MAX_LINE
 
 #: Seconds that a program has to end after its input, and after SIGTERM.
 PATIENCE_S = 2.0
+
+#: Seconds that the thread which stands by leaves to callers, before it reads what has come.
+_STAND_BY_S = 0.01
 
 #: Seconds between two looks whether a silent program is still there.
 _LOOK_S = 0.5
@@ -62,12 +66,15 @@ class Program:
         env: Mapping[str, str],
         heard: Callable[[bytes], None],
         ended: Callable[[], None],
+        left: Callable[[], None],
     ) -> None:
         """
         Start the program.
 
         `heard` gets each line with its line feed, an overlong one cut at the limit, and `ended` is
-        called once, behind the last line; both run on the thread that reads.
+        called once, behind the last line; both run on the thread that reads, one at a time. `left`
+        is called when the thread that stands by has read, and reads no more: a caller that was
+        refused by `lead` meanwhile is to try again.
 
         Raises:
             NotStarted: The system does not start it.
@@ -98,11 +105,19 @@ class Program:
         self._ending = threading.Lock()
         self._status: int | None = None
         self._is_abandoned = False
-        output, errors = self._process.stdout, self._process.stderr
+        self._output, errors = self._process.stdout, self._process.stderr
+        self._heard, self._ended, self._left = heard, ended, left
+        #: Held by the thread that reads.
+        self._leading = threading.Lock()
+        self._poll = select.poll()
+        self._poll.register(self._output.fileno(), select.POLLIN)
+        self._rest = bytearray()
+        self._is_skipping = False
+        self._is_read_out = threading.Event()
         self._threads = [
             threading.Thread(target=task, name=f"wire-{what}-{self.pid}", daemon=True)
             for what, task in (
-                ("reader", lambda: self._read(output, heard, ended)),
+                ("reader", self._stand_by),
                 ("stderr", lambda: self._drain(errors)),
             )
         ]
@@ -148,41 +163,87 @@ class Program:
             self._reap()
         return self._status
 
-    def _read(
-        self, stream: IO[bytes], heard: Callable[[bytes], None], ended: Callable[[], None]
-    ) -> None:
-        output = stream.fileno()
+    def lead(self, is_done: Callable[[], bool], until: float | None) -> bool:
+        """
+        Read what comes, until `is_done` or a moment of the monotonic clock, or the end of it all.
+
+        False, at once, if another thread reads. Whoever gets True wakes those that got False.
+        """
+        if not self._leading.acquire(blocking=False):
+            return False
+        try:
+            while not self._is_read_out.is_set() and not is_done():
+                rest_s = _LOOK_S if until is None else min(_LOOK_S, until - time.monotonic())
+                if rest_s <= 0:
+                    break
+                self._read_some(rest_s)
+        except BaseException:
+            # A signal came between the system's answer and the next line of this code: a part may
+            # be lost, so that the line it belongs to is none.
+            self._rest.clear()
+            self._is_skipping = True
+            raise
+        finally:
+            self._leading.release()
+        return True
+
+    def _read_some(self, patience_s: float) -> None:
+        """Read a part of the output, if one comes in so many seconds; the caller leads."""
+        part = b""
+        with contextlib.suppress(OSError, ValueError):
+            if not self._poll.poll(patience_s * 1000):
+                if not self._is_over():
+                    return
+                # A process that it started holds the stream open.
+            else:
+                part = os.read(self._output.fileno(), 1 << 18)
+            if part:
+                self._split(part)
+                return
+        self._is_read_out.set()
+        if self._rest:
+            self._heard(bytes(self._rest))
+        self._ended()
+
+    def _split(self, part: bytes) -> None:
+        """Hear the lines that end in a part, and keep its rest."""
+        begin = 0
+        while (end := part.find(b"\n", begin)) >= 0:
+            line = part[begin : end + 1]
+            begin = end + 1
+            if self._rest:
+                line = bytes(self._rest) + line
+                self._rest.clear()
+            if not self._is_skipping:
+                self._heard(line)
+            self._is_skipping = False
+        if not self._is_skipping:
+            self._rest += part[begin:]
+        if len(self._rest) > MAX_LINE:
+            line = bytes(self._rest)
+            self._rest.clear()
+            self._is_skipping = True
+            self._heard(line)
+
+    def _stand_by(self) -> None:
+        """Read what comes while no caller reads, to the end."""
+        output = self._output.fileno()
         poll = select.poll()
         poll.register(output, select.POLLIN)
-        rest = bytearray()
-        skipping = False
-        with contextlib.suppress(OSError, ValueError):
-            while True:
-                if not poll.poll(_LOOK_S * 1000):
-                    if self._is_over():
-                        break  # a process that it started holds the stream open
-                    continue
-                part = os.read(output, 1 << 18)
-                if not part:
-                    break
-                begin = 0
-                while (end := part.find(b"\n", begin)) >= 0:
-                    rest += part[begin : end + 1]
-                    begin = end + 1
-                    if not skipping:
-                        heard(bytes(rest))
-                    rest.clear()
-                    skipping = False
-                if not skipping:
-                    rest += part[begin:]
-                if len(rest) > MAX_LINE:
-                    heard(bytes(rest))
-                    rest.clear()
-                    skipping = True
-        stream.close()
-        if rest:
-            heard(bytes(rest))
-        ended()
+        while not self._is_read_out.is_set():
+            # Wakes with a caller that reads, and leaves it to that; so it does at most once in a
+            # hundredth of a second, however many answers come.
+            if not poll.poll(_LOOK_S * 1000) and not self._is_over():
+                continue
+            if not self._is_read_out.wait(_STAND_BY_S) and self._leading.acquire(blocking=False):
+                try:
+                    if not self._is_read_out.is_set():
+                        self._read_some(0.0)
+                finally:
+                    self._leading.release()
+                self._left()
+        with self._leading:
+            self._output.close()
         if self._is_abandoned and self.wait(_ABANDONED_S):
             self._reap()
 

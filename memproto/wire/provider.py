@@ -81,6 +81,9 @@ class WireProvider:
     program's standard input, by which the program ends.
     """
 
+    #: A seam of tests.
+    _CONNECTION = Connection
+
     def __init__(
         self,
         command: Sequence[str] | str,
@@ -180,7 +183,7 @@ class WireProvider:
 
     def _started(self) -> Connection:
         try:
-            found = Connection(
+            found = self._CONNECTION(
                 self._command, cwd=self._cwd, env=self.environment, inspector=self._inspector
             )
         except NotStarted as refused:
@@ -357,6 +360,16 @@ class WireProvider:
                 _LOG.warning("%s was not closed: %s", shown(self._command), end)
             finally:
                 connection.end()
+
+    def let_go(self) -> None:
+        """
+        Close the program's input, by which it ends by itself; does not block.
+
+        For an instance that was never opened, or that nobody needs to wait for.
+        """
+        self._is_closed = True
+        if self._connection is not None:
+            self._connection.program.abandon()
 
 
 def _call_extension(provider: WireProvider, method: Method, *given: Any, **keywords: Any) -> Any:

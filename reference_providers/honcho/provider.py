@@ -8,7 +8,7 @@ from typing import Any
 from memproto.errors import Misconfigured, Rejected, Unavailable, WriteRefused
 from memproto.fence import strip_memory_context
 from memproto.reference_providers import reading
-from memproto.types import SPEC_VERSION, Capabilities, Message
+from memproto.types import SPEC_VERSION, Capabilities, Message, is_of_bot
 
 from . import finding, manager, places, settings, texts, tools
 from .live import Live, now
@@ -204,7 +204,8 @@ class HonchoMemoryProvider:
         """Accept a turn that the host has an id for, once; raises as `on_turn_complete`."""
         live = self._opened()
         said = (turn["user_message"], turn["assistant_response"])
-        if self._stores_turns and turn.get("context") in {None, *self._contexts}:
+        is_users = turn.get("context") in {None, *self._contexts} and not is_of_bot(turn)
+        if self._stores_turns and is_users:
             times = (turn["started_at"], turn["ended_at"])
             live.store_recorded(turn, _said(live, *said, *times))
         if live.settings.injects:

@@ -11,7 +11,7 @@ from typing import Any
 from memproto.errors import Misconfigured, Rejected, Unavailable, WriteRefused
 from memproto.fence import strip_memory_context
 from memproto.reference_providers import asked
-from memproto.types import SPEC_VERSION, Capabilities, Message
+from memproto.types import SPEC_VERSION, Capabilities, Message, is_of_bot
 
 from . import sdk, settings, templates, tool
 from .session import Session
@@ -177,7 +177,8 @@ class McpMemoryProvider:
     def record(self, turn: dict[str, Any]) -> None:
         """Store a turn once for its id, with the time at which it ended."""
         opened = self._opened()
-        if {turn.get("context", "primary"), opened.chosen.context} <= set(opened.chosen.contexts):
+        contexts = {turn.get("context", "primary"), opened.chosen.context}
+        if contexts <= set(opened.chosen.contexts) and not is_of_bot(turn):
             text = _turn(turn["user_message"], turn["assistant_response"])
             write_id = templates.digest(opened.chosen.owner, turn["turn_id"])
             opened.keep(write_id, text, "turns", turn["ended_at"])

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.errors import Misconfigured, ProviderError, Rejected, Unavailable
-from memproto.types import SPEC_VERSION, Capabilities, Message
+from memproto.types import SPEC_VERSION, Capabilities, Message, is_of_bot
 
 from . import daemon as wire
 from . import settings, tool
@@ -152,6 +152,8 @@ class MentisDbMemoryProvider:
         """Store a turn with its id, author and times, once for each id. Raises the same."""
         session, chosen = self._opened()
         if not {turn.get("context", "primary"), chosen.context} <= set(chosen.contexts):
+            return
+        if is_of_bot(turn):
             return
         parcels = session.maker.turn(
             turn["user_message"],

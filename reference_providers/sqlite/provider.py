@@ -9,7 +9,7 @@ from typing import Any
 from memproto.errors import Misconfigured, Rejected, Unavailable
 from memproto.fence import strip_memory_context
 from memproto.reference_providers import asked
-from memproto.types import SPEC_VERSION, Capabilities, Message
+from memproto.types import SPEC_VERSION, Capabilities, Message, is_of_bot
 
 from . import settings, tool
 from .index import TOOL, Row
@@ -121,8 +121,8 @@ class SqliteMemoryProvider:
         """Return what fits the message best, a line for each text; None where nothing does."""
         found = self._recalled(user_message)
         room = self._opened()[1].room
-        fitting = [row.content for row in asked.fitting(found, room, joint=1, text=_content)]
-        return "\n".join(fitting or [row.content[:room] for row in found[:1]]) or None
+        fitting = [_shown(row) for row in asked.fitting(found, room, joint=1, text=_shown)]
+        return "\n".join(fitting or [_shown(row)[:room] for row in found[:1]]) or None
 
     def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the same as items, within `budget_chars`."""
@@ -308,12 +308,30 @@ def _outputs(turn: Mapping[str, Any], **more: Any) -> Iterator[Text]:
 def _item(row: Row) -> dict[str, Any]:
     scope = {"user_id": settings.user_of(row.owner), "session_id": row.key}
     item = {"id": str(row.id), "text": row.content, "created_at": row.created_at}
-    return {**item, "source": row.source, "scope": scope, "x_role": row.role}
+    role = "bot" if _is_of_bot(row) else row.role
+    return {**item, "source": row.source, "scope": scope, "x_role": role}
+
+
+def _author(row: Row) -> dict[str, Any] | None:
+    found: dict[str, Any] | None = None if row.author is None else json.loads(row.author)
+    return found
+
+
+def _is_of_bot(row: Row) -> bool:
+    """True if a bot said it where the user speaks."""
+    return row.role == "user" and is_of_bot({"author": _author(row)})
+
+
+def _shown(row: Row) -> str:
+    """The text as recall gives it: the words of a bot are not the user's."""
+    if not _is_of_bot(row):
+        return row.content
+    author = _author(row) or {}
+    return f"{author.get('name') or author.get('id')} (a bot): {row.content}"
 
 
 def _origin(row: Row) -> dict[str, Any]:
-    author = None if row.author is None else json.loads(row.author)
-    found = {"turn_id": row.turn_id, "author": author}
+    found = {"turn_id": row.turn_id, "author": _author(row)}
     return {key: value for key, value in found.items() if value is not None}
 
 

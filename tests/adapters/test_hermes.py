@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memproto.adapters.hermes import HOST_CALLS, from_hermes
+from memproto.adapters.hermes_releases import RELEASES
 from memproto.errors import TooLarge, Unavailable
 from tests.hermes_shapes import Bare, Full
 
@@ -72,6 +73,76 @@ def test_any_config_key_is_passed_or_dropped_and_never_raises(extra, session_key
     [(_, session_id, keywords)] = provider.calls
     assert session_id == session_key
     assert not keywords.keys() & {"home", "protocol", "deadlines", "limits", "session_id"}
+
+
+# -- authors --------------------------------------------------------------------------------------
+
+
+class Shared(Bare):
+    """A provider of 0.21 that is told who writes."""
+
+    def __init__(self):
+        super().__init__()
+        self.told = []
+
+    def on_turn_start(self, turn_number, message, **kwargs):
+        self.told.append(kwargs)
+
+    def sync_turn(self, user_content, assistant_content, *, session_id="", turn_author=0):
+        self.told.append(turn_author)
+
+
+BOT = {"id": "b9", "name": "Rook", "is_bot": True}
+
+
+def told_by(release, author, config):
+    provider = Shared()
+    adapter = from_hermes(provider, release=RELEASES[release])
+    adapter.initialize("s-1", config)
+    adapter.on_turn_start(1, "u", author=author)
+    adapter.on_turn_complete("u", "a", author=author)
+    return provider.told
+
+
+@pytest.mark.parametrize(
+    ("author", "config", "known"),
+    [
+        (BOT, SESSION, BOT),
+        (BOT, {**SESSION, "user_id": "u7"}, BOT),
+        (None, {**SESSION, "user_id": "u7"}, {"id": "u7", "name": None, "is_bot": False}),
+    ],
+)
+def test_from_0_21_on_each_turn_is_told_with_its_author(author, config, known):
+    start, recorded = told_by("0.21", author, config)
+    assert start == {f"author_{key}": value for key, value in known.items()}
+    assert recorded == known
+
+
+def test_without_an_author_a_turn_begins_by_nobody_and_is_recorded_so():
+    start, recorded = told_by("0.21", None, SESSION)
+    assert start == {"author_id": None, "author_name": None, "author_is_bot": False}
+    assert recorded is None
+
+
+@pytest.mark.parametrize("release", ["0.13", "0.19"])
+def test_earlier_releases_tell_no_author(release):
+    start, recorded = told_by(release, BOT, {**SESSION, "user_id": "u7"})
+    assert (start, recorded) == ({}, None)
+
+
+def test_a_provider_takes_authors_if_it_names_a_parameter_and_the_host_tells_them():
+    class Beginning(Bare):
+        def on_turn_start(self, turn_number, message, author_is_bot=False, **kwargs):
+            """Names it."""
+
+    for provider, release, expected in (
+        (Shared(), "0.21", True),
+        (Shared(), "0.19", False),
+        (Beginning(), "0.21", True),
+        (Bare(), "0.21", False),
+    ):
+        adapter = from_hermes(provider, release=RELEASES[release])
+        assert adapter.takes_authors is expected
 
 
 # -- answers and errors ---------------------------------------------------------------------------

@@ -168,6 +168,34 @@ def test_a_provider_that_records_turns_gets_all_that_the_host_told(hermes):
     assert turn["started_at"] < turn["ended_at"]
 
 
+BOT = {"id": "b9", "name": "Rook", "is_bot": True}
+
+
+@pytest.mark.parametrize(
+    ("told", "author"),
+    [
+        (BOT, BOT),
+        ({"id": None, "name": "Rook", "is_bot": True}, {**BOT, "id": "Rook"}),
+        ({"id": None, "name": None, "is_bot": True}, {"id": "bot", "is_bot": True}),
+        ({"id": "u7", "name": None, "is_bot": False}, {"id": "u7"}),
+        ({"id": None, "name": "Ada", "is_bot": False}, None),
+    ],
+)
+def test_a_recorded_turn_says_whether_a_bot_wrote_it(hermes, told, author):
+    provider = Rich()
+    hermes(provider).sync_turn("Hi.", "Yes.", turn_author=told)
+    ((_, turn),) = provider.calls
+    assert turn.get("author") == author
+
+
+def test_the_words_of_a_bot_are_not_told_as_those_of_the_user(hermes):
+    provider = Plain()
+    adapter = hermes(provider)
+    adapter.sync_turn("I am a bot.", "Hello.", turn_author=BOT)
+    adapter.sync_turn("Hi.", "Yes.", turn_author={"id": "u7", "name": "Ada", "is_bot": False})
+    assert provider.calls == [("on_turn_complete", "Hi.", "Yes.")]
+
+
 def test_a_turn_of_empty_texts_has_all_that_a_turn_always_has(hermes):
     provider = Rich()
     hermes(provider).sync_turn("", "")

@@ -166,8 +166,18 @@ def test_a_tool_is_called_through_every_shape_of_handle_tool_call(parameters):
     assert list(seen[0].values())[2:] == ([{"depth": 2}] if "**" in parameters else [])
 
 
+#: The author of a turn of a session without a user, as the newest release tells it.
+NOBODY = {"author_id": None, "author_name": None, "author_is_bot": False}
+
 EXTENSION_CALLS = [
-    ("on_turn_start", "turn,message,**kwargs", (3, "m"), {"model": "x"}, [3, "m", {"model": "x"}]),
+    ("on_turn_start", "turn,message,model", (3, "m"), {"model": "x"}, [3, "m", "x"]),
+    (
+        "on_turn_start",
+        "turn,message,**kw",
+        (3, "m"),
+        {"model": "x"},
+        [3, "m", NOBODY | {"model": "x"}],
+    ),
     ("on_turn_start", "turn_number,message", (3, "m"), {"model": "x"}, [3, "m"]),
     ("on_session_end", "messages", (MESSAGES,), {}, [MESSAGES]),
     ("on_session_end", "messages,**_", (MESSAGES,), {}, [MESSAGES, {}]),

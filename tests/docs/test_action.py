@@ -22,6 +22,7 @@ STEPS = {step["id"]: step for step in ACTION["runs"]["steps"] if "id" in step}
 WORKFLOWS = [
     ROOT / ".github/workflows/conformance.yml",
     ROOT / ".github/workflows/catalog.yml",
+    ROOT / ".github/workflows/canary.yml",
     ROOT / "memproto/scaffold/templates/python/.github/workflows/conformance.yml",
 ]
 

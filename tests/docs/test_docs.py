@@ -51,6 +51,7 @@ RUN = (
     (r"/tox run$", ".ci/run"),
     (r"^\S*pytest --memproto=builtin$", "tox.ini"),
     (r"^pytest --memproto-catalog=|^git ", "tests/catalog/test_workflow.py"),
+    (r"^memproto catalog interface ", "tests/catalog/test_interface.py"),
     (r"^memproto stability ", "tests/report/test_stability.py"),
     (r"^python -P scripts/spec_faults\.py", "tests/spec/test_structure.py"),
     (r"^memproto waive ", "tests/report/test_waive.py"),

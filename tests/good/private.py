@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.errors import Rejected
+from memproto.types import is_of_bot
 from tests.good.journal import Journal, words
 from tests.good.tenants import digest
 
@@ -48,7 +49,8 @@ class Private(Journal):
 
     def record(self, turn: dict[str, Any]) -> None:
         with self._changing():
-            if self._is_kept and not self._is_known(turn):
+            # A turn of a bot holds no words of the user.
+            if self._is_kept and not is_of_bot(turn) and not self._is_known(turn):
                 self._entries.append(self._entry(turn))
                 self._save()
 

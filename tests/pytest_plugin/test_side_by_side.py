@@ -11,6 +11,7 @@ pytestmark = pytest.mark.once
 #: The hooks wait a little longer than those of a provider that is judged one check after the other.
 WAITING = """
 import os
+import threading
 import time
 
 from memproto.errors import Unavailable
@@ -43,6 +44,23 @@ class Dies(Good):
         os._exit(3)
 
 
+class Fast(BuiltinMemoryProvider):
+    pass
+
+
+class FastDies(Fast):
+    on_compress = Dies.on_compress
+
+
+class FastDiesLater(Fast):
+    # Some time behind the end of a check, and behind that of its chapter.
+    def on_compress(self, messages, compression_count):
+        later = threading.Timer(0.3, os._exit, [3])
+        later.daemon = True
+        later.start()
+        return super().on_compress(messages, compression_count)
+
+
 class Limited(Good):
     callers = CALLERS
 
@@ -57,6 +75,9 @@ class Limited(Good):
         finally:
             os.unlink(self.callers)
 """
+
+#: Fields of a report's row that say what was found, and how to see it again.
+TOLD = ("id", "outcome", "rule", "follows", "reproduce", "advice", "needs")
 
 #: A few rules of several chapters.
 IDS = ("NAME-002", "INIT-003", "RECALL-001", "RECALL-003", "TURN-001", "COMP-001", "SHUT-002")
@@ -97,6 +118,20 @@ def test_outcomes_order_and_exit_code_are_those_of_one_after_the_other(judged, n
     assert outcomes(together["reports"][0]) == outcomes(alone["reports"][0])
     assert failures(together) == failures(alone)
     assert together["exit_code"] == alone["exit_code"] == int(name != "Good")
+
+
+@pytest.mark.parametrize("name", ["Fast", "FastDies", "FastDiesLater"])
+def test_chapters_of_a_fast_provider_are_judged_side_by_side_unnoticed(judged, name):
+    few = [f"--memproto-clause=MP-{item}" for item in ("NAME-002", "COMP-001", "SHUT-002")]
+    together, alone = judged(name, *few, parallel=2), judged(name, *few, parallel=1)
+    rows = [
+        [[row[key] for key in TOLD] for row in found["reports"][0]["results"]]
+        for found in (together, alone)
+    ]
+    assert rows[0] == rows[1]
+    assert failures(together) == failures(alone)
+    assert together["exit_code"] == alone["exit_code"] == int(name != "Fast")
+    assert "at a time" not in together["run"].stdout
 
 
 def test_a_run_that_ends_at_the_first_failure_tells_no_more_than_that(judged):

@@ -73,6 +73,19 @@ def test_a_turn_is_recorded_whole_where_that_is_served_and_as_two_texts_elsewher
     assert b.named("on_turn_complete") == [("hello", "hi")]
 
 
+def test_the_words_of_a_bot_are_handed_over_with_their_author_or_not_at_all():
+    author = {"id": "rook", "is_bot": True}
+    a, b = Extended("a", "record"), FakeProvider("b")
+    with opened(a, b) as (registry, _):
+        registry.record(turn(author=author))
+        registry.record(turn(turn_id="t-2", author={"id": "ida", "is_bot": False}))
+    recorded = [call[1]["author"] for call in a.calls if call[0] == "record"]
+    assert recorded == [author, {"id": "ida", "is_bot": False}]
+    assert [call for call in b.calls if call[0] == "on_turn_complete"] == [
+        ("on_turn_complete", "hello", "hi")
+    ]
+
+
 def test_a_turn_of_which_two_texts_are_known_is_recorded_by_them():
     provider = Extended("a", "record")
     with opened(provider) as (registry, _):

@@ -1,5 +1,6 @@
 """WireProvider: what a host sees of a program, good or bad."""
 
+import asyncio
 import logging
 import os
 import signal
@@ -10,12 +11,14 @@ import time
 import psutil
 import pytest
 
-from memproto import Deadlines, MemoryProviderRegistry, spec
-from memproto.errors import Misconfigured, Rejected
+from memproto import AsyncMemoryProviderRegistry, Deadlines, MemoryProviderRegistry, spec
+from memproto.errors import DuplicateProvider, Misconfigured, Rejected
 from memproto.wire import NotStarted, OutcomeUnknown, WireProvider
 from memproto.wire.provider import ALLOWED, BUDGETS_S
 from tests.kit_runs import ROOT
 from tests.wire import servers
+
+JOURNAL = (sys.executable, "-P", "-m", "memproto", "serve", "tests.good.journal:Journal")
 
 CONFIG = {
     "protocol": {"version": "1.0", "host": "test", "hooks": [], "contexts": ["primary"]},
@@ -80,6 +83,48 @@ def test_a_registry_takes_it_as_any_provider(tmp_path):
     again.initialize_all("s2", {"home": str(tmp_path)})
     assert "Velbellogren" in str(again.enrich_turn("Where is my boat?", []))
     again.shutdown_all()
+
+
+def test_a_registry_starts_a_program(tmp_path):
+    registry = MemoryProviderRegistry(deadlines=Deadlines(enrich_s=20.0))
+    registry.register_program(JOURNAL, cwd=ROOT, env=dict(os.environ))
+    registry.initialize_all("s1", {"home": str(tmp_path)})
+    registry.on_turn_complete("My boat is moored in Velbellogren.", "Noted.")
+    assert registry.flush()
+    assert "Velbellogren" in str(registry.enrich_turn("Where is my boat?", []))
+    registry.shutdown_all()
+
+
+def test_a_registry_on_a_loop_starts_a_program(tmp_path):
+    async def session():
+        async with AsyncMemoryProviderRegistry() as registry:
+            await registry.register_program(JOURNAL, cwd=ROOT, env=dict(os.environ))
+            await registry.initialize_all("s1", {"home": str(tmp_path)})
+            return registry.providers
+
+    assert asyncio.run(session()) == ("journal",)
+
+
+def programs():
+    """The servers that this process has started, as far as they run."""
+    children = psutil.Process().children()
+    return [child for child in children if "tests.good.journal:Journal" in child.cmdline()]
+
+
+def test_a_program_that_a_registry_refuses_ends_at_once_and_an_unopened_one_with_it():
+    registry = MemoryProviderRegistry()
+    registry.register_program(JOURNAL, cwd=ROOT, env=dict(os.environ))
+    (first,) = programs()
+    with pytest.raises(DuplicateProvider):
+        registry.register_program(JOURNAL, cwd=ROOT, env=dict(os.environ))
+    assert programs() == [first]
+    registry.shutdown_all()
+    assert is_gone(first.pid)
+
+
+def test_a_registry_tells_why_a_program_gives_no_server():
+    with pytest.raises(NotStarted, match="no program 'no-such-program' is on PATH"):
+        MemoryProviderRegistry().register_program(["no-such-program"])
 
 
 def test_the_hooks_of_extensions_are_those_that_the_server_answers():

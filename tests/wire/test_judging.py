@@ -45,21 +45,81 @@ def test_a_message_that_does_not_fit_is_a_failure_of_its_own_with_the_message(tm
     assert "Recalling..." in red["observed"]
 
 
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        ("no-such-program", "no program 'no-such-program' is on PATH"),
-        ("ls --help", "which is no message"),
-        (f"{SERVE} no.such.module", "there is no module"),
-        ("", "names no command"),
-        ("'", "is no command line"),
-    ],
-)
-def test_a_command_that_gives_no_server_ends_the_run_with_one_message(tmp_path, command, said):
+#: A program of Python to the things that the message about it holds.
+NO_SERVERS = {
+    "it has no program": ("no-such-program", "no program 'no-such-program' is on PATH"),
+    "it has no file": ("./no-such-file", "there is no such file"),
+    "it is not executable": ("./plain.txt", "it is not executable"),
+    "it is a folder": ("./folder", "it is not executable"),
+    "it prints its help": ("ls --help", "which is no message", "exit status 0"),
+    "it finds no provider": (f"{SERVE} no.such.module", "there is no module", "exit status 4"),
+    "it says why it ends": (
+        f"{sys.executable} ends.py",
+        "it ended before it answered the greeting",
+        "exit status 3",
+        "no key | set ACME_KEY",
+    ),
+    "a signal ends it": (f"{sys.executable} kills.py", "exit status -9"),
+    "it needs a terminal": (
+        f"{sys.executable} asks.py",
+        "exit status 1",
+        "the standard input is no terminal",
+    ),
+    "it speaks MCP": (
+        f"{SERVE} builtin --mcp --home mcp",
+        "its greeting is none of version 1",
+        "protocolVersion",
+    ),
+    "it frames as LSP does": (f"{sys.executable} frames.py", "'Content-Length: 2", "is no message"),
+    "it repeats": ("cat", "it answers with a request"),
+    "it refuses the version": (
+        f"{sys.executable} later.py",
+        "it speaks the versions [2, 3] of the protocol, and this host speaks 1",
+    ),
+    "it takes another version": (f"{sys.executable} two.py", "its greeting is none of version 1"),
+    "the command is empty": ("", "names no command"),
+    "the command is no command": ("'", "is no command line"),
+}
+
+PROGRAMS = {
+    "ends.py": "import sys\nsys.stderr.write('no key\\nset ACME_KEY\\n')\nsys.exit(3)\n",
+    "kills.py": "import os\nos.kill(os.getpid(), 9)\n",
+    "asks.py": """
+import sys
+if not sys.stdin.isatty():
+    sys.exit("the standard input is no terminal")
+""",
+    "frames.py": "print('Content-Length: 2\\r\\n\\r\\n{}', flush=True)\ninput()\n",
+    "later.py": """
+import json
+asked = json.loads(input())
+data = {"type": "UnsupportedVersion", "wire": [2, 3]}
+error = {"code": -32001, "message": "no version in common", "data": data}
+print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": error}))
+input()
+""",
+    "two.py": """
+import json
+asked = json.loads(input())
+print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"wire": 2, "name": "two"}}))
+input()
+""",
+}
+
+
+@pytest.mark.parametrize("fault", NO_SERVERS)
+def test_a_command_that_gives_no_server_ends_the_run_with_one_message(tmp_path, fault):
+    command, *said = NO_SERVERS[fault]
+    write(tmp_path, **PROGRAMS, plain__txt="no program")
+    (tmp_path / "folder").mkdir()
     done = kit(tmp_path, f"--memproto=wire:{command}")
-    assert done.returncode == 4
-    assert said in done.stderr
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert f"--memproto=wire:{command}" in done.stderr
+    assert [text for text in said if text not in done.stderr] == [], done.stderr
     assert "Traceback" not in done.stderr
+    # One message: the line with the fault, and the one with the fix.
+    (head,) = [line for line in done.stderr.splitlines() if f"--memproto=wire:{command}" in line]
+    assert said[0] in head
 
 
 def test_the_settings_give_a_command_and_its_directory(tmp_path):

@@ -4,7 +4,7 @@ import functools
 from typing import Any
 
 from memproto.testing.clauses import Lost, NotApplicable, check
-from memproto.testing.evidence import NotRecalled, Raised, Recalled
+from memproto.testing.evidence import NotRecalled, Recalled
 from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -18,28 +18,14 @@ _TASK = "Find out which berths are free."
 _LATER: dict[str, Any] = {"x_child_role": "researcher", "x_took_s": 4.5}
 
 
-@check("MP-DELEG-001", budget_s=240.0, extension="delegation")
+@check("MP-DELEG-001", budget_s=240.0, extension="delegation", grows=True)
 def a_delegation_takes_any_text(run: Run) -> None:
-    odd = {**texts.NAMED, **texts.LONG, **texts.generated(run.context.seed, run.examples)}
+    odd = texts.odd(run, texts.LONG)
     with run.session() as subject:
         told = functools.partial(_each_way, subject, f"{run.session_key()}-child")
-        failures = texts.raised_for(odd, told)
-    found = [item for item in failures if not item[1].is_report]
-    if found:
-        name, failure = found[0]
-        run.violated(
-            Raised.by(
-                failure.error,
-                wanted=(
-                    f"{run.hook('delegation')} takes every str, or raises an error of "
-                    "memproto.errors"
-                ),
-                hook=run.hook("delegation"),
-                given=name,
-                count=len(found),
-                of=len(odd),
-            ),
-        )
+        found = texts.raised_for(run, odd, told)
+    wanted = f"{run.hook('delegation')} takes every str, or raises an error of memproto.errors"
+    texts.none_raises(run, found, "delegation", wanted, of=len(odd))
     # Stored texts must not stand in the way of the next session.
     with run.session() as again:
         again.recall("Which berths are free?")

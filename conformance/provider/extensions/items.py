@@ -35,9 +35,9 @@ _MESSAGES = [
 ]
 
 
-@check("MP-ITEMS-001", budget_s=240.0, extension="items")
+@check("MP-ITEMS-001", budget_s=240.0, extension="items", grows=True)
 def every_request_gets_a_list(run: Run) -> None:
-    odd = {**texts.NAMED, **texts.LONG, **texts.generated(run.context.seed, run.examples)}
+    odd = texts.odd(run, texts.LONG)
     requests: dict[str, dict[str, Any]] = {
         "a request with all keys": {"messages": _MESSAGES, "budget_chars": 400},
         "a request without a budget": {"messages": []},

@@ -4,7 +4,7 @@ import dataclasses
 
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.conditions import RECALL_BY_QUERY, Declared
-from memproto.testing.evidence import Raised, Recalled, Returned
+from memproto.testing.evidence import Recalled, Returned
 from memproto.testing.facts import Fact
 from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
@@ -34,25 +34,15 @@ _READY_S = 1.0
 
 @check("MP-PREWARM-001", calls_alone=False, budget_s=120.0, extension=_EXTENSION)
 def preparing_takes_any_text(run: Run) -> None:
-    odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}
+    odd, again = texts.odd(run), {"a second call at once": _QUESTION}
     with run.session() as subject:
-        failures = texts.raised_for(odd, subject.prewarm)
-        failures += texts.raised_for({"a second call at once": _QUESTION}, subject.prewarm)
+        found = texts.raised_for(run, odd, subject.prewarm)
+        found += texts.raised_for(run, again, subject.prewarm, makes_smaller=False)
         subject.recall(_QUESTION)
         # Shut down while the last one is under way.
         subject.prewarm(_QUESTION)
-    if found := [item for item in failures if not item[1].is_report]:
-        name, failure = found[0]
-        run.violated(
-            Raised.by(
-                failure.error,
-                wanted=f"{run.hook('prewarm')} returns for every str",
-                hook=run.hook("prewarm"),
-                given=name,
-                count=len(found),
-                of=len(odd),
-            ),
-        )
+    wanted = f"{run.hook('prewarm')} returns for every str"
+    texts.none_raises(run, found, "prewarm", wanted, of=len(odd))
 
 
 @check("MP-PREWARM-002", calls_alone=False, extension=_EXTENSION)

@@ -40,8 +40,7 @@ def a_turn_may_have_any_number_and_text(run: Run) -> None:
                 _returns(
                     run, named, functools.partial(subject.turn_start, number, _MESSAGE, **told)
                 )
-        odd = {**texts.NAMED, **texts.generated(run.context.seed, run.examples)}
-        for number, (name, text) in enumerate(odd.items(), start=1):
+        for number, (name, text) in enumerate(texts.odd(run).items(), start=1):
             _returns(run, name, functools.partial(subject.turn_start, number, text))
 
 

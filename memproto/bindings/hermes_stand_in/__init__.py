@@ -151,6 +151,9 @@ class _Loader(importlib.machinery.SourceFileLoader):
                 later.add(_CHECKPOINT)
             for hook in later:
                 delattr(base, hook)
+            for hook, function in module.earlier(self._release).items():
+                setattr(base, hook, function)
+            del module.earlier
 
 
 def _has(release: str, name: str) -> bool:

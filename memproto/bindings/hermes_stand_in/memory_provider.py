@@ -170,3 +170,44 @@ class MemoryProvider(abc.ABC):
     get_config_schema = hermes_base.MemoryProvider.get_config_schema
     save_config = hermes_base.MemoryProvider.save_config
     backup_paths = hermes_base.MemoryProvider.backup_paths
+
+
+# -- earlier releases ------------------------------------------------------------------------------
+
+
+class _Of019:
+    """Hooks that take less in 0.19."""
+
+    def sync_turn(
+        self,
+        user_content: str,
+        assistant_content: str,
+        *,
+        session_id: str = "",
+        messages: list[dict[str, Any]] | None = None,
+    ) -> None:
+        """Store nothing."""
+
+
+class _Of013:
+    """Hooks that take less in 0.13."""
+
+    def sync_turn(self, user_content: str, assistant_content: str, *, session_id: str = "") -> None:
+        """Store nothing."""
+
+    def on_session_switch(
+        self,
+        new_session_id: str,
+        *,
+        parent_session_id: str = "",
+        reset: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """Keep nothing by session."""
+
+
+def earlier(release: str) -> dict[str, Any]:
+    """Hook to the one that the base class of an earlier release has in its place."""
+    kind = {"0.13": _Of013, "0.19": _Of019}.get(release)
+    members = {} if kind is None else vars(kind)
+    return {name: member for name, member in members.items() if not name.startswith("_")}

@@ -1,5 +1,6 @@
 """The registry for hosts on an event loop: the same one, whose methods are coroutines."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -96,6 +97,16 @@ class AsyncMemoryProviderRegistry:
         """As `MemoryProviderRegistry.register`; coroutine hooks are taken, and driven."""
         native: Any = from_async(provider) if is_async(provider) else provider
         self._registry.register(native)
+
+    async def register_program(
+        self,
+        command: Sequence[str] | str,
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        """As `MemoryProviderRegistry.register_program`, on a thread that is not the loop's."""
+        await self._crew.run(self._registry.register_program, command, cwd=cwd, env=env)
 
     @property
     def providers(self) -> tuple[str, ...]:

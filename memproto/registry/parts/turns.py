@@ -10,6 +10,7 @@ from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.calls.questions import Unwaited, ask
 from memproto.registry.core import Core, Session
 from memproto.registry.messages import copied, plain_text
+from memproto.types import is_of_bot
 
 _RECORD = "record"
 _TURN = "on_turn_complete"
@@ -54,7 +55,8 @@ class Turns:
         for lane in self._core.writable():
             if _RECORD in lane.extensions:
                 self._hand_over(lane, _RECORD, (copied(whole),), whole["user_message"])
-            else:
+            elif not is_of_bot(whole):
+                # That hook takes all that is said for the user's words.
                 once = plain_text(whole["turn_id"])
                 self._hand_over(lane, _TURN, told, told[0], once=once)
 

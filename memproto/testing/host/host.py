@@ -4,7 +4,7 @@ import sys
 import sysconfig
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import AbstractContextManager
@@ -18,6 +18,7 @@ from memproto.testing.driver import Compressed, Start, SwitchKind, Turn, has_ste
 from memproto.testing.evidence import Late, Raised, Returned
 from memproto.testing.host.model import ScriptedModel
 from memproto.testing.host.probes import Probe, Reports
+from memproto.testing.host.programs import Program
 from memproto.testing.host.steps import METHODS, STEPS
 from memproto.testing.instruments.loops import inside_a_loop
 from memproto.testing.needs import Driver
@@ -43,6 +44,9 @@ def place_of(thread: int) -> str:
 
 # --------------------------------------------------------------------------------------------------
 
+
+#: Seconds that a host may wait for the greeting of a server.
+GREETING_S = 20.0
 
 #: Beyond its deadline a method gets this long: more than a loaded machine takes, less than a hang.
 SLACK_S = 3.0
@@ -139,6 +143,21 @@ class Host:
             self._call("name", 0.0, provider)
             self._providers.append(provider)
 
+    def register_program(
+        self, program: Program, env: Mapping[str, str] | None = None
+    ) -> BaseException | None:
+        """
+        Have the host start a program as a provider, and give the exception with which it refuses.
+
+        Raises:
+            NotApplicable: The host starts no such providers.
+
+        """
+        step = "register_program"
+        if not has_step(self.driver, step) or self.is_without(step):
+            raise NotApplicable(f"the host starts no programs: its driver has no step `{step}`")
+        return self._future(step, "load", GREETING_S, program.command, env or {}).exception()
+
     def refusal(self, provider: Any) -> BaseException | None:
         """The exception of `register` for a provider, or None."""
         return self._future("register", "name", 0.0, provider).exception()
@@ -202,6 +221,11 @@ class Host:
             raise Violation(
                 Returned(wanted=expected, value=show(answer)), operation="recall"
             ) from None
+
+    def recalled(self, query: str) -> str:
+        """All that is recalled for one turn, whoever said it."""
+        answer = self._call("recall", self.deadlines.enrich_s, query, [])
+        return answer if isinstance(answer, str) else "\n".join(str(text) for _, text in answer)
 
     def _by_provider(self, merged: str) -> dict[str, Any]:
         """Name to text where the host keeps no names: who of the providers said what is there."""

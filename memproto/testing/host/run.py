@@ -4,8 +4,9 @@ import contextlib
 import inspect
 import itertools
 import logging
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType
 from typing import Any, NoReturn
@@ -20,6 +21,7 @@ from memproto.testing.facts import Facts
 from memproto.testing.host.host import SLACK_S, Host, HostLate
 from memproto.testing.host.loading import LoadedHost
 from memproto.testing.host.probes import Extended, Gate, Probe, Reports
+from memproto.testing.host.programs import Program
 from memproto.testing.host.steps import METHODS, STEPS
 from memproto.testing.needs import Driver
 from memproto.testing.provider.subject import Watch
@@ -57,6 +59,7 @@ class HostRun:
         self._numbers = itertools.count(1)
         self._hosts: list[Host] = []
         self._gates: list[Gate] = []
+        self._programs: list[Program] = []
 
     # -- hosts and providers ----------------------------------------------------------------------
 
@@ -139,6 +142,34 @@ class HostRun:
         """As `probe`; it serves these extensions, and these tools."""
         return Extended(self.label(), extensions, schemas, **hooks)
 
+    def program(self, **script: Any) -> Program:
+        """A provider that is a program, and does what the script says; see `Program`."""
+        folder = Path(tempfile.mkdtemp(prefix="program-", dir=Path.cwd()))
+        self._programs.append(Program(self.label(), folder, **script))
+        return self._programs[-1]
+
+    def serving_program(
+        self,
+        program: Program,
+        *,
+        deadlines: Deadlines = _PATIENT,
+        env: Mapping[str, str] | None = None,
+    ) -> Host:
+        """
+        A new host with a program as its provider, initialized.
+
+        Raises:
+            NotApplicable: The host starts no such providers.
+
+        """
+        host = self.host(deadlines=deadlines)
+        refused = host.register_program(program, env)
+        if refused is not None:
+            seen = Raised.by(refused, hook=self.hook("load"))
+            raise Violation(seen, operation="load")
+        host.open()
+        return host
+
     def gate(self, answer: Any = None) -> Gate:
         """A hook that hangs until it is opened, at the latest when the check ends."""
         gate = Gate(answer)
@@ -159,6 +190,8 @@ class HostRun:
                     host.close()
             host.dismiss()
             logging.getLogger().removeHandler(host.reports)
+        for program in self._programs:
+            program.kill()
 
     def at_some_pace(self, attempt: Callable[[Deadlines], None]) -> None:
         """

@@ -3,6 +3,7 @@
 #: Operation to the step of a driver that has it carried out.
 STEPS = {
     "name": "register",
+    "load": "register_program",
     "available": "start",
     "open": "start",
     "declare": "start",
@@ -28,6 +29,7 @@ STEPS = {
 #: Operation to the method of a registry that serves it.
 METHODS = {
     "name": "register",
+    "load": "register_program",
     "available": "initialize_all",
     "open": "initialize_all",
     "declare": "initialize_all",

@@ -71,6 +71,8 @@ class LogTail:
         self._opened: frozenset[str] = frozenset()
         self.swallowed: tuple[str, ...] = ()
         self.is_on = True
+        #: The modules that the kit and the interpreter have imported.
+        self._known = frozenset(sys.modules)
 
     def install(self) -> None:
         """Hear all records that are made from now on."""
@@ -92,7 +94,7 @@ class LogTail:
         They are those that are named like a module of `package`, the top package that TARGET names,
         or like another module that is imported and not installed.
         """
-        for name in _own(package):
+        for name in _own(package, self._known):
             logger = logging.getLogger(name)
             if logger.level == logging.NOTSET:
                 logger.setLevel(_ALL)
@@ -133,13 +135,17 @@ class LogTail:
         return True
 
 
-def _own(package: str) -> set[str]:
-    """The top packages of the target: the one that it names, and those that nobody installed."""
+def _own(package: str, known: frozenset[str]) -> set[str]:
+    """
+    The top packages of the target: the one that it names, and those that nobody installed.
+
+    The modules in `known` were imported before it.
+    """
     found = {package} if package in sys.modules else set()
-    for name, module in list(sys.modules.items()):
-        path = getattr(module, "__file__", None)
+    for name in sys.modules.keys() - known:
+        path = getattr(sys.modules.get(name), "__file__", None)
         top = name.partition(".")[0]
-        if top in found or not isinstance(path, str) or top in ("__main__", "__mp_main__"):
+        if top in found or not isinstance(path, str):
             continue
         if locate.is_authors(path) and not locate.is_installed(path):
             found.add(top)

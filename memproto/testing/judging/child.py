@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Iterator
 from os import _exit, getpid
 from pathlib import Path
-from time import monotonic, perf_counter, process_time, sleep
+from time import monotonic, perf_counter, sleep
 from typing import Any
 
 from memproto import spec
@@ -26,7 +26,8 @@ from memproto.errors import InvalidSettings, KitUsageError
 from memproto.loading import named_paths
 from memproto.testing import clauses, credential_forms, facts, incidents, integrity, locate
 from memproto.testing.credential_forms import Hiding
-from memproto.testing.instruments import log_tail, watchers
+from memproto.testing.evidence import NotRecalled
+from memproto.testing.instruments import log_tail, swallowed, watchers
 from memproto.testing.instruments.load_step import LoadStep
 from memproto.testing.judging import caught, events
 from memproto.testing.judging.attribution import attribute, judge
@@ -107,6 +108,7 @@ class Child:
         self._unconfined = unconfined
         self._audit = watchers.AuditLog()
         self._log = log_tail.installed()
+        self._swallowed = swallowed.heard()
         self._unrouted = confinement.unrouted()
         self._target: Any = None
         self._step = LoadStep(audit=self._audit)
@@ -243,6 +245,8 @@ class Child:
         run = self._run(place)
         before = _globals()
         began = perf_counter()
+        if command.traces:
+            self._swallowed = swallowed.traced()
         results = self._judged(check, run)
         if self._side == "provider" and run.doubts:
             # As text, in which the provider's code, which runs again now, finds no result.
@@ -266,6 +270,7 @@ class Child:
         kept, results = json.dumps(plain([item.as_dict() for item in results])), []
         run.finish()
         results = [Result.from_dict(item) for item in json.loads(kept)]
+        self._swallowed.begin(is_on=False)
         took_s = perf_counter() - began
         changed = watchers.differences(before, _globals())
         hooks, times = run.watch.hooks, run.watch.times
@@ -281,13 +286,25 @@ class Child:
 
     def _judged(self, check: clauses.Check, run: Any) -> list[Result]:
         """The results of a check, the red ones with what the target logged before."""
-        self._log.begin(is_on=check.requirement != incidents.COUNTS)
+        is_on = check.requirement != incidents.COUNTS
+        self._log.begin(is_on=is_on)
+        self._swallowed.begin(is_on=is_on)
         return [
-            dataclasses.replace(item, log=self._log.lines(), swallowed=self._log.swallowed)
-            if item.outcome in _RED
-            else item
+            self._with_log(item) if item.outcome in _RED else item
             for item in self._decided(check, run)
         ]
+
+    def _with_log(self, result: Result) -> Result:
+        """A red result with what the target logged; of a lost text, with what it swallowed."""
+        told = self._log.swallowed
+        is_lost = isinstance(result.evidence, NotRecalled)
+        silenced = self._swallowed.found() if is_lost and not told else ()
+        return dataclasses.replace(
+            result,
+            log=self._log.lines(),
+            swallowed=told or silenced,
+            silenced=bool(silenced),
+        )
 
     def _decided(self, check: clauses.Check, run: Any) -> list[Result]:
         """The results of a check, with other facts where a selective provider is told them."""
@@ -342,18 +359,18 @@ class Child:
         found: dict[str, Any] = {}
         requirement = spec.requirement(spec.role("stores"))
         look = survey.survey if command.session else survey.without_session
-        began_s = process_time()
+        began_s = _computed_s()
         results = judge(requirement, lambda: found.update(look(run)), run)
         run.finish()
         if not found:
             return Judged(_rows(results))
-        return Surveyed(Survey(**found), Timed(run.watch.hooks, process_time() - began_s))
+        return Surveyed(Survey(**found), Timed(run.watch.hooks, _computed_s() - began_s))
 
     def _time_hooks(self, command: TimeHooks) -> Timed:
-        run, began_s = self._run(command.place), process_time()
+        run, began_s = self._run(command.place), _computed_s()
         survey.call_hooks(run)
         run.finish()
-        return Timed(run.watch.hooks, process_time() - began_s)
+        return Timed(run.watch.hooks, _computed_s() - began_s)
 
     def _play(self, command: Play) -> Reply:
         run: Run = self._run(command.place)
@@ -431,6 +448,12 @@ def _rows(results: list[Result]) -> tuple[Row, ...]:
 
 def _told(event: events.Event) -> Judged:
     return Judged(_rows(attribute(event)))
+
+
+def _computed_s() -> float:
+    """Processor seconds of this process, and of those that it started and that have ended."""
+    # A provider behind a command computes elsewhere, and on the same processors.
+    return sum(os.times()[:4])
 
 
 def _target(command: Load) -> str:

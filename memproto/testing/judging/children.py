@@ -62,6 +62,7 @@ class Children:
         shares: True if checks of one chapter share a process.
         started: Number of processes that were started.
         spent: Number of hook calls that were made, if the settings set a limit.
+        has_frozen: True if one froze: the next is believed to after a shorter time.
 
     """
 
@@ -92,7 +93,7 @@ class Children:
         self._places: list[Path] = []
         self._chapter = ""
         self._environment: Mapping[str, str] = {}
-        self._has_frozen = False
+        self.has_frozen = False
         self._opened: list[dict[str, Any]] = []
 
     # -- starting ---------------------------------------------------------------------------------
@@ -157,7 +158,7 @@ class Children:
         settings = self._order.settings
         self._caches.enter(root / "load" / "user")
         environment = sandbox.environment(root / "load", self.variables)
-        frozen_s = vitals.FROZEN_AGAIN_S if self._has_frozen else vitals.FROZEN_S
+        frozen_s = vitals.FROZEN_AGAIN_S if self.has_frozen else vitals.FROZEN_S
         scale = self._order.scale
         side = self._order.side
         self.process = ChildProcess(
@@ -265,7 +266,7 @@ class Children:
             self._contact.outward.setdefault(address, who)
         if answer.fate != "answered":
             self.process = None
-        self._has_frozen |= answer.fate == "froze"
+        self.has_frozen |= answer.fate == "froze"
         self._blame_the_user(answer)
         return answer
 
@@ -302,6 +303,7 @@ class Children:
         patient: bool = False,
         stuck: Collection[str] = (),
         part: tuple[int, int] = (0, 1),
+        grows: bool = False,
     ) -> Place:
         """Common part of a command about the target: a fresh root, and the context of the run."""
         root = self._new_place(name.lower())
@@ -330,6 +332,7 @@ class Children:
             no_session_needs=tuple(need.as_dict() for need in contact.blocked_needs),
             calls_left=self._calls_left(),
             part=part,
+            grows=grows,
         )
         # Parts of a check share no user and no session.
         named = f"{name} {part[0]}" if part[0] else name
@@ -359,6 +362,11 @@ class Children:
         process, self.process = self.process, None
         if process is not None:
             process.kill()
+
+    def leave(self) -> None:
+        """End the process, and what it started and disowned, as the start of another one does."""
+        self.dismiss()
+        self._end_disowned()
 
     def abandon(self) -> None:
         """End the process that runs, and have no other one start; from another thread."""

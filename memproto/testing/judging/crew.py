@@ -1,27 +1,30 @@
 """
-Several judges of one target that check side by side, for providers whose hooks wait.
+Several judges of one target that check side by side.
 
 The one who leads makes first contact and has the last word. The others, each in a thread and with
 processes of its own, check ahead, the longest first. A result is given in the order in which it is
 asked for. One that the leader could have come to in another way, had it checked one after the
 other, is no result: the leader checks again, alone if need be.
+
+If hooks wait, single checks are handed out. If they do not, each call is cheap and a process is
+what costs, so all checks that share one are handed out together; see `wholes`.
 """
 
 import collections
 import dataclasses
-import functools
 import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from memproto import spec
-from memproto.testing import clauses, incidents, noise, outcomes, spread
+from memproto.testing import incidents, noise
 from memproto.testing.judging.children import Abandoned
 from memproto.testing.judging.forecast import SLOW_S, Forecast, makespan_s
 from memproto.testing.judging.judge import Judge
-from memproto.testing.needs import Setting
-from memproto.testing.outcomes import Outcome, Result
+from memproto.testing.judging.units import Ahead, Unit, by_check, by_process, joined
+from memproto.testing.judging.wholes import Made, Wholes, checked_in
+from memproto.testing.outcomes import Result
 from memproto.testing.processes import room
 from memproto.testing.settings.order import Contact, Order
 
@@ -34,6 +37,13 @@ _MOST_COMPUTING = 0.5
 #: So many results that are not green are seen again alone before the rest of them is believed.
 _SEEN_AGAIN = 3
 
+#: Lanes for a target whose hooks do not wait, if there are as many processors: more of them make
+#: a verdict no faster, since the longest unit and the start decide.
+_MOST_WHOLE = 2
+
+#: A machine that computes so many times slower than alone has no processor to spare.
+_BUSY = 1.5
+
 #: Times that a check is put back because the backend asked for a pause.
 _PUT_BACK = 2
 
@@ -42,8 +52,6 @@ _NEARLY = 0.5
 
 #: Seconds between two looks if something is over that nothing tells.
 _TICK_S = 0.05
-
-_GREEN = (Outcome.PASS, Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED, Outcome.WAIVED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +64,7 @@ class Plan:
         checks: Number of checks for which a process is needed.
         wait_s: Seconds that a call of a hook takes.
         lasts_s: Seconds that all will take, as far as can be told.
+        is_whole: True if checks that share a process are handed out together.
 
     """
 
@@ -63,66 +72,7 @@ class Plan:
     checks: int
     wait_s: float
     lasts_s: float
-
-
-@dataclasses.dataclass(frozen=True)
-class _Unit:
-    """
-    Requirements that one process checks in this order, or a part of one.
-
-    Attributes:
-        requirements: In the order of the catalogue.
-        takes_s: Seconds that this will take.
-        part: Number of the part, and of the parts.
-
-    """
-
-    requirements: tuple[spec.Requirement, ...]
-    takes_s: float
-    part: tuple[int, int] = (0, 1)
-
-    @property
-    def chapter(self) -> str:
-        return self.requirements[0].anchor.partition("#")[0]
-
-
-@dataclasses.dataclass
-class _Ahead:
-    """
-    Results of a check that was made ahead.
-
-    Attributes:
-        results: As `Judge.run` gave them.
-        withdrawn: Operations that were not called any more in it.
-        lost: Operation to the number of hangs and deaths that it added.
-        is_limited: True if the backend asked for a pause in it each time.
-        is_mixed: True if the requirement concerns the target by some of its parts alone.
-
-    """
-
-    results: list[Result]
-    withdrawn: frozenset[str]
-    lost: dict[str, int]
-    is_limited: bool
-    is_mixed: bool = False
-
-    @property
-    def called(self) -> set[str]:
-        return {operation for result in self.results for operation in result.hooks}
-
-    @property
-    def outcomes(self) -> set[tuple[str, Outcome]]:
-        """The outcomes that are not green, by requirement."""
-        return {(item.id, item.outcome) for item in self.results if item.outcome not in _GREEN}
-
-    @property
-    def is_unpaid(self) -> bool:
-        """True if calls were left out because the share of the allowed calls was used up."""
-        return any(
-            isinstance(need, Setting) and need.name == "max_hook_calls"
-            for result in self.results
-            for need in result.needs
-        )
+    is_whole: bool
 
 
 class Crew:
@@ -145,9 +95,11 @@ class Crew:
         self.plan: Plan | None = None
         self._root = root
         self._lanes: list[_Lane] = []
-        self._units: collections.deque[_Unit] = collections.deque()
+        self._units: collections.deque[Unit] = collections.deque()
+        self._wholes = Wholes()
+        self._history = self.lead.history
         #: By requirement and part.
-        self._ahead: dict[str, dict[int, _Ahead]] = collections.defaultdict(dict)
+        self._ahead: dict[str, dict[int, Ahead]] = collections.defaultdict(dict)
         self._parts: dict[str, int] = {}
         self._put_back: collections.Counter[tuple[str, int]] = collections.Counter()
         self._changed = threading.Condition()
@@ -169,9 +121,9 @@ class Crew:
         """The findings of first contact."""
         return self.lead.contact
 
-    def meet(self) -> Contact:
+    def meet(self, wanted: Iterable[spec.Requirement] | None = None) -> Contact:
         """Make first contact; blocks, and raises, as `Judge.meet` does."""
-        return self.lead.meet()
+        return self.lead.meet(wanted)
 
     def hide(self, text: str) -> str:
         """A text without the credentials of the target."""
@@ -187,7 +139,8 @@ class Crew:
         """
         forecast = Forecast(self.contact.pace)
         open_ = [item for item in wanted if not self.lead.is_ruled_out(item)]
-        units = _units(open_, forecast)
+        is_whole = self._takes_wholes(forecast)
+        units = (by_process if is_whole else by_check)(open_, forecast)
         lanes = min(
             self._wished(forecast, open_), len(units), room.lanes(self.contact.pace.held_mb)
         )
@@ -196,10 +149,17 @@ class Crew:
         made_s = makespan_s((unit.takes_s for unit in units), lanes)
         computed_s = forecast.computed_s(open_, len(units), self.order.slowdown) / noise.cores()
         # Some lanes compute while the others wait.
-        self.plan = Plan(lanes, len(open_), forecast.wait_s, max(made_s, computed_s))
+        lasts_s = max(made_s, computed_s)
+        self.plan = Plan(lanes, len(open_), forecast.wait_s, lasts_s, is_whole)
         self._units.extend(units)
+        if is_whole:
+            self._wholes, self._history = Wholes(units), self.lead.history
         self._parts = {item.id: unit.part[1] for unit in units for item in unit.requirements}
         return self.plan
+
+    def _takes_wholes(self, forecast: Forecast) -> bool:
+        """True if a check that is made again costs little: no time to speak of, and no money."""
+        return forecast.wait_s < SLOW_S and self.order.settings.max_hook_calls is None
 
     def _wished(self, forecast: Forecast, wanted: list[spec.Requirement]) -> int:
         """The number of lanes that would be best for it, if there is room."""
@@ -213,8 +173,9 @@ class Crew:
         if settings.parallel is not None:
             return settings.parallel
         if forecast.wait_s < SLOW_S:
-            return 1
-        if forecast.computes > _MOST_COMPUTING:
+            return min(_MOST_WHOLE, noise.cores()) if self.order.slowdown < _BUSY else 1
+        # Other programs of the machine make the hooks longer, and not what they compute.
+        if forecast.computes * self.order.slowdown > _MOST_COMPUTING:
             return min(MOST, noise.cores())
         return MOST
 
@@ -223,11 +184,14 @@ class Crew:
     def _begin(self) -> None:
         """Start the lanes; each judge knows what first contact found, and keeps it to itself."""
         assert self.plan is not None
-        shared = dataclasses.replace(self.order, workers=self.plan.lanes)
-        known = self.contact.as_dict()
+        # The leader makes a whole unit again if anything in it is red, and writes the script.
+        replay = "" if self.plan.is_whole else self.order.replay
+        shared = dataclasses.replace(self.order, workers=self.plan.lanes, replay=replay)
         self._allowed = self.plan.lanes
+        # The next process starts when all that first contact has started and disowned is ended.
+        self.lead.leave()
         for number in range(self.plan.lanes):
-            contact = Contact.from_dict(known)
+            contact = Contact.from_dict(self.contact.as_dict())
             judge = Judge(shared, self._root, contact, owner=self.lead.owner)
             self._lanes.append(_Lane(judge, threading.Thread(target=self._work, args=(number,))))
         for lane in self._lanes:
@@ -235,14 +199,16 @@ class Crew:
             lane.thread.start()
 
     def _work(self, number: int) -> None:
-        judge = self._lanes[number].judge
-        late: list[Result] = []
+        lane, late = self._lanes[number], []
         try:
             unit = self._next(None)
             while unit is not None:
-                self._check(judge, unit)
+                if unit.is_whole:
+                    self._check_whole(lane, unit)
+                else:
+                    self._check(lane.judge, unit)
                 unit = self._next(unit)
-            late = judge.finish()
+            late = self._take_in(lane, lane.judge.finish())
         except Abandoned:
             pass
         except BaseException as error:
@@ -250,12 +216,12 @@ class Crew:
                 self._fault = self._fault or error
                 self._changed.notify_all()
         finally:
-            judge.close()
+            lane.judge.close()
             with self._changed:
                 self._late += late
                 self._changed.notify_all()
 
-    def _next(self, done: _Unit | None) -> _Unit | None:
+    def _next(self, done: Unit | None) -> Unit | None:
         """The next unit for a lane that has done one; None for no more. Blocks in a pause."""
         with self._changed:
             if done is not None:
@@ -271,11 +237,11 @@ class Crew:
                 self._changed.wait(pause_s if pause_s > 0 else None)
             return None
 
-    def _taken(self, chapter: str) -> _Unit:
+    def _taken(self, chapter: str) -> Unit:
         """The longest unit, or one that is nearly as long and needs no other process."""
         longest = self._units[0]
         for unit in self._units:
-            if unit.takes_s < _NEARLY * longest.takes_s:
+            if unit.is_whole or unit.takes_s < _NEARLY * longest.takes_s:
                 break
             if unit.chapter == chapter:
                 longest = unit
@@ -283,7 +249,7 @@ class Crew:
         self._units.remove(longest)
         return longest
 
-    def _check(self, judge: Judge, unit: _Unit) -> None:
+    def _check(self, judge: Judge, unit: Unit) -> None:
         for requirement in unit.requirements:
             with self._changed:
                 if self._is_over:
@@ -293,13 +259,66 @@ class Crew:
                 judge.deaths.update(before)
             results = judge.run(requirement, unit.part)
             lost = {name: n - before.get(name, 0) for name, n in judge.deaths.items()}
-            ahead = _Ahead(
+            ahead = Ahead(
                 results,
                 _withdrawn(before),
                 {name: count for name, count in lost.items() if count},
                 is_limited=judge.limited_s > 0 and not incidents.makes_fail(requirement.id),
             )
             self._note(requirement, unit, ahead, judge.limited_s)
+
+    def _check_whole(self, lane: "_Lane", unit: Unit) -> None:
+        """Check a unit as far as it is believed; the leader makes the rest, and all before it."""
+        judge, made = lane.judge, Made(unit)
+        known, started = set(judge.contact.outward), len(judge.starters)
+        try:
+            made.is_clean = self._is_clean(judge, made)
+        except Exception:
+            # A fault of the settings, or the kit's own: the leader meets it in its place.
+            made.is_lasting = True
+        made.is_lasting |= judge.history != self._history
+        if not made.is_clean:
+            judge.drop()
+        tried = judge.contact.outward.items()
+        made.outward = {address: who for address, who in tried if address not in known}
+        made.starters, made.limited_s = judge.starters[started:], judge.limited_s
+        lane.watched.append(made)
+        self._take_in(lane, made.elsewhere)
+
+    def _take_in(self, lane: "_Lane", late: list[Result]) -> list[Result]:
+        """
+        Have units known in which no process can be lost any more; what was lost makes them unclean.
+
+        Gives the results that are of none of them.
+        """
+        found = {checked_in(item) for item in late}
+        with self._changed:
+            for made in lane.watched:
+                made.is_clean &= not made.unit.ids & found
+                if not (made.is_clean and made.unit.ids & lane.judge.watched):
+                    self._take(made)
+            lane.watched = [made for made in lane.watched if self._wholes.is_open(made.unit)]
+            self._changed.notify_all()
+        return [item for item in late if self._wholes.of(checked_in(item)) is None]
+
+    def _take(self, made: Made) -> None:
+        self._wholes.take(made)
+        if not made.is_clean:
+            self._not_before = max(self._not_before, time.monotonic() + made.limited_s)
+        if made.is_lasting or self._wholes.doubted >= _SEEN_AGAIN:
+            # To check more ahead would be in vain, or is not worth its while.
+            self._wholes.give_up(self._units)
+            self._units.clear()
+
+    def _is_clean(self, judge: Judge, made: Made) -> bool:
+        for requirement in made.unit.requirements:
+            if self._is_over:
+                raise Abandoned
+            is_green = made.note(judge.run(requirement), requirement.id)
+            if not is_green or judge.history != self._history:
+                return False
+        is_green = made.note(judge.leave(lingers=made.unit.is_last))
+        return is_green and judge.history == self._history
 
     def _losses(self) -> dict[str, int]:
         """The hangs and deaths that are known by now, of checks that are not given yet as well."""
@@ -310,7 +329,7 @@ class Crew:
         return dict(found)
 
     def _note(
-        self, requirement: spec.Requirement, unit: _Unit, ahead: _Ahead, limited_s: float
+        self, requirement: spec.Requirement, unit: Unit, ahead: Ahead, limited_s: float
     ) -> None:
         with self._changed:
             if ahead.is_limited and ahead.outcomes:
@@ -339,8 +358,10 @@ class Crew:
             return self.lead.run(requirement)
         if not self._lanes:
             self._begin()
-        ahead = self._awaited(requirement)
-        results = self._settled(requirement, ahead)
+        if (unit := self._wholes.of(requirement.id)) is not None:
+            results = self._of_whole(requirement, unit)
+        else:
+            results = self._settled(requirement, self._awaited(requirement))
         with self._changed:
             self._given.add(requirement.id)
             mine = [item for item in results if self._is_of_given(item)]
@@ -349,21 +370,41 @@ class Crew:
             self._late = [item for item in self._late if not self._is_of_given(item)]
         return mine + waited
 
+    def _of_whole(self, requirement: spec.Requirement, unit: Unit) -> list[Result]:
+        """The results of a unit as they were found ahead if all of it is believed."""
+        with self._changed:
+            while self._wholes.is_open(unit):
+                if self._fault is not None:
+                    raise self._fault
+                self._changed.wait()
+            is_unchanged = self.lead.history == self._history
+            is_believed = self._wholes.is_believed(unit, is_unchanged=is_unchanged)
+        if not is_believed:
+            return self._by_leader(requirement)
+        made = self._wholes.made(unit)
+        if requirement.id != unit.name:
+            return made.results[requirement.id]
+        self.lead.starters += made.starters
+        for address, who in made.outward.items():
+            self.contact.outward.setdefault(address, who)
+        # The process of a unit that the leader has checked would end here as well.
+        return [*made.results[requirement.id], *self.lead.leave()]
+
     def _is_of_given(self, result: Result) -> bool:
         """True if the check that a result is of was asked for, or is none that was made ahead."""
-        check = result.seen_in or result.id
+        check = checked_in(result)
         return check in self._given or check not in self._parts
 
-    def _awaited(self, requirement: spec.Requirement) -> _Ahead:
+    def _awaited(self, requirement: spec.Requirement) -> Ahead:
         with self._changed:
             found = self._ahead[requirement.id]
             while len(found) < self._parts[requirement.id]:
                 if self._fault is not None:
                     raise self._fault
                 self._changed.wait()
-            return _joined(requirement.id, [found[number] for number in sorted(found)])
+            return joined(requirement.id, [found[number] for number in sorted(found)])
 
-    def _settled(self, requirement: spec.Requirement, ahead: _Ahead) -> list[Result]:
+    def _settled(self, requirement: spec.Requirement, ahead: Ahead) -> list[Result]:
         """The results as they are if the leader comes to the same, else those of the leader."""
         if self._is_stale(ahead) or ahead.is_unpaid or ahead.is_mixed:
             return self._by_leader(requirement)
@@ -379,7 +420,7 @@ class Crew:
             self._given.add(requirement.id)
         return ahead.results
 
-    def _is_stale(self, ahead: _Ahead) -> bool:
+    def _is_stale(self, ahead: Ahead) -> bool:
         """True if another hook was withdrawn by now than in the check that was made ahead."""
         withdrawn = _withdrawn(self.lead.deaths)
         if ahead.withdrawn - withdrawn:
@@ -388,7 +429,7 @@ class Crew:
         is_ended = bool(ahead.lost)
         return bool(new) and (is_ended or "" in new or bool(new & ahead.called))
 
-    def _is_doubtful(self, ahead: _Ahead) -> bool:
+    def _is_doubtful(self, ahead: Ahead) -> bool:
         """True if company may have made the result what it is."""
         if not ahead.outcomes or self.order.settings.max_hook_calls is not None:
             return False
@@ -424,7 +465,7 @@ class Crew:
             if self._units or self._running:
                 self._is_over = True
         self._end_lanes()
-        for lane in self._lanes:
+        for lane in self._lanes if self.plan and not self.plan.is_whole else ():
             self.contact.outward.update(lane.judge.contact.outward)
         if self._fault is not None:
             self.lead.close()
@@ -453,53 +494,11 @@ class _Lane:
 
     judge: Judge
     thread: threading.Thread
+    #: Units that it has checked, of which a process may yet be lost.
+    watched: list[Made] = dataclasses.field(default_factory=list)
 
 
 def _withdrawn(deaths: dict[str, int]) -> frozenset[str]:
     """Operations that are not called any more; "" stands for checks that need a session."""
     found = {name for name, n in deaths.items() if name and n >= incidents.MOST_DEATHS}
     return frozenset(found | ({""} if deaths.get("", 0) >= incidents.MOST_LOST else set()))
-
-
-def _units(wanted: list[spec.Requirement], forecast: Forecast) -> list[_Unit]:
-    """The longest first; checks of one observation together, in the order in which they came."""
-    together: dict[str, list[spec.Requirement]] = {}
-    for requirement in wanted:
-        check = clauses.checks(requirement.side).get(requirement.id)
-        name = check.observation if check and check.observation else requirement.id
-        together.setdefault(name, []).append(requirement)
-    units: list[_Unit] = []
-    for items in together.values():
-        takes_s = sum(map(forecast.check_s, items))
-        check = clauses.checks(items[0].side).get(items[0].id)
-        parts = check.parts if check and len(items) == 1 else 1
-        units += [_Unit(tuple(items), takes_s / parts, (part, parts)) for part in range(parts)]
-    return sorted(units, key=lambda unit: -unit.takes_s)
-
-
-def _joined(requirement_id: str, parts: list[_Ahead]) -> _Ahead:
-    """The parts of a check as one."""
-    if len(parts) == 1:
-        return parts[0]
-    results = [item for part in parts for item in part.results]
-    mine = [item for item in results if item.id == requirement_id]
-    lost: collections.Counter[str] = collections.Counter()
-    hooks: spread.Calls = {}
-    times: dict[str, spread.Spread] = {}
-    for part in parts:
-        lost.update(part.lost)
-    for item in mine:
-        spread.add_calls(hooks, item.hooks)
-        for operation, took in item.times.items():
-            spread.add(times.setdefault(operation, {}), took)
-    said = {item.outcome for item in mine}
-    took_s = sum(item.duration_s for item in mine)
-    worst = functools.reduce(outcomes.worse, mine)
-    whole = dataclasses.replace(worst, hooks=hooks, times=times, duration_s=took_s)
-    return _Ahead(
-        [whole, *(item for item in results if item.id != requirement_id)],
-        frozenset[str]().union(*(part.withdrawn for part in parts)),
-        dict(lost),
-        is_limited=any(part.is_limited for part in parts),
-        is_mixed=len(said) > 1 and Outcome.NOT_APPLICABLE in said,
-    )

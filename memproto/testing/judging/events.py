@@ -144,6 +144,8 @@ class HookLate(Event):
     Attributes:
         excuse: The machine's share in it, if that cannot be told apart; else "".
         was_late: True if the hook hung before in this run.
+        given: The longest text that the hook was given, in the words of a message.
+        given_chars: Its length in characters.
 
     The others are those of `HookRaised`.
 
@@ -157,6 +159,8 @@ class HookLate(Event):
     budget_s: float
     excuse: str = ""
     was_late: bool = False
+    given: str = ""
+    given_chars: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

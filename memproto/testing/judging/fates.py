@@ -116,7 +116,14 @@ def evidence(answer: Answer, binding: Binding | None) -> Died | Froze | Grew | L
     if answer.fate == "died":
         return Died(hook=hook, ending=answer.ending, number=answer.number)
     if answer.fate == "froze":
-        return Froze(hook=hook, held_s=took_s, given=answer.given, ended=True, number=answer.number)
+        return Froze(
+            hook=hook,
+            held_s=took_s,
+            given=answer.given,
+            given_chars=answer.chars,
+            ended=True,
+            number=answer.number,
+        )
     if answer.fate == "grew":
         return Grew(hook=hook, held=answer.ending)
     return Late(
@@ -125,6 +132,8 @@ def evidence(answer: Answer, binding: Binding | None) -> Died | Froze | Grew | L
         budget_s=answer.budget_s,
         state="ended",
         number=answer.number,
+        given=answer.given,
+        given_chars=answer.chars,
     )
 
 

@@ -7,12 +7,15 @@ Nothing here needs pytest; the plugin asks a `Judge` for one requirement at a ti
 import contextlib
 import dataclasses
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from memproto import spec
 from memproto.testing import clauses, incidents, spread
+from memproto.testing.evidence import Froze, Late, NotRecalled
+from memproto.testing.instruments import swallowed
 from memproto.testing.judging import (
     applicability,
     attribution,
@@ -38,6 +41,8 @@ _GRACE_S, _GRACE_AGAIN_S = 0.2, 0.05
 
 #: Times that a check is run again if the machine let nothing be decided.
 _TIMES_AGAIN = 2
+
+_RED = (Outcome.FAIL, Outcome.WARN)
 
 #: The outcomes by which a check says that it did not decide.
 _UNDECIDED = (Outcome.INCONCLUSIVE, Outcome.UNTESTABLE)
@@ -89,17 +94,20 @@ class Judge:
         self._grace_s = _GRACE_S
         self._part = (0, 1)
         self._forecast: Forecast | None = None
+        self._was_refused = False
         #: The longest time after which a hook asked to be called again, in the last requirement.
         self.limited_s = 0.0
         #: The checks for which processes were started, in this order.
-        self._starters: list[str] = []
+        self.starters: list[str] = []
         self._aftermath = watchdog.Aftermath(order.scale)
 
     # -- first contact ----------------------------------------------------------------------------
 
-    def meet(self) -> Contact:
+    def meet(self, wanted: Iterable[spec.Requirement] | None = None) -> Contact:
         """
         Load the target, pass the gates, and find out what it declares and stores.
+
+        The last is left out if `wanted` are all requirements to come and none depends on it.
 
         Raises:
             KitUsageError: The target cannot be found, imported or built as it was asked for, or
@@ -109,7 +117,7 @@ class Judge:
         if self.order.settings.service:
             self.contact.service = self._service.start()
         try:
-            loaded = self._children.start(_FIRST)
+            loaded = self._first_start()
             self.contact.pace.loaded_s = loaded.took_s
             self._refuse_declares()
             forks = isinstance(loaded.reply, Loaded) and loaded.reply.forks
@@ -117,7 +125,7 @@ class Judge:
                 self.contact.results += attribute(events.Forked(check=incidents.LOAD))
             if self.order.side == "provider":
                 self._learn_secrets()
-                self._pass_gates()
+                self._pass_gates(is_known_enough=self._are_unconditional(wanted))
         except CannotServe as fault:
             self._book_gate([fault.result])
         self.contact.deaths = self.deaths
@@ -129,6 +137,15 @@ class Judge:
         self.contact.spent = self._children.spent
         self._children.dismiss()
         return self.contact
+
+    def _first_start(self) -> Answer:
+        """Start the first process; the checks are imported here while it imports them there."""
+        importing = threading.Thread(target=clauses.checks, args=(self.order.side,), daemon=True)
+        importing.start()
+        try:
+            return self._children.start(_FIRST)
+        finally:
+            importing.join()
 
     def _refuse_declares(self) -> None:
         """Have a provider that can declare do it by itself."""
@@ -150,7 +167,17 @@ class Judge:
         # Its hook may have left anything in the process.
         self._children.dismiss()
 
-    def _pass_gates(self) -> None:
+    def _are_unconditional(self, wanted: Iterable[spec.Requirement] | None) -> bool:
+        """True if the checks of all of them open no session and concern every provider."""
+        checks, binding = clauses.checks(self.order.side), self.contact.binding
+        return wanted is not None and all(
+            item.gate
+            or item.id not in checks
+            or not (checks[item.id].conditions or checks[item.id].needs_session(binding))
+            for item in wanted
+        )
+
+    def _pass_gates(self, *, is_known_enough: bool) -> None:
         for requirement in spec.requirements().values():
             if not requirement.gate or not requirement.is_in(self.order.release):
                 continue
@@ -158,6 +185,8 @@ class Judge:
                 self.contact.results += self._blocked(requirement)
             else:
                 self._book_gate(self._decide(requirement, _FIRST), requirement.id)
+        if is_known_enough:
+            return
         if not self.contact.blocked or self.contact.sessionless:
             self._survey()
             self._time_hooks()
@@ -271,6 +300,34 @@ class Judge:
                 return attribute(events.KitFailed(check=requirement.id, text=said))
         return results
 
+    @property
+    def history(self) -> tuple[object, ...]:
+        """The events by which later checks come out otherwise; equal if they are the same."""
+        losses = tuple(sorted(self.deaths.items()))
+        stuck = frozenset(self._stuck)
+        return (losses, stuck, self._children.shares, self._children.has_frozen, self._was_refused)
+
+    @property
+    def watched(self) -> set[str]:
+        """The checks of which a process may yet be lost, since they left threads in it."""
+        return self._aftermath.checks
+
+    def leave(self, *, lingers: bool = False) -> list[Result]:
+        """
+        End the process of the checks so far, as the next chapter would; the findings of its end.
+
+        `lingers` waits first for what it started, as the end of a run does.
+        """
+        if lingers:
+            self._children.wait_for_helpers(watchdog.LINGER_S * self.order.scale)
+        found = self._look_back()
+        self._children.leave()
+        return self._outlet(found) if found else []
+
+    def drop(self) -> None:
+        """End the process of the checks so far, whatever became of it."""
+        self._children.leave()
+
     def is_ruled_out(self, requirement: spec.Requirement) -> bool:
         """True if no process is needed to decide a requirement, by all that is known so far."""
         if requirement.gate or not requirement.is_in(self.order.release):
@@ -341,15 +398,18 @@ class Judge:
             self._children.dismiss()
             return attribute(meddling)
         found = self._scripts.attached(self._to_results(answer, check.requirement), answer)
-        return self._with_history(check, answer, found, earlier)
+        found = self._with_history(check, answer, found, earlier)
+        found = [self._with_least(check, item) for item in found]
+        return self._with_swallowed(check, answer, found)
 
     def _note_start(self, requirement_id: str, started: int) -> None:
         if self._children.started > started:
-            self._starters.append(requirement_id)
+            self.starters.append(requirement_id)
 
     def _not_served(self, requirement_id: str, result: Result) -> list[Result]:
         """A target that loaded before, and does not any more: it takes as many starts to see it."""
-        earlier = tuple(dict.fromkeys(self._starters))
+        self._was_refused = True
+        earlier = tuple(dict.fromkeys(self.starters))
         if result.outcome is Outcome.FAIL and result.id != requirement_id:
             result = dataclasses.replace(result, seen_in=requirement_id, after=earlier)
         return depending(requirement_id, result)
@@ -378,12 +438,62 @@ class Judge:
             and (answer.took_s < _LONG_S * self.order.scale)
         )
 
-    def _repeated(self, check: clauses.Check) -> list[Result]:
-        """The findings of a check in a process of its own; of no account to the verdict."""
+    def _with_least(self, check: clauses.Check, result: Result) -> Result:
+        """
+        The result; of a hook that hung with a long text, with the least one of which it hangs too.
+
+        Nobody can take text away from a call that does not return: the check is made again in
+        another process, with texts that grow.
+        """
+        seen, is_free = result.evidence, self.order.settings.max_hook_calls is None
+        if not (isinstance(seen, Late | Froze) and result.outcome in _RED):
+            return result
+        if seen.given_chars < incidents.LONG_CHARS or not (check.grows and is_free):
+            return result
+        again = [
+            item.evidence.given_chars
+            for item in self._repeated(check, grows=True)
+            if item.id == result.id and isinstance(item.evidence, Late | Froze)
+        ]
+        least = min(filter(None, again), default=seen.given_chars)
+        if least >= seen.given_chars:
+            return result
+        return dataclasses.replace(result, evidence=dataclasses.replace(seen, least_chars=least))
+
+    def _with_swallowed(
+        self, check: clauses.Check, answer: Answer, found: list[Result]
+    ) -> list[Result]:
+        """
+        The results; of a text that was lost, with an exception that the target told nobody.
+
+        If hearing of it costs time in each call, the check is made again for it alone.
+        """
+        lost = {item.id for item in found if _is_unexplained(item)}
+        if not lost or swallowed.IS_CHEAP or not self._may_repeat(answer):
+            return found
+        again = {item.id: item for item in self._repeated(check, traces=True)}
+        return [
+            dataclasses.replace(item, swallowed=again[item.id].swallowed, silenced=True)
+            if item.id in lost and item.id in again and again[item.id].silenced
+            else item
+            for item in found
+        ]
+
+    def _repeated(
+        self, check: clauses.Check, *, grows: bool = False, traces: bool = False
+    ) -> list[Result]:
+        """
+        The findings of a check in a process of its own; of no account to the verdict.
+
+        If texts grow, a hook that hung is waited for as if it had not.
+        """
         known = dict(self.deaths)
+        if grows:
+            self.deaths.clear()
         try:
             self._children.start_again()
-            return self._to_results(self._check(check), check.requirement)
+            answer = self._check(check, grows=grows, traces=traces)
+            return self._to_results(answer, check.requirement)
         except CannotServe:
             return []
         finally:
@@ -417,15 +527,22 @@ class Judge:
         for operation in answer.judged.late:
             self._count_death(operation, seen_in=requirement_id)
 
-    def _check(self, check: clauses.Check, *, patient: bool = False) -> Answer:
+    def _check(
+        self,
+        check: clauses.Check,
+        *,
+        patient: bool = False,
+        grows: bool = False,
+        traces: bool = False,
+    ) -> Answer:
         service.assert_runs(self.contact.service, self.order.settings)
         self._children.served.append(check.requirement)
         # A backend that fails may use all of the time that a hook has.
         patient = patient or incidents.makes_fail(check.requirement)
         place = self._children.place(
-            check.requirement, patient=patient, stuck=self._stuck, part=self._part
+            check.requirement, patient=patient, stuck=self._stuck, part=self._part, grows=grows
         )
-        command = Check(place, check.requirement, self._grace_s)
+        command = Check(place, check.requirement, self._grace_s, traces)
         answer = self._children.ask(command, check.budget_s + self._waiting_s(check))
         self.limited_s = max(self.limited_s, answer.judged.limited_s)
         service.assert_runs(self.contact.service, self.order.settings)
@@ -571,6 +688,12 @@ class Judge:
         self._aftermath.close()
         self._service.stop()
         vitals.end_strays(self._root)
+
+
+def _is_unexplained(result: Result) -> bool:
+    """True if a text was lost, and no exception is known that was swallowed."""
+    is_lost = isinstance(result.evidence, NotRecalled) and result.outcome in _RED
+    return is_lost and not result.swallowed
 
 
 @contextlib.contextmanager

@@ -98,7 +98,13 @@ def late_again(event: events.HookLate) -> Statement:
 
 def late(event: events.HookLate) -> Statement:
     """The time that a hook took."""
-    seen = Late(hook=event.hook, took_s=event.took_s, budget_s=event.budget_s)
+    seen = Late(
+        hook=event.hook,
+        took_s=event.took_s,
+        budget_s=event.budget_s,
+        given=event.given,
+        given_chars=event.given_chars,
+    )
     return {"evidence": seen, "where": event.where}
 
 

@@ -40,6 +40,11 @@ class Aftermath:
         """Watch a process from now on."""
         self._left.append(_Left(process, check, time.monotonic() + self._linger_s))
 
+    @property
+    def checks(self) -> set[str]:
+        """The checks behind which a process is watched."""
+        return {item.check for item in self._left}
+
     def collect(self, *, wait: bool = False) -> list[tuple[str, Answer]]:
         """
         The processes that were lost since the last call: the check, and what became of it.

@@ -24,6 +24,7 @@ class Answer:
         stack: The author's frames at that moment, innermost first.
         given: The longest text that the hook was given, in the words of a message; "" for none.
         number: The number of the call on its instance; 0 if it is not counted.
+        chars: The length of that text in characters.
         still: Those of the thread that computed while the interpreter last stood still for a while,
             where that was looked for.
         ending: The ending of the process: "exit code 3", "signal SIGSEGV"; for `grew` its memory.
@@ -46,6 +47,7 @@ class Answer:
     stack: tuple[str, ...] = ()
     given: str = ""
     number: int = 0
+    chars: int = 0
     still: tuple[str, ...] = ()
     ending: str = ""
     excuse: str = ""

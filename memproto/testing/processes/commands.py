@@ -100,6 +100,7 @@ class Check(Command):
         place: Its place, and the facts about the run.
         id: The requirement.
         grace_s: Seconds that threads of the check may take to end by themselves.
+        traces: True if exceptions that are caught are traced, at whatever cost in time.
 
     """
 
@@ -108,6 +109,7 @@ class Check(Command):
     place: Place
     id: str
     grace_s: float
+    traces: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,6 +19,9 @@ from typing import Any
 
 from memproto.testing import os_names
 
+#: Behind so many copies a further one is likely, and with it what was put off until then.
+_MANY = 4
+
 #: A message is as long as an environment and what a host is told.
 _LONGEST = 1 << 20
 
@@ -38,9 +41,16 @@ class Copier:
         count: int,
         prepare: Callable[[dict[str, Any]], None],
         answer: Callable[[socket.socket, dict[str, Any]], None] | None = None,
+        later: Callable[[], None] | None = None,
     ) -> None:
-        """`answer` is given each message without descriptors: one that asks for no copy."""
+        """
+        `answer` is given each message without descriptors: one that asks for no copy.
+
+        `later` is called once, when many copies were asked for, and nobody waits for one.
+        """
         self._answer = answer
+        self._later = later
+        self._copies = 0
         self._parent = parent
         self._count = count
         self._prepare = prepare
@@ -55,7 +65,11 @@ class Copier:
         """Start copies for ever; returns in each of them, with its message and descriptors."""
         asked = self._parent.fileno()
         while True:
-            ready = select.select([asked, self._woken], [], [])[0]
+            later = self._later if self._copies >= _MANY else None
+            ready = select.select([asked, self._woken], [], [], None if later is None else 0)[0]
+            if later is not None and not ready:
+                self._later = None
+                later()
             if self._woken in ready:
                 os.read(self._woken, 1_000)
                 self._reap()
@@ -85,6 +99,7 @@ class Copier:
             return False
         if pid:
             self._running[pid] = status
+            self._copies += 1
             return False
         try:
             self._forget()
@@ -114,10 +129,11 @@ def from_descriptor(
     count: int,
     prepare: Callable[[dict[str, Any]], None],
     answer: Callable[[socket.socket, dict[str, Any]], None] | None = None,
+    later: Callable[[], None] | None = None,
 ) -> Copier:
     """Copier of this process, asked on a socket with so many descriptors in each message."""
     os.set_inheritable(descriptor, False)
-    return Copier(socket.socket(fileno=descriptor), count, prepare, answer)
+    return Copier(socket.socket(fileno=descriptor), count, prepare, answer, later)
 
 
 def _heard(wanted: dict[str, Any]) -> dict[str, Any]:

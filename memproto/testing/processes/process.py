@@ -58,6 +58,7 @@ class _OpenHook:
     starved_s: float = 0.0
     given: str = ""
     number: int = 0
+    chars: int = 0
 
     @property
     def is_setting(self) -> bool:
@@ -263,6 +264,7 @@ class ChildProcess:
                 message.starved_s,
                 message.given,
                 message.number,
+                message.chars,
             )
         elif kind is Waits:
             self._active = time.monotonic()
@@ -340,6 +342,7 @@ class ChildProcess:
             stack=self._frames(computing=fate == "froze"),
             given=hook.given,
             number=hook.number,
+            chars=hook.chars,
         )
 
     def _dead(self, began: float) -> Answer:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from memproto import spec
+from memproto import fence, spec
 from memproto.testing import clauses, integrity
 from memproto.testing.processes import confinement, copy_process, relay
 
@@ -28,6 +28,9 @@ _MODULES = {
     "provider": ("memproto.loading", "jsonschema", "hypothesis.strategies"),
     "host": ("memproto.testing.host.loading", "memproto.testing.host.run", "hypothesis.strategies"),
 }
+
+#: A text with each character that a delimiter may begin with, and one that is escaped.
+_OPENINGS = "<[#&%\\ &lt;/memory-context&gt;"
 
 #: Output, commands, results, stacks, and the pipe on which the parent is told of its end.
 _DESCRIPTORS = 5
@@ -127,6 +130,14 @@ def _prepare(side: spec.Side) -> None:
         os._exit(1)
 
 
+def _compile_fence() -> None:
+    """Compile the fence's patterns, which are compiled at their first use, once for all copies."""
+    for rest in ("", "\N{LATIN SMALL LETTER E WITH ACUTE}"):
+        fence.sanitize_context(f"{_OPENINGS}{rest}")
+    gc.collect()
+    gc.freeze()
+
+
 def _hypothesis_home(directory: Path) -> None:
     importlib.import_module("hypothesis.configuration").set_hypothesis_home_dir(directory)
 
@@ -149,7 +160,7 @@ def serve(descriptor: int) -> tuple[tuple[int, ...], str]:
             listener.close()
 
     copier = copy_process.from_descriptor(
-        descriptor, _DESCRIPTORS, lambda asked: _prepare(asked["side"]), answer
+        descriptor, _DESCRIPTORS, lambda asked: _prepare(asked["side"]), answer, _compile_fence
     )
     wanted, descriptors = copier.serve()
     try:

@@ -10,7 +10,7 @@ import dataclasses
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import monotonic, perf_counter
 from typing import Any, NoReturn
 
@@ -170,15 +170,21 @@ class HookLate(Exception):
 
     Attributes:
         excuse: The machine's share in it, if it cannot be told apart; else "".
+        given: The longest text that the hook was given, in the words of a message; "" for none.
+        given_chars: Its length in characters.
 
     """
 
-    def __init__(self, operation: str, took_s: float, budget_s: float, excuse: str = "") -> None:
+    def __init__(
+        self, operation: str, took_s: float, budget_s: float, excuse: str = "", given: str = ""
+    ) -> None:
         super().__init__(f"{operation} took {took_s:.2f} s of {budget_s:g} s")
         self.operation = operation
         self.took_s = took_s
         self.budget_s = budget_s
         self.excuse = excuse
+        self.given = beginning(given) if given else ""
+        self.given_chars = len(given)
 
 
 def misspoken(operation: str, error: Misspoken) -> Violation:
@@ -249,8 +255,8 @@ class Watch:
         """
         Run the body as a hook of `operation`; raises `HookLate` when it took too long.
 
-        `given` is the text that the hook was given, in the words of a message, and `number` counts
-        its calls on one instance.
+        `given` is the longest text that the hook was given, and `number` counts its calls on one
+        instance.
         """
         deaths = self.deaths.get(operation, 0)
         if deaths >= incidents.MOST_DEATHS:
@@ -260,7 +266,8 @@ class Watch:
         full_s = incidents.budget_s(operation, scale=self.scale, deaths=0)
         cut_s = incidents.budget_s(operation, scale=self.scale, deaths=deaths)
         budget_s = full_s if self.patient else cut_s
-        with self.wire.hook(operation, budget_s, given, number) as starved_s:
+        named = beginning(given) if given else ""
+        with self.wire.hook(operation, budget_s, named, number, len(given)) as starved_s:
             begin = perf_counter()
             try:
                 yield
@@ -269,12 +276,14 @@ class Watch:
                 self._count(operation, took_s)
         if took_s > full_s:
             # The shorter time is how long one that hangs is waited for; this one has returned.
-            self._late(operation, took_s, full_s, noise.starved_s() - starved_s)
+            self._late(operation, took_s, full_s, noise.starved_s() - starved_s, given)
 
-    def _late(self, operation: str, took_s: float, budget_s: float, starved_s: float) -> NoReturn:
+    def _late(
+        self, operation: str, took_s: float, budget_s: float, starved_s: float, given: str
+    ) -> NoReturn:
         excuse = noise.excuse(took_s, budget_s, starved_s)
         (self.excused if excuse else self.late).append(operation)
-        raise HookLate(operation, took_s, budget_s, excuse)
+        raise HookLate(operation, took_s, budget_s, excuse, given)
 
     def spend(self, operation: str) -> None:
         """Take one call off what the user allows; raises `HookUnpaid` where none is left."""
@@ -384,7 +393,7 @@ class Subject(ExtensionHooks):
         HOST_HOME.name(self.binding.home_variable, self.variable)
         text = "" if said is None or operation in _WITHOUT_TEXT else longest_text(said[1:])
         number = self._numbered(operation) if said is not None else 0
-        with self._watch.hook(operation, beginning(text) if text else "", number):
+        with self._watch.hook(operation, text, number):
             try:
                 return honest(function())
             except BaseException as error:
@@ -517,12 +526,19 @@ class Subject(ExtensionHooks):
             )
         return found
 
-    def record(self, user: str, assistant: str = "Noted.") -> None:
-        """Record one finished turn, after it began."""
-        self.begin(user)
+    def record(
+        self, user: str, assistant: str = "Noted.", *, author: Mapping[str, Any] | None = None
+    ) -> None:
+        """
+        Record one finished turn, after it began.
+
+        An `author` is for bindings of which `takes_authors` is true.
+        """
+        told = {} if author is None else {"author": dict(author)}
+        self.begin(user, **told)
         self.turning.ends()
         for _ in range(self.manner.times):
-            self._use("record", user, assistant)
+            self._use("record", user, assistant, **told)
         if self.manner is not PLAIN:
             self.said += [
                 {"role": "user", "content": user},
@@ -534,13 +550,13 @@ class Subject(ExtensionHooks):
         for number in range(1, _BATCH + 1):
             self.record(f"Is lamp {number} on the quay lit?", f"Lamp {number} is lit.")
 
-    def begin(self, user: str) -> None:
+    def begin(self, user: str, **told: Any) -> None:
         """Say that a turn begins where the provider is told so; `record` does it by itself."""
         number = self.turning.begins()
         # Its exceptions, and earlier hangs, are for its own rules: a host goes on.
         if number is not None and not self._watch.deaths.get("turn_start"):
             with contextlib.suppress(HookRaised):
-                self._use("turn_start", number, user)
+                self._use("turn_start", number, user, **told)
 
     def mirror(
         self, action: str, target: str, content: str | None, old_text: str | None = None

@@ -5,13 +5,19 @@ Odd texts that the contract allows: every one is a str that a user or a model ma
 nobody thought of, the same for the same seed; `any_text` is the strategy for property tests.
 """
 
+import dataclasses
 import random
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any
 
+from memproto.testing import incidents, locate
+from memproto.testing.evidence import Raised
 from memproto.testing.facts import Fact
+from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised
+from memproto.testing.scenarios import smallest
+from memproto.testing.scenarios.smallest import Least
 from memproto.testing.wire import show
 
 _WORDS = "the harbour keeps its lamps lit while the last ferry crosses "
@@ -65,6 +71,9 @@ NAMED: dict[str, str] = {
 LONG = {"100,000 characters": (_WORDS * 1_700)[:100_000]}
 LONGEST = {"250,000 characters": (_WORDS * 4_100)[:250_000]}
 
+#: The length from which on texts grow.
+_LEAST_CHARS = 16
+
 _ALPHABET = (
     "abc xyz \n\t0",
     "\x00\x01\x1f\x7f\x85",
@@ -107,6 +116,42 @@ def padded(text: str, chars: int) -> str:
     return " ".join(parts)
 
 
+def filled(text: str, chars: int) -> str:
+    """The text, and after it other sentences up to exactly that length."""
+    known = padded(text, chars)
+    return known if len(known) >= chars else f"{known} {'a' * (chars - len(known) - 1)}"
+
+
+def odd(run: Run, long: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Each of the named texts, then those of `long`, then generated ones as the profile asks."""
+    return {**named(run, long), **generated(run.context.seed, run.examples)}
+
+
+def named(run: Run, long: Mapping[str, str] | None = None) -> dict[str, str]:
+    """
+    Each of the named texts, then those of `long`.
+
+    If texts are to grow, the beginnings of long ones come first, the shortest before all others.
+    """
+    known = {**NAMED, **(long or {})}
+    lasting = {name: text for name, text in known.items() if len(text) >= incidents.LONG_CHARS}
+    grown = {
+        f"{chars:,} characters of {name}": text[:chars]
+        for chars in lengths(run, max(map(len, lasting.values())))[:-1]
+        for name, text in lasting.items()
+        if chars < len(text)
+    }
+    return {**grown, **known}
+
+
+def lengths(run: Run, most: int) -> list[int]:
+    """The lengths of which a check makes long texts: one, or also its halves, the least first."""
+    found = [most]
+    while run.context.grows and found[0] >= 2 * _LEAST_CHARS:
+        found.insert(0, found[0] // 2)
+    return found
+
+
 def generated(seed: int, count: int) -> dict[str, str]:
     """`count` random texts of odd characters; the same seed gives the same texts."""
     source = random.Random(seed)
@@ -132,28 +177,104 @@ def any_text() -> Any:
 PATIENCE_S = 60.0
 
 
-def raised_for(
-    texts: Mapping[str, str], use: Callable[[str], None]
-) -> list[tuple[str, HookRaised]]:
+@dataclasses.dataclass(frozen=True)
+class Raising:
     """
-    Use every text, and give the names of those for which a hook raised, with what it raised.
+    A text for which a hook raised.
 
-    A hook that is slow and inside its bound is not asked for ever: after `PATIENCE_S` the texts
-    that are left, the generated ones last, are let be.
+    Attributes:
+        name: The name of the text, which completes "it raised for ...".
+        failure: The exception that was raised.
+        least: The smallest part of the text for which it raises as well; None if none was found.
+
+    """
+
+    name: str
+    failure: HookRaised
+    least: Least | None = None
+
+
+def is_report(failure: HookRaised) -> bool:
+    """True for an exception by which a provider reports a refusal."""
+    return failure.is_report
+
+
+def raised_for(
+    run: Run,
+    texts: Mapping[str, str],
+    use: Callable[[str], None],
+    *,
+    allows: Callable[[HookRaised], bool] = is_report,
+    makes_smaller: bool = True,
+) -> list[Raising]:
+    """
+    Use every text, and give those for which a hook raised what it may not.
+
+    Of the first of them the smallest part that fails is looked for, unless they are no texts but
+    names of something else. A hook that is slow and inside its bound is not asked for ever: after
+    `PATIENCE_S` the texts that are left, the generated ones last, are let be.
 
     Raises:
         HookRaised: A hook raised what ends the process, or its backend is away.
 
     """
-    found: list[tuple[str, HookRaised]] = []
+    found: list[Raising] = []
     end = monotonic() + PATIENCE_S
     for name, text in texts.items():
         if monotonic() > end:
             break
-        try:
-            use(text)
-        except HookRaised as failure:
-            if failure.ends_process or isinstance(failure, BackendAway):
-                raise
-            found.append((name, failure))
+        failure = _failure(use, text)
+        if failure is not None and not allows(failure):
+            found.append(Raising(name, failure))
+    if found and makes_smaller:
+        found[0] = made_smaller(run, found[0], texts[found[0].name], use)
     return found
+
+
+def made_smaller(run: Run, raising: Raising, text: str, use: Callable[[str], None]) -> Raising:
+    """The same with the smallest part of the text for which the same line raises the same."""
+
+    def fails(part: str) -> bool:
+        again = _failure(use, part)
+        return again is not None and _kind(again) == _kind(raising.failure)
+
+    return dataclasses.replace(raising, least=smallest.of_text(run, text, fails))
+
+
+def _kind(failure: HookRaised) -> tuple[str, str, str]:
+    """A failure by its hook, its exception's class, and the author's line that it came from."""
+    return failure.operation, type(failure.error).__name__, locate.raised(failure.error)
+
+
+def _failure(use: Callable[[str], None], text: str) -> HookRaised | None:
+    try:
+        use(text)
+    except HookRaised as failure:
+        if failure.ends_process or isinstance(failure, BackendAway):
+            raise
+        return failure
+    return None
+
+
+def none_raises(
+    run: Run, found: list[Raising], operation: str, wanted: str, *, of: int = 0
+) -> None:
+    """
+    See that a hook raised for no text, of as many as were tried; 0 if the message counts none.
+
+    Raises:
+        Violation: It did.
+
+    """
+    if not found:
+        return
+    first, count = found[0], len({one.name for one in found})
+    seen = Raised.by(
+        first.failure.error,
+        wanted=wanted,
+        hook=run.hook(operation),
+        given=first.name,
+        count=count,
+        of=of,
+    )
+    run.violated(seen if first.least is None else first.least.told(seen))

@@ -59,7 +59,8 @@ class Pace:
     Attributes:
         hooks: For each operation [calls, longest in seconds, all together in seconds].
         hooks_s: Seconds that those of them took for which processor time was measured.
-        computed_s: Processor seconds of the process meanwhile.
+        computed_s: Processor seconds of the process meanwhile, and of those that it started and
+            that have ended.
         loaded_s: Seconds that loading the target took.
         held_mb: Megabytes that its process had for itself after the survey.
 

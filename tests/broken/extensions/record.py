@@ -19,7 +19,7 @@ class TheLastTurnWaitsForTheNext(Private):
 @mutant(kills="MP-REC-002", says="author", report="J1")
 class RecordNeedsAnAuthor(Private):
     def record(self, turn: dict[str, Any]) -> None:
-        super().record({**turn, "author": {"id": turn["author"]["id"]}})
+        super().record({**turn, "author": {"id": "", **turn["author"]}})
 
 
 @mutant(kills="MP-REC-002", says="a lone high surrogate", report="J2")

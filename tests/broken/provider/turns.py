@@ -8,9 +8,26 @@ from typing import Any
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
+from tests.good.plugged import Plugged
+from tests.good.private import Private
 from tests.good.targeted import Targeted
 from tests.good.tooled import Tooled
 from tests.good.worded import Worded
+
+
+@mutant(kills="MP-TURN-005", says="a bot said, in the same form", report="E2")
+class ARecordedBotIsTheUser(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        author = {"id": "", **turn.get("author", {}), "is_bot": False}
+        super().record({**turn, "author": author} if "author" in turn else turn)
+
+
+@mutant(kills="MP-TURN-005", says="a bot said, in the same form", report="E2")
+class ABotIsTheUser(Plugged):
+    def sync_turn(
+        self, user_content: str, assistant_content: str, *, turn_author: Any = None, **told: Any
+    ) -> None:
+        super().sync_turn(user_content, assistant_content, **told)
 
 
 @mutant(kills="MP-TURN-001", says="3 of 4 did not come back: turn 2", report="D5")

@@ -117,7 +117,8 @@ class WaitsForItsReader(Wired):
 @mutant(kills="MP-WIRE-006", says="no answer within", report="L3", scale=0.2)
 class SkipsLongLines(Wired):
     def _take(self, line: Any) -> None:
-        if not isinstance(line, bytes) or len(line) < 65536:
+        is_long = isinstance(line, bytes) and len(line) >= 65536
+        if not is_long or b'"recall"' not in line[:100]:
             super()._take(line)
 
 

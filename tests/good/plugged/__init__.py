@@ -76,9 +76,16 @@ class Plugged(MemoryProvider):
         return self._journal.enrich_turn(query, []) or ""
 
     def sync_turn(
-        self, user_content: str, assistant_content: str, *, session_id: str = "", messages: Any = ()
+        self,
+        user_content: str,
+        assistant_content: str,
+        *,
+        session_id: str = "",
+        messages: Any = (),
+        turn_author: dict[str, Any] | None = None,
     ) -> None:
-        if self._stores:
+        # Another agent of a shared chat tells nothing about the user.
+        if self._stores and not (turn_author or {}).get("is_bot"):
             self._journal.on_turn_complete(user_content, assistant_content)
 
     def on_memory_write(

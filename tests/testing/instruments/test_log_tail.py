@@ -18,7 +18,7 @@ def tail(monkeypatch):
     module = types.ModuleType("acme_of_this_test")
     module.__file__ = "/somewhere/acme/__init__.py"
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(log_tail, "_own", lambda package: {package})
+    monkeypatch.setattr(log_tail, "_own", lambda package, known: {package})
     monkeypatch.setattr(log_tail.locate, "is_authors", lambda path: True)
     make, before = logging.getLogRecordFactory(), logging.root.level
     logging.root.setLevel(USUAL)

@@ -33,6 +33,9 @@ IDS = ("MP-SHUT-001", "MP-SHUT-002", "MP-INIT-003", "MP-RECALL-002")
 FIRST, SECOND, THIRD, FOURTH = (spec.requirement(item) for item in IDS)
 
 
+FAST = Pace(hooks={"recall": [2, 0.01, 0.02]})
+
+
 def known(pace=SLOW):
     """The findings of first contact: a provider that declares nothing out of the ordinary."""
     return Contact(binding=NATIVE, pace=pace, routes={"writes": "declared"})
@@ -74,8 +77,19 @@ def ended():
 # -- when ------------------------------------------------------------------------------------------
 
 
-def test_a_fast_provider_is_checked_one_after_the_other(tmp_path):
-    assert crew(tmp_path, pace=Pace(hooks={"recall": [2, 0.01, 0.02]})).prepare([FIRST]) is None
+@pytest.mark.parametrize(("cores", "lanes"), [(1, None), (2, 2), (8, 2)])
+def test_a_fast_provider_gets_a_lane_for_each_of_two_processors(
+    tmp_path, monkeypatch, cores, lanes
+):
+    monkeypatch.setattr(noise, "cores", lambda: cores)
+    plan = crew(tmp_path, pace=FAST).prepare([FIRST, THIRD, FOURTH])
+    assert (plan and plan.lanes) == lanes
+
+
+def test_a_fast_provider_has_no_lane_on_a_machine_that_is_busy(tmp_path, monkeypatch):
+    monkeypatch.setattr(noise, "cores", lambda: 2)
+    order = Order("mine", directory=tmp_path, slowdown=3.0)
+    assert Crew(order, tmp_path, known(FAST)).prepare([FIRST, THIRD]) is None
 
 
 def test_a_slow_provider_is_checked_side_by_side(tmp_path):
@@ -94,6 +108,14 @@ def test_a_provider_that_computes_gets_no_more_lanes_than_processors(tmp_path, m
     assert crew(tmp_path, pace=computing).prepare(spec.select([], "provider")).lanes == 2
 
 
+def test_a_busy_machine_does_not_pass_for_a_provider_that_waits(tmp_path, monkeypatch):
+    monkeypatch.setattr(noise, "cores", lambda: 2)
+    computing = dataclasses.replace(SLOW, hooks_s=1.0, computed_s=0.2)
+    busy = crew(tmp_path, pace=computing)
+    busy.lead.order = dataclasses.replace(busy.order, slowdown=5.0)
+    assert busy.prepare(spec.select([], "provider")).lanes == 2
+
+
 @pytest.mark.parametrize(("parallel", "lanes"), [(2, 2), (3, 3)])
 def test_the_settings_say_how_many_callers_a_backend_takes(tmp_path, parallel, lanes):
     assert crew(tmp_path, parallel=parallel).prepare([FIRST, SECOND, THIRD]).lanes == lanes
@@ -104,7 +126,7 @@ def test_one_caller_means_one_after_the_other(tmp_path):
 
 
 def test_the_settings_can_ask_for_it_where_hooks_are_fast(tmp_path):
-    assert crew(tmp_path, pace=Pace(), parallel=2).prepare([FIRST, SECOND]).lanes == 2
+    assert crew(tmp_path, pace=Pace(), parallel=2).prepare([FIRST, THIRD]).lanes == 2
 
 
 def test_a_small_machine_is_not_filled(tmp_path, monkeypatch):
@@ -118,6 +140,11 @@ def test_calls_that_cost_money_are_made_in_order_unless_there_are_plenty(
 ):
     asked = crew(tmp_path, max_hook_calls=limit, parallel=2)
     assert bool(asked.prepare([FIRST, SECOND])) is is_parallel
+
+
+def test_calls_that_cost_money_are_made_in_order_if_hooks_are_fast(tmp_path, monkeypatch):
+    monkeypatch.setattr(noise, "cores", lambda: 2)
+    assert crew(tmp_path, pace=FAST, max_hook_calls=100_000).prepare([FIRST, THIRD]) is None
 
 
 def test_workers_of_xdist_have_no_lanes_of_their_own(tmp_path):

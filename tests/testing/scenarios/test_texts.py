@@ -62,15 +62,23 @@ def test_every_text_is_used_after_one_raised() -> None:
         if text == "b":
             raise HookRaised("record", ValueError("b"))
 
-    found = texts.raised_for({"first": "a", "second": "b", "third": "c"}, use)
+    given = {"first": "a", "second": "b", "third": "c"}
+    found = texts.raised_for(MagicMock(), given, use, makes_smaller=False)
     assert used == ["a", "b", "c"]
-    assert [name for name, _ in found] == ["second"]
+    assert [one.name for one in found] == ["second"]
+
+
+def test_a_text_is_filled_to_the_very_character() -> None:
+    for chars in (60, 61, 117, 118, 119, 8_000):
+        text = texts.filled("My boat lies in the marina.", chars)
+        assert len(text) == chars
+        assert text.startswith("My boat lies in the marina. ")
 
 
 def test_what_ends_the_process_is_not_swallowed() -> None:
     use = MagicMock(side_effect=HookRaised("record", SystemExit(3)))
     with pytest.raises(HookRaised):
-        texts.raised_for({"first": "a"}, use)
+        texts.raised_for(MagicMock(), {"first": "a"}, use)
 
 
 def test_the_name_of_a_fact_is_in_its_text_and_not_in_its_question() -> None:
