@@ -271,7 +271,8 @@ def each_write_is_mirrored_with_all_that_it_is(run: HostRun) -> None:
     found = [_edit(*call.args) for call in provider.named("on_memory_write")]
     if sorted(map(repr, found)) != sorted(map(repr, _EDITS)):  # their order is MP-HOST-TURN-001's
         missing = [edit for edit in _EDITS if edit not in found] or found
-        run.violated(Returned(wanted=f"one mirrored write {show(missing[0])}", value=show(found)))
+        seen = ", ".join(show(edit, 90) for edit in found)
+        run.violated(Returned(wanted=f"one mirrored write {show(missing[0])}", value=seen))
 
 
 def _edit(action: Any, target: Any, content: Any, old_text: Any) -> tuple[Any, ...]:

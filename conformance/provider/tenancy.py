@@ -22,7 +22,13 @@ from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, HookWithdrawn, Subject
-from memproto.testing.scenarios import conversations, mirrored_writes, smallest, tenants
+from memproto.testing.scenarios import (
+    conversations,
+    entries,
+    mirrored_writes,
+    smallest,
+    tenants,
+)
 from memproto.testing.scenarios.smallest import Least
 from memproto.testing.scenarios.tenants import Boundary, Reader, Tenant
 from memproto.testing.wire import show
@@ -848,6 +854,7 @@ class _Beside:
             self._run.plant(subject, self._facts[side][number], self._route)
         for side, subject in enumerate(both):
             self._gets_nothing(side, subject, [self._facts[1 - side][number]])
+            self._is_shown_nothing(side, subject, self._facts[1 - side][number])
 
     def _conversation(self, side: int, subject: Subject) -> Callable[[], None]:
         def speak() -> None:
@@ -875,6 +882,30 @@ class _Beside:
                         of_whom=owner,
                         to_whom=called,
                         lead=f"{recall} for {called} gives ",
+                        tail=f", which was stored for {owner}",
+                    ),
+                    operation="recall",
+                )
+
+    def _is_shown_nothing(self, guest: int, subject: Subject, fact: Fact) -> None:
+        """The same of the items of recall and of an export."""
+        called, owner = self._pair[guest].called, self._pair[1 - guest].called
+        reads: dict[str, Callable[[], list[dict[str, Any]]]] = {
+            "items": lambda: entries.items(subject, fact.query),
+            "privacy": lambda: entries.exported(subject, {}) or [],
+        }
+        for extension, read in reads.items():
+            if entries.served(self._run, extension) and entries.of_fact(read(), fact):
+                hook = "recall_items" if extension == "items" else "export"
+                self._run.violated(
+                    Recalled(
+                        wanted=f"nothing for {called} of what is stored for {owner} while both "
+                        "are open, as one after the other",
+                        texts=(fact.text,),
+                        by=hook,
+                        of_whom=owner,
+                        to_whom=called,
+                        lead=f"{hook} for {called} gives ",
                         tail=f", which was stored for {owner}",
                     ),
                     operation="recall",

@@ -73,14 +73,11 @@ def _refuse_all(run: Run, subject: Subject) -> None:
 
     A lock that one of them leaves held keeps out the other threads, and not this one.
     """
-    never, new = run.facts.several(2)
     odd = {"a NUL": texts.NAMED["a NUL"], "half a pair": texts.NAMED["a lone high surrogate"]}
     for text in ("", *odd.values()):
         for call in routes.core_calls(subject, text, text).values():
             poor_sessions.in_passing(call)
-    for action, target in (("remove", "memory"), ("replace", "user")):
-        write = (action, target, new.text, never.text)
-        poor_sessions.in_passing(functools.partial(subject.mirror, *write))
+    poor_sessions.write_in_vain(subject)
     poor_sessions.call_all_badly(subject)
     for operation, asks in (("export", subject.export), ("forget", subject.forget)):
         if subject.has(operation):

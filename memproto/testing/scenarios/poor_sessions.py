@@ -58,6 +58,14 @@ def of_refusals(run: Run) -> None:
             text = texts.NAMED[name]
             for call in routes.core_calls(subject, text, _QUESTION).values():
                 in_passing(call)
+        write_in_vain(subject)
+
+
+def write_in_vain(subject: Subject) -> None:
+    """Remove and replace a text that is in no entry."""
+    for action, target in (("remove", "memory"), ("replace", "user")):
+        write = (action, target, "The lamps are lit.", "No lamp was ever lit.")
+        in_passing(functools.partial(subject.mirror, *write))
 
 
 def of_bad_calls(run: Run) -> None:

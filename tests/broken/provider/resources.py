@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any, ClassVar
 
-from memproto.errors import TooLarge
+from memproto.errors import TooLarge, WriteRefused
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
 
@@ -142,3 +142,17 @@ class EachRefusalAddsAHandler(Journal):
             logging.getLogger("journal.refused").addHandler(logging.NullHandler())
             raise TooLarge("a turn has 10,000 characters at most")
         super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-RES-002", says="journal.lock", report="C4")
+class ARefusedRemoveKeepsItsLock(Journal):
+    held: ClassVar[list[int]] = []
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        assert self._path is not None
+        if action == "remove" and not any(self._is_old(e, target, old_text) for e in self._load()):
+            self.held.append(os.open(self._path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR))
+            raise WriteRefused("no entry holds this text")
+        super().on_memory_write(action, target, content, old_text)

@@ -6,11 +6,12 @@ import re
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.broken.marks import mutant
 from tests.good.choosy import Choosy
 from tests.good.journal import Journal, words
+from tests.good.private import Private
 from tests.good.tenants import Tenants, digest
 from tests.good.worded import Apart
 
@@ -274,3 +275,17 @@ class CompressionsAreOfNobody(Tenants):
         told = [line for line in found if len(wanted & words(line)) > 1]
         own = super().enrich_turn(user_message, messages)
         return "\n".join(filter(None, [own, *told])) or None
+
+
+@mutant(kills="MP-TENANT-003", says="recall_items for", report="C6")
+class ItemsAreThoseOfTheNewestSession(Private):
+    newest: ClassVar[Private]
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        type(self).newest = self
+
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        newest = self.newest if self.newest._home == self._home else self
+        newest._entries = newest._load()
+        return Private.recall_items(newest, request)
