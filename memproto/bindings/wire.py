@@ -1,10 +1,11 @@
 """The binding of providers in processes of their own, by the protocol of 85-wire.md."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from memproto.bindings.base import Binding
-from memproto.errors import NoProvider, NoSuchTarget
+from memproto.errors import MemprotoError, NoProvider, NoSuchTarget
 from memproto.operations import OPERATIONS
 from memproto.wire import NotStarted, WireProvider
 from memproto.wire.program import shown
@@ -19,6 +20,10 @@ _REASONS: Mapping[str, tuple[str, ...]] = {
         *("MP-THR-001", "MP-THR-004", "MP-ISO-002", "MP-ISO-007", "MP-ISO-010", "MP-ISO-011"),
         *("MP-LOAD-006", "MP-LOAD-007", "MP-PROC-003", "MP-PROC-004", "MP-PROC-005"),
         *("MP-PROC-009", "MP-RES-001", "MP-RES-005", "MP-RES-006", "MP-RES-008"),
+    ),
+    "the greeting says it once, and nothing asks for it again": ("MP-NAME-003",),
+    "a server ends behind its first close, so that a host closes it once": (
+        *("MP-SHUT-001", "MP-SHUT-002"),
     ),
     "MP-WIRE-004 asks for it in the server's process": ("MP-THR-002",),
     "MP-WIRE-013 and MP-WIRE-014 ask for it in the server's process": (
@@ -55,7 +60,9 @@ class _Wire(Binding):
         except NotStarted as fault:
             raise _refused(target, fault) from None
         finally:
-            provider.shutdown()
+            # A close that fails is for the requirements on it, and no reason to end the run.
+            with contextlib.suppress(MemprotoError):
+                provider.shutdown()
 
     def connect(self, provider: Any, inspect: Callable[[Any, str], str]) -> None:
         provider.judge(inspect)

@@ -41,7 +41,21 @@ State = Literal[
 ]
 
 #: Why a fault does not reach a host behind `memproto serve`, and the providers that have it.
-_STAYING: dict[str, tuple[str, ...]] = {}
+_STAYING: dict[str, tuple[str, ...]] = {
+    "it is in the state of a process that several instances share, and a server is one instance": (
+        "tests.broken.extensions.compress_notes:NotesAreOfTheProcess",
+        "tests.broken.provider.isolation:OneClientForAll",
+        "tests.broken.provider.isolation:OneListForAllHomes",
+        "tests.broken.provider.processes:KeepsItsStoreInItsClass",
+    ),
+    "a command that greets nobody is no server: the run ends with exit code 4, or undecided": (
+        "tests.broken.provider.identity:BuildingHangs",
+    ),
+    "it is about half a surrogate pair, in the place of which the wire carries U+FFFD": (
+        "tests.broken.extensions.delegation:ResultsAreEncoded",
+        "tests.broken.provider.recall:RecallEncodesTheQuestion",
+    ),
+}
 
 #: Broken provider to the reason why its fault stays on the server's side.
 STAYS = {target: why for why, targets in _STAYING.items() for target in targets}
@@ -102,6 +116,9 @@ def row(mutant: Mutant) -> Row:
         return Row(mutant, "LOST", f"it cannot be judged: {error}", time.monotonic() - began)
     took_s = time.monotonic() - began
     result = found.get(mutant.kills)
+    if result is not None and result.outcome is Outcome.NOT_APPLICABLE:
+        # The kit says so itself, with the reason.
+        return Row(mutant, "apart", result.reason, took_s)
     why = STAYS.get(mutant.target, "")
     if result is None or result.outcome not in _RED:
         return Row(mutant, "stays" if why else "LOST", why or _told(result, found), took_s)

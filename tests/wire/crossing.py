@@ -1,18 +1,30 @@
 """
 Outcomes of one provider in the kit's process and behind `memproto serve`, side by side.
 
-`python -m tests.wire.crossing HERE.json SERVED.json` takes two reports of `--memproto-report` and
-prints each requirement that crosses the wire and has another outcome; the exit code is 1 if any
-has. Requirements that the binding names as out of reach are left out, and those of the wire.
+`python -P tests/wire/crossing.py TARGET [WORD ...]` judges a target both ways, from the working
+directory, with further words for pytest, and prints each requirement that crosses the wire and has
+another outcome; the exit code is 1 if any has. Two reports of `--memproto-report` in place of the
+target are compared as they are. Requirements that the binding names as out of reach are left out,
+and those of the wire.
 """
 
 import json
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from memproto.bindings import WIRE
-from tests.kit_runs import outcomes
+
+ROOT = Path(__file__).parents[2]
+if str(ROOT) not in sys.path:
+    # Behind the installed package: `memproto` is not to come from the checkout.
+    sys.path.append(str(ROOT))
+
+from tests.kit_runs import outcomes  # noqa: E402 - needs the path above
+
+SERVE = f"{sys.executable} -P -m memproto serve"
 
 
 def crossing(here: dict[str, Any], served: dict[str, Any]) -> dict[str, tuple[str, str]]:
@@ -25,9 +37,27 @@ def crossing(here: dict[str, Any], served: dict[str, Any]) -> dict[str, tuple[st
     }
 
 
+def judged(target: str, words: list[str]) -> dict[str, Any]:
+    """The report of a run of the kit, in the working directory."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "report.json")
+        report = f"--memproto-report={file}"
+        run = [sys.executable, "-m", "pytest", "-q", f"--memproto={target}", report, *words]
+        done = subprocess.run(run, capture_output=True, text=True, check=False)
+        if not file.exists():
+            raise SystemExit(done.stdout + done.stderr)
+        report_of: dict[str, Any] = json.loads(file.read_text("utf-8"))["reports"][0]
+        return report_of
+
+
 def main(words: list[str]) -> int:
-    """Compare two reports."""
-    here, served = (json.loads(Path(word).read_text("utf-8"))["reports"][0] for word in words)
+    """Compare two reports, or two runs."""
+    if words[0].endswith(".json"):
+        here, served = (json.loads(Path(word).read_text("utf-8"))["reports"][0] for word in words)
+    else:
+        here, served = (
+            judged(target, words[1:]) for target in (words[0], f"wire:{SERVE} {words[0]}")
+        )
     rows = crossing(here, served)
     changed = {name: pair for name, pair in rows.items() if pair[0] != pair[1]}
     for name, (first, second) in changed.items():
