@@ -45,7 +45,7 @@ GOOD = (
     "tests.good.tenants:Tenants",
     "tests.good.switching:Switching",
     "tests.good.tooled:Tooled",
-    "tests.good.owned:Owned",
+    "tests.good.tenants:Owned",
     "tests.good.configured:Configured",
     "tests.good.telling:Telling",
     "tests.good.private:Private",

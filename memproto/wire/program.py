@@ -1,9 +1,10 @@
 """
 The program of a server: started in a group of its own, written to without blocking, and ended.
 
-Its standard error is read all the time. Whoever waits for an answer reads the standard output by
-itself, since a thread that hands each answer over costs more than the answer; a thread reads what
-comes while nobody waits. Another one writes only if the program does not read what it is sent.
+Its standard error is read all the time. A caller that waits for an answer reads the standard
+output by itself, since a thread that hands each answer over costs more than the answer; a thread
+reads what comes while nobody waits. Another one writes only if the program does not read what it
+is sent.
 """
 
 import contextlib
@@ -167,7 +168,7 @@ class Program:
         """
         Read what comes, until `is_done` or a moment of the monotonic clock, or the end of it all.
 
-        False, at once, if another thread reads. Whoever gets True wakes those that got False.
+        False, at once, if another thread reads. The one that gets True wakes those that got False.
         """
         if not self._leading.acquire(blocking=False):
             return False

@@ -1,5 +1,5 @@
 """
-A small good provider that keeps profiles, users and sessions apart: a file for each session.
+Small good providers that keep profiles and users apart: one a file for each session, one notes too.
 
 Ids are untrusted: a file is named by a hash of what the id says, and of whether there is one.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.good.journal import Journal
+from tests.good.tooled import Tooled
 
 
 class Tenants(Journal):
@@ -39,3 +40,17 @@ class Tenants(Journal):
 def digest(value: str | None) -> str:
     """A file name for any id, another one for every other id, and one for no id."""
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
+
+
+class Owned(Tooled):
+    """Journal and notes of each user, in `USER/journal.jsonl` below the home."""
+
+    name = "owned"
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self._home = Path(config["home"])
+        place = self._home / digest(config.get("user_id"))
+        super().initialize(session_key, {**config, "home": str(place)})
+
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "isolates": ["profile", "user"]}

@@ -56,7 +56,7 @@ def clause(path: str, line: int, names: tuple[str, ...]) -> Clause | None:
 
 
 def _catchers(path: str, line: int) -> Iterator[_Catcher]:
-    """What may catch an exception that comes through a line, in the order in which it is asked."""
+    """The clauses that may catch an exception of a line, in the order in which they are asked."""
     around = [node for node in ast.walk(_tree(path)) if _spans(node, line)]
     for node in sorted(around, key=_start, reverse=True):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -71,7 +71,7 @@ class Swallowed:
     def __init__(self) -> None:
         self._seen: dict[_Place, _Seen] = {}
         self._times: dict[_Place, int] = {}
-        #: What was caught last, by its identity: one that is raised again is not swallowed.
+        #: The one that was caught last, by its identity: raised again, it is not swallowed.
         self._last: dict[int, _Place] = {}
         #: Those of them that have to live on, so that no other one gets their identity.
         self._held: list[BaseException] = []
@@ -218,7 +218,7 @@ def _name(code: CodeType) -> str:
 
 
 def heard() -> Swallowed:
-    """What hears of them all the time, where that costs nothing; else what hears of nothing."""
+    """A listener that hears of them all the time, if that costs nothing; else one that is deaf."""
     if not IS_CHEAP:
         return _Deaf()
     try:
@@ -229,5 +229,5 @@ def heard() -> Swallowed:
 
 
 def traced() -> Swallowed:
-    """What hears of them in a run that is made for it."""
+    """A listener for a run that is made for it."""
     return _Deaf() if sys.gettrace() is not None else _Traced()

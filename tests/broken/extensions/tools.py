@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.broken.marks import mutant
 from tests.good.journal import words
-from tests.good.owned import Owned
+from tests.good.tenants import Owned
 from tests.good.tooled import HermesTooled, Tooled
 
 

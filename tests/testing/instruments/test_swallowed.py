@@ -162,7 +162,7 @@ KINDS = ["heard"] if swallowed.IS_CHEAP else ["traced"]
 
 @pytest.fixture(params=KINDS)
 def hears(request, monkeypatch):
-    """What hears of them, off again at the end."""
+    """A listener, off again at the end."""
     if request.param == "traced":
         # As a coverage tool or a debugger of whoever runs this would have it.
         kept = sys.gettrace()
