@@ -99,14 +99,13 @@ class Complete:
     def shutdown(self): ...  # every hook wrote before it returned, and nothing is open
 
     def capabilities(self):
-        actions = ["add", "replace", "remove"]
         return {
             "extensions": EXTENSIONS.split(),
             "tool_names": list(TOOLS),
             "stores": ["turns", "writes", "tools"],
             "recall_basis": "query",
             "isolates": ["profile", "user"],
-            "mirrors": {"memory": actions, "user": actions},
+            "mirrors": {name: ["add", "replace", "remove"] for name in ("memory", "user")},
         }
 
     @contextmanager
@@ -177,10 +176,9 @@ class Complete:
         self._keep(*said, turn["session_id"], created_at=turn["started_at"], **more)
 
     def _keep(self, message, response, context, session, **more):
-        if not {context, self.context} <= set(self.contexts):
-            return  # a job's words are not the user's
-        if more.get("author", {}).get("is_bot"):
-            return  # nor are a bot's
+        is_bot = more.get("author", {}).get("is_bot")
+        if is_bot or not {context, self.context} <= set(self.contexts):
+            return  # the words of a bot or a job are not the user's
         own, scope = _own_words(message), {"user_id": self.user, "session_id": session}
         with self._opened() as db:
             mine = self._mine(db)
