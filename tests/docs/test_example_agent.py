@@ -56,7 +56,7 @@ def conversation(home: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]
 
 def test_the_loop_has_about_200_lines() -> None:
     assert len((AGENT / "agent.py").read_text("utf-8").splitlines()) < 250
-    assert len((AGENT / "driver.py").read_text("utf-8").splitlines()) < 100
+    assert len((AGENT / "driver.py").read_text("utf-8").splitlines()) < 120
 
 
 def test_it_remembers_in_the_next_run_and_in_a_new_conversation(tmp_path: Path) -> None:
