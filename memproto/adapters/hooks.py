@@ -17,7 +17,7 @@ from memproto.adapters.hooks_turns import RecordedTurns, tool_calls
 from memproto.adapters.signatures import call_with_accepted
 from memproto.adapters.texts import cut_at_line
 from memproto.errors import NotAProvider
-from memproto.types import SPEC_VERSION, Capabilities, Message
+from memproto.types import SPEC_VERSION, Capabilities, Message, is_of_bot
 
 logger = logging.getLogger("memproto.adapters.hooks")
 
@@ -237,7 +237,11 @@ class HooksAdapter:
         try:
             self._call("post_llm_call", **texts, conversation_history=history, **named)
         finally:
-            self._call("on_session_end", completed=True, interrupted=False, **named)
+            self._ended(**named)
+
+    def _ended(self, **named: Any) -> None:
+        """Tell that a turn ended."""
+        self._call("on_session_end", completed=True, interrupted=False, **named)
 
     def _tool(self, name: str, args: dict[str, Any], result: str, **named: Any) -> None:
         told = {"tool_name": name, "args": args, "task_id": "", **named}
@@ -285,7 +289,8 @@ class ToolHooksAdapter(HooksAdapter):
         Calls the hooks of the tool calls in `messages`, then as `on_turn_complete`; once a turn.
 
         Calls of the memory tool are left out: they were told as writes. A turn that raised may
-        come again; the functions are told its `turn_id`.
+        come again; the functions are told its `turn_id`. If a bot wrote the turn, `post_llm_call`
+        is left out: it has no keyword for an author, and would keep the words as the user's.
         """
         with self._turns.once(str(turn["turn_id"])) as is_new:
             if is_new:
@@ -297,7 +302,10 @@ class ToolHooksAdapter(HooksAdapter):
         for name, args, result, call_id in tool_calls(history):
             if name != _MEMORY_TOOL:
                 self._tool(name, args, result, tool_call_id=call_id, **named)
-        self._turn(turn["user_message"], turn["assistant_response"], history, **named)
+        if is_of_bot(turn):
+            self._ended(**named)
+        else:
+            self._turn(turn["user_message"], turn["assistant_response"], history, **named)
 
 
 def _context(answer: Any) -> str:

@@ -30,6 +30,9 @@ _REMOVAL = (
 _CLASS = re.compile(r" in (?P<name>[A-Za-z_]\w*)\.\w+$")
 
 
+#: A violation that more checks have to run before than this is shown again by a whole run.
+_MOST_BEFORE = 40
+
 #: The lines of a violation that follows from another one, unless all are asked for.
 _BRIEF = ("follows", "observed", "where", "reproduce")
 
@@ -119,7 +122,9 @@ def reproduce(result: Result, order: Order) -> str:
 def _command(result: Result, order: Order) -> str:
     flag = "--memproto-host" if order.side == "host" else "--memproto"
     words = ["pytest", f"{flag}={order.target}"]
-    words += [f"--memproto-clause={item}" for item in (*result.after, result.seen_in or result.id)]
+    if len(result.after) <= _MOST_BEFORE:
+        clauses = (*result.after, result.seen_in or result.id)
+        words += [f"--memproto-clause={item}" for item in clauses]
     if order.profile != "quick":
         words.append(f"--memproto-profile={order.profile}")
     if order.settings.named:

@@ -133,6 +133,15 @@ def test_the_tool_calls_of_a_recorded_turn_are_told_before_it_with_their_results
     assert [c["turn_id"] for c in plugin.of("post_llm_call")] == ["t-1"]
 
 
+def test_a_turn_that_a_bot_wrote_is_not_told_as_the_users():
+    plugin = Noting()
+    with opened(from_hooks(plugin, "plugin")) as (registry, _):
+        registry.record({**TURN, "author": {"id": "b", "name": "Rook", "is_bot": True}})
+        registry.record({**TURN, "turn_id": "t-2", "author": {"id": "u-1", "is_bot": False}})
+    assert [c["turn_id"] for c in plugin.of("post_llm_call")] == ["t-2"]
+    assert [c["turn_id"] for c in plugin.of("on_session_end")] == ["t-1", "t-2"]
+
+
 def session_of(plugin, home, *turns):
     with opened(from_hooks(plugin, "plugin"), config={"home": str(home)}) as (registry, events):
         for turn in turns:

@@ -160,7 +160,8 @@ def test_the_second_fix_mends_it(harbour):
     assert failures(printed) == []
     judged = len(spec.select(["MP-TURN", "MP-SHUT"], "provider"))
     left = len(spec.select([], "provider")) - judged
-    assert f"  {judged} passed, {left} not run\n" in printed
+    # No hook of it takes the author of a turn, which MP-TURN-005 is about.
+    assert f"  {judged - 1} passed, 1 not applicable, {left} not run\n" in printed
 
 
 def test_what_is_explained_is_what_the_page_shows(capsys):

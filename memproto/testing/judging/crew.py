@@ -190,9 +190,11 @@ class Crew:
         self._allowed = self.plan.lanes
         # The next process starts when all that first contact has started and disowned is ended.
         self.lead.leave()
+        self.lead.beside = tuple(self._parts)
         for number in range(self.plan.lanes):
             contact = Contact.from_dict(self.contact.as_dict())
             judge = Judge(shared, self._root, contact, owner=self.lead.owner)
+            judge.beside = self.lead.beside
             self._lanes.append(_Lane(judge, threading.Thread(target=self._work, args=(number,))))
         for lane in self._lanes:
             lane.thread.name, lane.thread.daemon = "kit-lane", True

@@ -99,6 +99,8 @@ class Judge:
         self.limited_s = 0.0
         #: The checks for which processes were started, in this order.
         self.starters: list[str] = []
+        #: The requirements that a crew checks at the same time, in processes of other judges.
+        self.beside: tuple[str, ...] = ()
         self._aftermath = watchdog.Aftermath(order.scale)
 
     # -- first contact ----------------------------------------------------------------------------
@@ -409,7 +411,9 @@ class Judge:
     def _not_served(self, requirement_id: str, result: Result) -> list[Result]:
         """A target that loaded before, and does not any more: it takes as many starts to see it."""
         self._was_refused = True
-        earlier = tuple(dict.fromkeys(self.starters))
+        # Processes of a crew are starts as well, and how many there were depends on all its checks.
+        known = dict.fromkeys((*self.starters, *self.beside))
+        earlier = tuple(item for item in known if item != requirement_id)
         if result.outcome is Outcome.FAIL and result.id != requirement_id:
             result = dataclasses.replace(result, seen_in=requirement_id, after=earlier)
         return depending(requirement_id, result)

@@ -300,6 +300,8 @@ class ChildProcess:
             still = self._pulse.stands_still(now, _MARGIN_S)
             if still:
                 return self._ended("froze", hook, now)
+            if self._pulse.is_undecided(now):
+                return None
             return dataclasses.replace(self._ended("late", hook, now), excuse=noise.busy())
         if hook is None or hook.since > end:
             return self._stuck(now, began, end)

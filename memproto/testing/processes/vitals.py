@@ -68,6 +68,16 @@ class Pulse:
             return False
         return silent_s > _SILENT_S * self._scale or self._used_s() - self._mark > _TURN_S
 
+    def is_undecided(self, now: float) -> bool:
+        """
+        True if a silence is too short to tell a frozen interpreter from a starved one.
+
+        The answer comes with the next beat, with the processor time of `stands_still`, or when the
+        silence has lasted for twice that time.
+        """
+        silent_s = now - self.last
+        return _SILENCE_S <= silent_s < _SILENCE_S + 2 * _TURN_S
+
     def computes(self, now: float, after_s: float) -> bool:
         """
         True if nothing came for `after_s`, and the process computed in it.
