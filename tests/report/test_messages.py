@@ -1,5 +1,6 @@
 """Values that travel and texts that are shown: plain, disturbing nothing, in labelled lines."""
 
+import dataclasses
 import json
 import os
 
@@ -163,6 +164,17 @@ def test_the_command_that_reproduces_is_quoted_for_a_shell():
 def test_what_was_met_in_another_check_is_reproduced_by_that_one():
     met = Result("MP-ISO-003", Outcome.FAIL, seen_in="MP-SHUT-001")
     assert message.reproduce(met, Order("mine")).endswith("--memproto-clause=MP-SHUT-001")
+
+
+def test_checks_that_had_to_run_before_are_named_and_a_whole_run_where_they_are_many():
+    few = dataclasses.replace(RED, seen_in="MP-SHUT-001", after=("MP-TURN-001",))
+    assert message.reproduce(few, Order("mine")) == (
+        "pytest --memproto=mine --memproto-clause=MP-TURN-001 --memproto-clause=MP-SHUT-001"
+    )
+    many = tuple(item.id for item in spec.select([], "provider"))
+    assert message.reproduce(dataclasses.replace(few, after=many), Order("mine")) == (
+        "pytest --memproto=mine"
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,12 @@ import shlex
 import pytest
 
 from memproto import spec
+from memproto.bindings import NATIVE
+from memproto.report import message
 from memproto.testing.judging import attribution
-from memproto.testing.settings import waivers
+from memproto.testing.judging.judge import Judge
+from memproto.testing.settings import settings, waivers
+from memproto.testing.settings.order import Contact, Order
 from tests.kit_runs import ROOT, outcomes, write
 from tests.report.shown_results import run
 
@@ -119,3 +123,22 @@ def test_every_rule_that_a_check_can_name_beside_its_own_waits_for_the_last_chec
     assert named["provider"]
     for side, ids in named.items():
         assert ids <= attribution.found_elsewhere(side), side
+
+
+def test_a_check_that_was_started_twice_is_shown_again_by_a_whole_run(tmp_path):
+    write(tmp_path, mine__py="raise OSError('used up')\n")
+    order = Order("mine", directory=tmp_path, settings=settings.read("mine", tmp_path))
+    judge = Judge(order, tmp_path, Contact(binding=NATIVE))
+    try:
+        judge.starters = ["MP-TURN-001", "MP-SHUT-001"]
+        once = judge.run(spec.requirement("MP-RECALL-001"))
+        judge.starters = ["MP-TURN-001", "MP-TURN-001"]
+        twice = judge.run(spec.requirement("MP-RECALL-001"))
+    finally:
+        judge.close()
+    clauses = "--memproto-clause=MP-TURN-001 --memproto-clause=MP-SHUT-001"
+    shown = [message.reproduce(item, order) for item in (once[-1], twice[-1])]
+    assert shown == [
+        f"pytest --memproto=mine {clauses} --memproto-clause=MP-RECALL-001",
+        "pytest --memproto=mine",
+    ]

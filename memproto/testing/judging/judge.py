@@ -413,6 +413,10 @@ class Judge:
         self._was_refused = True
         # Processes of a crew are starts as well, and how many there were depends on all its checks.
         known = dict.fromkeys((*self.starters, *self.beside))
+        if len(set(self.starters)) < len(self.starters):
+            # A check that the machine made late had two starts: only a whole run is sure to have
+            # as many on a machine that is quiet.
+            known.update(dict.fromkeys(clauses.checks(self.order.side)))
         earlier = tuple(item for item in known if item != requirement_id)
         if result.outcome is Outcome.FAIL and result.id != requirement_id:
             result = dataclasses.replace(result, seen_in=requirement_id, after=earlier)
