@@ -156,7 +156,9 @@ class Connection:
         except Overdue as late:
             raise self._no_server(f"{late} to the greeting") from None
         except Ended:
+            # It may have ended before the greeting was written, and before its words were read.
             self.program.wait(1.0)
+            self.program.hear_out(1.0)
             raise self._no_server("it ended before it answered the greeting") from None
         if "error" in answer:
             raise self._no_server(_refused(answer["error"]))

@@ -188,15 +188,30 @@ class Program:
             self._leading.release()
         return True
 
+    def hear_out(self, patience_s: float) -> bool:
+        """Hear the output to its end; True if that came within so many seconds."""
+        until = time.monotonic() + patience_s
+        while not self._is_read_out.is_set() and time.monotonic() < until:
+            if not self.lead(lambda: False, until):
+                self._is_read_out.wait(_STAND_BY_S)
+        if not self._is_read_out.is_set():
+            return False
+        # Who read the end lets go of the lock behind the last line.
+        with self._leading:
+            return True
+
     def _read_some(self, patience_s: float) -> None:
         """Read a part of the output, if one comes in so many seconds; the caller leads."""
         part = b""
         with contextlib.suppress(OSError, ValueError):
-            if not self._poll.poll(patience_s * 1000):
+            has_more = self._poll.poll(patience_s * 1000)
+            if not has_more:
                 if not self._is_over():
                     return
-                # A process that it started holds the stream open.
-            else:
+                # An ended program may have written between the two looks. If there is nothing, a
+                # process that it started holds the stream open.
+                has_more = self._poll.poll(0)
+            if has_more:
                 part = os.read(self._output.fileno(), 1 << 18)
             if part:
                 self._split(part)
@@ -255,9 +270,11 @@ class Program:
         with stream, contextlib.suppress(OSError, ValueError):
             while True:
                 if not poll.poll(_LOOK_S * 1000):
-                    if self._is_over():
+                    # As in `_read_some`: it may have written before it ended.
+                    if not self._is_over():
+                        continue
+                    if not poll.poll(0):
                         return
-                    continue
                 part = os.read(errors, 1 << 16)
                 if not part:
                     return

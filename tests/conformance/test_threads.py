@@ -168,10 +168,11 @@ class ComesBackFromItsStart(Journal):
         self.builds()
 
     def builds(self) -> None:
-        # One call of C, for 0.7 s of the processor: seen as a freeze, and over before it is ended.
+        # One call of C, for 1.1 s of the processor: a parent that gets no processor for half a
+        # second still sees it as a freeze, and it is over before it is ended.
         count, began = 1_000_000, time.thread_time()
         sum(range(count))
-        sum(range(int(count * 0.7 / (time.thread_time() - began))))
+        sum(range(int(count * 1.1 / (time.thread_time() - began))))
 
 
 def _freeze(provider: type[Journal]) -> Result:

@@ -92,7 +92,8 @@ def test_a_provider_that_loads_only_so_often_is_red_by_as_many_starts(tmp_path):
         f"count = Path({str(count)!r})\n"
         "seen = count.read_text() if count.exists() else ''\n"
         "count.write_text(seen + 'x')\n"
-        "if len(seen) > 2: raise OSError('used up')\n"
+        # The third start, as a run starts three processes or more, by the speed of the machine.
+        "if len(seen) > 1: raise OSError('used up')\n"
         "class Mine(Journal): pass\n",
     )
     found, faults = run(tmp_path, "--memproto=counted:Mine", *AREAS, "--memproto-clause=MP-WRITE")

@@ -14,6 +14,8 @@ import pytest
 from memproto import AsyncMemoryProviderRegistry, Deadlines, MemoryProviderRegistry, spec
 from memproto.errors import DuplicateProvider, Misconfigured, Rejected
 from memproto.wire import NotStarted, OutcomeUnknown, WireProvider
+from memproto.wire.connection import Connection
+from memproto.wire.program import Program
 from memproto.wire.provider import ALLOWED, BUDGETS_S
 from tests.kit_runs import ROOT
 from tests.wire import servers
@@ -185,6 +187,30 @@ def test_the_exit_status_and_the_last_lines_are_in_the_message():
     with pytest.raises(NotStarted, match=r"exit status 9; .*one \| two") as told:
         WireProvider([sys.executable, "-c", words]).start()
     assert (told.value.status, told.value.said) == (9, "one | two")
+
+
+class _WrittenTooLate(Program):
+    """It has ended before anything is written to it."""
+
+    def write(self, line: bytes) -> None:
+        assert self.wait(20.0)
+        super().write(line)
+
+
+class _ReadTooLate(_WrittenTooLate):
+    """Nobody reads it before that either."""
+
+    def _stand_by(self) -> None:
+        assert self.wait(20.0)
+        super()._stand_by()
+
+
+@pytest.mark.parametrize("program", [_WrittenTooLate, _ReadTooLate])
+def test_the_words_of_a_program_that_ends_before_it_is_greeted_are_told(monkeypatch, program):
+    monkeypatch.setattr(Connection, "_PROGRAM", program)
+    command = [sys.executable, "-c", "print('usage: acme [-h]')"]
+    with pytest.raises(NotStarted, match=r"'usage: acme \[-h\]', which is no message"):
+        WireProvider(command).start()
 
 
 @pytest.mark.parametrize("command", ["", [], [""], [3], "unclosed '"])
