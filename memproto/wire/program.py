@@ -196,7 +196,7 @@ class Program:
                 self._is_read_out.wait(_STAND_BY_S)
         if not self._is_read_out.is_set():
             return False
-        # Who read the end lets go of the lock behind the last line.
+        # The thread that read the end lets go of the lock behind the last line.
         with self._leading:
             return True
 
