@@ -22,7 +22,7 @@ class Memory:
         self._turns = json.loads(self._path.read_text()) if self._path.exists() else []
 
     def capabilities(self):
-        return {"stores": ["turns"]}
+        return {"stores": ["turns"], "single_writer": True}
 
     def enrich_turn(self, user_message, messages):
         return "\n".join(self._turns) or None
@@ -35,7 +35,9 @@ class Memory:
         if len(self._pending) == 3:
             self._turns += self._pending
             self._pending = []
-            self._path.write_text(json.dumps(self._turns))
+            new = self._path.with_suffix(".new")
+            new.write_text(json.dumps(self._turns))
+            new.replace(self._path)
 
     def on_compress(self, messages, compression_count):
         pass
