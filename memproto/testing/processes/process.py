@@ -14,11 +14,11 @@ from typing import Any, cast, get_args
 import psutil
 
 from memproto import spec
-from memproto.testing import incidents, integrity, locate, noise, patience, wire
+from memproto.testing import integrity, locate, noise, patience, wire
 from memproto.testing.messages import Done, Enter, Forged, Leave, Opened, Spent, Told, Waits
 from memproto.testing.processes import commands, copy, sandbox, stacks, template, vitals
 from memproto.testing.processes.answer import Answer, ChildDidNotStart, Fate
-from memproto.testing.processes.commands import Check, Command, Load
+from memproto.testing.processes.commands import Command, Load
 from memproto.testing.settings import functions
 
 _CHILD = "memproto.testing.judging.child"
@@ -31,8 +31,11 @@ _STUCK_S = 20.0
 
 _KEY_BYTES = 16
 
-#: If freezes are looked for, a silence of an interpreter that computes is looked into by then.
+#: A silence of an interpreter that computes in a hook is looked into by then.
 _LOOK_S = 0.7
+
+#: So many looks in one silence, as long as none shows a frame of the author's.
+_LOOKS = 5
 
 #: Seconds that the loop sleeps while nothing arrives. A message wakes it.
 _TICK_S = 0.05
@@ -111,6 +114,7 @@ class ChildProcess:
         #: The frames of the last silence that was looked into, and when that began.
         self._still: tuple[str, ...] = ()
         self._looked = 0.0
+        self._looks = 0
         self._is_cut_off = False
         self._forged = False
         keys = secrets.token_bytes(_KEY_BYTES), secrets.token_bytes(_KEY_BYTES)
@@ -192,7 +196,6 @@ class ChildProcess:
     def _follow(self, command: Command, budget_s: float) -> Answer:
         self._pulse.beat()
         self._still, self._looked = (), 0.0
-        is_watched = isinstance(command, Check) and command.id == incidents.FROZE
         began = self._active = time.monotonic()
         with contextlib.suppress(OSError):
             os.write(self._commands, (commands.written(command) + "\n").encode())
@@ -203,8 +206,7 @@ class ChildProcess:
                 return dataclasses.replace(_answered(done, now - began), still=self._still)
             if self._is_cut_off or not self.alive or self._pulse.is_stopped(now):
                 return self._dead(began)
-            if is_watched:
-                self._look_while_still(now)
+            self._look_while_still(now)
             end = self._end(began, budget_s * self._scale, now)
             overrun = self._overgrown(now) or self._overrun(now, began, end)
             if overrun is not None:
@@ -336,12 +338,16 @@ class ChildProcess:
         return Answer("overdue", took_s=now - began, stack=frames, excuse=excuse)
 
     def _ended(self, fate: Fate, hook: _OpenHook, now: float) -> Answer:
+        stack = self._frames(computing=fate == "froze")
+        if fate == "froze":
+            # It may have come back at this moment; an earlier look saw it compute.
+            stack = stack or self._still
         return Answer(
             fate,
             operation=hook.operation,
             budget_s=hook.budget_s,
             took_s=now - hook.since,
-            stack=self._frames(computing=fate == "froze"),
+            stack=stack,
             given=hook.given,
             number=hook.number,
             chars=hook.chars,
@@ -388,13 +394,22 @@ class ChildProcess:
         return tuple(locate.frames(stacks.of(asked, self._stacks)))
 
     def _look_while_still(self, now: float) -> None:
-        """Once in each silence: see which thread computes, which lets no other run."""
-        if self._looked == self._pulse.last or not self._hooks:
+        """
+        See in each silence which thread computes, which lets no other run.
+
+        A look that shows no frame of the author's is done again: on a busy machine the thread that
+        was asked gets no processor in time, or another one computed while they were compared.
+        """
+        if self._looked != self._pulse.last:
+            self._looked, self._looks = self._pulse.last, 0
+        if self._looks >= _LOOKS or not self._hooks:
             return
         if self._pulse.computes(now, _LOOK_S * self._scale):
-            self._looked = self._pulse.last
+            self._looks += 1
             dump = stacks.of(vitals.busiest(self._seen), self._stacks, kind=stacks.OWN)
-            self._still = tuple(locate.frames(dump)) or self._still
+            frames = tuple(locate.frames(dump))
+            if frames:
+                self._still, self._looks = frames, _LOOKS
 
     def held_mb(self) -> float:
         """Megabytes that the process has for itself; 0 if that cannot be told."""

@@ -7,6 +7,7 @@ import platform
 import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -226,9 +227,13 @@ threading.Thread(target=STOP.wait, name="of-the-package").start()
 
 @pytest.fixture
 def by_factory(root, tmp_path, monkeypatch):
+    before = set(threading.enumerate())
     yield functools.partial(loaded_by_factory, tmp_path, monkeypatch, root)
     for name in ("loud_factory", "leaving"):
         sys.modules[name].STOP.set()
+    # The system gives the number of an ended thread to the next one, which is then no new one.
+    for thread in set(threading.enumerate()) - before:
+        thread.join()
 
 
 def loaded_by_factory(tmp_path, monkeypatch, root, *, does="", more=""):
