@@ -76,8 +76,8 @@ def _refused(target: str, fault: NotStarted) -> NoSuchTarget | NoProvider:
     if fault.said:
         text += f"; its last lines on standard error: {fault.said}"
     what = f"--memproto={target}"
-    if status is None and not fault.said and "answer" not in fault.fault:
-        return NoSuchTarget(what, text, "name a program that can be started, and its arguments")
+    if fault.fix:
+        return NoSuchTarget(what, text, fault.fix)
     fix = (
         "give a command that serves a provider over its standard streams without a terminal, "
         "as in spec/v1/85-wire.md"

@@ -207,6 +207,8 @@ def _no_such_module(target: str, module: str) -> NoSuchTarget:
     fix = f"name an attribute of {above} with a colon: {command(f'{above}:{last}')}"
     if near:
         fix = f"did you mean {near!r}? {command((own | inner)[near] + target.removeprefix(module))}"
+    elif last == "py":
+        fix = f"a module is named without .py: {command(above + target.removeprefix(module))}"
     return NoSuchTarget(f"--memproto={target}", f"there is no module {module!r}", fix)
 
 

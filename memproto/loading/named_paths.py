@@ -24,6 +24,9 @@ _MOST_LEVELS = 3
 #: Directories of a checkout that hold no plugin of it.
 _APART = frozenset({"tests", "test", "node_modules", "venv", "site-packages", "dist", "build"})
 
+#: Modules that no provider is in.
+_NO_PROVIDERS = frozenset({"__init__.py", "conftest.py", "setup.py", "tests", "test"})
+
 #: By these words in its first lines a host knows a memory plugin.
 _MARKS = ("register_memory_provider", "MemoryProvider")
 _READ_CHARS = 8192
@@ -154,10 +157,40 @@ def _said(named: str, path: Path, attribute: str) -> tuple[str, str]:
         return f"there is no {'file' if named.endswith('.py') else 'directory'} {path}", (
             f"did you mean {shown!r}? {fix}"
         )
-    if named.endswith(".py"):
-        return f"there is no file {path}", "name a module that is there, without .py"
-    fix = f"name a directory with __init__.py, or a module, as in {command('mypkg.memory')}"
-    return f"there is no directory {path}", fix
+    fault = f"there is no {'file' if named.endswith('.py') else 'directory'} {path}"
+    return fault, _elsewhere(named, path, after)
+
+
+def _elsewhere(named: str, path: Path, after: str) -> str:
+    """Advice for a path at which nothing stands, and beside which nothing is called alike."""
+    base = path
+    for _ in Path(named).parts:
+        base = base.parent
+    # An absolute path is looked for below no directory of the user's.
+    below = () if Path(named).is_absolute() else (base, *_folders(base))
+    same = [folder / path.name for folder in below if _may_be(folder / path.name)]
+    if same:
+        return f"did you mean {str(same[0].relative_to(base))!r}? {_typed(same[0], base, after)}"
+    inside = [
+        folder / name
+        for folder in (path.parent, base, base / "src")
+        for name in (*_packages_in(folder), *_modules_in(folder))
+        if name not in _NO_PROVIDERS
+    ]
+    found = list(dict.fromkeys(_typed(item, base, after) for item in inside))[:_MOST_NAMED]
+    if found:
+        return f"name one that is there: {' or '.join(found)}"
+    return f"name a file that is there, or an installed module, as in {command('mypkg.memory')}"
+
+
+def _may_be(path: Path) -> bool:
+    return is_package(path) or (path.suffix == ".py" and path.is_file())
+
+
+def _typed(path: Path, base: Path, after: str) -> str:
+    """The command for a package or a module, as seen from `base`."""
+    typed = path.relative_to(base) if path.is_relative_to(base) else path
+    return command(str(typed)) if is_package(path) else _fix_of(path, typed, after)
 
 
 def _beside(path: Path) -> Path | None:

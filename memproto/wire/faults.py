@@ -56,17 +56,28 @@ class NotStarted(Misconfigured):
         fault: The reason, without the command.
         status: The exit status, negative for a signal; None while it ran.
         said: The last lines of its standard error.
+        fix: A next step, if the system did not start it; else "".
 
     """
 
-    def __init__(self, command: str, fault: str, status: int | None = None, said: str = "") -> None:
+    def __init__(
+        self,
+        command: str,
+        fault: str,
+        status: int | None = None,
+        said: str = "",
+        fix: str = "",
+    ) -> None:
         parts = [f"{command}: {fault}"]
         if status is not None:
             parts.append(f"exit status {status}")
         if said:
             parts.append(f"its last lines on standard error: {said}")
+        if fix:
+            parts.append(fix)
         super().__init__("; ".join(parts))
         self.fault = fault
+        self.fix = fix
         self.status = status
         self.said = said
 

@@ -8,8 +8,10 @@ is sent.
 """
 
 import contextlib
+import errno
 import os
 import select
+import shlex
 import signal
 import subprocess
 import threading
@@ -94,7 +96,8 @@ class Program:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            raise NotStarted(shown(self.command), _refusal(error, self.command, cwd)) from None
+            fault, fix = _refusal(error, self.command, cwd)
+            raise NotStarted(shown(self.command), fault, fix=fix) from None
         self.pid = self._process.pid
         self._owner = os.getpid()
         assert self._process.stdin is not None
@@ -449,15 +452,45 @@ def shown(command: Sequence[str]) -> str:
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 
-def _refusal(error: OSError | ValueError, command: Sequence[str], cwd: str | None) -> str:
-    """The reason why the system does not start a command."""
+def _refusal(
+    error: OSError | ValueError, command: Sequence[str], cwd: str | None
+) -> tuple[str, str]:
+    """The reason why the system does not start a command, and what to do about it."""
     if cwd is not None and not os.path.isdir(cwd):  # noqa: PTH112 - a text that came from a user
-        return f"its working directory {cwd} is not there"
+        return f"its working directory {cwd} is not there", f"make it, or correct the name: {cwd}"
+    program = command[0] if command else ""
+    # As the system takes it: a path begins in the program's own working directory.
+    path = os.path.join(cwd or os.curdir, program)  # noqa: PTH118 - as above
     if isinstance(error, FileNotFoundError):
-        is_path = "/" in command[0]
-        return "there is no such file" if is_path else f"no program {command[0]!r} is on PATH"
+        if "/" in program and os.path.isfile(path):  # noqa: PTH113 - as above
+            return f"{_first_line(path)} names a program that is not there", (
+                "install that program, or name the one that runs the file in front of it"
+            )
+        if "/" not in program and os.path.isfile(path):  # noqa: PTH113 - as above
+            return f"no program {program!r} is on PATH", f"name the file here as ./{program}"
+        fault = "there is no such file" if "/" in program else f"no program {program!r} is on PATH"
+        return fault, "name a program that can be started, and its arguments"
     if isinstance(error, PermissionError):
-        return "it is not executable"
-    if isinstance(error, OSError) and error.strerror:
-        return f"the system does not start it ({error.strerror})"
-    return f"the system does not start it ({error})"
+        if os.path.isdir(path):  # noqa: PTH112 - as above
+            return "it is a directory", "name a program inside of it, and its arguments"
+        return "it is not executable", (
+            f"chmod +x {shlex.quote(program)}; or name the program that runs it in front of it"
+        )
+    if isinstance(error, OSError) and error.errno == errno.ENOEXEC:
+        return "the system does not know how to run it (Exec format error)", (
+            "name the program that runs it in front of it; or begin it with a line such as "
+            "#!/usr/bin/env python3"
+        )
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"the system does not start it ({reason})", (
+        "name a program that can be started, and its arguments"
+    )
+
+
+def _first_line(path: str) -> str:
+    """The line of a script that names what runs it, as a subject of a sentence."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 - as above
+        line = file.readline(200).decode("utf-8", "replace").strip()
+        if line.startswith("#!"):
+            return f"its first line, {line},"
+    return "it"

@@ -49,8 +49,18 @@ def test_a_message_that_does_not_fit_is_a_failure_of_its_own_with_the_message(tm
 NO_SERVERS = {
     "it has no program": ("no-such-program", "no program 'no-such-program' is on PATH"),
     "it has no file": ("./no-such-file", "there is no such file"),
-    "it is not executable": ("./plain.txt", "it is not executable"),
-    "it is a folder": ("./folder", "it is not executable"),
+    "it is not executable": ("./plain.txt", "it is not executable", "chmod +x ./plain.txt"),
+    "it is named as if it were on PATH": (
+        "plain.txt",
+        "no program 'plain.txt' is on PATH",
+        "name the file here as ./plain.txt",
+    ),
+    "its interpreter is missing": (
+        "./missing.sh",
+        "its first line, #!/no/such/shell, names a program that is not there",
+    ),
+    "it says not what runs it": ("./bare.bin", "Exec format error", "#!/usr/bin/env python3"),
+    "it is a folder": ("./folder", "it is a directory"),
     "it prints its help": ("ls --help", "which is no message", "exit status 0"),
     "it finds no provider": (f"{SERVE} no.such.module", "there is no module", "exit status 4"),
     "it says why it ends": (
@@ -112,6 +122,9 @@ def test_a_command_that_gives_no_server_ends_the_run_with_one_message(tmp_path, 
     command, *said = NO_SERVERS[fault]
     write(tmp_path, **PROGRAMS, plain__txt="no program")
     (tmp_path / "folder").mkdir()
+    for name, text in (("missing.sh", "#!/no/such/shell\n"), ("bare.bin", "no program")):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
     done = kit(tmp_path, f"--memproto=wire:{command}")
     assert done.returncode == 4, done.stdout + done.stderr
     assert f"--memproto=wire:{command}" in done.stderr
