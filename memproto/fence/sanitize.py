@@ -18,6 +18,7 @@ from memproto.errors import TextExpected
 from memproto.fence import spots
 from memproto.fence.characters import HIDDEN, TURN, Folds, smuggled, smugglers, visible
 from memproto.fence.derivations import Derivations, Search
+from memproto.fence.folding import folded
 from memproto.fence.readings import Pieces, Reading, readings
 
 # -- what a lenient reader takes for a delimiter --------------------------------------------------
@@ -106,26 +107,29 @@ def checked_text(text: object, what: str = "the text") -> str:
 
 def _stretches(text: str) -> Iterator[tuple[int, int]] | None:
     """The stretches that have to be read; None if there is none."""
-    searches = _searches(text)
-    found = {pattern: match.start() for pattern in searches if (match := pattern.search(text))}
-    return _joined(text, found) if found else None
+    searched = text if text.isascii() else folded(text)
+    searches = spots.PLAIN
+    if searched is None:
+        searched, searches = text, spots.WIDE
+    found = {}
+    for search in searches:
+        if search.first in searched:
+            spot = search.spot(searched)
+            if spot is not None:
+                found[search] = spot
+    return _joined(text, searched, found) if found else None
 
 
-def _searches(text: str) -> Iterable[re.Pattern[str]]:
-    searches = spots.plain() if text.isascii() else spots.wide()
-    return [pattern for first, pattern in searches if first in text]
-
-
-def _joined(text: str, found: dict[re.Pattern[str], int]) -> Iterator[tuple[int, int]]:
+def _joined(text: str, searched: str, found: dict[spots.Search, int]) -> Iterator[tuple[int, int]]:
     end = 0
     while found:
         spot = min(found.values())
         begin = _begin(text, spot, end)
         end = _end(text, spot)
-        _search_on(text, found, end)
+        _search_on(searched, found, end)
         while found and (spot := min(found.values())) - end < _NEAR:
             end = _end(text, spot + _NEAR)  # where there are two, there may be many
-            _search_on(text, found, end)
+            _search_on(searched, found, end)
         yield begin, end
 
 
@@ -142,13 +146,13 @@ def _end(text: str, spot: int) -> int:
     return hard.end() if hard else len(text)
 
 
-def _search_on(text: str, found: dict[re.Pattern[str], int], end: int) -> None:
-    for pattern in [pattern for pattern, spot in found.items() if spot < end]:
-        match = pattern.search(text, end)
-        if match:
-            found[pattern] = match.start()
+def _search_on(text: str, found: dict[spots.Search, int], end: int) -> None:
+    for search in [search for search, spot in found.items() if spot < end]:
+        spot = search.spot(text, end)
+        if spot is None:
+            del found[search]
         else:
-            del found[pattern]
+            found[search] = spot
 
 
 # -- reading and replacing ------------------------------------------------------------------------

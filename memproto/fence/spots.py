@@ -10,7 +10,7 @@ import functools
 import re
 from collections.abc import Iterable, Iterator
 
-from memproto.fence import tables
+from memproto.fence import gates, tables
 from memproto.fence.characters import HIDDEN, TURN, codes, visible
 
 #: Characters that no delimiter holds in any reading, nor any escape.
@@ -26,6 +26,8 @@ _ASTRAL = 0x10000
 _BEYOND = "\U00010000-\U0001f22f\U0001f672-\U0001f67d\U0001f700-\U0001f77f\U0001fb00-\U0010ffff"
 _EMOJI = "[\U0001f230-\U0001f671\U0001f780-\U0001faff]"
 _END = 1 << 24
+#: A character is rare while there are so many others before the next one.
+_RARE = 1_000
 #: If a class may hold too much, gaps of this size are filled: it is smaller, and faster.
 _NEAR = 48
 
@@ -176,8 +178,6 @@ _NESTED = (
     r"|%(?:[2-7][0-9a-fA-F]|[2-7]?(?:&\#|\\[0-7xXuU\n]|%[2-7][0-9a-fA-F])))"
 )
 _ESCAPED = r"\\(?:[xXuU0-7]|N[{&%\\])"
-#: Escapes that some decoders read as white space, or as nothing; an r and an n may be an m.
-_SIMPLE = r"\\(?:[ntvfbaTVFBA]|N(?![{&%\\])|[rR](?![nN]))"
 #: An escape that may stand for an octal digit.
 _OCTAL = r"(?:&\#|%(?:(?:25)*3[0-7]|[&%\\])|\\(?:[xXuU&%\\\n]|0?6[0-7]|N\{))"
 #: Behind `N{`: words as in the name of an opening character, or an escape in their place.
@@ -231,7 +231,7 @@ class _Shapes:
         skipped = self.of(HIDDEN + " +-/!?\\\n")
         first = r"(?=[mMrR#&%xXuU0-7N\x80-\U0010ffff])"
         return (
-            rf"(?:{_SIMPLE}|{skipped})*+{first}"
+            rf"(?:{gates.SIMPLE}|{skipped})*+{first}"
             rf"(?:{self.memory()}|{self.of('#')}|(?<=\\)(?:[xXuU0-7]|N[{{&%\\])|{self.begun})"
         )
 
@@ -244,7 +244,7 @@ class _Shapes:
         head = self.word(*map(self.of, "sys"))
         first = r"(?=[sS#&%\\\x80-\U0010ffff])"
         return (
-            rf"(?:{_SIMPLE}|{self.of(HIDDEN + ' +-' + chr(10))})*+{first}"
+            rf"(?:{gates.SIMPLE}|{self.of(HIDDEN + ' +-' + chr(10))})*+{first}"
             rf"(?:{head}|{self.of('#')}|\\+(?:[xXuU0-7&%]|N[{{&%\\]|[sS]\\*+[yY])|{self.begun})"
         )
 
@@ -264,7 +264,7 @@ class _Shapes:
         lead = (
             self.tag()
             if self.looks.ascii_only
-            else rf"(?:{_SIMPLE}|[\s\x00-\x1f\x7f+/!?\\_~-])*+"
+            else rf"(?:{gates.SIMPLE}|[\s\x00-\x1f\x7f+/!?\\_~-])*+"
             rf"(?:[mrMR&%\#]|[^\x00-\x7f]|(?<=\\)(?:[xXuU0-7]|N[{{&%\\]))"
         )
         tags = _names("<", rf";?(?:{lead}|{_ESCAPED})")
@@ -274,7 +274,7 @@ class _Shapes:
             rf"(?=[0-9a-zA-Z\#&%\\\x00-\x08\x0e-\x1f\x7f\x80-\U0010ffff])(?:[aA][mM][pP];?)*+(?:{tags}|{others}"
             rf"|\#0*+(?:{decimal})(?![0-9])"
             rf"|\#[xX]0*+(?i:{_hexes(0)}|{_QUOTE:x}|{_CARRIED})(?![0-9a-fA-F])"
-            rf"|\#[xX]?[0-9a-fA-F]*+{_NESTED}|[0-9a-zA-Z\#;]{{0,32}}+(?:{_NESTED}|{self.looks.odd}))"
+            rf"|\#[xX]?[0-9a-fA-F]*+{_NESTED}|(?:\#[xX]?0*+)?[0-9a-zA-Z\#;]{{0,32}}+(?:{_NESTED}|{self.looks.odd}))"
         )
 
     def percent(self) -> str:
@@ -299,19 +299,24 @@ class _Shapes:
             rf"|(?=[&%]){_NESTED}|N(?:\{{{_NAME}|(?=[&%\\]){_NESTED})"
             rf"|(?<=\\\\)(?i:x|u|u\{{|x\{{){_ESCAPABLE}"
             rf"|(?<=\\\\)0?(?:6[0-7]|1(?:16|25|30|56|65|70))"
-            rf"|(?:[xXuU0-7][0-9a-zA-Z{{}}]{{0,8}}+)?{self.looks.odd})"
+            rf"|N\{{[a-zA-Z0-9 +-]{{0,96}}+{self.looks.odd}"
+            rf"|(?:[xXuU0-7]\{{?0*+[0-9a-zA-Z{{}}]{{0,8}}+)?{self.looks.odd})"
         )
 
-    def behind(self) -> dict[str, str]:
-        """Each opening character, and what follows it."""
-        return {
-            "<": f"{self.gate('/!?mr#|+' + _META)}(?={self.tag()}|{self.role()})",
-            "[": f"{self.gate('s#+' + _META)}(?={self.note()})",
-            "#": f"(?={self.heading()})",
-            "&": f"(?={self.reference()})",
-            "%": f"(?={self.percent()})",
-            "\\": f"(?={self.backslash()})",
-        }
+    def behind(self, first: str) -> str:
+        """The pattern behind an opening character."""
+        match first:
+            case "<":
+                return f"{self.gate('/!?mr#|+' + _META)}(?={self.tag()}|{self.role()})"
+            case "[":
+                return f"{self.gate('s#+' + _META)}(?={self.note()})"
+            case "#":
+                return f"(?={self.heading()})"
+            case "&":
+                return f"(?={self.reference()})"
+            case "%":
+                return f"(?={self.percent()})"
+        return f"(?={self.backslash()})"
 
     def gate(self, readings: str) -> str:
         """A quick look at the next character; large classes are slow to say no."""
@@ -321,31 +326,77 @@ class _Shapes:
         return f"(?=[{''.join(found)}\x80-\U0010ffff])"
 
 
-Searches = tuple[tuple[str, re.Pattern[str]], ...]
+class Search:
+    """
+    The search for the spots that one character begins, compiled when a text gets past its gate.
+
+    Attributes:
+        first: The character; empty for the search for all that are not of ASCII.
+
+    """
+
+    def __init__(self, first: str, *, ascii_only: bool) -> None:
+        self.first = first
+        self._ascii_only = ascii_only
+        # Two threads may both compile it: the one is as good as the other.
+        self._pattern: re.Pattern[str] | None = None
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The search itself."""
+        pattern = self._pattern
+        if pattern is None:
+            shapes = _shapes(ascii_only=self._ascii_only)
+            if self.first:
+                pattern = re.compile(re.escape(self.first) + shapes.behind(self.first))
+            else:
+                pattern = _beyond_ascii(shapes)
+            self._pattern = pattern
+        return pattern
+
+    def compile(self) -> None:
+        """Compile the search now, and not in the middle of the first text that needs it."""
+        assert self.pattern
+
+    def spot(self, text: str, start: int = 0) -> int | None:
+        """The first spot from a place on."""
+        pattern = self._pattern
+        if pattern is None:
+            if self._ascii_only:
+                past = gates.gate(self.first).search(text, start)
+                if not past:
+                    return None
+                start = past.start()
+            pattern = self.pattern
+        while self.first:
+            # While the character is rare, `find` from one to the next is faster than a search.
+            at = text.find(self.first, start)
+            if at < 0:
+                return None
+            if at - start < _RARE:
+                break
+            if pattern.match(text, at):
+                return at
+            start = at + 1
+        match = pattern.search(text, start)
+        return match.start() if match else None
+
+
+#: For text in ASCII, and for text that is searched as such.
+PLAIN = tuple(Search(first, ascii_only=True) for first in _OPENING)
+#: For all other text.
+WIDE = (*(Search(first, ascii_only=False) for first in _OPENING), Search("", ascii_only=False))
 
 
 @functools.cache
-def plain() -> Searches:
-    """For ASCII: each opening character, and the search for spots that it begins."""
-    return tuple(_searches(_Shapes(_Looks(ascii_only=True))))
-
-
-@functools.cache
-def wide() -> Searches:
-    """For all other text: the same, and under an empty one the search for other characters."""
-    shapes = _Shapes(_Looks(ascii_only=False))
-    return (*_searches(shapes), ("", _beyond_ascii(shapes)))
-
-
-def _searches(shapes: _Shapes) -> Iterator[tuple[str, re.Pattern[str]]]:
-    for first, rest in shapes.behind().items():
-        yield first, re.compile(rf"{re.escape(first)}{rest}")
+def _shapes(*, ascii_only: bool) -> _Shapes:
+    return _Shapes(_Looks(ascii_only=ascii_only))
 
 
 def _beyond_ascii(shapes: _Shapes) -> re.Pattern[str]:
     """The search for look-alikes of opening characters, and for what is a spot by itself."""
-    looks, behind = shapes.looks, shapes.behind()
-    branches = [f"(?<={looks.of(first)}){behind[first]}" for first in "<[#"]
+    looks = shapes.looks
+    branches = [f"(?<={looks.of(first)}){shapes.behind(first)}" for first in "<[#"]
     escaped = looks.of("abcdefghijklmnopqrstuvwxyz0123456789#{" + _META + HIDDEN)
     branches.append(f"(?<={looks.odd_meta})(?:(?={escaped})|(?={looks.any_letter}))")
     alone = {code for code in _opening_codes() if code >= _ASTRAL or visible().of(code) == TURN}

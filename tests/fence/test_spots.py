@@ -140,11 +140,27 @@ def test_a_character_that_opens_is_found_however_it_is_escaped(code):
         assert sanitize_context(form + rest) != form + rest, form
 
 
+@pytest.mark.parametrize("unseen", ["\0", "\u200b", "\x1b", "\u034f"])
+def test_what_is_not_seen_hides_no_escape(unseen):
+    for form in (
+        f"\\N{{LESS-THAN{unseen} SIGN}}",
+        f"\\N{{AMP{unseen}ERSAND}}lt;",
+        f"\\u{{{'0' * 20}{unseen}3c}}",
+        f"\\x{unseen}3c",
+        f"&#{'0' * 50}{unseen}60;",
+        f"&#x{'0' * 50}{unseen}3c;",
+        f"&l{unseen}t;",
+        f"%{unseen}3c",
+    ):
+        text = f"see {form}/memory-context>"
+        assert sanitize_context(text) != text, form
+
+
 def test_every_opening_character_has_a_search():
     opening = {c for mark in "<[#&%\\" for c in LOOKS[mark]}
-    first = dict(spots.wide())
-    wide = first.pop("")
-    classes = re.match(r"\[(.*?)\](?=\()", wide.pattern, re.DOTALL)
+    *others, wide = spots.WIDE
+    first = [search.first for search in others]
+    classes = re.match(r"\[(.*?)\](?=\()", wide.pattern.pattern, re.DOTALL)
     assert classes is not None
     assert {c for c in opening if not re.match(classes[0], c)} == set()
     assert set(first) == set("<[#&%\\")

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from memproto import fence, spec
+from memproto.fence import spots
 from memproto.testing import clauses, integrity
 from memproto.testing.processes import confinement, copy_process, relay
 
@@ -29,8 +30,8 @@ _MODULES = {
     "host": ("memproto.testing.host.loading", "memproto.testing.host.run", "hypothesis.strategies"),
 }
 
-#: A text with each character that a delimiter may begin with, and one that is escaped.
-_OPENINGS = "<[#&%\\ &lt;/memory-context&gt;"
+#: A text with an escape, so that it is read.
+_READ = "&lt;/memory-context&gt;"
 
 #: Output, commands, results, stacks, and the pipe on which the parent is told of its end.
 _DESCRIPTORS = 5
@@ -132,8 +133,9 @@ def _prepare(side: spec.Side) -> None:
 
 def _compile_fence() -> None:
     """Compile the fence's patterns, which are compiled at their first use, once for all copies."""
-    for rest in ("", "\N{LATIN SMALL LETTER E WITH ACUTE}"):
-        fence.sanitize_context(f"{_OPENINGS}{rest}")
+    fence.sanitize_context(_READ)
+    for search in (*spots.PLAIN, *spots.WIDE):
+        search.compile()
     gc.collect()
     gc.freeze()
 

@@ -1,0 +1,97 @@
+"""
+A text with other characters, as a text in ASCII that is read the same.
+
+To search for spots beyond ASCII takes large classes of characters, and several times as long as in
+ASCII. Most texts hold a few accents, dashes and quotation marks, and each of these is read as one
+character of ASCII or as itself. With these in their places the text is searched as ASCII is.
+
+The result may stand for the text in a search for spots. A reading begins by replacing each
+character by what it is read as, all at once; a character that is replaced before that is read as
+the same, for what one is read as is read as itself. So both texts have the same readings, place by
+place, and a place is a spot of the one if it is a spot of the other. A character for which this
+does not hold is *odd*: it stands for several, carries another one, turns the direction or is half
+of a pair. A text with an odd character is not replaced.
+
+A character that is read as itself and is not of ASCII remains. The searches for ASCII take it for
+what it is: no part of a word that a delimiter needs, and a letter of a heading's label.
+"""
+
+import functools
+import itertools
+
+from memproto.fence import tables
+from memproto.fence.characters import RETURN, TURN, codes, smuggled, visible
+
+_ASCII = bytes(range(0x80))
+#: To look at each of many other characters, or to replace many different ones, takes longer than
+#: the large classes do.
+_MOST_SHARE = 1 / 8
+_FEW_BYTES = 30
+_MOST_REPLACED = 6
+#: To build these takes as long as so many short texts, each looked at in full.
+_SHORT = 1_024
+_short_texts = itertools.count()
+most_short = 1_000
+#: So many characters are remembered.
+_MOST_KNOWN = 16_384
+_SURROGATES = range(0xD800, 0xE000)
+
+
+def folded(text: str) -> str | None:
+    """The text with its characters as they are read, of equal length; None if it is not to be."""
+    is_short = len(text) <= _SHORT and next(_short_texts) < most_short
+    if len(text) > _SHORT and len(_others(text[:_SHORT])) > 2 * _MOST_SHARE * _SHORT:
+        return None
+    others = _others(text)
+    if not is_short and len(others) > max(_FEW_BYTES, _MOST_SHARE * len(text)):
+        return None
+    replaced: list[tuple[str, str]] = []
+    for character in set(others.decode("utf-8", "surrogatepass")) - _ITSELF:
+        fold = _FOLDS[character]
+        if fold is None:
+            return None
+        if fold != character:
+            replaced.append((character, fold))
+    if not is_short and len(replaced) > _MOST_REPLACED:
+        return None
+    for character, fold in replaced:
+        text = text.replace(character, fold)
+    return text
+
+
+def _others(text: str) -> bytes:
+    """The characters that are not of ASCII, in UTF-8."""
+    return text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+
+
+class _Folds(dict[str, str | None]):
+    """The one character as which another is read; None for an odd one."""
+
+    def __missing__(self, character: str) -> str | None:
+        code = ord(character)
+        fold = visible().of(code)
+        is_odd = (
+            code in _SURROGATES
+            or code in _several()
+            or fold in {TURN, RETURN}
+            or smuggled().of(code) != fold
+            or visible().of(ord(fold)) != fold
+        )
+        found = None if is_odd else fold
+        if len(_ITSELF) + len(self) < _MOST_KNOWN:
+            if found == character:
+                _ITSELF.add(character)
+            else:
+                self[character] = found
+        return found
+
+
+_FOLDS = _Folds()
+#: Characters that are read as themselves.
+_ITSELF: set[str] = set()
+
+
+@functools.cache
+def _several() -> frozenset[int]:
+    """Characters that are read as more than one."""
+    return frozenset(code for ranges in tables.SEVERAL.values() for code in codes(ranges))

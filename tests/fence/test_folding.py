@@ -1,0 +1,54 @@
+"""A text that is folded is read as before, and what is found by it is found without it."""
+
+import random
+
+import pytest
+
+from memproto import sanitize_context
+from memproto.fence import folding, sanitize, tables
+from memproto.fence.characters import codes, smuggled, visible
+from memproto.testing.fence.attacks import attack, near_miss
+
+
+def test_a_folded_character_is_read_as_before_by_every_reader():
+    several = {code for ranges in tables.SEVERAL.values() for code in codes(ranges)}
+    folds = 0
+    for code in range(0x80, 0x30000):
+        text = folding.folded("only one of many " + chr(code))
+        if text is None:
+            continue
+        fold = text[-1]
+        folds += fold != chr(code)
+        assert len(text) == 18
+        assert code not in several
+        for reader in (visible(), smuggled()):
+            assert fold.translate(reader) == chr(code).translate(reader), hex(code)
+    assert folds > 3_000
+
+
+@pytest.mark.parametrize("odd", ["\ud800", "\u202e", "\u2067", "\U000e003c", "\U000e0130"])
+def test_a_text_with_an_odd_character_is_left_alone(odd):
+    assert folding.folded("a plain text " + odd) is None
+    assert folding.folded("a plain text —") == "a plain text -"
+
+
+def test_a_text_of_others_mostly_is_left_to_the_large_classes():
+    assert folding.folded("渡轮六点出发" * 1_000) is None
+    assert (
+        folding.folded("The ferry — leaves at six. " * 1_000)
+        == "The ferry - leaves at six. " * 1_000
+    )
+
+
+def test_what_comes_out_is_the_same_without_folding(monkeypatch):
+    rng, folds = random.Random(11), 0
+    for number in range(1_500):
+        text = near_miss(rng) if number % 3 == 0 else attack(rng).text
+        if number % 2:
+            text = "Früh um sechs — „ja“ [x] & <b>. " * rng.choice((1, 40)) + text + " → 渡轮 é\n"
+        folds += not text.isascii() and folding.folded(text) is not None
+        clean = sanitize_context(text)
+        with monkeypatch.context() as without:
+            without.setattr(sanitize, "folded", lambda _text: None)
+            assert sanitize_context(text) == clean, text
+    assert folds > 100
