@@ -24,6 +24,7 @@ class Language:
         install: Run once in a new project.
         test: Builds the project and runs its own tests.
         serve: The program, in the project.
+        needs: Programs that have to be on PATH.
 
     """
 
@@ -31,6 +32,7 @@ class Language:
     install: tuple[tuple[str, ...], ...]
     test: tuple[tuple[str, ...], ...]
     serve: tuple[str, ...]
+    needs: tuple[str, ...]
 
     def command(self, project: Path) -> list[str]:
         """The program of a project, from any directory."""
@@ -42,6 +44,7 @@ TYPESCRIPT = Language(
     (("npm", "install", "--no-audit", "--no-fund"),),
     (("npm", "test"),),
     ("node", "dist/src/server.js"),
+    ("node", "npm"),
 )
 
 RUST = Language(
@@ -49,6 +52,7 @@ RUST = Language(
     (),
     (("cargo", "test", "--offline"), ("cargo", "build", "--release", "--offline")),
     (f"target/release/{NAME}",),
+    ("cargo",),
 )
 
 LANGUAGES = {language.name: language for language in (TYPESCRIPT, RUST)}

@@ -42,9 +42,8 @@ class Built:
         return self.language.command(self.project)
 
 
-@pytest.fixture(scope="module", params=building.LANGUAGES)
-def built(request, tmp_path_factory):
-    language = building.LANGUAGES[request.param]
+@pytest.fixture(scope="module")
+def built(language, tmp_path_factory):
     project = building.made(language, tmp_path_factory.mktemp(language.name))
     return Built(language, project, building.tested(language, project))
 
