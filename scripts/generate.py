@@ -20,6 +20,7 @@ from scripts import (  # noqa: E402 - as above
     chapters,
     decisions,
     measure_figures,
+    mutation_figures,
     sqlite_figures,
     tables,
     transcripts,
@@ -34,6 +35,7 @@ PARTS = (
     decisions.rewrite,
     sqlite_figures.rewrite,
     measure_figures.rewrite,
+    mutation_figures.rewrite,
 )
 
 

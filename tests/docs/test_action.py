@@ -23,6 +23,7 @@ WORKFLOWS = [
     ROOT / ".github/workflows/conformance.yml",
     ROOT / ".github/workflows/catalog.yml",
     ROOT / ".github/workflows/canary.yml",
+    ROOT / ".github/workflows/mutation.yml",
     ROOT / "memproto/scaffold/templates/python/.github/workflows/conformance.yml",
 ]
 

@@ -12,6 +12,7 @@ from tests.kit_runs import ROOT
 BY_HAND = (
     "mutants",
     "matrix",
+    "mutation",
     "hostile",
     "reference",
     "providers",

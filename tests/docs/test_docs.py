@@ -49,6 +49,7 @@ RUN = (
     (r"^python scripts/site", "tests/docs/test_site.py"),
     (r"^zensical build", "tox.ini"),
     (r"/tox run$", ".ci/run"),
+    (r"^tox run -e mutation\b", "tests/mutation/test_bench.py"),
     (r"^\S*pytest --memproto=builtin$", "tox.ini"),
     (r"^pytest --memproto-catalog=|^git ", "tests/catalog/test_workflow.py"),
     (r"^memproto catalog interface ", "tests/catalog/test_interface.py"),

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from scripts import decisions, generate
+from scripts import decisions, generate, mutation_figures
 from tests.kit_runs import ROOT
 
 pytestmark = pytest.mark.once
@@ -40,7 +40,14 @@ def checkout(tmp_path):
     for folder in ("spec/v1", "docs"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     (tmp_path / "benchmarks").mkdir()
-    for name in ("README.md", "benchmarks/sqlite.json", "benchmarks/measure.json"):
+    (tmp_path / "tests/mutation").mkdir(parents=True)
+    for name in (
+        "README.md",
+        "benchmarks/sqlite.json",
+        "benchmarks/measure.json",
+        mutation_figures.FIGURES,
+        mutation_figures.SURVIVORS,
+    ):
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
 
