@@ -17,6 +17,7 @@ if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
 from scripts import (  # noqa: E402 - as above
+    census_tables,
     chapters,
     decisions,
     measure_figures,
@@ -36,6 +37,7 @@ PARTS = (
     sqlite_figures.rewrite,
     measure_figures.rewrite,
     mutation_figures.rewrite,
+    census_tables.rewrite,
 )
 
 

@@ -35,7 +35,7 @@ def stem_of_chapter(requirement: spec.Requirement) -> str:
 
 
 def folders() -> Iterator[Path]:
-    for root in ("memproto", "conformance", "tests", "reference_providers", "scripts"):
+    for root in ("memproto", "conformance", "tests", "reference_providers", "scripts", "census"):
         yield from {path.parent for path in (ROOT / root).rglob("*.py")}
 
 

@@ -10,6 +10,7 @@ import hashlib
 import os
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 import memproto
 from memproto.errors import KitUsageError
@@ -28,8 +29,45 @@ KIT_MODULES = (
 
 _ROOT = Path(memproto.__file__).resolve().parent
 
-#: Size, times of change and place of a file. The last time cannot be set by who wrote the file.
-Stamp = tuple[int, int, int, int]
+
+class Stamp(NamedTuple):
+    """
+    Facts about a file, by which a later look sees whether it was changed.
+
+    Attributes:
+        size: Its bytes.
+        written_ns: The time of its contents, which whoever writes can set.
+        changed_ns: The time of any change, which nobody can set.
+        inode: Its place on the disk.
+        links: The number of its names.
+        digest: The digest of its contents.
+
+    """
+
+    size: int
+    written_ns: int
+    changed_ns: int
+    inode: int
+    links: int
+    digest: str
+
+    def is_same(self, now: "Stamp") -> bool:
+        """
+        True if the file is as it was.
+
+        A file with several names is one that an installer links out of its cache. Any environment
+        that is made or removed beside this one changes its number of names, and with that its
+        time of change: then its contents decide.
+        """
+        if self[:4] == now[:4]:
+            return True
+        is_shared = self.links > 1 or now.links > 1
+        as_before = (self.size, self.written_ns, self.inode) == (
+            now.size,
+            now.written_ns,
+            now.inode,
+        )
+        return is_shared and as_before and self.digest == now.digest
 
 
 def stamps() -> dict[str, Stamp]:
@@ -41,7 +79,9 @@ def stamps() -> dict[str, Stamp]:
         for name in names:
             path = os.path.join(folder, name)  # noqa: PTH118 - as above
             info = os.lstat(path)
-            found[path[above:]] = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+            times = (info.st_mtime_ns, info.st_ctime_ns)
+            digest = _digest(Path(path))
+            found[path[above:]] = Stamp(info.st_size, *times, info.st_ino, info.st_nlink, digest)
     return found
 
 
@@ -49,7 +89,12 @@ def changed(before: dict[str, Stamp]) -> list[str]:
     """The files of `before` that are other files now, or are gone; new ones are compiled code."""
     now = stamps()
     sources = [place for place in now if place not in before and not place.endswith(".pyc")]
-    return sorted([*sources, *(place for place in before if now.get(place) != before[place])])
+    others = (
+        place
+        for place, stamp in before.items()
+        if place not in now or not stamp.is_same(now[place])
+    )
+    return sorted([*sources, *others])
 
 
 def assert_published() -> None:

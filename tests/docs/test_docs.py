@@ -35,6 +35,7 @@ RUN = (
     (r"^memproto sarif ", "tests/report/test_sarif.py"),
     (r"^memproto board ", "tests/report/test_board.py"),
     (r"^memproto measure ", "tests/measure/test_command.py"),
+    (r"^python -m census ", "tests/census/test_crew.py"),
     (r"^pytest --memproto=(harbour|tide-log|ebb-log)\b|^pytest$",
      "tests/scaffold/test_ten_minutes.py"),
     (r"^pytest --memproto=complete\b", "tests/docs/test_example_verdicts.py"),

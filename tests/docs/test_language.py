@@ -15,7 +15,7 @@ from tests.kit_runs import ROOT
 #: other strings of tests are data: questions without a mark, and the words of providers.
 FOLDERS = {
     **dict.fromkeys(("memproto", "conformance", "reference_providers"), True),
-    **dict.fromkeys(("benchmarks", "scripts", "examples"), True),
+    **dict.fromkeys(("benchmarks", "census", "scripts", "examples"), True),
     "tests": False,
 }
 
@@ -36,6 +36,7 @@ DATA = [
     *ROOT.glob("memproto/report/templates/*"),
     *ROOT.glob("reference_providers/*/*.toml"),
     *ROOT.glob("tests/wild/*.toml"),
+    *ROOT.glob("census/**/*.toml"),
 ]
 
 _WORDS = r"(?:What|Where|Who|Whom|Whose|Which|Whether)(?:ever)?\b"

@@ -38,7 +38,7 @@ NO_MODULES = {
 
 _FOLDERS = (
     *("memproto", "conformance", "reference_providers", "spec", "docs", "tests"),
-    *("scripts", "benchmarks", "examples"),
+    *("scripts", "benchmarks", "examples", "census"),
 )
 
 

@@ -187,6 +187,28 @@ def test_a_changed_file_of_the_kit_is_seen(tmp_path, monkeypatch):
     assert installation.changed(before) == ["memproto/a.py", "memproto/b.py"]
 
 
+@pytest.mark.parametrize("links", [("other",), ("cache", "other")])
+def test_a_file_that_gets_or_loses_another_name_is_not_changed(tmp_path, monkeypatch, links):
+    """An installer that links out of a cache does so whenever it makes another environment."""
+    kit, cache = tmp_path / "memproto", tmp_path / "cache"
+    kit.mkdir()
+    cache.write_text("x = 1\n")
+    file = kit / "a.py"
+    file.hardlink_to(cache)
+    monkeypatch.setattr(installation, "_ROOT", kit)
+    before = installation.stamps()
+    (tmp_path / "other").hardlink_to(cache)
+    assert file.stat().st_ctime_ns != before["memproto/a.py"].changed_ns
+    assert installation.changed(before) == []
+    for name in links:
+        (tmp_path / name).unlink()
+    assert installation.changed(before) == []
+    info = file.stat()
+    file.write_text("x = 2\n")
+    os.utime(file, ns=(info.st_atime_ns, info.st_mtime_ns))
+    assert installation.changed(before) == ["memproto/a.py"]
+
+
 def test_a_replaced_name_and_a_replaced_code_object_are_seen(monkeypatch):
     from memproto.testing import wire
 

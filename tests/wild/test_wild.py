@@ -1,8 +1,8 @@
 """
 Each real provider, in a virtual environment of its own, gets exactly the verdict that is pinned.
 
-A red line here was read against the provider's source; one that its author could refute is a
-defect of the kit.
+Its installation and its settings are those of the census; the pins are outcomes. A red line here
+was read against the provider's source; one that its author could refute is a defect of the kit.
 """
 
 import json
@@ -12,21 +12,23 @@ from pathlib import Path
 
 import pytest
 
+from census import entries
 from tests.wild import environments
 
 PINS = tomllib.loads((Path(__file__).parent / "pins.toml").read_text("utf-8"))["provider"]
+ENTRIES = entries.read_all()
 
 
-@pytest.fixture(params=PINS, ids=[pin["package"] for pin in PINS], scope="module")
+@pytest.fixture(params=PINS, ids=[pin["entry"] for pin in PINS], scope="module")
 def judged(request, tmp_path_factory, kit_wheel):
     pin = request.param
     folder = tmp_path_factory.mktemp("wild")
-    installs = pin.get("install", [pin["package"]])
-    python = environments.environment(folder / "venv", kit_wheel, *installs)
-    for name, text in pin.get("files", {}).items():
+    entry = ENTRIES[pin["entry"]]
+    python = environments.environment(folder / "venv", kit_wheel, *entry.installs)
+    for name, text in entry.files.items():
         (folder / name).write_text(text, "utf-8")
     report = folder / "report.json"
-    command = [python, "-m", "pytest", f"--memproto={pin['target']}", f"--memproto-report={report}"]
+    command = [python, "-m", "pytest", f"--memproto={entry.target}", f"--memproto-report={report}"]
     command += [f"--memproto-clause={clause}" for clause in pin.get("clauses", [])]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return pin, done, asked_for(pin, json.loads(report.read_text("utf-8"))["reports"][0])

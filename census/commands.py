@@ -1,0 +1,156 @@
+"""The commands of the census, and their exit codes: 0, 1 for a target without a verdict, 4."""
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from census import crew, entries, judging, outcomes, readings, shards, table
+from census import kit as kits
+from census.entries import Unusable
+from census.judging import Limits, Record
+from census.kept import Kept
+from census.kit import Kit
+
+_GOOD, _WITHOUT, _USAGE = 0, 1, 4
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command; gives the exit code."""
+    options = _parser().parse_args(words)
+    try:
+        return int(options.run(options))
+    except Unusable as error:
+        sys.stderr.write(f"census: {error}\n")
+        return _USAGE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m census", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    judge = commands.add_parser("judge", help="judge these targets, whatever is kept of them")
+    judge.add_argument("names", nargs="+", metavar="NAME")
+    judge.add_argument(
+        "--clause", action="append", default=[], help="only this requirement or area; not collected"
+    )
+    judge.set_defaults(run=_judge)
+    every = commands.add_parser("all", help="judge each target whose verdict is not kept")
+    every.add_argument("--shard", metavar="K/N", help="this part only")
+    every.set_defaults(run=_all, clause=[])
+    for command in (judge, every):
+        _add_run(command)
+    shard = commands.add_parser("shards", help="print the matrix of so many parts for CI")
+    shard.add_argument("count", type=_positive, metavar="N")
+    shard.set_defaults(run=_shards)
+    collect = commands.add_parser("collect", help="write outcomes.json from the kept reports")
+    collect.add_argument("--output", type=Path, default=_OUTPUT, metavar="DIR")
+    collect.set_defaults(run=_collect)
+    commands.add_parser("table", help="print the tables").set_defaults(run=_table)
+    commands.add_parser("list", help="print the targets").set_defaults(run=_list)
+    return parser
+
+
+#: The folder in which a census is kept.
+_OUTPUT = Path("build/census")
+
+
+def _add_run(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--output", type=Path, default=_OUTPUT, metavar="DIR")
+    command.add_argument("--kit", type=Path, metavar="WHEEL", help="built here unless it is given")
+    command.add_argument("--profile", default="quick", help="the profile of the kit")
+    command.add_argument(
+        "--run-s", type=float, default=judging.RUN_S, help="seconds that one run may take"
+    )
+    command.add_argument(
+        "--workers", type=_positive, default=os.cpu_count() or 1, help="targets at the same time"
+    )
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number from 1 on")
+    return int(text)
+
+
+@contextlib.contextmanager
+def _kit(options: argparse.Namespace) -> Iterator[Kit]:
+    """The wheel that was named, or one that is built for this command."""
+    if options.kit is not None:
+        if not options.kit.is_file():
+            raise Unusable(f"--kit {options.kit} is no file")
+        yield kits.of(options.kit.resolve())
+        return
+    with tempfile.TemporaryDirectory(prefix="census-kit-") as folder:
+        yield kits.built(Path(folder))
+
+
+def _judge(options: argparse.Namespace) -> int:
+    chosen = entries.chosen(entries.read_all(), options.names)
+    return _run(options, chosen, is_anew=True)
+
+
+def _all(options: argparse.Namespace) -> int:
+    chosen = list(entries.read_all().values())
+    if options.shard:
+        chosen = shards.part(chosen, options.shard)
+    return _run(options, chosen, is_anew=False)
+
+
+def _run(options: argparse.Namespace, chosen: list[entries.Entry], *, is_anew: bool) -> int:
+    kept = Kept(options.output)
+    limits = Limits(options.profile, options.run_s, tuple(options.clause))
+    if is_anew:
+        for entry in chosen:
+            kept.forget(entry.name)
+    with _kit(options) as kit:
+        for record in crew.judge_all(chosen, kit, kept, limits, workers=options.workers):
+            _tell(record)
+    ended = kept.records()
+    return _GOOD if all(ended[one.name].state == "judged" for one in chosen) else _WITHOUT
+
+
+def _tell(record: Record) -> None:
+    said = f": {record.reason}" if record.reason else ""
+    sys.stdout.write(f"{record.name}: {record.state} in {record.took_s:g} s{said[:300]}\n")
+    sys.stdout.flush()
+
+
+def _shards(options: argparse.Namespace) -> int:
+    sys.stdout.write(f"{json.dumps(shards.matrix(options.count))}\n")
+    return _GOOD
+
+
+def _collect(options: argparse.Namespace) -> int:
+    known = entries.read_all()
+    before = {name: one for name, one in outcomes.read().items() if name in known}
+    new = outcomes.found_in(Kept(options.output), known)
+    outcomes.write({**before, **new})
+    sys.stdout.write(f"{outcomes.FILE.name}: {len(new)} of {len(known)} targets\n")
+    return _GOOD
+
+
+def _table(_: argparse.Namespace) -> int:
+    sys.stdout.write(f"{tables()}\n")
+    return _GOOD
+
+
+def tables() -> str:
+    """All tables of docs/census.md, as they are between its marks."""
+    known, found, read = entries.read_all(), outcomes.read(), readings.read()
+    parts = (
+        ("The numbers", table.numbers(known, found, read)),
+        ("Without first contact, or without a verdict", table.without(known, found)),
+        ("The rules that are broken most often", table.rules(known, found)),
+        ("The targets", table.targets(known, found)),
+    )
+    return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts)
+
+
+def _list(_: argparse.Namespace) -> int:
+    for entry in entries.read_all().values():
+        sys.stdout.write(f"{entry.name}  {entry.pin}  {entry.target}\n")
+    return _GOOD

@@ -1,0 +1,123 @@
+"""
+An environment for each target, with the kit beside it.
+
+uv makes it: it links files out of one cache, so that the kit's own dependencies cost nothing for
+the second target and all that follow.
+"""
+
+import csv
+import dataclasses
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+#: Seconds that one `pip install` may take.
+INSTALL_S = 600
+
+#: Characters of an installer's output that a reason holds.
+_MOST_CHARS = 600
+
+#: The files that an installer adds to a distribution, which are not of the package.
+_ADDED = frozenset({"INSTALLER", "REQUESTED", "RECORD", "direct_url.json", "uv_cache.json"})
+
+
+class NotInstalled(Exception):
+    """An environment could not be made; the text is what the installer said last."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Environment:
+    """
+    One environment.
+
+    Attributes:
+        folder: Its place.
+        python: Its interpreter.
+
+    """
+
+    folder: Path
+    python: Path
+
+    def site(self) -> Path:
+        """The folder of the installed packages."""
+        return next(self.folder.glob("lib/python*/site-packages"))
+
+
+def installer() -> list[str]:
+    """
+    The words by which uv is called.
+
+    Raises:
+        NotInstalled: It is not there.
+
+    """
+    beside = Path(sys.executable).with_name("uv")
+    found = str(beside) if beside.exists() else shutil.which("uv")
+    if found is None:
+        raise NotInstalled("uv is not there\n  fix: pip install uv")
+    return [found, "--quiet"]
+
+
+def make(folder: Path, python: str, kit: Path, installs: Iterable[str]) -> Environment:
+    """
+    An environment in `folder` with the kit; each of `installs` is one `pip install`. Blocks.
+
+    Raises:
+        NotInstalled: The installer failed, or took longer than `INSTALL_S` for one step.
+
+    """
+    uv = installer()
+    _run([*uv, "venv", "--no-project", "--python", python or sys.executable, str(folder)])
+    made = Environment(folder, folder / "bin" / "python")
+    for words in ([f"{kit}[kit]"], *(one.split() for one in installs)):
+        _run([*uv, "pip", "install", "--python", str(made.python), *words])
+    return made
+
+
+def _run(command: list[str]) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=INSTALL_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise NotInstalled(f"{command[2]} had not ended after {INSTALL_S} s") from None
+    if done.returncode:
+        raise NotInstalled(" ".join(done.stderr.split())[-_MOST_CHARS:])
+
+
+def digest_of(environment: Environment, package: str) -> str:
+    """
+    The sha256 over the names and digests of the files that a distribution installed; "" for none.
+
+    The files that an installer adds, and scripts, which name their interpreter, are left out. So
+    every machine has the same digest of the same wheel.
+    """
+    plain = package.lower().replace("-", "_").replace(".", "_")
+    for record in environment.site().glob("*.dist-info/RECORD"):
+        stem = record.parent.name.partition("-")[0]
+        if stem.lower().replace(".", "_") == plain:
+            return _digest(record)
+    return ""
+
+
+def _digest(record: Path) -> str:
+    with record.open(encoding="utf-8", newline="") as lines:
+        rows = [row for row in csv.reader(lines) if row]
+    files = sorted(
+        (row[0], row[1])
+        for row in rows
+        if not row[0].startswith("../")
+        and Path(row[0]).name not in _ADDED
+        and Path(row[0]).suffix != ".pyc"
+    )
+    return hashlib.sha256(json.dumps(files).encode()).hexdigest()
