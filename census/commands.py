@@ -50,6 +50,12 @@ def _parser() -> argparse.ArgumentParser:
     collect.add_argument("--output", type=Path, default=_OUTPUT, metavar="DIR")
     collect.set_defaults(run=_collect)
     commands.add_parser("table", help="print the tables").set_defaults(run=_table)
+    commands.add_parser(
+        "requirements", help="print how many targets hold each requirement"
+    ).set_defaults(run=_requirements)
+    changes = commands.add_parser("changes", help="print what changed since other outcomes")
+    changes.add_argument("before", type=Path, metavar="OUTCOMES.json")
+    changes.set_defaults(run=_changes)
     commands.add_parser("list", help="print the targets").set_defaults(run=_list)
     return parser
 
@@ -148,6 +154,18 @@ def tables() -> str:
         ("The targets", table.targets(known, found)),
     )
     return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts)
+
+
+def _requirements(_: argparse.Namespace) -> int:
+    sys.stdout.write(f"{table.requirements(entries.read_all(), outcomes.read())}\n")
+    return _GOOD
+
+
+def _changes(options: argparse.Namespace) -> int:
+    if not options.before.is_file():
+        raise Unusable(f"{options.before} is no file")
+    sys.stdout.write(f"{table.changes(outcomes.read(options.before), outcomes.read())}\n")
+    return _GOOD
 
 
 def _list(_: argparse.Namespace) -> int:

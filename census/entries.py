@@ -18,6 +18,10 @@ _SCHEMA = HERE / "entry.schema.json"
 _JUDGED = ("package", "version", "binding", "target", "install", "python", "files")
 
 
+#: The version of the providers of this repository.
+CHECKOUT = "checkout"
+
+
 class Unusable(Exception):
     """A file of the census is wrong, or a name is not there; the text says which, and how."""
 
@@ -66,7 +70,7 @@ class Entry:
     @property
     def installs(self) -> tuple[str, ...]:
         """The arguments of each `pip install`; none for a provider of this repository."""
-        if self.install or self.version == "checkout":
+        if self.install or self.version == CHECKOUT:
             return self.install
         return (self.pin,)
 

@@ -69,8 +69,8 @@ class Found:
         held: The highest class that holds, or "".
         contact: The gate that did not hold, and why; "" after first contact.
         red: Requirements that are violated.
-        judged: The number of requirements that were decided.
-        left_open: The number of those that were not.
+        passed: Ids of the requirements that hold, with a space between each two.
+        unsettled: Ids of those that were not decided, in the same way.
         outward: Addresses outside of the machine that the target asked for.
         fingerprint: That of the report.
 
@@ -89,8 +89,8 @@ class Found:
     held: str = ""
     contact: str = ""
     red: tuple[Red, ...] = ()
-    judged: int = 0
-    left_open: int = 0
+    passed: str = ""
+    unsettled: str = ""
     outward: int = 0
     fingerprint: str = ""
 
@@ -145,8 +145,8 @@ def _of_report(report: Mapping[str, Any]) -> dict[str, Any]:
         "red": tuple(
             Red(row["id"], row["level"], _cut(row["observed"]), row["where"] or "") for row in red
         ),
-        "judged": sum(row["outcome"] in (*_RED, Outcome.PASS) for row in rows),
-        "left_open": sum(row["outcome"] in OPEN for row in rows),
+        "passed": " ".join(row["id"] for row in rows if row["outcome"] == Outcome.PASS),
+        "unsettled": " ".join(row["id"] for row in rows if row["outcome"] in OPEN),
         "outward": len(report["network"]["outward"]),
         "fingerprint": report["fingerprint"],
     }

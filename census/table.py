@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from census.entries import Entry
+from census.entries import CHECKOUT, Entry
 from census.outcomes import Found
 from census.readings import Reading
+from memproto import spec
 
 #: Each state that is no verdict, in words.
 _STATES = {
@@ -65,7 +66,14 @@ def _rows(entries: Mapping[str, Entry], outcomes: Mapping[str, Found]) -> Iterat
             continue
         verdict = _STATES.get(one.state, one.verdict)
         red = ", ".join(row.id for row in one.red_musts) or "none"
-        cells = [name, one.version, one.held or "none", verdict, red, str(one.left_open)]
+        cells = [
+            name,
+            one.version,
+            one.held or "none",
+            verdict,
+            red,
+            str(len(one.unsettled.split())),
+        ]
         if one.state != "judged":
             cells[2], cells[4], cells[5] = "", "", ""
         yield f"| {' | '.join(cells)} | {one.date} |"
@@ -82,13 +90,55 @@ def without(entries: Mapping[str, Entry], outcomes: Mapping[str, Found]) -> str:
 
 
 def rules(entries: Mapping[str, Entry], outcomes: Mapping[str, Found]) -> str:
-    """The requirements that most targets violate, with the number of those that they decided."""
+    """The requirements that most targets violate."""
     counts = Counter(
         row.id for name in entries if name in outcomes for row in outcomes[name].red_musts
     )
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_RULES]
     rows = [f"| {key} | {count} |" for key, count in ranked]
     return "\n".join(["| MUST | violated by |", "| --- | --- |", *rows])
+
+
+def requirements(entries: Mapping[str, Entry], outcomes: Mapping[str, Found]) -> str:
+    """By requirement: how many real targets hold it, break it, and cannot show it."""
+    real = [
+        outcomes[name]
+        for name, entry in entries.items()
+        if name in outcomes and entry.version != CHECKOUT
+    ]
+    held = Counter(key for one in real for key in one.passed.split())
+    broken = Counter(row.id for one in real for row in one.red)
+    unsettled = Counter(key for one in real for key in one.unsettled.split())
+    rows = [
+        f"| {key} | {item.level} | {held[key]} | {broken[key]} | {unsettled[key]} |"
+        for key, item in spec.requirements().items()
+        if held[key] or broken[key] or unsettled[key]
+    ]
+    head = "| requirement | level | hold it | break it | cannot show it |"
+    return "\n".join([head, "| --- " * 5 + "|", *rows])
+
+
+def changes(before: Mapping[str, Found], now: Mapping[str, Found]) -> str:
+    """The difference of two censuses: targets that came and went, verdicts, red lines."""
+    lines = [f"{name}: new" for name in sorted(now.keys() - before.keys())]
+    lines += [f"{name}: gone" for name in sorted(before.keys() - now.keys())]
+    for name in sorted(now.keys() & before.keys()):
+        old, new = before[name], now[name]
+        parts = [
+            f"{said} {a or 'none'} is {b or 'none'}"
+            for said, a, b in (
+                ("version", old.version, new.version),
+                ("state", old.state, new.state),
+                ("verdict", old.verdict, new.verdict),
+                ("class", old.held, new.held),
+            )
+            if a != b
+        ]
+        were, are = {row.id for row in old.red}, {row.id for row in new.red}
+        parts += [f"{key} is violated now" for key in sorted(are - were)]
+        parts += [f"{key} is violated no longer" for key in sorted(were - are)]
+        lines += [f"{name}: {part}" for part in parts]
+    return "\n".join(lines or ["nothing changed"])
 
 
 def _plain(text: str) -> str:

@@ -1,5 +1,6 @@
 """All targets side by side: what is kept is not judged again, and no fault stops the rest."""
 
+import dataclasses
 import json
 import threading
 
@@ -161,6 +162,34 @@ def test_the_tables_tell_every_target_and_rank_none(kit, kept):
     assert "| of these not read yet | 2 |" in told
     assert "| b | `as it was told` |" in table.without(known, found)
     assert "| MP-RECALL-002 | 2 |" in table.rules(known, found)
+
+
+def test_a_requirement_is_counted_over_the_real_targets(kit, kept):
+    ran(kit, kept, Judge())
+    own = Entry("d", "d", "checkout", "native", "d")
+    known = {**{entry.name: entry for entry in ENTRIES}, "d": own}
+    rows = table.requirements(known, outcomes.found_in(kept, known)).splitlines()
+    assert "| MP-RECALL-002 | MUST | 0 | 3 | 0 |" in rows
+    assert "| MP-TURN-002 | MUST | 3 | 0 | 0 |" in rows
+
+
+def test_the_difference_of_two_censuses_is_told(kit, kept):
+    ran(kit, kept, Judge())
+    known = {entry.name: entry for entry in ENTRIES}
+    before = outcomes.found_in(kept, known)
+    assert table.changes(before, before) == "nothing changed"
+    mended = dataclasses.replace(before["a"], red=(), verdict="CONFORMANT", version="2")
+    red = (outcomes.Red("MP-TURN-002", "MUST", "", ""),)
+    worse = dataclasses.replace(before["b"], red=(*before["b"].red, *red))
+    now = {"a": mended, "b": worse, "c": before["c"], "e": before["c"]}
+    assert table.changes(before, now).splitlines() == [
+        "e: new",
+        "d: gone",
+        "a: version 1 is 2",
+        "a: verdict NON-CONFORMANT is CONFORMANT",
+        "a: MP-RECALL-002 is violated no longer",
+        "b: MP-TURN-002 is violated now",
+    ]
 
 
 def test_the_words_of_a_stranger_make_no_markup(kit, kept):
