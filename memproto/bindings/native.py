@@ -12,7 +12,13 @@ class _Native(Binding):
     """Providers as the specification describes them, with blocking hooks or coroutines."""
 
     def recognises(self, found: Any) -> bool:
-        return is_async(found) or not lacking(found)
+        if not is_async(found):
+            return not lacking(found)
+        from memproto.adapters.hermes import is_hermes
+
+        # The host of Hermes waits for no coroutine, and calls hooks with arguments of its own: one
+        # that was written for it is judged as it would be called there.
+        return not is_hermes(found)
 
     def defines(self, found: Any) -> bool:
         if isinstance(found, type):

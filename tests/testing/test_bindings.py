@@ -182,3 +182,43 @@ def test_a_requirement_about_one_binding_is_not_about_another():
     assert row.applies_to(NATIVE)
     assert not row.applies_to(HERMES)
     assert not row.applies_to(larder.BINDING)
+
+
+class OfHermesInCoroutines:
+    """Written for Hermes, whose host waits for no coroutine."""
+
+    name = "coroutines"
+
+    def is_available(self):
+        return True
+
+    async def initialize(self, session_id, **kwargs): ...
+
+    async def prefetch(self, query, *, session_id=""): ...
+
+    async def sync_turn(self, user_content, assistant_content, *, session_id=""): ...
+
+    def get_tool_schemas(self):
+        return []
+
+    async def shutdown(self): ...
+
+
+class OfNobodyInCoroutines:
+    """A native provider in coroutines that is not whole yet."""
+
+    name = "coroutines"
+
+    def is_available(self):
+        return True
+
+    async def initialize(self, session_key, config): ...
+
+    async def enrich_turn(self, user_message, messages): ...
+
+
+def test_coroutines_are_hooks_of_the_binding_whose_names_they_have():
+    for found in (OfHermesInCoroutines, OfHermesInCoroutines()):
+        assert bindings.recognised(found) is HERMES
+    for found in (OfNobodyInCoroutines, OfNobodyInCoroutines()):
+        assert bindings.recognised(found) is NATIVE
