@@ -189,6 +189,11 @@ def test_a_json_file_is_replaced_whole_or_stays(place):
     assert utils.read_json_or_empty(file) == {"a": 1}
     assert [path.name for path in place.glob(".mine*")] == []
     assert utils.read_json_or_empty(place / "none.json") == {}
+    utils.atomic_json_write(file, {"a": "f\u00fcr"}, ensure_ascii=True, fsync_dir=True, mode=0o600)
+    assert file.read_bytes().isascii()
+    # The host writes half a surrogate pair as its code, and everything else as it is.
+    utils.atomic_json_write(file, {"a": "f\u00fcr \udcff"}, sort_keys=True)
+    assert utils.read_json_or_empty(file) == {"a": "f\u00fcr \udcff"}
 
 
 @pytest.mark.parametrize(

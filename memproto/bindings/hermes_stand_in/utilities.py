@@ -68,15 +68,27 @@ def atomic_replace(tmp_path: str | Path, target: str | Path) -> str:
 
 
 def atomic_json_write(
-    path: str | Path, data: Any, *, indent: int = 2, mode: int | None = None, **dump_kwargs: Any
+    path: str | Path,
+    data: Any,
+    *,
+    indent: int = 2,
+    mode: int | None = None,
+    ensure_ascii: bool = False,
+    fsync_dir: bool = False,
+    **dump_kwargs: Any,
 ) -> None:
-    """Write JSON so that a reader finds the old text or the new one."""
+    """Write JSON so that a reader finds the old text or the new one; half a surrogate as a code."""
     place = Path(path)
+    text = json.dumps(data, indent=indent, ensure_ascii=ensure_ascii, **dump_kwargs)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = json.dumps(data, indent=indent, ensure_ascii=True, **dump_kwargs)
     place.parent.mkdir(parents=True, exist_ok=True)
     number, new = tempfile.mkstemp(dir=place.parent, prefix=f".{place.stem}_", suffix=".tmp")
     try:
         with os.fdopen(number, "w", encoding="utf-8") as file:
-            json.dump(data, file, indent=indent, ensure_ascii=False, **dump_kwargs)
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         known = place.stat().st_mode & 0o777 if place.exists() else 0o600
@@ -86,3 +98,15 @@ def atomic_json_write(
         with contextlib.suppress(OSError):
             Path(new).unlink()
         raise
+    if fsync_dir:
+        _kept(place.parent)
+
+
+def _kept(folder: Path) -> None:
+    """Have the names in a folder outlive a loss of power, as far as the system can."""
+    with contextlib.suppress(OSError):
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
