@@ -1,10 +1,11 @@
-"""Files that the checks of saved answers write into a home beside the provider."""
+"""The answers that checks save, and the files that they write into a home beside the provider."""
 
 import pytest
 
 from memproto.bindings import HERMES
 from memproto.conformance.provider.extensions import config
 from memproto.testing.scenarios import manifest
+from tests.kit_runs import outcomes, reported, write
 
 _ADDED = HERMES.shared_files["config.yaml"]
 
@@ -33,3 +34,48 @@ def test_lines_are_added_behind_those_that_are_there(tmp_path):
     path.write_text("ONE=1\n")
     config._written_beside(path, "TWO=2\n")
     assert path.read_text() == "ONE=1\nTWO=2\n"
+
+
+SERVED = """
+from tests.good.configured import Configured
+
+
+class Served(Configured):
+    def get_config_schema(self):
+        server = {"key": "server", "description": "Address of the server", "required": True}
+        return [server, *super().get_config_schema()]
+
+
+class AsksForTheServer(Served):
+    def save_config(self, values, home):
+        if "server" not in values:
+            raise ValueError("the address of the server is missing")
+        super().save_config(values, home)
+
+
+class SlipsWithoutTheServer(Served):
+    def save_config(self, values, home):
+        super().save_config({**values, "server": values["server"]}, home)
+
+
+class AsksForWhatIsNotRequired(Configured):
+    def save_config(self, values, home):
+        if "server" not in values:
+            raise ValueError("the address of the server is missing")
+        super().save_config(values, home)
+"""
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [
+        ("AsksForTheServer", "not_applicable"),
+        ("SlipsWithoutTheServer", "fail"),
+        ("AsksForWhatIsNotRequired", "fail"),
+    ],
+)
+def test_a_required_answer_that_nobody_gave_may_be_asked_for(tmp_path, kind, outcome):
+    write(tmp_path, served__py=SERVED)
+    found = reported(tmp_path, f"--memproto=served:{kind}", "--memproto-clause=MP-CONF-004")
+    assert outcomes(found["reports"][0])["MP-CONF-004"] == outcome

@@ -49,9 +49,37 @@ def saving(run: Run) -> Subject:
 
 
 def save_answers(run: Run, values: Answers, subject: Subject | None = None) -> None:
-    """Save with an instance that no session was opened with, a new one unless it is given."""
+    """
+    Save with an instance that no session was opened with, a new one unless it is given.
+
+    Not applicable where answers are refused among which one is missing that has to be there: the
+    schema does not say which words it takes.
+    """
     as_the_host_leaves_it(run)
-    (subject or saving(run)).save_config(values, str(run.home))
+    try:
+        (subject or saving(run)).save_config(values, str(run.home))
+    except HookRaised as failure:
+        if failure.ends_process or not _is_refusal(failure.error):
+            raise
+        due = [question.key for question in read_questions(run) if _is_due(question, values)]
+        if not due:
+            raise
+        reason = (
+            f"save_config asks for {due[0]}, which the schema has as required, without a default"
+        )
+        raise NotApplicable(reason) from None
+
+
+def _is_due(question: Question, values: Answers) -> bool:
+    """True if an answer is missing for which the schema asks, and has no default."""
+    is_open = question.required and not question.secret and question.key not in values
+    return is_open and question.is_asked(values)
+
+
+def _is_refusal(error: BaseException | None) -> bool:
+    """True if an error may be a provider's word that it takes no such answers, and is no slip."""
+    slips = (OSError, LookupError, AttributeError, TypeError, NameError, ImportError, UnicodeError)
+    return not isinstance(error, slips)
 
 
 def save_words(run: Run, values: Answers, subject: Subject) -> None:
