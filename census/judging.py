@@ -29,8 +29,8 @@ from census.kit import Kit
 #: Seconds that one run of the kit may take.
 RUN_S = 1800
 
-#: Seconds between the request to end and the end by force.
-_GRACE_S = 15
+#: Seconds between the request to end and the end by force, and those that this may take.
+_GRACE_S, _FORCED_S = 15, 5
 
 #: Exit codes of the kit with which a run has a verdict, and those with which it has none.
 _VERDICT = (0, 1, 6)
@@ -207,6 +207,7 @@ def _end(run: subprocess.Popen[bytes]) -> None:
             process.kill()
     run.kill()
     run.wait()
+    psutil.wait_procs(below, timeout=_FORCED_S)
 
 
 def _state(code: int | None, report: Path, run_s: float) -> tuple[State, str]:
