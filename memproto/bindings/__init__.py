@@ -11,6 +11,8 @@ from memproto.bindings.base import Binding, Trait
 from memproto.bindings.hermes import HERMES
 from memproto.bindings.installed import installed, loaded
 from memproto.bindings.native import NATIVE, lacking
+from memproto.bindings.per_user import PerUser
+from memproto.bindings.strands import STRANDS, STRANDS_PER_USER
 from memproto.bindings.wire import WIRE
 
 __all__ = [
@@ -18,8 +20,10 @@ __all__ = [
     "HERMES",
     "IN_PROCESS",
     "NATIVE",
+    "STRANDS",
     "WIRE",
     "Binding",
+    "PerUser",
     "Trait",
     "author_object",
     "defined",
@@ -33,10 +37,10 @@ __all__ = [
 ]
 
 #: Those that the package brings; an instance that two of them know is the first one's.
-BUILT_IN: tuple[Binding, ...] = (WIRE, NATIVE, HERMES)
+BUILT_IN: tuple[Binding, ...] = (STRANDS, STRANDS_PER_USER, WIRE, NATIVE, HERMES)
 
 #: Those whose hooks are methods of an object of Python.
-IN_PROCESS: tuple[Binding, ...] = (NATIVE, HERMES)
+IN_PROCESS: tuple[Binding, ...] = (NATIVE, HERMES, STRANDS)
 
 #: Names that stand for something else where the name of a binding stands.
 _RESERVED = ("any", "host")
