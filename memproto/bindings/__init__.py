@@ -7,6 +7,7 @@ nothing outside of this package compares the name of one. docs/bindings.md says 
 
 from typing import Any
 
+from memproto.bindings.agent_framework import AGENT_FRAMEWORK
 from memproto.bindings.base import Binding, Trait
 from memproto.bindings.hermes import HERMES
 from memproto.bindings.installed import installed, loaded
@@ -16,11 +17,13 @@ from memproto.bindings.strands import STRANDS, STRANDS_PER_USER
 from memproto.bindings.wire import WIRE
 
 __all__ = [
+    "AGENT_FRAMEWORK",
     "BUILT_IN",
     "HERMES",
     "IN_PROCESS",
     "NATIVE",
     "STRANDS",
+    "STRANDS_PER_USER",
     "WIRE",
     "Binding",
     "PerUser",
@@ -37,10 +40,13 @@ __all__ = [
 ]
 
 #: Those that the package brings; an instance that two of them know is the first one's.
-BUILT_IN: tuple[Binding, ...] = (STRANDS, STRANDS_PER_USER, WIRE, NATIVE, HERMES)
+BUILT_IN: tuple[Binding, ...] = (
+    *(STRANDS, STRANDS_PER_USER, AGENT_FRAMEWORK),
+    *(WIRE, NATIVE, HERMES),
+)
 
 #: Those whose hooks are methods of an object of Python.
-IN_PROCESS: tuple[Binding, ...] = (NATIVE, HERMES, STRANDS)
+IN_PROCESS: tuple[Binding, ...] = (NATIVE, HERMES, STRANDS, AGENT_FRAMEWORK)
 
 #: Names that stand for something else where the name of a binding stands.
 _RESERVED = ("any", "host")

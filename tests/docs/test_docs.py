@@ -58,7 +58,7 @@ RUN = (
     (r"^python -P scripts/spec_faults\.py", "tests/spec/test_structure.py"),
     (r"^memproto waive ", "tests/report/test_waive.py"),
     (r"^memproto (verify|diff|merge|summary|badge) ", "tests/docs/test_reports.py"),
-    (r"^pytest .*(mypkg|my-provider|some-package|hermes:|wire:COMMAND)",
+    (r"^pytest .*(mypkg|acme_memory|my-provider|some-package|hermes:|wire:COMMAND)",
      "stands for the reader's own; parsed"),
     (r"^pip install|^export |^cd |^cp |^\. |^\S*python3? -m venv|/pip install", "of the machine"),
 )  # fmt: skip

@@ -4,6 +4,8 @@ The calls that an agent of the installed strands-agents makes to a memory store,
 Run in an environment of its own; raises where they differ.
 """
 
+import sys
+
 from strands import Agent, tool
 from strands.memory import MemoryEntry, MemoryManager, MemoryStore
 from strands.memory.extraction.triggers import InvocationTrigger
@@ -111,4 +113,4 @@ def by_the_kit():
 
 agents, kits = by_an_agent(), by_the_kit()
 assert agents == kits, f"\n{agents}\n{kits}"
-print("the same calls")
+sys.stdout.write("the same calls\n")

@@ -1,6 +1,7 @@
 """The stores of tests/bindings on the base class of the installed strands-agents."""
 
 from strands.memory import MemoryStore
+
 from tests.bindings import strands_stores
 
 

@@ -1,0 +1,306 @@
+"""
+The binding of Microsoft Agent Framework: context providers, called as its agent calls them.
+
+The framework is imported where a provider is judged, since its classes are the arguments of the
+hooks. It need not be installed where a verdict is made.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from memproto.adapters.coroutines import is_coroutine_function
+from memproto.adapters.members import found_without_running
+from memproto.bindings.base import Binding
+from memproto.bindings.per_user import PerUser
+from memproto.deadlines import Deadlines
+from memproto.errors import Misconfigured, MissingPackage, Unavailable
+from memproto.operations import OPERATIONS
+from memproto.types import SPEC_VERSION, Capabilities, Message
+
+#: Operation to the member of a provider that serves it.
+_HOOKS = {
+    "name": "source_id",
+    "open": "__aenter__",
+    "recall": "before_run",
+    "record": "after_run",
+    "close": "__aexit__",
+}
+
+#: The package of the framework, and the name of its base class of providers.
+_PACKAGE, _BASE = "agent_framework", "ContextProvider"
+
+#: The framework's own classes that are no provider by themselves.
+_ABSTRACT = (_BASE, "HistoryProvider")
+
+#: The key of a session's state under which an application keeps the user.
+_USER = "user_id"
+
+#: Why a requirement cannot be decided, and the requirements. docs/agent-framework.md says the same.
+_REASONS: Mapping[str, tuple[str, ...]] = {
+    "Agent Framework does not ask a provider whether it is available": (
+        *("MP-AVAIL-001", "MP-AVAIL-002", "MP-AVAIL-003"),
+    ),
+    "Agent Framework hands a provider no configuration and no context of that kind": (
+        *("MP-INIT-002", "MP-CTX-001", "MP-CTX-003"),
+    ),
+    "Agent Framework names a provider no home, so that it stores where its operator says": (
+        *("MP-ISO-005", "MP-ISO-009", "MP-TENANT-005"),
+    ),
+    "every coroutine of a provider runs on one event loop": ("MP-THR-001", "MP-THR-004"),
+    "Agent Framework does not tell a provider that it is over; only an application may": (
+        *("MP-SHUT-001", "MP-SHUT-002", "MP-SHUT-003", "MP-SHUT-004", "MP-SHUT-005"),
+        *("MP-ISO-004", "MP-PROC-003", "MP-FAULT-003", "MP-RES-001", "MP-RES-002", "MP-RES-003"),
+        *("MP-RES-005", "MP-RES-006", "MP-RES-008"),
+    ),
+    "an application that enters a provider may be refused while its backend is away": (
+        *("MP-FAULT-004",),
+    ),
+    "Agent Framework does not tell a provider that messages are discarded": (
+        *("MP-COMP-001", "MP-COMP-003"),
+    ),
+    "Agent Framework keeps the messages of providers apart from those of the user": (
+        *("MP-TEXT-004",),
+    ),
+}
+
+
+class _AgentFramework(Binding):
+    """Context providers of Microsoft Agent Framework."""
+
+    def recognises(self, found: Any) -> bool:
+        return _is_provider(found.first if type(found) is PerUser else found)
+
+    def adapt(self, provider: Any) -> Any:
+        # Few providers need it, and each process would pay for asyncio.
+        from memproto.adapters.aio import from_async
+
+        behind = _Provider(provider)
+        adapter = from_async(behind)
+        vars(adapter)["missing_hooks"] = behind.missing_hooks
+        return adapter
+
+    def author_object(self, provider: Any) -> Any:
+        behind = super().author_object(provider)
+        if type(behind) is _Provider:
+            return behind.provider
+        return provider.first if type(provider) is PerUser else provider
+
+    def meet(self, target: str, build: Callable[[], Any]) -> None:
+        if importlib.util.find_spec(_PACKAGE) is None:
+            what, package = f"--memproto={target}", "agent-framework-core"
+            fault = f"has the hooks of {self.title}, which is not installed here"
+            raise MissingPackage(what, fault, f"pip install {package}")
+
+    def notes(self, provider: Any) -> tuple[str, ...]:
+        inner = self.author_object(provider)
+        is_own = _base_of(type(inner)) is not None
+        return () if is_own else (f"judged by its shape: no subclass of {_BASE}",)
+
+
+def _is_provider(found: Any) -> bool:
+    """True for a class or an instance that an agent takes; runs no property of it."""
+    kind = found if isinstance(found, type) else type(found)
+    if _is_of_framework(kind) and kind.__name__ in _ABSTRACT:
+        return False
+    return _base_of(kind) is not None or _has_shape(found)
+
+
+def _is_of_framework(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == _PACKAGE
+
+
+def _base_of(kind: type) -> type | None:
+    """The framework's base class of providers, among those of a class."""
+    found = (base for base in kind.__mro__ if base.__name__ == _BASE and _is_of_framework(base))
+    return next(found, None)
+
+
+def _has_shape(found: Any) -> bool:
+    """True for a provider that inherits from none of the framework's classes."""
+    hooks = (found_without_running(found, hook) for hook in ("before_run", "after_run"))
+    if not all(map(is_coroutine_function, hooks)):
+        return False
+    return isinstance(found, type) or found_without_running(found, "source_id") is not None
+
+
+def _implements(provider: Any, hook: str) -> bool:
+    """True if a hook is the provider's own, and not that of the base class, which does nothing."""
+    function = getattr(type(provider), hook, None)
+    return callable(function) and function is not getattr(_base_of(type(provider)), hook, None)
+
+
+class _Silent:
+    """A chat client that is asked nothing: an agent needs one to be built."""
+
+    additional_properties: Mapping[str, Any] = {}
+
+    def get_response(self, messages: Any, **kwargs: Any) -> Any:
+        """
+        Raise, since no run of the kit's agent goes to a model.
+
+        Raises:
+            RuntimeError: Always.
+
+        """
+        raise RuntimeError("the kit's agent has no model")
+
+
+class _Provider:
+    """
+    A context provider behind the coroutine hooks of a provider; all of them run on one event loop.
+
+    Attributes:
+        provider: The author's own: that of the user of the session, if one is made for each.
+
+    """
+
+    def __init__(self, made: Any) -> None:
+        self._made = made
+        self.provider = made.first if type(made) is PerUser else made
+        self._framework = importlib.import_module(_PACKAGE)
+        self._agent: Any = None
+        self._session: Any = None
+        self._is_entered = False
+        self._patience_s = Deadlines().enrich_s
+        # The run that was begun last, for the turn that ends it.
+        self._begun: tuple[str, Any] | None = None
+
+    @property
+    def name(self) -> Any:
+        """The provider's own name, of whatever type."""
+        return self.provider.source_id
+
+    @property
+    def missing_hooks(self) -> tuple[str, ...]:
+        """The hooks of the binding that the provider lacks."""
+        served = {"name", "open", "recall", "record"}
+        if not _implements(self.provider, "before_run"):
+            served.discard("recall")
+        if not _implements(self.provider, "after_run"):
+            served.discard("record")
+        hooks = {AGENT_FRAMEWORK.hook(operation) for operation in served}
+        every = dict.fromkeys(AGENT_FRAMEWORK.hook(operation) for operation in OPERATIONS)
+        return tuple(hook for hook in every if hook not in hooks)
+
+    def is_available(self) -> bool:
+        """True: the framework does not ask."""
+        return True
+
+    def capabilities(self) -> Capabilities:
+        """No extension: a provider has no way to declare anything."""
+        return {"extensions": [], "spec_version": SPEC_VERSION}
+
+    async def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        """
+        Give an agent the provider, and begin a session whose state names the user.
+
+        A provider that is an asynchronous context manager is entered, as its application does.
+
+        Raises:
+            Misconfigured: Entering it raised anything.
+
+        """
+        user = config.get("user_id")
+        self._patience_s = (config.get("deadlines") or {}).get("enrich_s", self._patience_s)
+        if type(self._made) is PerUser:
+            self.provider = self._made.build(user)
+        framework, providers = self._framework, [self.provider]
+        self._agent = framework.Agent(
+            client=_Silent(), id="memproto", name="memproto", context_providers=providers
+        )
+        self._session = framework.AgentSession(session_id=session_key)
+        if user is not None:
+            self._session.state[_USER] = user
+        if hasattr(type(self.provider), "__aenter__"):
+            try:
+                await self.provider.__aenter__()
+            except Exception as error:
+                raise Misconfigured(f"{type(error).__name__}: {error}") from error
+            self._is_entered = True
+
+    async def shutdown(self) -> None:
+        """Leave a provider that was entered; the framework itself ends none."""
+        if self._is_entered:
+            self._is_entered = False
+            await self.provider.__aexit__(None, None, None)
+
+    async def enrich_turn(self, user_message: str, messages: list[Message]) -> str | None:
+        """The text that `before_run` puts before the model: instructions, then messages."""
+        context = await self._begin(user_message)
+        self._begun = (user_message, context)
+        said = [*context.instructions, *(message.text for message in context.get_messages())]
+        return "\n".join(text for text in said if text) or None
+
+    async def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        """
+        Tell the response to a run by `after_run`.
+
+        The run is the one that recall began for the same message, else a new one: an agent calls
+        `before_run` first, and hands the same context to both.
+
+        Raises:
+            Unavailable: The `before_run` of a new run failed or hung, which ends a run.
+
+        """
+        begun, self._begun = self._begun, None
+        is_same = begun is not None and begun[0] == user_message
+        context = begun[1] if begun and is_same else await self._aside(user_message)
+        answer = self._framework.Message("assistant", [assistant_response], author_name="memproto")
+        response = self._framework.AgentResponse(messages=[answer])
+        context._response = response  # noqa: SLF001 - as an agent does: there is no other way
+        await self.provider.after_run(**self._arguments(context))
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        """Nothing: the framework has no tool of that kind."""
+
+    def on_compress(self, messages: list[Message], compression_count: int) -> None:
+        """Nothing: the framework does not tell a provider."""
+
+    async def _aside(self, user_message: str) -> Any:
+        """As `_begin`, where the turn is asked about: a fault of `before_run` is none of it."""
+        import asyncio  # as in `adapt`
+
+        try:
+            return await asyncio.wait_for(self._begin(user_message), self._patience_s)
+        except Exception as error:
+            told = "before_run of the same run"
+            raise Unavailable(f"{told}: {type(error).__name__}: {error}") from error
+
+    async def _begin(self, user_message: str) -> Any:
+        """The context of a new run, behind `before_run`."""
+        framework, session = self._framework, self._session
+        context = framework.SessionContext(
+            session_id=session.session_id,
+            service_session_id=session.service_session_id,
+            input_messages=[framework.Message("user", [user_message])],
+            options={},
+        )
+        # An agent does not ask a history for messages that was told to load none.
+        if getattr(self.provider, "load_messages", True):
+            await self.provider.before_run(**self._arguments(context))
+        return context
+
+    def _arguments(self, context: Any) -> dict[str, Any]:
+        state = self._session.state.setdefault(self.provider.source_id, {})
+        return {
+            "agent": self._agent,
+            "session": self._session,
+            "context": context,
+            "state": state,
+        }
+
+
+AGENT_FRAMEWORK = _AgentFramework(
+    name="agent-framework",
+    title="Agent Framework",
+    hooks=_HOOKS,
+    can_declare=False,
+    config_keys=(),
+    own_homes=False,
+    may_lack_hooks=True,
+    out_of_reach={name: why for why, names in _REASONS.items() for name in names},
+)
