@@ -5,6 +5,8 @@ A caller that depends on the framework of a provider asks its `Binding` by the q
 nothing outside of this package compares the name of one. docs/bindings.md says how to bring one.
 """
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from memproto.bindings.agent_framework import AGENT_FRAMEWORK
@@ -12,6 +14,7 @@ from memproto.bindings.base import Binding, Trait
 from memproto.bindings.hermes import HERMES
 from memproto.bindings.installed import installed, loaded
 from memproto.bindings.native import NATIVE, lacking
+from memproto.bindings.openclaw import OPENCLAW
 from memproto.bindings.per_user import PerUser
 from memproto.bindings.strands import STRANDS, STRANDS_PER_USER
 from memproto.bindings.wire import WIRE
@@ -22,6 +25,7 @@ __all__ = [
     "HERMES",
     "IN_PROCESS",
     "NATIVE",
+    "OPENCLAW",
     "STRANDS",
     "STRANDS_PER_USER",
     "WIRE",
@@ -29,12 +33,14 @@ __all__ = [
     "PerUser",
     "Trait",
     "author_object",
+    "builder",
     "defined",
     "faults",
     "import_ahead",
     "import_installed",
     "lacking",
     "named",
+    "placed",
     "recognised",
     "told",
 ]
@@ -42,7 +48,7 @@ __all__ = [
 #: Those that the package brings; an instance that two of them know is the first one's.
 BUILT_IN: tuple[Binding, ...] = (
     *(STRANDS, STRANDS_PER_USER, AGENT_FRAMEWORK),
-    *(WIRE, NATIVE, HERMES),
+    *(OPENCLAW, WIRE, NATIVE, HERMES),
 )
 
 #: Those whose hooks are methods of an object of Python.
@@ -103,6 +109,27 @@ def author_object(provider: Any) -> Any:
         if behind is not provider:
             return behind
     return provider
+
+
+def placed(target: str, directory: Path) -> str:
+    """A target of a binding's own kind with its path as seen from `directory`; others as is."""
+    for binding in BUILT_IN:
+        target = binding.placed(target, directory)
+    return target
+
+
+def builder(target: str) -> tuple[Binding, Callable[[], Any], str] | None:
+    """
+    The binding whose kind a target is of, the function that builds a provider, and its place.
+
+    Raises:
+        KitUsageError: It is of such a kind and names nothing.
+
+    """
+    for binding in BUILT_IN:
+        if (found := binding.builder(target)) is not None:
+            return binding, *found
+    return None
 
 
 def import_ahead(target: str) -> None:

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from memproto.operations import CORE_HOOKS, EXTENSION_HOOKS, OPERATIONS
@@ -58,6 +59,8 @@ class Binding:
         shared_files: Name to text of the files that others keep in the home beside the provider.
         host_driver: `module:attribute` of the driver that ships for the framework's host, or "".
         out_of_reach: Requirements that the kit cannot exercise through the binding, and why.
+        budgets_s: Operation to the seconds for which the framework's host waits for its hook,
+            where that is not the specification's time.
 
     """
 
@@ -82,6 +85,7 @@ class Binding:
     shared_files: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     host_driver: str = ""
     out_of_reach: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+    budgets_s: Mapping[str, float] = dataclasses.field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         """
@@ -100,10 +104,15 @@ class Binding:
             if not isinstance(value, str) or not form.fullmatch(value):
                 shown = repr(value)[:80]
                 raise ValueError(f"{key} of a binding is {shown}, not of the form {form.pattern}")
-        if unknown := sorted(set(self.hooks) - set(OPERATIONS)):
-            raise ValueError(
-                f"hooks of the binding {self.name} names no operation: {unknown}"[:200]
-            )
+        for key in ("hooks", "budgets_s"):
+            if unknown := sorted(set(getattr(self, key)) - set(OPERATIONS)):
+                raise ValueError(
+                    f"{key} of the binding {self.name} names no operation: {unknown}"[:200]
+                )
+        times: Mapping[str, object] = self.budgets_s
+        for operation, time_s in times.items():
+            if isinstance(time_s, bool) or not isinstance(time_s, int | float) or time_s <= 0:
+                raise ValueError(f"budgets_s[{operation!r}] of the binding {self.name} is no time")
 
     # -- as data ----------------------------------------------------------------------------------
 
@@ -192,6 +201,25 @@ class Binding:
     def where(self, provider: Any, operation: str) -> str:
         """The place of a hook for a reader, if there is no Python code behind it; else ""."""
         return ""
+
+    def placed(self, target: str, directory: Path) -> str:
+        """A target of the binding's kind with its path as seen from `directory`; others as is."""
+        return target
+
+    def builder(self, target: str) -> tuple[Callable[[], Any], str] | None:
+        """
+        The function that builds a provider of a target of the binding's own kind, and its place.
+
+        None for a target of another kind. Runs nothing of the author's.
+
+        Raises:
+            KitUsageError: It is of that kind and names nothing.
+
+        """
+        return None
+
+    def configure(self, provider: Any, config: Mapping[str, Any]) -> None:
+        """Tell an instance that was built the operator's own keys of each config, ahead of one."""
 
     def meet(self, target: str, build: Callable[[], Any]) -> None:
         """

@@ -85,11 +85,17 @@ def _refused(target: str, fault: NotStarted) -> NoSuchTarget | NoProvider:
     return NoProvider(what, text, fix)
 
 
+#: Requirement to the reason why it cannot be decided across a process.
+UNREACHED = {name: reason for reason, names in _REASONS.items() for name in names}
+
+#: Those that a requirement of the wire asks for in the server's process.
+OF_THE_WIRE = tuple(name for name, reason in UNREACHED.items() if reason.startswith("MP-WIRE"))
+
 WIRE = _Wire(
     name="wire",
     title="wire",
     hooks={row.name: row.name for row in OPERATIONS.values()},
     rules=("any", "native", "wire"),
     carries_halves=False,
-    out_of_reach={name: reason for reason, names in _REASONS.items() for name in names},
+    out_of_reach=UNREACHED,
 )

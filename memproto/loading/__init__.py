@@ -1,9 +1,9 @@
 """
 From TARGET, as the user typed it, to a factory of instances.
 
-First match wins: `wire:COMMAND LINE`; a directory with `__init__.py`; `hermes:NAME`;
-`module:attribute`; an entry-point name; a module. Import happens here, so that callers who do not
-trust the target call this in a process that they can do without.
+First match wins: `wire:COMMAND LINE`; `openclaw:PATH`; a directory with `__init__.py`;
+`hermes:NAME`; `module:attribute`; an entry-point name; a module. Import happens here, so that
+callers who do not trust the target call this in a process that they can do without.
 """
 
 import dataclasses
@@ -65,6 +65,9 @@ def load(target: str, factory: str = "") -> Loaded:
     if not factory and servers.is_server(target):
         build, origin = servers.builder(target)
         return Loaded(servers.shown(target), build, bindings.WIRE, origin, build)
+    if not factory and (of_kind := bindings.builder(target)) is not None:
+        binding, build, origin = of_kind
+        return Loaded(target, build, binding, origin, build)
     if not factory:
         named_paths.refuse(target, Path())
     try:

@@ -36,6 +36,7 @@ __all__ = ["GROUPS", "resolve"]
 
 _FORMS = (
     "a directory with __init__.py, a checkout with plugin.yaml, hermes:NAME, wire:COMMAND LINE, "
+    "openclaw:PATH, "
     "module:attribute, an entry-point name, or a module"
 )
 

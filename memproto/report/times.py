@@ -50,10 +50,10 @@ def _row(
     times: spread.Spread = {}
     for calls, _ in counted:
         spread.add(times, calls)
-    known = operation in OPERATIONS
+    known, of_host = operation in OPERATIONS, (binding or NATIVE).budgets_s
     return {
         "hook": (binding or NATIVE).hook(operation) if known else operation,
-        "budget_s": incidents.budget_s(operation, scale=order.scale, deaths=0),
+        "budget_s": incidents.budget_s(operation, scale=order.scale, deaths=0, of_host=of_host),
         "rule": incidents.LATE.get(operation),
         **_figures(times, max(longest_s for _, longest_s in counted)),
     }

@@ -4,6 +4,8 @@ The rules on hooks that raise, hang, freeze or end the process, and the times th
 `memproto.testing.judging.attribution` says which of them an event is booked under.
 """
 
+from collections.abc import Mapping
+
 from memproto import spec
 
 #: Operation to the rule if its hook raises, the rule if it is late, and the seconds that it may
@@ -67,9 +69,9 @@ def _late_while_failing(requirement_id: str) -> tuple[str, ...] | None:
     return found.late_while_failing if found else None
 
 
-def is_cut(operation: str, waited_s: float, scale: float) -> bool:
+def is_cut(operation: str, waited_s: float, scale: float, of_host: Mapping[str, float]) -> bool:
     """True if a hook was waited for less than its whole time."""
-    return waited_s < budget_s(operation, scale=scale, deaths=0)
+    return waited_s < budget_s(operation, scale=scale, deaths=0, of_host=of_host)
 
 
 def books_late(requirement_id: str, operation: str) -> bool:
@@ -87,7 +89,17 @@ def why_not_late(requirement_id: str) -> str:
     return "while its memory was counted, which slows it"
 
 
-def budget_s(operation: str, *, scale: float, deaths: int) -> float:
-    """Seconds that a hook of `operation` is waited for, given the number of its earlier hangs."""
-    full = BUDGETS_S.get(operation, OTHER_BUDGET_S)
+#: A framework whose host waits as long as the specification says.
+_AS_SPECIFIED: Mapping[str, float] = {}
+
+
+def budget_s(
+    operation: str, *, scale: float, deaths: int, of_host: Mapping[str, float] = _AS_SPECIFIED
+) -> float:
+    """
+    Seconds that a hook of `operation` is waited for, given the number of its earlier hangs.
+
+    `of_host` are the times for which the host of the provider's framework waits.
+    """
+    full = of_host.get(operation) or BUDGETS_S.get(operation, OTHER_BUDGET_S)
     return (min(full, AGAIN_S) if deaths else full) * scale

@@ -22,6 +22,7 @@ from time import monotonic, perf_counter, sleep
 from typing import Any
 
 from memproto import spec
+from memproto.bindings import placed
 from memproto.errors import InvalidSettings, KitUsageError
 from memproto.loading import named_paths
 from memproto.testing import clauses, credential_forms, facts, incidents, integrity, locate
@@ -176,7 +177,7 @@ class Child:
 
     def _load(self, command: Load) -> Reply:
         sandbox.enter(Path(command.root), command.env)
-        self._hide(command.env, {}, command.secrets)
+        self._hide(command.env, command.config, command.secrets)
         locate.called_from(Path(command.directory))
         sys.path[:0] = command.path
         self._side = command.side
@@ -188,7 +189,9 @@ class Child:
             with self._watch({}, command.scale).hook("load"):
                 self._target = self._take(loader, command)
             if command.meets and self._side == "provider":
-                self._target.binding.meet(self._target.target, self._target.build)
+                self._target.binding.meet(
+                    self._target.target, lambda: self._configured(command.config)
+                )
         except KitUsageError as error:
             if (refused := self._step.refused_before(error)) is not None:
                 return _told(events.LoadRefused(check="", seen=refused))
@@ -219,6 +222,11 @@ class Child:
         loader.import_ahead(target)
         self._step = LoadStep(audit=self._audit, factory=factory, package=_package(command.target))
         return self._step.take(lambda: loader.load(target, factory), Path(command.root))
+
+    def _configured(self, config: dict[str, Any]) -> Any:
+        found = self._target.build()
+        self._target.binding.configure(found, config)
+        return found
 
     def _prepare(self, named: dict[str, list[str]], scale: float) -> None:
         """Find the user's own functions, and let a model be loaded."""
@@ -429,7 +437,9 @@ class Child:
             facts.listeners.append(telling.looked)
 
     def _watch(self, deaths: dict[str, int], scale: float = 1.0) -> Watch:
-        return Watch(self._wire, scale=scale, deaths=deaths)
+        binding = getattr(self._target, "binding", None)
+        budgets_s = dict(getattr(binding, "budgets_s", {}))
+        return Watch(self._wire, scale=scale, deaths=deaths, budgets_s=budgets_s)
 
     def _leftover(self, grace_s: float) -> int:
         """Number of threads and timers that the check left; they get a moment to end."""
@@ -460,7 +470,7 @@ def _target(command: Load) -> str:
     """The target as typed; a directory from where the user stands, which is not here."""
     typed = command.target
     packages = named_paths.packages_of(typed, Path(command.directory))
-    return str(packages[0]) if len(packages) == 1 else typed
+    return str(packages[0]) if len(packages) == 1 else placed(typed, Path(command.directory))
 
 
 def _package(target: str) -> str:

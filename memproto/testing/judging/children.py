@@ -183,8 +183,13 @@ class Children:
             directory=str(self._order.directory),
             path=self._search_path(),
             meets=self._contact.binding is None,
+            config=self._config() if self._contact.binding is None else {},
         )
         return self.ask(command, OTHER_COMMANDS_S)
+
+    def _config(self) -> dict[str, Any]:
+        """The operator's own keys of each config; those of the service count less."""
+        return {**self._contact.service.get("config", {}), **self._order.settings.config}
 
     def _target(self) -> str:
         """The target for a child; the command of a server with the directory that it runs in."""
@@ -314,7 +319,7 @@ class Children:
             profile=order.profile,
             scale=order.scale,
             slowdown=order.slowdown,
-            config={**contact.service.get("config", {}), **order.settings.config},
+            config=self._config(),
             secrets=self._secrets,
             capabilities=contact.capabilities,
             routes=contact.routes,

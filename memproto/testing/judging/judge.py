@@ -528,7 +528,9 @@ class Judge:
         if answer.fate not in ("late", "overdue") or again:
             return False
         is_first = not self.deaths.get(answer.operation)
-        is_cut = incidents.is_cut(answer.operation, answer.budget_s, self.order.scale)
+        binding, scale = self.contact.binding, self.order.scale
+        of_host = binding.budgets_s if binding else {}
+        is_cut = incidents.is_cut(answer.operation, answer.budget_s, scale, of_host)
         return (is_first or is_cut) and bool(answer.excuse)
 
     def _count_late(self, answer: Answer, requirement_id: str) -> None:

@@ -50,6 +50,7 @@ class Load(Command):
         directory: From where the kit was called.
         path: Places that modules are imported from first.
         meets: True at first contact: a target that cannot be reached at all is refused.
+        config: The operator's own keys of each config, where it meets the target.
 
     """
 
@@ -68,6 +69,7 @@ class Load(Command):
     functions: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     secrets: list[str] = dataclasses.field(default_factory=list)
     meets: bool = False
+    config: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)

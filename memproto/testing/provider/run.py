@@ -135,6 +135,7 @@ class Run:
             try:
                 with guard:
                     self._latest = self.build()
+                self.binding.configure(self._latest, self.context.config)
                 self.binding.connect(self._latest, conversation.unfit)
                 return self._latest
             except BaseException as error:
@@ -176,7 +177,11 @@ class Run:
                 "hooks": [*CORE_HOOKS, *_EXTENSION_HOOKS],
                 "contexts": ["primary"],
             },
-            "deadlines": {"enrich_s": 5.0, "compress_s": 120.0, "shutdown_s": 15.0},
+            "deadlines": {
+                "enrich_s": self.binding.budgets_s.get("recall", 5.0),
+                "compress_s": 120.0,
+                "shutdown_s": 15.0,
+            },
             "limits": dict(self.limits),
             "platform": "cli",
             "agent_context": "primary",

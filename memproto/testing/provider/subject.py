@@ -187,14 +187,18 @@ class HookLate(Exception):
         self.given_chars = len(given)
 
 
-def misspoken(operation: str, error: Misspoken) -> Violation:
+def misspoken(operation: str, error: Misspoken, binding: Binding) -> Violation:
     """The violation of a server that broke the protocol beside the answer to a hook."""
     fault = error.fault
+    requirement = spec.role(f"wire_{fault.kind}")
+    if not spec.requirement(requirement).applies_to(binding):
+        # The server is the framework's host, whose end is the provider's deed.
+        requirement = incidents.DIED
     shown = f": {fault.line!r}" if fault.line else ""
     return Violation(
         Differs(wanted=_SPOKEN[fault.kind], seen=f"{fault.text}{shown}"),
         operation=operation,
-        requirement=spec.role(f"wire_{fault.kind}"),
+        requirement=requirement,
     )
 
 
@@ -215,6 +219,7 @@ class Watch:
     Attributes:
         wire: Tells the parent which hook runs.
         scale: Factor on every budget.
+        budgets_s: Operation to the time for which the host of the provider's framework waits.
         deaths: Operation to the number of times that its hook hung or died in this run.
         hooks: Operation to [calls, longest in seconds, all together in seconds].
         times: Operation to the number of its calls that took how long, as in `spread`.
@@ -234,6 +239,7 @@ class Watch:
 
     wire: Wire
     scale: float = 1.0
+    budgets_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
     deaths: dict[str, int] = dataclasses.field(default_factory=dict)
     hooks: dict[str, list[float]] = dataclasses.field(default_factory=dict)
     times: dict[str, spread.Spread] = dataclasses.field(default_factory=dict)
@@ -263,8 +269,9 @@ class Watch:
             raise HookWithdrawn(
                 f"{operation} hung or died {deaths} times and is not called any more"
             )
-        full_s = incidents.budget_s(operation, scale=self.scale, deaths=0)
-        cut_s = incidents.budget_s(operation, scale=self.scale, deaths=deaths)
+        scale, of_host = self.scale, self.budgets_s
+        full_s = incidents.budget_s(operation, scale=scale, deaths=0, of_host=of_host)
+        cut_s = incidents.budget_s(operation, scale=scale, deaths=deaths, of_host=of_host)
         budget_s = full_s if self.patient else cut_s
         named = beginning(given) if given else ""
         with self.wire.hook(operation, budget_s, named, number, len(given)) as starved_s:
@@ -411,7 +418,7 @@ class Subject(ExtensionHooks):
     def _failure(self, operation: str, error: BaseException) -> HookRaised | Violation:
         self._watch.note_limit(error)
         if isinstance(error, Misspoken):
-            return misspoken(operation, error)
+            return misspoken(operation, error, self.binding)
         if operation in MAY_NEED_A_BACKEND and is_unreachable(error):
             return BackendAway(operation, error)
         is_plain = isinstance(error, Exception) and not isinstance(error, ProviderError)
