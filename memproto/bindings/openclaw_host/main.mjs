@@ -52,7 +52,9 @@ process.on("unhandledRejection", (reason) => {
     gateway.log("warning", ["unhandled rejection:", reason]);
     return;
   }
-  process.stderr.write(`unhandled rejection: ${reason?.stack ?? reason}\n`);
+  // The last line is the one that a host shows.
+  const place = String(reason?.stack ?? "").split("\n")[1]?.trim() ?? "";
+  process.stderr.write(`unhandled rejection ${place}: ${reason?.name ?? ""} ${reason?.message ?? reason}\n`);
   process.exit(1);
 });
 
