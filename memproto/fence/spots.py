@@ -356,7 +356,7 @@ class Search:
 
     def compile(self) -> None:
         """Compile the search now, and not in the middle of the first text that needs it."""
-        assert self.pattern
+        _ = self.pattern
 
     def spot(self, text: str, start: int = 0) -> int | None:
         """The first spot from a place on."""

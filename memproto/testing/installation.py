@@ -8,9 +8,10 @@ run is made of. The run that sees it happen says so; a run on changed files does
 import base64
 import hashlib
 import os
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import memproto
 from memproto.errors import KitUsageError
@@ -28,6 +29,8 @@ KIT_MODULES = (
 )
 
 _ROOT = Path(memproto.__file__).resolve().parent
+#: The path above, with its separator.
+_ABOVE = f"{_ROOT.parent}{os.sep}"
 
 
 class Stamp(NamedTuple):
@@ -39,8 +42,7 @@ class Stamp(NamedTuple):
         written_ns: The time of its contents, which whoever writes can set.
         changed_ns: The time of any change, which nobody can set.
         inode: Its place on the disk.
-        links: The number of its names.
-        digest: The digest of its contents.
+        digest: The digest of its contents if it has several names, else "".
 
     """
 
@@ -48,52 +50,49 @@ class Stamp(NamedTuple):
     written_ns: int
     changed_ns: int
     inode: int
-    links: int
     digest: str
 
-    def is_same(self, now: "Stamp") -> bool:
+    @classmethod
+    def of(cls, path: str) -> Self:
+        """The stamp of a file."""
+        info = os.lstat(path)
+        digest = _digest(Path(path)) if info.st_nlink > 1 else ""
+        return cls(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, digest)
+
+    def is_of(self, path: str) -> bool:
         """
-        True if the file is as it was.
+        True if the file is there as it was.
 
         A file with several names is one that an installer links out of its cache. Any environment
         that is made or removed beside this one changes its number of names, and with that its
         time of change: then its contents decide.
         """
-        if self[:4] == now[:4]:
+        try:
+            info = os.lstat(path)
+        except FileNotFoundError:
+            return False
+        if self[:4] == (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino):
             return True
-        is_shared = self.links > 1 or now.links > 1
-        as_before = (self.size, self.written_ns, self.inode) == (
-            now.size,
-            now.written_ns,
-            now.inode,
-        )
-        return is_shared and as_before and self.digest == now.digest
+        is_at_place = (self.size, self.inode) == (info.st_size, info.st_ino)
+        return bool(self.digest) and is_at_place and self.digest == _digest(Path(path))
 
 
 def stamps() -> dict[str, Stamp]:
     """Each installed file of the kit, compiled ones included, with what changes if it does."""
-    found: dict[str, Stamp] = {}
-    above = len(str(_ROOT.parent)) + 1
+    return {place: Stamp.of(f"{_ABOVE}{place}") for place in _places()}
+
+
+def _places() -> Iterator[str]:
     # `Path.rglob` computes five times as long.
     for folder, _, names in os.walk(_ROOT):
         for name in names:
-            path = os.path.join(folder, name)  # noqa: PTH118 - as above
-            info = os.lstat(path)
-            times = (info.st_mtime_ns, info.st_ctime_ns)
-            digest = _digest(Path(path))
-            found[path[above:]] = Stamp(info.st_size, *times, info.st_ino, info.st_nlink, digest)
-    return found
+            yield os.path.join(folder, name)[len(_ABOVE) :]  # noqa: PTH118 - as above
 
 
 def changed(before: dict[str, Stamp]) -> list[str]:
     """The files of `before` that are other files now, or are gone; new ones are compiled code."""
-    now = stamps()
-    sources = [place for place in now if place not in before and not place.endswith(".pyc")]
-    others = (
-        place
-        for place, stamp in before.items()
-        if place not in now or not stamp.is_same(now[place])
-    )
+    sources = [place for place in _places() if place not in before and not place.endswith(".pyc")]
+    others = (place for place, stamp in before.items() if not stamp.is_of(f"{_ABOVE}{place}"))
     return sorted([*sources, *others])
 
 

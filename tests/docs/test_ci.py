@@ -19,7 +19,6 @@ BY_HAND = (
     "servers",
     "honcho22",
     "wild",
-    "languages",
 )
 
 TESTS = ROOT / "tests"

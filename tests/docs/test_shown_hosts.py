@@ -6,6 +6,9 @@ import pytest
 
 from tests.kit_runs import ROOT, outcomes, reported
 
+#: Whole runs of the kit, and no Python of its own.
+pytestmark = pytest.mark.once
+
 #: Module to the page whose code it is, the host in it, and the verdict on it.
 SHOWN = {
     "readme_agent": ("README.md", "MyAgent", "CONFORMANT"),

@@ -9,6 +9,9 @@ from memproto.testing.untrusted_text import one_line
 from tests.harmless import HOSTILE, assert_harmless
 from tests.kit_runs import kit, write
 
+#: Whole runs of the kit, and no Python of its own.
+pytestmark = pytest.mark.once
+
 #: No shape that is hidden by itself.
 KEY = "q7Wz4xYb9kdT2mP8nR5vT0sJ6hG3fLw1uEcA"
 

@@ -14,6 +14,9 @@ from tests import matrix
 from tests.installed import environment
 from tests.kit_runs import ROOT, outcomes, read_report, write
 
+#: Whole runs of the kit, and no Python of its own.
+pytestmark = pytest.mark.once
+
 RULES = ("MP-ISO-010", "MP-ISO-011")
 
 #: Those whose shape no good provider of the matrix has.

@@ -8,6 +8,9 @@ import pytest
 from memproto.testing.settings import files, package_trust, settings
 from tests.kit_runs import ROOT, kit, reported, write
 
+#: Whole runs of the kit, and no Python of its own.
+pytestmark = pytest.mark.once
+
 FILE = """
 service = "evil:serve"
 factory = "evil.provider:Evil"
