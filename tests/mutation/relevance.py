@@ -24,6 +24,10 @@ _ELSEWHERE = 0.05
 #: The weight of a requirement that is about one of the hooks.
 _OWN = 3.0
 
+#: Requirements that are picked; the others keep the catalogue's order, in which a chapter has one
+#: process.
+_FIRST = 25
+
 #: Kills that a requirement is thought to have before any is known.
 _UNKNOWN = 0.2
 
@@ -53,7 +57,8 @@ def order(change: Change, took_s: dict[str, float], kills: Iterable[tuple[str, s
             weight *= _OWN
         return counts[name] * weight / (took_s[name] + 0.05)
 
-    return sorted(took_s, key=worth, reverse=True)
+    first = sorted(took_s, key=worth, reverse=True)[:_FIRST]
+    return [*first, *(name for name in took_s if name not in first)]
 
 
 @functools.cache

@@ -19,6 +19,7 @@ from memproto.errors import KitUsageError
 from memproto.testing import noise, patience
 from memproto.testing.judging.children import Abandoned
 from memproto.testing.judging.judge import Judge
+from memproto.testing.needs import DependsOn
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes import roots
 from memproto.testing.settings import settings
@@ -73,13 +74,26 @@ def _judge(judging: Judge, asked: dict[str, Any], answer: dict[str, Any]) -> Non
     _note(judging.meet().results, answer)
     wanted = {item.id: item for item in spec.select([], asked["side"])}
     first = [name for name in asked["first"] if name in wanted]
-    for name in dict.fromkeys([*first, *wanted]):
+    pending = [*dict.fromkeys([*first, *wanted])]
+    while pending:
         if answer["red"] and not is_whole:
             return
-        began_s = time.monotonic()
-        _note(judging.run(wanted[name]), answer)
+        name, began_s = pending.pop(0), time.monotonic()
+        found = judging.run(wanted[name])
         answer["took_s"][name] = round(time.monotonic() - began_s, 3)
+        _note(found, answer)
+        for other in _in_the_way(found):
+            if other in pending and not is_whole:
+                # Most likely it is the one that is red.
+                pending.remove(other)
+                pending.insert(0, other)
     _note(judging.finish(), answer)
+
+
+def _in_the_way(results: list[Result]) -> list[str]:
+    """The requirements of which open results say that they depend on them."""
+    needs = [need for result in results for need in result.needs]
+    return [need.requirement for need in needs if isinstance(need, DependsOn)]
 
 
 def _note(results: list[Result], answer: dict[str, Any]) -> None:
