@@ -80,6 +80,13 @@ class TheLimitIsNotRead(Journal):
         super().initialize(session_key, {**config, "limits": {}})
 
 
+@mutant(kills="MP-RECALL-007", says="without that limit", report="D6")
+class TheHeadingIsNotCounted(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        found = super().enrich_turn(user_message, messages)
+        return f"This is known already:\n{found}" if found else None
+
+
 @mutant(kills="MP-RECALL-008", says="sunlight into sugar", report="D7")
 class NothingFoundBringsTheNewest(Journal):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
