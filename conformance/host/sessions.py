@@ -105,12 +105,23 @@ def _assert_holds(run: HostRun, provider: Extended, texts: list[str], way: str) 
     if not run.wait_until(lambda: provider.count(_END) > 0, 2.0):
         raise Untestable(f"no session is ended by `{way}`", depends_on("MP-HOST-SESS-001"))
     messages = provider.named(_END)[0].args[0]
+    _assert_shaped(run, messages, way)
     said = [plain(message.get("content")) for message in messages if message.get("role") == "user"]
     missing = [text for text in texts if not any(text in words for words in said)]
     if missing:
         run.violated(
             Returned(wanted=f"an end by `{way}` with {show(missing[0])}", value=show(messages))
         )
+
+
+def _assert_shaped(run: HostRun, messages: Any, way: str) -> None:
+    """Each message says who said it, and what: a provider reads both of all of them."""
+    for message in messages:
+        role, content = message.get("role"), message.get("content", 0)
+        is_said = isinstance(role, str) and role.strip() and isinstance(content, str | list | None)
+        if not is_said:
+            wanted = f"an end by `{way}` with messages as in message.schema.json"
+            run.violated(Returned(wanted=wanted, value=show(message), lead="one of them is "))
 
 
 @check("MP-HOST-SESS-003")

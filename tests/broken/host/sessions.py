@@ -38,6 +38,13 @@ class LeavesInHasteOnceATurnWasBrokenOff(Agent):
         return super().interrupt(user_message)
 
 
+@mutant(kills="MP-HOST-SESS-002", says="as in message.schema.json", report="A2")
+class EndsWithAnswersOfNobody(MemoryProviderRegistry):
+    def on_session_end(self, messages):
+        said = [m if m["role"] == "user" else {"content": m["content"]} for m in messages]
+        super().on_session_end(said)
+
+
 @mutant(kills="MP-HOST-SESS-003", says="beside the write", report="hermes#61139")
 class EndsOnAThreadOfItsOwn(MemoryProviderRegistry):
     def on_session_end(self, messages):
