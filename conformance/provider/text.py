@@ -190,6 +190,10 @@ _VERBATIM = Declared(
 )
 
 
+#: Letters that every store keeps, for a text that is odd in another way.
+_FEW = "kelp"
+
+
 @check("MP-TEXT-003", declares=_VERBATIM, routes=("turns", "writes", "tools"), budget_s=120.0)
 def every_character_comes_back(run: Run) -> None:
     served = [route for route in routes.ROUTES if run.serves(route)]
@@ -205,6 +209,7 @@ def _keeps_characters(run: Run, route: str) -> bool:
         return False
     kinds = {**scripts.CHARACTERS, **scripts.drawn(run.context.seed, run.examples)}
     owed = {_lettered(run.facts.new(), text): kind for kind, text in kinds.items()}
+    owed[_before_spaces(run.facts.new(), _FEW)] = "a text with white space at its end"
     with run.session(home) as subject:
         accepted: list[Fact] = [fact for fact in owed if _is_taken(subject, fact, route)]
     lost = losses.lost(run, accepted, home)
@@ -213,7 +218,8 @@ def _keeps_characters(run: Run, route: str) -> bool:
     for fact, kind in owed.items():
         if fact in lost:
             letters = fact.characters
-            _assert_lost_each_time(run, route, lambda: _lettered(run.facts.new(), letters))  # noqa: B023 - called here
+            make = _before_spaces if fact.text[-1].isspace() else _lettered
+            _assert_lost_each_time(run, route, lambda: make(run.facts.new(), letters))  # noqa: B023 - called here
             _judge_missing(run, route, fact, kind, home)
     return True
 
@@ -241,6 +247,12 @@ def _judge_missing(run: Run, route: str, fact: _Lettered, kind: str, home: Path)
 def _lettered(fact: Fact, characters: str) -> _Lettered:
     text = fact.text.replace(fact.name, f"{fact.name} {characters}")
     return _Lettered(text, fact.query, fact.name, characters)
+
+
+def _before_spaces(fact: Fact, characters: str) -> _Lettered:
+    """The fact as an editor leaves a text; the white space itself is not owed."""
+    plain = _lettered(fact, characters)
+    return dataclasses.replace(plain, text=f"{plain.text} \n")
 
 
 # -- what both need --------------------------------------------------------------------------------

@@ -71,6 +71,15 @@ class FoldsWhatItStores(Journal):
         super().on_memory_write(action, target, folded, old_text)
 
 
+@mutant(kills="MP-TEXT-003", says="white space at its end", report="J3")
+class ALineBreakAtTheEndTakesTheText(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        kept = content if content is None or not content.endswith("\n") else content[:1]
+        super().on_memory_write(action, target, kept, old_text)
+
+
 @mutant(kills="MP-TEXT-004", says="stood in the block", report="F2")
 class StoresTheBlock(Journal):
     @staticmethod
