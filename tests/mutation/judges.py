@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from memproto.testing.outcomes import Outcome
 from memproto.testing.processes import vitals
 from tests.mutation import verdict_process
 from tests.mutation.changes import Change
@@ -48,6 +49,12 @@ class Verdict:
     def is_killed(self) -> bool:
         """True if a requirement is red, or the verdict did not end in time."""
         return bool(self.red) or self.is_late
+
+    @property
+    def is_undecided(self) -> bool:
+        """True if nothing killed it, and the machine left a requirement inconclusive."""
+        left = any(seen.startswith(Outcome.INCONCLUSIVE) for seen in self.open.values())
+        return left and not self.is_killed
 
     @property
     def by(self) -> str:

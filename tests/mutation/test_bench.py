@@ -140,6 +140,14 @@ def test_an_error_of_the_kit_is_no_kill(lane, tmp_path, monkeypatch):
     assert command.main(words) == 3
 
 
+def test_what_the_machine_could_not_decide_is_judged_by_the_next_run(lane, tmp_path):
+    open_ = {"MP-LOAD-001": "inconclusive: a process had not come to the target"}
+    lane.judge = lambda self, change, first=(): GREEN if change is None else Verdict(open=open_)
+    assert run(tmp_path, SIX[:2]) == {}
+    lane.judge = Scripted.judge
+    assert len(run(tmp_path, SIX[:2])) == 2
+
+
 def test_the_score_counts_killed_of_those_that_are_not_equivalent():
     found = SIX[:5]
     late = Verdict(is_late=True)
