@@ -25,6 +25,8 @@ from census import environments
 from census.entries import Entry
 from census.environments import Environment, NotInstalled
 from census.kit import Kit
+from memproto import spec
+from memproto.testing.outcomes import Outcome
 
 #: Seconds that one run of the kit may take.
 RUN_S = 1800
@@ -39,7 +41,7 @@ _KIT_ERROR, _USAGE = 3, 4
 #: Characters of a run's last output that a reason holds.
 _MOST_CHARS = 1500
 
-State = Literal["judged", "kit_error", "hung", "crashed", "refused", "not_installed"]
+State = Literal["judged", "undecided", "kit_error", "hung", "crashed", "refused", "not_installed"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class Record:
         name: The entry.
         inputs: The digest of all that was judged, and by which kit.
         kit: The digest of the kit's wheel.
-        state: `judged` if the kit came to a verdict. `kit_error`: the kit failed. `hung`: the run
+        state: `judged` if the kit came to a verdict. `undecided`: the machine was too busy for
+            first contact. `kit_error`: the kit failed. `hung`: the run
             was ended. `crashed`: it left no report. `refused`: the kit found no such target.
             `not_installed`: there is no environment.
         exit_code: The exit code of the kit; None without a run.
@@ -158,7 +161,7 @@ def _run(
     took_s = time.monotonic() - begin
     printed = output.read_text("utf-8", "replace")
     state, reason = _state(code, report, limits.run_s)
-    if state != "judged":
+    if state not in {"judged", "undecided"}:
         reason = f"{reason}: {_last(printed, folder)}"
     record = _record(entry, kit, limits, state, exit_code=code, reason=reason, took_s=took_s)
     return record, printed
@@ -217,16 +220,23 @@ def _state(code: int | None, report: Path, run_s: float) -> tuple[State, str]:
         return "refused", "the kit judged nothing"
     if code == _KIT_ERROR:
         return "kit_error", "the kit failed"
-    if code in _VERDICT and _holds_a_report(report):
-        return "judged", ""
-    return "crashed", f"exit code {code} and no report"
+    rows = _rows(report) if code in _VERDICT else []
+    if not rows:
+        return "crashed", f"exit code {code} and no report"
+    for row in rows:
+        if row["outcome"] == Outcome.INCONCLUSIVE and spec.requirement(row["id"]).gate:
+            return "undecided", f"{row['id']}: {row['reason']}"
+    return "judged", ""
 
 
-def _holds_a_report(path: Path) -> bool:
+def _rows(path: Path) -> list[dict[str, Any]]:
+    """The results in a report; none if there is no report."""
     try:
-        return bool(json.loads(path.read_text("utf-8"))["reports"])
+        (found,) = json.loads(path.read_text("utf-8"))["reports"]
     except (OSError, ValueError, KeyError):
-        return False
+        return []
+    rows: list[dict[str, Any]] = found["results"]
+    return rows
 
 
 def _last(printed: str, folder: Path) -> str:

@@ -10,6 +10,7 @@ from memproto import spec
 
 #: Each state that is no verdict, in words.
 _STATES = {
+    "undecided": "left undecided by a busy machine",
     "kit_error": "kit error",
     "hung": "hung",
     "crashed": "crashed",

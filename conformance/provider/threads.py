@@ -54,7 +54,7 @@ def hooks_work_on_other_threads(run: Run) -> None:
     planted = _plant_elsewhere(run, subject)
     _works_elsewhere(run, "close", subject.close)
     for route, fact in planted.items():
-        _comes_back_elsewhere(run, route, fact)
+        _comes_back_elsewhere(run, route, fact, list(planted))
 
 
 def _calls(run: Run, subject: Subject) -> dict[str, Callable[[], Any]]:
@@ -120,8 +120,12 @@ def _works_elsewhere(run: Run, operation: str, call: Callable[[], Any]) -> None:
     )
 
 
-def _comes_back_elsewhere(run: Run, route: str, fact: Fact) -> None:
-    """A fact that was stored on another thread is recalled on another thread, after a new start."""
+def _comes_back_elsewhere(run: Run, route: str, fact: Fact, used: list[str]) -> None:
+    """
+    A fact that was stored on another thread is recalled on another thread, after a new start.
+
+    `used` are the routes by which facts were stored there, in their order.
+    """
     found: list[bool] = []
     with run.session() as again:
         _works_elsewhere(run, "recall", lambda: found.append(run.brings_back(again, fact)))
@@ -140,7 +144,8 @@ def _comes_back_elsewhere(run: Run, route: str, fact: Fact) -> None:
     if losses.is_stored(run, fact):
         # A ranking passes over it, on every thread.
         return
-    _show_that_it_stores(run, route)
+    if not _is_stored_without(run, route, used):
+        raise Lost(f"text that was stored through {route} is lost on initialize's thread as well")
     hook = run.hook(_STORES[route])
     run.violated(
         NotRecalled(
@@ -154,12 +159,17 @@ def _comes_back_elsewhere(run: Run, route: str, fact: Fact) -> None:
     )
 
 
-def _show_that_it_stores(run: Run, route: str) -> None:
-    fact = run.facts.new()
+def _is_stored_without(run: Run, route: str, used: list[str]) -> bool:
+    """
+    True if a fact comes back that is stored in the same order of routes, on this thread.
+
+    A provider that keeps the last text alone loses one wherever two are stored.
+    """
+    planted = {one: run.facts.new() for one in used}
     with run.session() as subject:
-        run.plant(subject, fact, route)
-    if not run.reopened_brings_back(fact):
-        raise Lost(f"nothing stored through {route} comes back, on no thread")
+        for one, fact in planted.items():
+            run.plant(subject, fact, one)
+    return losses.is_stored(run, planted[route])
 
 
 # -- the interpreter lock --------------------------------------------------------------------------
@@ -402,7 +412,7 @@ def hooks_work_where_a_loop_runs(run: Run) -> None:
         _judge_raised_in_a_loop(run, operation, failure)
     for route, fact in planted.items():
         if _STORES[route] not in raised and not losses.is_stored(run, fact):
-            _judge_lost_in_a_loop(run, route)
+            _judge_lost_in_a_loop(run, route, list(planted))
 
 
 def _amid_a_loop(steps: Iterator[None]) -> None:
@@ -485,12 +495,9 @@ def _judge_raised_in_a_loop(run: Run, operation: str, failure: Exception) -> Non
         raise Untestable(f"{hook} raises on that thread without a loop as well: {show(same.error)}")
 
 
-def _judge_lost_in_a_loop(run: Run, route: str) -> None:
-    fact = run.facts.new()
-    with run.session() as subject:
-        run.plant(subject, fact, route)
-    if not losses.is_stored(run, fact):
-        raise Lost(f"nothing stored through {route} comes back, with a loop or without")
+def _judge_lost_in_a_loop(run: Run, route: str, used: list[str]) -> None:
+    if not _is_stored_without(run, route, used):
+        raise Lost(f"text that was stored through {route} is lost without a loop as well")
     operation = _STORES[route]
     run.violated(
         NotRecalled(

@@ -13,6 +13,8 @@ from census.environments import Environment, NotInstalled
 from census.judging import Limits
 from census.kit import Kit, of
 from tests import installed
+from tests.made_reports import built, saved
+from tests.made_reports import judged as made_judged
 
 pytestmark = pytest.mark.once
 
@@ -97,6 +99,21 @@ def test_a_run_without_a_verdict_is_a_record_with_its_reason(monkeypatch, kit, r
     assert record.state == fate[0]
     assert fate[1] in record.reason
     assert not report.exists()
+
+
+@pytest.mark.parametrize(
+    ("requirement", "state"), [("MP-LOAD-001", "undecided"), ("MP-TURN-002", "judged")]
+)
+def test_a_machine_that_is_too_busy_for_first_contact_decides_nothing(
+    monkeypatch, kit, report, requirement, state
+):
+    found = made_judged(**{requirement.replace("-", "_"): "inconclusive"})
+    made = saved(report.with_name("made.json"), built(found))
+    # The last argument is the option with the place of the report.
+    interpreter(monkeypatch, f'for last; do :; done; cp {made} "${{last#*=}}"; exit 6')
+    record, _ = judging.judge(ENTRY, kit, report, Limits())
+    assert record.state == state
+    assert report.exists()
 
 
 def test_a_run_that_does_not_end_is_a_record(monkeypatch, kit, report):

@@ -15,7 +15,7 @@ from memproto import spec
 from memproto.bindings import NATIVE
 from memproto.conformance.provider import shutdown, threads
 from memproto.operations import OPERATIONS
-from memproto.testing.clauses import Untestable, Violation
+from memproto.testing.clauses import Lost, Untestable, Violation
 from memproto.testing.context import Context
 from memproto.testing.instruments.threads import together
 from memproto.testing.judging.judge import judge
@@ -217,3 +217,19 @@ def test_a_loop_is_blamed_for_what_works_on_such_a_thread_without_one(journal_ru
         threads.hooks_work_where_a_loop_runs(journal_run(OnItsOwnThreadOnly))
     with pytest.raises(Violation, match="on a thread without a loop it works"):
         threads.hooks_work_where_a_loop_runs(journal_run(NotBesideALoop))
+
+
+class KeepsTheLastTextAlone(Journal):
+    """Each text takes the place of the one before, on whatever thread."""
+
+    def _save(self) -> None:
+        self._entries = self._entries[-1:]
+        super()._save()
+
+
+@pytest.mark.parametrize(
+    "check", [threads.hooks_work_on_other_threads, threads.hooks_work_where_a_loop_runs]
+)
+def test_a_thread_is_not_blamed_for_a_text_that_the_next_one_replaces(journal_run, check) -> None:
+    with pytest.raises(Lost, match=r"is lost (on initialize's thread|without a loop) as well"):
+        check(journal_run(KeepsTheLastTextAlone))
