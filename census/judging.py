@@ -34,6 +34,9 @@ RUN_S = 1800
 #: Seconds between the request to end and the end by force, and those that this may take.
 _GRACE_S, _FORCED_S = 15, 5
 
+#: The variable by which a caller says how slow the machine is.
+_SCALE = "MEMPROTO_TIME_SCALE"
+
 #: Exit codes of the kit with which a run has a verdict, and those with which it has none.
 _VERDICT = (0, 1, 6)
 _KIT_ERROR, _USAGE = 3, 4
@@ -168,10 +171,11 @@ def _run(
 
 
 def _variables(made: Environment, folder: Path) -> dict[str, str]:
-    """The variables of the run: none of the caller's but where programs and characters are."""
+    """The variables of the run: none of the caller's but where programs are, and how slow it is."""
+    kept = {key: os.environ[key] for key in (_SCALE,) if key in os.environ}
     path = os.pathsep.join([str(made.folder / "bin"), os.environ.get("PATH", os.defpath)])
     places = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp")}
-    return {"PATH": path, "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", **places}
+    return {"PATH": path, "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", **places, **kept}
 
 
 def _code(

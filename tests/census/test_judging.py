@@ -75,9 +75,11 @@ def test_a_made_up_package_is_judged_by_the_kit(monkeypatch, kit, report):
 
 def test_no_credential_of_the_caller_reaches_a_run(monkeypatch, kit, report):
     monkeypatch.setenv("CENSUS_TEST_API_KEY", "of the caller")
+    monkeypatch.setenv("MEMPROTO_TIME_SCALE", "3")
     interpreter(monkeypatch, "env; exit 4")
     record, printed = judging.judge(ENTRY, kit, report, Limits())
     assert "HOME=" in printed
+    assert "MEMPROTO_TIME_SCALE=3" in printed
     assert "of the caller" not in printed
     assert record.state == "refused"
 
