@@ -87,6 +87,12 @@ class _AgentFramework(Binding):
             return behind.provider
         return provider.first if type(provider) is PerUser else provider
 
+    def where(self, provider: Any, operation: str) -> str:
+        inner = self.author_object(provider)
+        # A provider that nobody enters hears of a session by its first run.
+        is_told = operation == "open" and not hasattr(type(inner), "__aenter__")
+        return f"{type(inner).__name__}.{self.hook('recall')}" if is_told else ""
+
     def meet(self, target: str, build: Callable[[], Any]) -> None:
         if importlib.util.find_spec(_PACKAGE) is None:
             what, package = f"--memproto={target}", "agent-framework-core"

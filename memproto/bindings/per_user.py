@@ -6,7 +6,7 @@ from typing import Any
 
 class PerUser:
     """
-    What a factory gives if an application builds a store or a provider for each of its users.
+    A factory gives it if an application builds a store or a provider for each of its users.
 
     Several frameworks tell a memory no user: an application builds one for each. `build` does so
     here: it is called when a session opens, with the `user_id` of the session, or None if it has
