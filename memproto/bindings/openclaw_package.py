@@ -27,7 +27,7 @@ class Plugin:
         id: Its id in its manifest, else the name of its package without the scope.
         name: Its name for a reader.
         version: Its version, or "".
-        description: What its author says of it.
+        description: The words of its author about it.
         entries: The absolute paths of its entry files, at least one.
 
     """

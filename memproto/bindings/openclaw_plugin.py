@@ -70,9 +70,10 @@ class OpenClawProvider(WireProvider):
     """
     One gateway with one plugin in a process of Node, as a `MemoryProvider`.
 
-    Nothing is started before the first question. What a plugin serves depends on its settings and
-    is known when it has registered: in the session, or before one in a gateway of its own, with a
-    home that is thrown away. Threads, blocking and errors are those of `WireProvider`.
+    Nothing is started before the first question. A plugin registers by its settings, so that
+    the hooks that it has are known when it has registered: in the session, or before one in a
+    gateway of its own, with a home that is thrown away. Threads, blocking and errors are those of
+    `WireProvider`.
 
     Attributes:
         plugin: The package.
@@ -102,9 +103,10 @@ class OpenClawProvider(WireProvider):
 
     def look(self) -> dict[str, Any]:
         """
-        What the plugin shows when it registers; blocks for a minute at most, once in a process.
+        The things that the plugin shows when it registers, once in a process.
 
-        Its keys are `extensions`, `hooks` (name to whether it has it) and `lacking` (names).
+        Its keys are `extensions`, `hooks` (name to whether it has it) and `lacking` (names). Blocks
+        for a minute at most.
 
         Raises:
             NotStarted: Node does not start, or not with the gateway.
@@ -172,7 +174,7 @@ class OpenClawProvider(WireProvider):
 
 
 def _told(answer: dict[str, Any]) -> dict[str, Any]:
-    """What an answer says of a plugin, which may be that it lacks something."""
+    """The hooks of a plugin by an answer, which may say that it lacks something."""
     error = answer.get("error")
     if not isinstance(error, dict):
         found: dict[str, Any] = answer.get("result") or {}

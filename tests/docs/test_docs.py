@@ -24,6 +24,7 @@ RUN = (
     (r"^pytest --memproto=(remote|cached|plugin|outage|notes)\b", "tests/docs/test_settings.py"),
     (r"^memproto (setup|status) ", "tests/setup/test_command.py"),
     (r"^memproto serve ", "tests/wire/test_server.py"),
+    (r"^pytest --memproto=openclaw:", "tests/wild/test_openclaw.py"),
     (r"^pytest --memproto=\"?wire:", "stands for the reader's own; parsed"),
     (r"^python -m tests.wire.transcripts ", "tests/wire/test_server.py"),
     (r"^(npm|cargo) ", "tests/languages/test_servers.py"),

@@ -71,6 +71,6 @@ export default (api) => {
 
 
 def events(home: Path) -> list[dict[str, Any]]:
-    """What `RECORDER` was told in a home."""
+    """The events that `RECORDER` was told in a home."""
     lines = (home / ".openclaw" / "events.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]

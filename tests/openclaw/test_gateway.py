@@ -349,7 +349,7 @@ def strips_types():
 
 
 def typed(directory: Path) -> str:
-    # Where npm puts it: Node's own reader of TypeScript leaves that folder out.
+    # In the folder in which npm puts it: Node's own reader of TypeScript leaves that folder out.
     target = plugin(directory / "node_modules", TYPED, entry="index.ts")
     (directory / "node_modules" / "plugin" / "answer.ts").write_text(ANSWER, "utf-8")
     return target

@@ -2,7 +2,7 @@
 
 import { absent, resolvePath, stateDir } from "./sdk.mjs";
 
-// What a host of memory does not use: it is taken, as a host takes it, and nothing comes of it.
+// Calls of no use to a host of memory: they are taken, as a host takes them, and nothing comes of it.
 const TAKEN = [
   "registerHttpRoute",
   "registerHostedMediaResolver",

@@ -17,7 +17,7 @@ const LISTENING = ["llm_input", "llm_output", "message_received", "message_sent"
 // The hooks that bring context into a prompt, in the order in which they run.
 const RECALLING = ["agent_turn_prepare", "before_agent_start", "before_prompt_build"];
 
-// What such a hook gives goes into the prompt, in this order.
+// The keys of its answer that go into the prompt, in this order.
 const CONTEXTS = [
   "systemPrompt",
   "prependSystemContext",
@@ -26,8 +26,8 @@ const CONTEXTS = [
   "appendSystemContext",
 ];
 
-// What a host is at, by the name that memproto has for it, to the trigger of a run and to the words
-// that its session key begins with.
+// The context of a session, by the name that memproto has for it, to the trigger of its runs and to
+// the words that its session key begins with.
 const AT = {
   primary: ["user", []],
   subagent: ["user", ["subagent"]],
@@ -138,7 +138,7 @@ export class Gateway {
     throw new Refusal("Misconfigured", text, { lacking: names });
   }
 
-  // What a plugin misses it may have caught, and gone on without: then nothing it does counts.
+  // A plugin may have caught that something is missing, and gone on: then nothing it does counts.
   #assertWhole() {
     if (lacking.size === 0) return;
     const names = [...lacking].sort().join(", ");
@@ -403,7 +403,7 @@ export class Gateway {
     return { extensions: this.extensions(), tool_names: [...this.#offered().keys()] };
   }
 
-  // What a host learns of a plugin before there is a session.
+  // The things that a host learns of a plugin before there is a session.
   shown() {
     const { registered } = this;
     const hears = [...LISTENING, "agent_end"];

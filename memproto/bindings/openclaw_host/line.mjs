@@ -28,7 +28,7 @@ export class Refusal extends Error {
   }
 }
 
-// What a backend that is away does to a connection, as hosts of other languages name it.
+// Errors of a connection to a backend that is away, as hosts of other languages name them.
 const AWAY = {
   ECONNREFUSED: "ConnectionRefusedError",
   ECONNRESET: "ConnectionResetError",

@@ -108,12 +108,12 @@ export const known = {
   sleep: (milliseconds) => new Promise((done) => setTimeout(done, milliseconds)),
 };
 
-// What an import of `name` from `module` of the SDK gives.
+// The value for an import of `name` from `module` of the SDK.
 export function named(module, name) {
   return Object.hasOwn(known, name) ? known[name] : absent(`${name} of ${module}`);
 }
 
-// What `require` of a module of the SDK gives, and a dynamic import of one.
+// The value of `require` for a module of the SDK, and of a dynamic import.
 export function whole(module) {
   const found = { __esModule: true };
   const parts = new Proxy(found, {

@@ -1,0 +1,63 @@
+"""
+Each real plugin of OpenClaw gets exactly the pinned outcomes of the pinned requirements.
+
+It is installed by npm in a folder of its own, without OpenClaw and without scripts of packages.
+"""
+
+import json
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.kit_runs import kit_process, read_report
+from tests.wild.test_wild import red_in, rows
+
+HERE = Path(__file__).parent
+
+PINS = tomllib.loads((HERE / "openclaw.toml").read_text("utf-8"))["plugin"]
+
+#: Seconds that a verdict on some requirements may take on a slow machine.
+_VERDICT_S = 1500
+
+
+@pytest.fixture(params=PINS, ids=[pin["package"] for pin in PINS], scope="module")
+def judged(request, tmp_path_factory):
+    pin = request.param
+    folder = tmp_path_factory.mktemp("openclaw")
+    (folder / "package.json").write_text('{"private": true}', "utf-8")
+    plain = ["--omit=peer", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"]
+    subprocess.run(["npm", "install", *plain, pin["package"]], cwd=folder, check=True)
+    target = f"openclaw:{pin['directory']}"
+    lines = [f'[target."{target}"]']
+    if service := pin.get("service"):
+        shutil.copy(HERE / "openclaw" / f"{service}.py", folder)
+        lines.append(f'service = "{service}:service"')
+    if settings := pin.get("plugin"):
+        # A string of JSON is one of TOML.
+        told = ", ".join(f"{key} = {json.dumps(value)}" for key, value in settings.items())
+        lines.append(f"config = {{plugin = {{{told}}}}}")
+    (folder / "memproto.toml").write_text("\n".join(lines), "utf-8")
+    clauses = [f"--memproto-clause={clause}" for clause in pin["clauses"]]
+    words = [f"--memproto={target}", f"--memproto-report={folder / 'report.json'}", *clauses]
+    done = kit_process(folder, *words, timeout_s=_VERDICT_S)
+    return pin, read_report(folder / "report.json", done)["reports"][0]
+
+
+def test_exactly_the_pinned_requirements_are_red_with_the_pinned_text(judged):
+    pin, report = judged
+    found = red_in(report)
+    assert set(found) == set(pin["red"])
+    assert [name for name, text in pin["red"].items() if text not in found[name]["observed"]] == []
+
+
+def test_the_pinned_requirements_are_green(judged):
+    pin, report = judged
+    assert set(pin["green"]) <= set(rows(report, "pass"))
+
+
+def test_the_kit_makes_no_error_of_its_own(judged):
+    _, report = judged
+    assert not rows(report, "kit_error")
