@@ -29,8 +29,6 @@ KIT_MODULES = (
 )
 
 _ROOT = Path(memproto.__file__).resolve().parent
-#: The path above, with its separator.
-_ABOVE = f"{_ROOT.parent}{os.sep}"
 
 
 class Stamp(NamedTuple):
@@ -79,20 +77,23 @@ class Stamp(NamedTuple):
 
 def stamps() -> dict[str, Stamp]:
     """Each installed file of the kit, compiled ones included, with what changes if it does."""
-    return {place: Stamp.of(f"{_ABOVE}{place}") for place in _places()}
+    above = _ROOT.parent
+    return {place: Stamp.of(f"{above}/{place}") for place in _places()}
 
 
 def _places() -> Iterator[str]:
+    above = len(str(_ROOT.parent)) + 1
     # `Path.rglob` computes five times as long.
     for folder, _, names in os.walk(_ROOT):
         for name in names:
-            yield os.path.join(folder, name)[len(_ABOVE) :]  # noqa: PTH118 - as above
+            yield os.path.join(folder, name)[above:]  # noqa: PTH118 - as above
 
 
 def changed(before: dict[str, Stamp]) -> list[str]:
     """The files of `before` that are other files now, or are gone; new ones are compiled code."""
     sources = [place for place in _places() if place not in before and not place.endswith(".pyc")]
-    others = (place for place, stamp in before.items() if not stamp.is_of(f"{_ABOVE}{place}"))
+    above = _ROOT.parent
+    others = (place for place, stamp in before.items() if not stamp.is_of(f"{above}/{place}"))
     return sorted([*sources, *others])
 
 
