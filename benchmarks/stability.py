@@ -1,8 +1,10 @@
 """
-Changes of a conclusive outcome of the builtin provider, on a quiet and on a busy machine.
+Changes of a conclusive outcome of a target, on a quiet and on a busy machine.
 
-    python benchmarks/stability.py [RUNS] [--profile quick|ci|deep] [--busy] [--workers N]
-                                   [--at-once N] [--keep DIR]
+    python benchmarks/stability.py [RUNS] [--target TARGET] [--profile quick|ci|deep] [--busy]
+                                   [--workers N] [--at-once N] [--keep DIR]
+
+The target is the builtin provider if none is named.
 
 Prints how many runs there were and with which exit codes, the outcomes, the requirements for which
 two runs came to different conclusions, and the share of outcomes that were inconclusive. `--busy`
@@ -55,7 +57,7 @@ class Done:
 def run(folder: Path, words: list[str]) -> Done:
     """Make one run in `folder`, where its report stays."""
     report = folder / "report.json"
-    command = [sys.executable, "-P", "-m", "pytest", "-q", "--memproto=builtin", *words]
+    command = [sys.executable, "-P", "-m", "pytest", "-q", *words]
     begin = time.perf_counter()
     done = subprocess.run(
         [*command, f"--memproto-report={report}"], cwd=folder, capture_output=True, check=False
@@ -84,7 +86,7 @@ def load(*, busy: bool) -> Iterator[None]:
 
 def runs(asked: argparse.Namespace) -> Iterator[Done]:
     """Make the runs; the report of what is worth a look stays in the directory to keep."""
-    words = [f"--memproto-profile={asked.profile}"]
+    words = [f"--memproto={asked.target}", f"--memproto-profile={asked.profile}"]
     words += ["-n", str(asked.workers)] if asked.workers else []
     usual: dict[str, str] = {}
     with load(busy=asked.busy), tempfile.TemporaryDirectory() as name:
@@ -144,6 +146,7 @@ def main(words: list[str]) -> int:
     """Run the verdict and print what differed; the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, add_help=True)
     parser.add_argument("runs", nargs="?", type=int, default=10)
+    parser.add_argument("--target", default="builtin")
     parser.add_argument("--profile", choices=("quick", "ci", "deep"), default="quick")
     parser.add_argument("--busy", action="store_true")
     parser.add_argument("--workers", type=int, default=0)
