@@ -193,7 +193,7 @@ def _attribute(target: str) -> Any:
 def _is_reached(item: spec.Requirement, mutant: Mutant, reach: Reach) -> bool:
     """True if the mutant names the requirement, or it is in an area of it, or in the smoke set."""
     if reach == "named":
-        return item.id in (mutant.kills, *mutant.also)
+        return item.id in (mutant.kills, *mutant.also, mutant.found_by)
     areas = {spec.requirement(name).area for name in (mutant.kills, *mutant.also)}
     return item.area in areas or item.id in SMOKE[item.side]
 

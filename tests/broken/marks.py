@@ -27,6 +27,7 @@ class Mutant:
         report: The field report whose bug this is, or its class.
         also: Further requirements that are red because of it, with the reason.
         scale: Factor on the kit's budgets, so that a hang is found in less than its full time.
+        found_by: The requirement whose check meets the fault, if it is not that of `kills`.
 
     """
 
@@ -36,19 +37,26 @@ class Mutant:
     report: str
     also: dict[str, str] = dataclasses.field(default_factory=dict)
     scale: float = 1.0
+    found_by: str = ""
 
 
 MUTANTS: dict[str, Mutant] = {}
 
 
 def mutant(
-    *, kills: str, says: str, report: str, also: dict[str, str] | None = None, scale: float = 1.0
+    *,
+    kills: str,
+    says: str,
+    report: str,
+    also: dict[str, str] | None = None,
+    scale: float = 1.0,
+    found_by: str = "",
 ) -> Callable[[T], T]:
     """Put the decorated class or factory on the shelf."""
 
     def register(item: T) -> T:
         target = f"{item.__module__}:{item.__name__}"  # type: ignore[attr-defined]
-        MUTANTS[target] = Mutant(target, kills, says, report, also or {}, scale)
+        MUTANTS[target] = Mutant(target, kills, says, report, also or {}, scale, found_by)
         return item
 
     return register

@@ -236,7 +236,7 @@ class NotesOfOneBeginningAreOne(Journal):
             super().on_memory_write(action, target, content, old_text)
 
 
-@mutant(kills="MP-WRITE-001", says="it did not come back", report="H1")
+@mutant(kills="MP-WRITE-001", says="it did not come back", report="H1", found_by="MP-WRITE-003")
 class AnOldTextIsKnownByItsBeginning(Journal):
     @staticmethod
     def _is_old(entry: dict[str, str], target: str, old_text: str | None) -> bool:
