@@ -135,7 +135,7 @@ export class Gateway {
   #refuseLacking() {
     const names = [...lacking].sort();
     const text = `it uses ${names.join(", ")} of OpenClaw, which memproto does not stand in for`;
-    throw new Refusal("Misconfigured", text, { lacking: names });
+    throw new Refusal("Unavailable", text, { lacking: names });
   }
 
   // A plugin may have caught that something is missing, and gone on: then nothing it does counts.
