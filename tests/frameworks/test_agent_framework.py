@@ -63,7 +63,7 @@ def test_good_providers_of_many_users_keep_them_apart(python, tmp_path, kind):
     ("kind", "rule", "hook"),
     [
         ("LosesTheLast", "MP-TURN-003", "after_run"),
-        ("AddsAscii", "MP-TURN-002", "after_run"),
+        ("AddsAscii", "MP-TURN-002", "store"),
         ("Hangs", "MP-RECALL-002", "before_run"),
         ("together", "MP-TENANT-001", "before_run"),
     ],
