@@ -148,7 +148,7 @@ class AsyncMemoryProviderRegistry:
         ending = self._registry.begin_end()
         self._crew.close()
         if ending is not None:
-            await self._crew.run(self._registry.shutdown_all)
+            await self._crew.run_end(self._registry.shutdown_all)
         await self._crew.ended(self._registry.timekeeper.tidy)
 
     async def on_session_end(self, messages: Sequence[Message]) -> None:

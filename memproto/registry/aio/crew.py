@@ -49,10 +49,15 @@ def _settle(future: "asyncio.Future[Any]", answer: Any, error: BaseException | N
 #
 # Threads: `run`, `close` and `ended` on loops, of which there may be several; `_serve` on the
 # workers. A worker is in one place at any time: in `_idle`, in `_ending`, or with the one function
-# that it runs. It changes its place with the lock held.
+# that it runs; one that runs the end itself is in `_at_the_end` as well. It changes its place with
+# the lock held.
 #
 # Why no worker is left behind by `close`: a worker that finishes its function either enters `_idle`
 # before `close` takes the list, or sees `_is_closed` with the lock held, and stops itself.
+#
+# Why `ended` looks at those that run the end: of two callers that wait for it, the one that was
+# cancelled has left its worker behind. The other one goes on when its own worker is done, a moment
+# before that one is. A worker with any other function may hang, and is not waited for.
 class Crew:
     """Threads that wait for work, as many as functions run at once."""
 
@@ -64,6 +69,7 @@ class Crew:
         self._lock = threading.RLock()
         self._idle: list[Worker] = []
         self._ending: list[Worker] = []
+        self._at_the_end: list[Worker] = []
         self._is_closed = False
 
     def __del__(self) -> None:
@@ -72,6 +78,16 @@ class Crew:
 
     async def run(self, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
         """Returns what `function` returns, or raises what it raises; the loop goes on meanwhile."""
+        return await self._run([], function, *args, **keywords)
+
+    async def run_end(self, function: Callable[[], Any]) -> None:
+        """As `run`, for the function that is the end; `ended` waits for those that run it."""
+        await self._run(self._at_the_end, function)
+
+    async def _run(
+        self, among: list[Worker], function: Callable[..., Any], /, *args: Any, **keywords: Any
+    ) -> Any:
+        """As `run`; the worker is in `among` as long as it runs the function."""
         loop = asyncio.get_running_loop()  # first: where there is none, no thread is taken
         # With the context variables of the task, as `asyncio.to_thread` has it.
         carried = contextvars.copy_context().run
@@ -80,7 +96,9 @@ class Crew:
         if worker is None:
             return job()  # at the end of the process, or in a fork of it, there is no thread
         future: asyncio.Future[Any] = loop.create_future()
-        worker.put(functools.partial(self._serve, worker, job, loop, future))
+        with self._lock:
+            among.append(worker)
+        worker.put(functools.partial(self._serve, worker, among, job, loop, future))
         return await future
 
     def close(self) -> None:
@@ -95,13 +113,18 @@ class Crew:
             worker.stop()
 
     async def ended(self, others: Callable[[], bool]) -> None:
-        """Wait for the end of the threads that run nothing any more, and until `others` is True."""
+        """
+        Wait for the end of the threads that run nothing any more, and until `others` is True.
+
+        For a second at most; a thread that runs the end itself is about to run nothing.
+        """
         if self._is_elsewhere():
             return
         for _ in range(_STEPS):
             with self._lock:
                 self._drop_ended()
-            if others() and not self._ending:
+                is_over = not self._ending and not self._at_the_end
+            if others() and is_over:
                 return
             await asyncio.sleep(_STEP_S)
 
@@ -125,6 +148,7 @@ class Crew:
     def _serve(
         self,
         worker: Worker,
+        among: list[Worker],
         job: Callable[[], Any],
         loop: asyncio.AbstractEventLoop,
         future: "asyncio.Future[Any]",
@@ -133,6 +157,7 @@ class Crew:
         # Idle before the loop is woken: a caller that goes on at once finds this worker again, and
         # a host with one call at a time needs one thread.
         with self._lock:
+            among.remove(worker)
             if self._is_closed or len(self._idle) >= _MOST_IDLE:
                 worker.stop()
                 self._drop_ended()  # here too: in a long session nobody waits for them

@@ -320,6 +320,33 @@ def test_a_shutdown_that_was_cancelled_goes_on_and_may_be_awaited_again():
     asyncio.run(run())
 
 
+def test_a_shutdown_that_is_awaited_again_waits_for_the_thread_of_the_cancelled_one(monkeypatch):
+    reached_the_end, may_go = threading.Event(), threading.Event()
+
+    async def run():
+        registry = AsyncMemoryProviderRegistry()
+        await registry.register(FakeProvider("a"))
+        await registry.initialize_all("s", CONFIG)
+        shut_down = registry._registry.shutdown_all
+
+        def slow_to_return():
+            shut_down()
+            if not reached_the_end.is_set():
+                reached_the_end.set()
+                may_go.wait(10.0)
+
+        monkeypatch.setattr(registry._registry, "shutdown_all", slow_to_return)
+        ending = asyncio.ensure_future(registry.shutdown_all())
+        await asyncio.to_thread(reached_the_end.wait, 10.0)
+        await cancelled(ending)
+        asyncio.get_running_loop().call_later(0.05, may_go.set)
+        await registry.shutdown_all()
+        assert may_go.is_set()
+        assert "memproto-waits" not in {thread.name for thread in threading.enumerate()}
+
+    asyncio.run(run())
+
+
 def test_a_timeout_around_a_recall_is_the_hosts_and_leaves_nothing():
     gated = Gated()
 
