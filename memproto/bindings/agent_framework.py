@@ -12,11 +12,16 @@ from typing import Any
 
 from memproto.adapters.coroutines import is_coroutine_function
 from memproto.adapters.members import found_without_running
-from memproto.bindings.base import Binding
+from memproto.bindings.coroutine_hooks import (
+    Behind,
+    CoroutineBinding,
+    base_of,
+    implements,
+    is_of_another,
+)
 from memproto.bindings.per_user import PerUser
 from memproto.deadlines import Deadlines
 from memproto.errors import Misconfigured, MissingPackage, Unavailable
-from memproto.operations import OPERATIONS
 from memproto.types import SPEC_VERSION, Capabilities, Message
 
 #: Operation to the member of a provider that serves it.
@@ -66,26 +71,14 @@ _REASONS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class _AgentFramework(Binding):
+class _AgentFramework(CoroutineBinding):
     """Context providers of Microsoft Agent Framework."""
 
     def recognises(self, found: Any) -> bool:
         return _is_provider(found.first if type(found) is PerUser else found)
 
-    def adapt(self, provider: Any) -> Any:
-        # Few providers need it, and each process would pay for asyncio.
-        from memproto.adapters.aio import from_async
-
-        behind = _Provider(provider)
-        adapter = from_async(behind)
-        vars(adapter)["missing_hooks"] = behind.missing_hooks
-        return adapter
-
-    def author_object(self, provider: Any) -> Any:
-        behind = super().author_object(provider)
-        if type(behind) is _Provider:
-            return behind.provider
-        return provider.first if type(provider) is PerUser else provider
+    def behind(self, made: Any) -> Behind:
+        return _Provider(made)
 
     def where(self, provider: Any, operation: str) -> str:
         inner = self.author_object(provider)
@@ -119,22 +112,20 @@ def _is_of_framework(kind: type) -> bool:
 
 def _base_of(kind: type) -> type | None:
     """The framework's base class of providers, among those of a class."""
-    found = (base for base in kind.__mro__ if base.__name__ == _BASE and _is_of_framework(base))
-    return next(found, None)
+    return base_of(kind, lambda base: base.__name__ == _BASE and _is_of_framework(base))
 
 
 def _has_shape(found: Any) -> bool:
     """True for a provider that inherits from none of the framework's classes."""
     hooks = (found_without_running(found, hook) for hook in ("before_run", "after_run"))
-    if not all(map(is_coroutine_function, hooks)):
+    if not all(map(is_coroutine_function, hooks)) or is_of_another(found):
         return False
     return isinstance(found, type) or found_without_running(found, "source_id") is not None
 
 
 def _implements(provider: Any, hook: str) -> bool:
     """True if a hook is the provider's own, and not that of the base class, which does nothing."""
-    function = getattr(type(provider), hook, None)
-    return callable(function) and function is not getattr(_base_of(type(provider)), hook, None)
+    return implements(provider, hook, _base_of(type(provider)))
 
 
 class _Silent:
@@ -153,18 +144,11 @@ class _Silent:
         raise RuntimeError("the kit's agent has no model")
 
 
-class _Provider:
-    """
-    A context provider behind the coroutine hooks of a provider; all of them run on one event loop.
-
-    Attributes:
-        provider: The author's own: that of the user of the session, if one is made for each.
-
-    """
+class _Provider(Behind):
+    """A context provider behind the coroutine hooks of a provider."""
 
     def __init__(self, made: Any) -> None:
-        self._made = made
-        self.provider = made.first if type(made) is PerUser else made
+        super().__init__(made, AGENT_FRAMEWORK)
         self._framework = importlib.import_module(_PACKAGE)
         self._agent: Any = None
         self._session: Any = None
@@ -176,23 +160,12 @@ class _Provider:
     @property
     def name(self) -> Any:
         """The provider's own name, of whatever type."""
-        return self.provider.source_id
+        return self.author.source_id
 
-    @property
-    def missing_hooks(self) -> tuple[str, ...]:
-        """The hooks of the binding that the provider lacks."""
-        served = {"name", "open", "recall", "record"}
-        if not _implements(self.provider, "before_run"):
-            served.discard("recall")
-        if not _implements(self.provider, "after_run"):
-            served.discard("record")
-        hooks = {AGENT_FRAMEWORK.hook(operation) for operation in served}
-        every = dict.fromkeys(AGENT_FRAMEWORK.hook(operation) for operation in OPERATIONS)
-        return tuple(hook for hook in every if hook not in hooks)
-
-    def is_available(self) -> bool:
-        """True: the framework does not ask."""
-        return True
+    def served(self) -> set[str]:
+        """The operations of which the provider has the hook."""
+        operations = ("recall", "record")
+        return {one for one in operations if _implements(self.author, AGENT_FRAMEWORK.hook(one))}
 
     def capabilities(self) -> Capabilities:
         """No extension: a provider has no way to declare anything."""
@@ -210,18 +183,17 @@ class _Provider:
         """
         user = config.get("user_id")
         self._patience_s = (config.get("deadlines") or {}).get("enrich_s", self._patience_s)
-        if type(self._made) is PerUser:
-            self.provider = self._made.build(user)
-        framework, providers = self._framework, [self.provider]
+        self.build_for(user)
+        framework, providers = self._framework, [self.author]
         self._agent = framework.Agent(
             client=_Silent(), id="memproto", name="memproto", context_providers=providers
         )
         self._session = framework.AgentSession(session_id=session_key)
         if user is not None:
             self._session.state[_USER] = user
-        if hasattr(type(self.provider), "__aenter__"):
+        if hasattr(type(self.author), "__aenter__"):
             try:
-                await self.provider.__aenter__()
+                await self.author.__aenter__()
             except Exception as error:
                 raise Misconfigured(f"{type(error).__name__}: {error}") from error
             self._is_entered = True
@@ -230,7 +202,7 @@ class _Provider:
         """Leave a provider that was entered; the framework itself ends none."""
         if self._is_entered:
             self._is_entered = False
-            await self.provider.__aexit__(None, None, None)
+            await self.author.__aexit__(None, None, None)
 
     async def enrich_turn(self, user_message: str, messages: list[Message]) -> str | None:
         """The text that `before_run` puts before the model: instructions, then messages."""
@@ -256,15 +228,12 @@ class _Provider:
         answer = self._framework.Message("assistant", [assistant_response], author_name="memproto")
         response = self._framework.AgentResponse(messages=[answer])
         context._response = response  # noqa: SLF001 - as an agent does: there is no other way
-        await self.provider.after_run(**self._arguments(context))
+        await self.author.after_run(**self._arguments(context))
 
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
         """Nothing: the framework has no tool of that kind."""
-
-    def on_compress(self, messages: list[Message], compression_count: int) -> None:
-        """Nothing: the framework does not tell a provider."""
 
     async def _aside(self, user_message: str) -> Any:
         """As `_begin`, where the turn is asked about: a fault of `before_run` is none of it."""
@@ -286,12 +255,12 @@ class _Provider:
             options={},
         )
         # An agent does not ask a history for messages that was told to load none.
-        if getattr(self.provider, "load_messages", True):
-            await self.provider.before_run(**self._arguments(context))
+        if getattr(self.author, "load_messages", True):
+            await self.author.before_run(**self._arguments(context))
         return context
 
     def _arguments(self, context: Any) -> dict[str, Any]:
-        state = self._session.state.setdefault(self.provider.source_id, {})
+        state = self._session.state.setdefault(self.author.source_id, {})
         return {
             "agent": self._agent,
             "session": self._session,

@@ -14,10 +14,15 @@ from typing import Any
 
 from memproto.adapters.coroutines import is_coroutine_function
 from memproto.adapters.members import found_without_running
-from memproto.bindings.base import Binding
+from memproto.bindings.coroutine_hooks import (
+    Behind,
+    CoroutineBinding,
+    base_of,
+    implements,
+    is_of_another,
+)
 from memproto.bindings.per_user import PerUser
 from memproto.errors import Misconfigured, Rejected
-from memproto.operations import OPERATIONS
 from memproto.types import SPEC_VERSION, Capabilities, Message
 
 logger = logging.getLogger("memproto.bindings.strands")
@@ -35,9 +40,6 @@ _HOOKS = {
 
 #: The members that a manager reads of a store when it is made.
 _FIELDS = ("name", "description", "max_search_results", "writable", "extraction")
-
-#: Hooks by which a provider of another binding is known.
-_OTHERS = ("is_available", "enrich_turn", "on_turn_complete", "prefetch", "sync_turn")
 
 #: Number of entries that are asked for to be put before the model, unless the user says another.
 _MOST_ENTRIES = 5
@@ -77,26 +79,14 @@ _OF_USERS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class _Strands(Binding):
+class _Strands(CoroutineBinding):
     """Memory stores of Strands Agents."""
 
     def recognises(self, found: Any) -> bool:
         return _is_store(found)
 
-    def adapt(self, provider: Any) -> Any:
-        # Few providers need it, and each process would pay for asyncio.
-        from memproto.adapters.aio import from_async
-
-        store = _Store(provider)
-        adapter = from_async(store)
-        vars(adapter)["missing_hooks"] = store.missing_hooks
-        return adapter
-
-    def author_object(self, provider: Any) -> Any:
-        behind = super().author_object(provider)
-        if type(behind) is _Store:
-            return behind.store
-        return provider.first if type(provider) is PerUser else provider
+    def behind(self, made: Any) -> Behind:
+        return _Store(made)
 
     def where(self, provider: Any, operation: str) -> str:
         store = self.author_object(provider)
@@ -128,8 +118,7 @@ def _is_store(found: Any) -> bool:
 
 def _base_of(kind: type) -> type | None:
     """The framework's base class of stores, among those of a class."""
-    found = (base for base in kind.__mro__ if (base.__module__, base.__name__) == _BASE)
-    return next(found, None)
+    return base_of(kind, lambda base: (base.__module__, base.__name__) == _BASE)
 
 
 def _has_shape(found: Any) -> bool:
@@ -138,7 +127,7 @@ def _has_shape(found: Any) -> bool:
     search = found_without_running(found, "search")
     if not (is_coroutine_function(search) and any(map(is_coroutine_function, sinks))):
         return False
-    if any(found_without_running(found, hook) is not None for hook in _OTHERS):
+    if is_of_another(found):
         return False
     fields = () if isinstance(found, type) else ("name", "writable")
     return all(found_without_running(found, field) is not None for field in fields)
@@ -146,9 +135,7 @@ def _has_shape(found: Any) -> bool:
 
 def _implements(store: Any, hook: str) -> bool:
     """True if a manager calls a hook of the store: its class has it, other than by inheritance."""
-    function = getattr(type(store), hook, None)
-    base = _base_of(type(store))
-    return callable(function) and function is not getattr(base, hook, None)
+    return implements(store, hook, _base_of(type(store)))
 
 
 def _extractor(store: Any) -> Any:
@@ -185,49 +172,35 @@ def _notes(store: Any) -> tuple[str, ...]:
     return tuple(notes)
 
 
-class _Store:
-    """
-    A store behind the coroutine hooks of a provider; all of them run on one event loop.
-
-    Attributes:
-        store: The author's own: that of the user of the session, if one is made for each.
-
-    """
+class _Store(Behind):
+    """A store behind the coroutine hooks of a provider."""
 
     def __init__(self, made: Any) -> None:
-        self._made = made
-        self.store = made.first if type(made) is PerUser else made
+        super().__init__(made, STRANDS)
         self._numbered = 0
         self._tools: list[Any] | None = None
-        if _implements(self.store, "get_tools"):
+        if _implements(self.author, "get_tools"):
             vars(self)["get_tool_schemas"] = self._get_tool_schemas
             vars(self)["handle_tool_call"] = self._handle_tool_call
 
     @property
     def name(self) -> Any:
         """The store's own name, of whatever type."""
-        return self.store.name
+        return self.author.name
 
-    @property
-    def missing_hooks(self) -> tuple[str, ...]:
-        """The hooks of the binding that nobody calls: the store lacks them, or they are off."""
-        served = {"name", "open", "recall"}
-        if _route(self.store):
+    def served(self) -> set[str]:
+        """The operations of which the store has the hook; a manager calls none that is off."""
+        served = {"recall"}
+        if _route(self.author):
             served.add("record")
         if self._takes_entries():
             served.add("mirror")
-        if _implements(self.store, "get_tools"):
+        if _implements(self.author, "get_tools"):
             served |= {"tools", "call_tool"}
-        hooks = {STRANDS.hook(operation) for operation in served}
-        every = dict.fromkeys(STRANDS.hook(operation) for operation in OPERATIONS)
-        return tuple(hook for hook in every if hook not in hooks)
+        return served
 
     def _takes_entries(self) -> bool:
-        return bool(getattr(self.store, "writable", False)) and _implements(self.store, "add")
-
-    def is_available(self) -> bool:
-        """True: the framework does not ask."""
-        return True
+        return bool(getattr(self.author, "writable", False)) and _implements(self.author, "add")
 
     def capabilities(self) -> Capabilities:
         """The tools of the store; it has no way to declare anything else."""
@@ -243,14 +216,16 @@ class _Store:
             Misconfigured: Its `initialize` raised anything, which ends an agent before it begins.
 
         """
-        if type(self._made) is PerUser:
-            self.store, self._tools = self._made.build(config.get("user_id")), None
+        former = self.author
+        self.build_for(config.get("user_id"))
+        if self.author is not former:
+            self._tools = None
         for field in _FIELDS:
-            getattr(self.store, field)
+            getattr(self.author, field)
         self._found_tools()
-        if _implements(self.store, "initialize"):
+        if _implements(self.author, "initialize"):
             try:
-                await self.store.initialize()
+                await self.author.initialize()
             except Exception as error:
                 raise Misconfigured(f"{type(error).__name__}: {error}") from error
 
@@ -266,7 +241,7 @@ class _Store:
         query = user_message.strip()
         if not query:
             return None
-        found = await self.store.search(query, {"max_search_results": _MOST_ENTRIES})
+        found = await self.author.search(query, {"max_search_results": _MOST_ENTRIES})
         contents = [entry.content for entry in found][:_MOST_ENTRIES]
         if not all(isinstance(content, str) for content in contents):
             return contents
@@ -276,15 +251,15 @@ class _Store:
         """The two messages, as the manager hands them over behind an invocation of an agent."""
         said = (("user", user_message), ("assistant", assistant_response))
         messages = [{"role": role, "content": [{"text": text}]} for role, text in said]
-        route = _route(self.store)
+        route = _route(self.author)
         if route == "add_messages":
             first, self._numbered = self._numbered, self._numbered + len(messages)
             numbers = list(range(first, self._numbered))
-            await self.store.add_messages(messages, _context(sequence_numbers=numbers))
+            await self.author.add_messages(messages, _context(sequence_numbers=numbers))
         elif route == "add":
             context = _of_framework("strands.memory.extraction.types", "ExtractorContext")
-            for entry in await _extractor(self.store).extract(messages, context and context()):
-                await self.store.add(entry.content, entry.metadata)
+            for entry in await _extractor(self.author).extract(messages, context and context()):
+                await self.author.add(entry.content, entry.metadata)
 
     async def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
@@ -298,20 +273,17 @@ class _Store:
         """
         if action == "add" and content is not None and self._takes_entries():
             try:
-                await self.store.add(content, None)
+                await self.author.add(content, None)
             except Exception as error:
                 raise Rejected(f"{type(error).__name__}: {error}") from error
-
-    def on_compress(self, messages: list[Message], compression_count: int) -> None:
-        """Nothing: the framework does not tell a store."""
 
     # -- tools ------------------------------------------------------------------------------------
 
     def _found_tools(self) -> list[Any]:
         """The tools of the store, which is asked for them once, before its `initialize`."""
         if self._tools is None:
-            has_tools = _implements(self.store, "get_tools")
-            self._tools = list(self.store.get_tools()) if has_tools else []
+            has_tools = _implements(self.author, "get_tools")
+            self._tools = list(self.author.get_tools()) if has_tools else []
         return self._tools
 
     def _get_tool_schemas(self) -> list[dict[str, Any]]:

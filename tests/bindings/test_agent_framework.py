@@ -47,7 +47,15 @@ def test_it_is_recognised_by_its_base_class_which_is_no_provider_itself():
     assert AGENT_FRAMEWORK.recognises(type("Mine", (history,), {}))
 
 
-@pytest.mark.parametrize("found", [Blocking(), Journal, Journal(), object(), None])
+class JournalWithThoseHooks(Journal):
+    """A native provider whose author serves an agent of the framework as well."""
+
+    before_run, after_run, source_id = Shaped.before_run, Shaped.after_run, Shaped.source_id
+
+
+@pytest.mark.parametrize(
+    "found", [Blocking(), Journal, Journal(), JournalWithThoseHooks(), object(), None]
+)
 def test_nothing_else_is_a_provider(found):
     assert not AGENT_FRAMEWORK.recognises(found)
 

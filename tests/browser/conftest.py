@@ -6,8 +6,8 @@ import shutil
 import pytest
 from playwright.sync_api import sync_playwright
 
-#: The advice to a reader of the tests, as in scripts/chromium.py.
-FIX = "install Chromium, as in: sudo apt-get install -y chromium"
+#: The advice to a reader of the tests, as in scripts/programs.py.
+FIX = "install chromium, as in: sudo apt-get install -y chromium"
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 

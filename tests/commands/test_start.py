@@ -54,13 +54,20 @@ def test_the_command_is_a_module_too(tmp_path):
 
 
 @pytest.mark.parametrize(("ci", "code"), [("", 0), ("true", 1)])
-def test_a_browser_is_left_out_for_a_contributor_and_never_in_ci(tmp_path, ci, code):
+@pytest.mark.parametrize(
+    ("programs", "fix"),
+    [
+        ("chromium", "install chromium, as in: sudo apt-get install -y chromium"),
+        ("node npm", "install node, npm, as in: sudo apt-get install -y nodejs npm"),
+    ],
+)
+def test_a_program_is_left_out_for_a_contributor_and_never_in_ci(tmp_path, programs, fix, ci, code):
     done = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "chromium.py"],
+        [sys.executable, ROOT / "scripts" / "programs.py", *programs.split()],
         env={"PATH": str(tmp_path), "MEMPROTO_CI": ci},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == code
-    assert "install Chromium, as in: sudo apt-get install -y chromium" in done.stderr
+    assert fix in done.stderr

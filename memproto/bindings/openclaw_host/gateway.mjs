@@ -140,9 +140,7 @@ export class Gateway {
 
   // A plugin may have caught that something is missing, and gone on: then nothing it does counts.
   #assertWhole() {
-    if (lacking.size === 0) return;
-    const names = [...lacking].sort().join(", ");
-    throw new Refusal("Unavailable", `it uses ${names} of OpenClaw, which memproto does not stand in for`);
+    if (lacking.size > 0) this.#refuseLacking();
   }
 
   async #hook(names, event, extra = {}) {
