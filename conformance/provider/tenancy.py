@@ -725,7 +725,7 @@ def _leading_out(run: Run) -> Iterator[tuple[str, str]]:
         for steps in (2, 3):
             yield "user_id", f'"/{"../" * steps}stray"@mail.example'
         return
-    elsewhere = str(run.root / "work" / "stray")
+    elsewhere = str(run.root / "stray")
     for key in ("session key", "user_id", "agent_identity"):
         for odd in ("../stray", "../../stray", "../../../stray", "n/../../../stray", elsewhere):
             yield key, odd

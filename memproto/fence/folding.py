@@ -28,10 +28,12 @@ _ASCII = bytes(range(0x80))
 _MOST_SHARE = 1 / 8
 _FEW_BYTES = 30
 _MOST_REPLACED = 6
-#: To build these takes as long as so many short texts, each looked at in full.
+#: A short text, by its characters. To build the large classes takes as long as to look at so many
+#: short texts in full; a process that has more of them is better off with the classes. A benchmark
+#: sets the number, to compare both ways.
 _SHORT = 1_024
-_short_texts = itertools.count()
 most_short = 1_000
+_short_texts = itertools.count()
 #: So many characters are remembered.
 _MOST_KNOWN = 16_384
 _SURROGATES = range(0xD800, 0xE000)
@@ -86,6 +88,7 @@ class _Folds(dict[str, str | None]):
         return found
 
 
+# Several threads may add to these at the same time: an entry is the same, whoever adds it.
 _FOLDS = _Folds()
 #: Characters that are read as themselves.
 _ITSELF: set[str] = set()
