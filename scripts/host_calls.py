@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import json
 import os
+import shutil
 import sys
 import tempfile
 import threading
@@ -166,6 +167,7 @@ def main(target: str, wanted: str, scale: str = "1") -> None:
         program.kill()
     sys.stdout.write("\n" + json.dumps(found).replace(root, MARK) + "\n")
     sys.stdout.flush()
+    shutil.rmtree(root, ignore_errors=True)
     # A provider of the check may hang for a minute more.
     os._exit(0)
 

@@ -214,17 +214,33 @@ fn fitting(texts: Vec<String>, room: Option<usize>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn fresh(name: &str) -> PathBuf {
-        let folder =
-            std::env::temp_dir().join(format!("example-memory-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        folder.join("entries.jsonl")
+    /// A directory of one test, which goes with its value.
+    struct Home(PathBuf);
+
+    impl Home {
+        fn new(name: &str) -> Home {
+            let folder =
+                std::env::temp_dir().join(format!("example-memory-{}-{name}", std::process::id()));
+            let _ = fs::remove_dir_all(&folder);
+            fs::create_dir_all(&folder).unwrap();
+            Home(folder)
+        }
+
+        fn entries(&self) -> PathBuf {
+            self.0.join("entries.jsonl")
+        }
+    }
+
+    impl Drop for Home {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
     }
 
     #[test]
     fn the_text_that_fits_best_comes_first_as_far_as_there_is_room() {
-        let store = Store::new(&fresh("best")).unwrap();
+        let home = Home::new("best");
+        let store = Store::new(&home.entries()).unwrap();
         store.add(&Json::Null, "turn", "The boat is blue.").unwrap();
         store
             .add(&Json::Null, "turn", "The boat is in Velbellogren.")
@@ -241,7 +257,8 @@ mod tests {
 
     #[test]
     fn a_line_that_was_cut_short_costs_no_later_one() {
-        let path = fresh("short");
+        let home = Home::new("short");
+        let path = home.entries();
         fs::write(&path, "\n{\"owner\":null,\"kind\":\"turn\",\"te").unwrap();
         let store = Store::new(&path).unwrap();
         store
@@ -253,7 +270,8 @@ mod tests {
 
     #[test]
     fn what_is_removed_is_on_the_disk_no_more() {
-        let path = fresh("removed");
+        let home = Home::new("removed");
+        let path = home.entries();
         let store = Store::new(&path).unwrap();
         store
             .add(&Json::Null, "memory", "The code is 4711.")

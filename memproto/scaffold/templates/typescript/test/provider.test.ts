@@ -2,18 +2,26 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { ExampleMemory } from "../src/provider.js";
 import { Store } from "../src/store.js";
 
 const HERE = import.meta.dirname ?? new URL(".", import.meta.url).pathname;
 
+const HOMES: string[] = [];
+
 function home(): string {
-  return mkdtempSync(join(tmpdir(), "example-memory-"));
+  const folder = mkdtempSync(join(tmpdir(), "example-memory-"));
+  HOMES.push(folder);
+  return folder;
 }
+
+after(() => {
+  for (const folder of HOMES) rmSync(folder, { recursive: true, force: true });
+});
 
 function opened(folder: string): ExampleMemory {
   const memory = new ExampleMemory();
