@@ -25,6 +25,7 @@ def test_an_entry_that_comes_back_for_its_own_words_is_no_cost_of_a_delimiter(jo
     assert found.value.needs == BETTER_RECALL
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("factory", [AnOpenFenceHidesTheRest, StripsAcrossEntries])
 def test_an_entry_that_its_own_words_do_not_bring_either_was_lost(journal_run, factory):
     with pytest.raises(Violation, match="did not come back"):

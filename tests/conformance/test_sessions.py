@@ -243,11 +243,13 @@ class BringsEverything(OneSlot):
 SHARED = {"extensions": ["sessions", "prewarm"], "stores": ["turns"]}
 
 
+@pytest.mark.once
 def test_one_slot_gives_a_new_conversation_the_answer_to_the_old_one(run_of):
     with pytest.raises(Violation, match="after a switch to a new conversation"):
         prewarm.what_was_prepared_stays_in_its_conversation(run_of(hermes(OneSlot), HERMES, SHARED))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("kind", [EmptiedAtTheEnd, BringsEverything])
 def test_what_is_dropped_at_the_end_or_comes_anyway_does_not_stray(run_of, kind):
     prewarm.what_was_prepared_stays_in_its_conversation(run_of(hermes(kind), HERMES, SHARED))

@@ -115,6 +115,7 @@ def burning_in(hook: str) -> type[Journal]:
     return made
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "hook",
     [
@@ -188,6 +189,7 @@ def test_a_freeze_is_told_with_the_thread_that_computes_and_the_text_that_was_gi
     assert found.where.endswith("in matches")
 
 
+@pytest.mark.once
 def test_a_freeze_that_ends_is_told_with_the_thread_that_computed() -> None:
     found = _freeze(ComesBackFromItsStart, scale=0.6)
     assert "initialize held the interpreter for" in found.observed

@@ -75,6 +75,7 @@ def of(base, mirrors, calls):
 WITHOUT_ADD = [some for some in MIRRORS if not any("add" in actions for actions in some.values())]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("base", "mirrors"),
     [*((Targeted, some) for some in MIRRORS), *((UpToDate, some) for some in WITHOUT_ADD)],
@@ -138,6 +139,7 @@ def test_a_fault_in_the_one_target_that_is_taken_is_found(make_run, kind, check)
 # -- those that do not declare ---------------------------------------------------------------------
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("kind", "binding", "targets"),
     [
@@ -154,6 +156,7 @@ def test_first_contact_finds_the_target_that_is_taken(make_run, kind, binding, t
     assert mirrors == (targets and {target: ["add"] for target in targets})
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("stores", [["writes"], ["writes", "turns"]])
 def test_a_setting_that_writes_are_stored_says_nothing_about_their_targets(make_run, stores):
     run = make_run(adapted(HermesUser, HERMES), HERMES, declares={"stores": stores})

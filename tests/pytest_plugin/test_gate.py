@@ -34,6 +34,7 @@ def judge(directory, *words, **environment):
     )
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
 def test_a_checkout_full_of_traps_does_not_change_how_it_is_judged(tmp_path, workers):
     for name in TRAPS:
@@ -111,6 +112,7 @@ class Leaves(Journal):
 """
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
 def test_who_connects_outward_is_refused_and_named(tmp_path, workers):
     write(tmp_path, leaves__py=LEAVES)
@@ -354,6 +356,7 @@ env = {ITS_OWN = "something"}
 """
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("order", "also"),
     [(("thief:Thief", "victim:Victim"), ""), (("victim:Victim", "thief:Thief"), ITS_OWN)],

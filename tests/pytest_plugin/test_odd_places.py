@@ -42,6 +42,7 @@ def test_an_output_that_is_full_is_said_in_one_line(words, code, unbuffered):
     assert done.stderr == line
 
 
+@pytest.mark.once
 def test_a_run_whose_output_is_full_is_no_verdict():
     done = run(*JUDGE, shell="{} >/dev/full")
     assert done.returncode == 3, done.stderr
@@ -49,6 +50,7 @@ def test_a_run_whose_output_is_full_is_no_verdict():
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.once
 def test_a_run_that_nobody_reads_any_more_is_no_verdict():
     done = run(*JUDGE, "-v", shell="{} | true; exit ${{PIPESTATUS[0]}}")
     assert done.returncode == 3, done.stderr
@@ -98,6 +100,7 @@ def test_a_directory_that_takes_no_file_is_named(words):
     assert "fix: go to a directory in which you may write" in done.stderr
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("output", [{}, {"PYTHONIOENCODING": "utf-8"}], ids=["plain", "strict"])
 def test_a_directory_of_any_name_and_no_home_are_no_matter(tmp_path, output):
     folder = tmp_path / "Jürgen Ä 漢字"

@@ -106,6 +106,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("target", BROKEN)
 def test_the_report_of_a_broken_target_holds_evidence_of_the_right_kind(target):
     mutant = matrix.load_all()[target]
@@ -118,6 +119,7 @@ def test_the_report_of_a_broken_target_holds_evidence_of_the_right_kind(target):
     assert json.loads(json.dumps(found["evidence"])) == found["evidence"]
 
 
+@pytest.mark.once
 def test_a_hook_that_hangs_is_told_in_seconds():
     target = "tests.broken.provider.threads:MirroringNeverReturns"
     mutant = matrix.load_all()[target]

@@ -71,6 +71,7 @@ def test_every_requirement_has_a_standing():
     assert f"{len(found)} were judged on fewer than 10 real targets" in stability.as_text(found)
 
 
+@pytest.mark.once
 def test_the_command_reads_reports_and_a_ledger(tmp_path, capsys):
     files = [str(saved(tmp_path / f"{n}.json", built(judged(f"provider-{n}")))) for n in range(10)]
     ledger = tmp_path / "ledger.toml"

@@ -195,6 +195,7 @@ def judged(target, deaths):
         roots.remove(Path(root))
 
 
+@pytest.mark.once
 def test_each_hook_has_its_whole_time_before_a_backend_that_fails_though_it_hung_before():
     deaths = dict.fromkeys(("open", "recall", "record", "mirror", "close"), 1)
     results = judged("tests.good.remote:Remote", deaths)

@@ -228,6 +228,7 @@ def test_a_flood_on_the_standard_error_blocks_nobody(started):
     assert len(provider._connection.program._kept.text()) <= 65536
 
 
+@pytest.mark.once
 def test_a_server_that_does_not_read_blocks_no_call(started):
     provider = started(servers.StopsReading, enrich_s=0.3)
     provider._connection.notify("stop", {})

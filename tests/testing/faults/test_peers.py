@@ -45,6 +45,7 @@ def test_a_server_that_the_provider_runs_is_a_part_of_it_and_no_backend(name):
     assert "nothing but what it runs itself" in said
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", ["OnFile", "OverPipes"])
 def test_one_that_is_reached_by_no_network_is_none_either(name):
     outcomes, said = judged(name)
@@ -52,6 +53,7 @@ def test_one_that_is_reached_by_no_network_is_none_either(name):
     assert "opens no connection" in said
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "name", ["Relayed", "RelayedOnFile", "RelayedInThread", "Beside", "Elsewhere"]
 )
@@ -62,6 +64,7 @@ def test_what_somebody_else_runs_is_a_backend_whatever_stands_before_it(name):
     assert "127.0.0.1:" in said
 
 
+@pytest.mark.once
 def test_a_stand_in_that_a_factory_of_the_settings_starts_is_a_backend():
     outcomes, said = judged(
         "InThread", factory="tests.testing.faults.test_peers:beside_its_backend"

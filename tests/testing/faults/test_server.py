@@ -31,7 +31,10 @@ def serving():
     yield start
     for server in made:
         server.close()
-    assert set(threading.enumerate()) <= before
+    # A backend's own thread for a connection ends once it has seen that the connection is gone.
+    for thread in set(threading.enumerate()) - before:
+        thread.join(SOON_S)
+        assert not thread.is_alive(), thread
 
 
 class Backend(http.server.BaseHTTPRequestHandler):

@@ -198,6 +198,7 @@ def test_good_news_is_no_report():
 # -- hosts under budgets --------------------------------------------------------------------------
 
 
+@pytest.mark.once
 def test_a_method_that_hangs_is_late_under_the_rule_of_its_operation(run_of):
     run = run_of(Plain)
     host = run.opened(run.probe(enrich_turn=run.gate()), deadlines=Deadlines(enrich_s=0.1))

@@ -241,6 +241,7 @@ def test_one_that_finds_nothing_at_all_is_asked_by_questions(journal_run):
 # -- what is lost ----------------------------------------------------------------------------------
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "name", ["Prefixed", "Newest", "Ranked", "Cased", "Bare", "Trigrams", "Shortened"]
 )
