@@ -1,5 +1,7 @@
 """A virtual environment for each real provider, with the kit's built wheel beside it."""
 
+import fcntl
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +13,15 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session")
 def kit_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project's wheel, built once for the files of a folder."""
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder)]
-    subprocess.run([*command, str(ROOT)], check=True)
+    """The project's wheel, built once for all workers: two builds would share a folder."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "kit-wheel"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not list(folder.glob("memproto-*.whl")):
+            command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+            subprocess.run([*command, "-w", str(folder), str(ROOT)], check=True)
     return next(folder.glob("memproto-*.whl"))
 
 
