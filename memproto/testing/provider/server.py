@@ -37,6 +37,9 @@ _ANSWER_S = 10.0
 #: Seconds between two notes to the parent that the check waits.
 _TOLD_S = 1.0
 
+#: Seconds for the last words of a server that has ended, which stand in its pipe.
+_DRAIN_S = 2.0
+
 #: Seconds between two looks whether it has ended.
 _LOOK_S = 0.02
 
@@ -142,20 +145,26 @@ class RawServer:
     # -- hearing -----------------------------------------------------------------------------------
 
     def answer(
-        self, number: int | None, within_s: float = _ANSWER_S, *, is_scaled: bool = True
+        self,
+        number: int | None,
+        within_s: float = _ANSWER_S,
+        *,
+        is_scaled: bool = True,
+        or_none: bool = False,
     ) -> dict[str, Any]:
         """
-        The answer with an id, or the next error without one for None.
+        The answer with an id, or the next error without one for None; either with `or_none`.
 
         Raises:
             Silent: It did not come.
 
         """
+        wanted = (number, None) if or_none else (number,)
         scale = self._run.context.scale if is_scaled else 1.0
         deadline = Deadline(within_s * scale, self._run.context.slowdown)
         while True:
             for message in self._kept:
-                if _is_for(message, number):
+                if any(_is_for(message, one) for one in wanted):
                     self._kept.remove(message)
                     return message
             try:
@@ -186,10 +195,17 @@ class RawServer:
         if "method" not in message:
             self._kept.append(message)
 
-    def rest(self) -> list[dict[str, Any]]:
-        """The answers that nobody asked for so far."""
+    def rest(self, *, to_the_end: bool = False) -> list[dict[str, Any]]:
+        """
+        The answers that nobody asked for so far.
+
+        With `to_the_end` all that a server has written which has ended. A program that it left
+        behind may hold its output open; so the wait for the end of that is bounded.
+        """
+        is_over = to_the_end and self.process.poll() is not None
+        ends = time.monotonic() + _DRAIN_S * self._run.context.slowdown
         with contextlib.suppress(queue.Empty):
-            while line := self._heard.get_nowait():
+            while line := self._heard.get(timeout=max(0.0, ends - time.monotonic()) * is_over):
                 self._keep(line)
         return list(self._kept)
 
