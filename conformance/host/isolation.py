@@ -71,13 +71,18 @@ def whatever_a_provider_raises_the_others_get_every_call(run: HostRun) -> None:
 def _calls_of_good(run: HostRun, names: list[str], fault: dict[str, Any]) -> Counter[str]:
     """A whole session; the calls of the two good providers beside one with a fault."""
     good = [Probe(name, enrich_turn=answering("Noted.")) for name in names[:2]]
-    host = run.opened(good[0], Probe(names[2], **fault), good[1])
+    bad = Probe(names[2], **fault)
+    host = run.opened(good[0], bad, good[1])
+    written = [hook for hook in _WRITES[: 1 + host.has("write_memory")] if hook in fault]
     for number in range(2):
         answers = host.recall(f"Question {number}?")
         host.record(f"Question {number}?")
         host.write(f"Fact {number}.")
         if any(answers.get(provider.name) != "Noted." for provider in good):
             run.violated(Returned(wanted="the answers of the others", value=show(answers)))
+        if written and number == 0:
+            # The second turn comes behind what was raised; else it might not be touched by it.
+            run.wait_until(lambda: bad.count(*written) > 0, 2.0)
     # Waited for, so that only isolation is judged here, and not the end of the queue.
     run.wait_until(lambda: all(provider.count(*_WRITES) == 4 for provider in good), 2.0)
     host.offer()

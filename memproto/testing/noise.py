@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from os import O_RDONLY, close, read
 from os import open as open_file
+from pathlib import Path
 
 #: One sample of work, in processor time: longer than the slice that a scheduler gives away.
 _BURN_S = 0.02
@@ -104,15 +105,33 @@ def starved_s(thread: int = 0, process: int = 0) -> float:
 
     Linux counts it since the thread began; elsewhere it is 0, and the slowdown has to do.
     """
-    place = f"{process or 'self'}/task/{thread or threading.get_native_id()}"
+    return _scheduled_s(f"{process or 'self'}/task/{thread or threading.get_native_id()}")[1]
+
+
+def busy_s(process: int) -> float:
+    """
+    Seconds in which the threads of a process computed, or stood ready and got no processor.
+
+    A thread that has ended is left out. 0 where the system is not Linux.
+    """
+    try:
+        threads = [item.name for item in Path(f"/proc/{process}/task").iterdir()]
+    except OSError:
+        return 0.0
+    return sum(sum(_scheduled_s(f"{process}/task/{thread}")) for thread in threads)
+
+
+def _scheduled_s(place: str) -> tuple[float, float]:
+    """Seconds that a thread computed, and that it stood ready; zeros where nobody counts them."""
     try:
         descriptor = open_file(f"/proc/{place}/schedstat", O_RDONLY)
     except OSError:
-        return 0.0
+        return 0.0, 0.0
     try:
-        return int(read(descriptor, 100).split()[1]) / 1e9
-    except (OSError, IndexError, ValueError):
-        return 0.0
+        computed, ready, *_ = read(descriptor, 100).split()
+        return int(computed) / 1e9, int(ready) / 1e9
+    except (OSError, ValueError):
+        return 0.0, 0.0
     finally:
         close(descriptor)
 

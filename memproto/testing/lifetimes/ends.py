@@ -222,6 +222,10 @@ class HostProcess:
                     return False
         return True
 
+    def busy_s(self) -> float:
+        """Seconds in which it computed or got no processor; 0 beside Linux."""
+        return noise.busy_s(self._process.pid)
+
     def deadline(self, within_s: float = 0.0) -> Deadline:
         """The end of a wait that begins now, of its time or of so many seconds."""
         wait_s = within_s * self._run.context.scale if within_s else self._life_s
