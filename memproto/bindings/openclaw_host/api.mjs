@@ -61,12 +61,12 @@ const TAKEN = [
   "registerMemoryPromptPreparation",
   "registerMemoryCorpusSupplement",
   "registerMemoryFlushPlan",
-  "registerHook",
 ];
 
 // Everything that a plugin registered.
 export class Registrations {
   hooks = new Map();
+  events = new Map();
   tools = [];
   services = [];
   prompts = [];
@@ -87,6 +87,17 @@ export class Registrations {
     const priority = Number(options?.priority ?? 0) || 0;
     const all = [...this.of(name), { handler, priority, options: options ?? {} }];
     this.hooks.set(name, all.sort((one, other) => other.priority - one.priority));
+  }
+
+  // The older way: `message:received` is one event, and `message` all of that kind.
+  listen(names, handler, options = {}) {
+    if (!options?.name && !options?.entry) throw new Error("hook registration missing name");
+    if (options.register === false) return;
+    for (const name of [names].flat()) this.events.set(name, [...this.listening(name), handler]);
+  }
+
+  listening(...names) {
+    return names.flatMap((name) => this.events.get(name) ?? []);
   }
 }
 
@@ -131,6 +142,7 @@ export function apiOf({ plugin, pluginConfig, config, log, registered }) {
     resolvePath,
     ...taken,
     on: (name, handler, options) => registered.on(name, handler, options),
+    registerHook: (names, handler, options) => registered.listen(names, handler, options),
     registerTool: (tool, options) => void registered.tools.push({ tool, options: options ?? {} }),
     registerService: (service) => void registered.services.push(service),
     registerMemoryCapability: (capability) => {

@@ -14,6 +14,9 @@ const AGENT = "main";
 // The hooks by which a plugin learns what was said in a turn, beside `agent_end`.
 const LISTENING = ["llm_input", "llm_output", "message_received", "message_sent", "message_sending"];
 
+// The same among the events of `registerHook`.
+const HEARING = ["message", "message:received", "message:sent", "message:preprocessed"];
+
 // The hooks that bring context into a prompt, in the order in which they run.
 const RECALLING = ["agent_turn_prepare", "before_agent_start", "before_prompt_build"];
 
@@ -78,6 +81,7 @@ export class Gateway {
     this.isOpen = false;
     this.isStopped = false;
     this.session = null;
+    this.heard = null;
     this.runs = 0;
   }
 
@@ -87,6 +91,7 @@ export class Gateway {
   async register(home, settings) {
     if (this.registered !== null) return this.registered;
     const pluginConfig = settingsFor(home, settings);
+    this.pluginConfig = pluginConfig;
     const state = path.join(home, ".openclaw");
     const workspace = path.join(state, "workspace");
     fs.mkdirSync(workspace, { recursive: true });
@@ -154,6 +159,41 @@ export class Gateway {
     this.#assertWhole();
   }
 
+  // Events of `registerHook`: one handler after the other, and an error of one is logged alone.
+  async #event(type, action, told, key = this.session.key) {
+    const context = { ...told, pluginConfig: this.pluginConfig };
+    const event = { type, action, sessionKey: key, context, timestamp: new Date(), messages: [] };
+    for (const handler of this.registered.listening(type, `${type}:${action}`)) {
+      try {
+        await handler({ ...event });
+      } catch (error) {
+        this.log("error", [`${type}:${action} of ${this.plugin.id} raises`, error]);
+      }
+    }
+    this.#assertWhole();
+  }
+
+  #ofCommand() {
+    const entry = { sessionId: this.session.id, updatedAt: Date.now() };
+    const { platform, sender, config } = this;
+    return {
+      agentId: AGENT,
+      sessionEntry: entry,
+      previousSessionEntry: entry,
+      commandSource: platform,
+      senderId: sender,
+      workspaceDir: config.agents.defaults.workspace,
+      cfg: config,
+    };
+  }
+
+  #ofMessage(content) {
+    const { platform, sender } = this;
+    const from = sender ?? "user";
+    const metadata = { to: AGENT, provider: platform, surface: platform, senderId: from };
+    return { from, content, timestamp: Date.now(), channelId: platform, conversationId: from, metadata };
+  }
+
   async #handled(name, { handler, options }, event, extra = {}) {
     const context = { ...this.#context(), ...extra };
     const expired = () => this.log("warning", [`${name} of ${this.plugin.id} timed out`]);
@@ -192,6 +232,9 @@ export class Gateway {
     for (const service of this.registered.services) await service.start?.(this.#ofService());
     this.session = this.#sessionOf(key);
     await this.#hook("gateway_start", { port: 0 }, { port: 0 });
+    const { config: cfg } = this;
+    const workspaceDir = cfg.agents.defaults.workspace;
+    await this.#event("gateway", "startup", { cfg, workspaceDir }, "gateway:startup");
     await this.#starts();
     this.isOpen = true;
   }
@@ -222,6 +265,9 @@ export class Gateway {
   async recall({ user_message: prompt, messages = [] }) {
     if (lacking.size) return null;
     await this.#continues();
+    // A message is received before its turn is prepared, and a plugin may keep it for the query. One
+    // that stores by what it receives hears it with the turn alone: this one may stay without an answer.
+    if (this.registered.has("agent_end")) await this.#hears(prompt);
     const before = messages.length ? translated(messages) : this.session.messages;
     const event = { prompt, currentUserMessage: prompt, messages: before, queuedInjections: [] };
     return this.#contextOf(event);
@@ -252,6 +298,18 @@ export class Gateway {
     return { toolAuthority, hookInvocation: { assertActive } };
   }
 
+  // Whether it learns what was said otherwise than by `agent_end`.
+  #listens() {
+    const { registered } = this;
+    return registered.has(...LISTENING) || registered.listening(...HEARING).length > 0;
+  }
+
+  async #hears(content) {
+    this.heard = content;
+    await this.#hook("message_received", { from: this.sender ?? "user", content, timestamp: Date.now() });
+    await this.#event("message", "received", this.#ofMessage(content));
+  }
+
   async record({ user_message: said, assistant_response: answered }) {
     this.#assertWhole();
     await this.#continues();
@@ -259,8 +317,9 @@ export class Gateway {
     const began = Date.now();
     this.runs += 1;
     const runId = `run-${this.runs}`;
-    const isDeaf = !this.registered.has("agent_end") && this.registered.has(...LISTENING);
-    await this.#hook("message_received", { from: this.sender ?? "user", content: said, timestamp: began });
+    const isDeaf = !this.registered.has("agent_end") && this.#listens();
+    if (this.heard !== said) await this.#hears(said);
+    this.heard = null;
     const history = session.messages;
     if (isDeaf) {
       // It has the turn in pieces, of which the prompt is one.
@@ -274,14 +333,18 @@ export class Gateway {
     const durationMs = Date.now() - began;
     await this.#hook("agent_end", { runId, messages: session.messages, success: true, durationMs });
     await this.#hook("message_sent", { to: this.sender ?? "user", content: answered, success: true });
+    await this.#event("message", "sent", { ...this.#ofMessage(answered), success: true });
   }
 
   async compress({ messages }) {
     this.#assertWhole();
     const told = translated(messages);
     const counts = { messageCount: told.length, compactingCount: told.length };
+    const { id: sessionId } = this.session;
+    await this.#event("session", "compact:before", { ...counts, sessionId });
     await this.#hook("before_compaction", { ...counts, messages: told });
     const after = { messageCount: 0, compactedCount: told.length };
+    await this.#event("session", "compact:after", { ...after, sessionId });
     await this.#hook("after_compaction", after);
     this.session.messages = [];
   }
@@ -307,6 +370,7 @@ export class Gateway {
     this.#assertWhole();
     const told = messages.length ? translated(messages) : this.session.messages;
     this.session.messages = told;
+    await this.#event("command", "new", this.#ofCommand());
     await this.#hook("before_reset", { messages: told, reason: "new" });
     await this.#ends("new");
   }
@@ -314,7 +378,10 @@ export class Gateway {
   async switch({ new_session_id: key, reset = false }) {
     this.#assertWhole();
     const former = this.session.id;
-    if (reset) await this.#hook("before_reset", { messages: this.session.messages, reason: "reset" });
+    if (reset) {
+      await this.#event("command", "reset", this.#ofCommand());
+      await this.#hook("before_reset", { messages: this.session.messages, reason: "reset" });
+    }
     await this.#ends(reset ? "reset" : "unknown", String(key));
     this.session = this.#sessionOf(key);
     await this.#starts(reset ? undefined : former);
@@ -390,7 +457,9 @@ export class Gateway {
     const { registered } = this;
     const served = {
       tools: this.#offered().size > 0,
-      sessions: registered.has("session_end", "session_start", "before_reset"),
+      sessions:
+        registered.has("session_end", "session_start", "before_reset") ||
+        registered.listening("command", "command:new", "command:reset").length > 0,
       delegation: registered.has("subagent_ended"),
       prompt: registered.prompts.length > 0 || Boolean(registered.memory?.promptBuilder),
     };
@@ -404,13 +473,13 @@ export class Gateway {
   // The things that a host learns of a plugin before there is a session.
   shown() {
     const { registered } = this;
-    const hears = [...LISTENING, "agent_end"];
+    const compacts = registered.listening("session", "session:compact:before", "session:compact:after");
     return {
       extensions: this.extensions(),
       hooks: {
         before_prompt_build: registered.has(...RECALLING),
-        agent_end: registered.has(...hears),
-        before_compaction: registered.has("before_compaction", "after_compaction"),
+        agent_end: registered.has("agent_end") || this.#listens(),
+        before_compaction: registered.has("before_compaction", "after_compaction") || compacts.length > 0,
       },
       engines: registered.taken.filter(([name]) => name === "registerContextEngine").length,
       lacking: [...lacking].sort(),
