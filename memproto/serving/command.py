@@ -11,6 +11,7 @@ from memproto import loading
 from memproto.errors import KitUsageError
 from memproto.loading import Loaded
 from memproto.serving import streams
+from memproto.serving.fenced import Fenced
 
 #: Exit code if what was asked for cannot be done as it stands.
 _USAGE = 4
@@ -27,6 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = ABOUT
     parser.add_argument("target", metavar="TARGET", help="as for `pytest --memproto=TARGET`")
     parser.add_argument("--factory", default="", metavar="MODULE:FUNCTION", help="builds it")
+    parser.add_argument(
+        "--fence",
+        action="store_true",
+        help="recall brings the block of the fence, for a host without one",
+    )
     parser.add_argument("--mcp", action="store_true", help="offer its tools to an MCP client")
     parser.add_argument("--home", metavar="DIR", help="with --mcp: the provider's home")
     parser.add_argument("--session", default="mcp", metavar="KEY", help="with --mcp: the session")
@@ -53,6 +59,8 @@ def run(options: argparse.Namespace) -> int:
         return _refused("--mcp needs --home DIR, the directory that is the provider's own")
     if not options.mcp and options.home:
         return _refused("--home is for --mcp; a host of the wire names the home in `open`")
+    if options.mcp and options.fence:
+        return _refused("--fence is about recall, and --mcp offers the tools alone")
     given, taken = streams.take()
     try:
         loaded, provider = _built(options)
@@ -68,7 +76,8 @@ def run(options: argparse.Namespace) -> int:
     else:
         from memproto.serving.server import Server
 
-        Server(provider, loaded.binding, given, taken).run()
+        served = Fenced(provider) if options.fence else provider
+        Server(served, loaded.binding, given, taken).run()
     return 0
 
 
