@@ -25,6 +25,8 @@ RUN = (
     (r"^memproto (setup|status) ", "tests/setup/test_command.py"),
     (r"^memproto serve ", "tests/wire/test_server.py"),
     (r"^pytest --memproto=openclaw:", "tests/wild/test_openclaw.py"),
+    (r"^npm pack ./packages/openclaw$", "tests/openclaw/test_own_plugin.py"),
+    (r"^openclaw ", "needs OpenClaw; tests/openclaw/test_own_plugin.py installs the same file"),
     (r"^pytest --memproto=\"?wire:", "stands for the reader's own; parsed"),
     (r"^python -m tests.wire.transcripts ", "tests/wire/test_server.py"),
     (r"^(npm|cargo) ", "tests/languages/test_servers.py"),

@@ -447,7 +447,8 @@ import path from "node:path";
 export default (api) => {
   const file = path.join(api.runtime.state.resolveStateDir(), "events.jsonl");
   const note = (event) => {
-    fs.appendFileSync(file, `${JSON.stringify({ name: `${event.type}:${event.action}`, event })}\\n`);
+    const name = `${event.type}:${event.action}`;
+    fs.appendFileSync(file, `${JSON.stringify({ name, event })}\\n`);
   };
   for (const kind of ["message", "command", "session", "gateway:startup"]) {
     api.registerHook(kind, note, { name: `note-${kind}` });
@@ -508,7 +509,8 @@ def test_a_message_is_received_once_and_before_its_turn_is_prepared(tmp_path):
 KEEPER = """
 export default (api) => {
   const kept = [];
-  api.registerHook("message:received", ({ context }) => void kept.push(context.content), { name: "k" });
+  const keep = ({ context }) => void kept.push(context.content);
+  api.registerHook("message:received", keep, { name: "keep" });
   api.on("before_prompt_build", () => ({ prependContext: kept.join(" ") }));
 };
 """
