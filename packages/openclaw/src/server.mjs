@@ -80,7 +80,8 @@ export class Server {
   }
 
   // The result of a request. Rejects with `Failed` for an error, at the deadline, and without a program.
-  ask(method, params, milliseconds) {
+  // While it is open the process goes on, unless `holds` is false.
+  ask(method, params, milliseconds, { holds = true } = {}) {
     if (this.#ended !== null) return Promise.reject(new Failed("Unavailable", this.#ended));
     if (this.#child.stdin.writableLength > MOST_UNREAD) {
       return Promise.reject(new Failed("Unavailable", "the provider reads no requests"));
@@ -93,6 +94,7 @@ export class Server {
         fail(new Failed("Overdue", `${method} took longer than ${milliseconds} ms`));
       };
       const timer = setTimeout(late, milliseconds);
+      if (!holds) timer.unref();
       const settled = (settle) => (value) => {
         clearTimeout(timer);
         settle(value);

@@ -10,6 +10,9 @@ const SMALL_MS = 5_000;
 const COMPRESS_MS = 100_000;
 const TOOL_MS = 60_000;
 
+// Milliseconds after which a recall without an answer is given up.
+const LONGEST_MS = 60_000;
+
 export class Session {
   #server;
   #isRecalling = false;
@@ -50,7 +53,8 @@ export class Session {
     const until = Date.now() + this.settings.recallMs;
     await within(this.opened, this.settings.recallMs, "the session does not open");
     this.#isRecalling = true;
-    const asked = this.#server.ask("recall", { user_message: question, messages }, this.settings.openMs * 4);
+    // The turn waits for less; the answer says when there may be another question.
+    const asked = this.#server.ask("recall", { user_message: question, messages }, LONGEST_MS, { holds: false });
     const free = () => {
       this.#isRecalling = false;
     };
@@ -96,14 +100,11 @@ export class Session {
     return this.#server.ask("call_tool", { tool_name: tool, args }, TOOL_MS);
   }
 
-  // True if the provider answers no more.
-  get hangs() {
-    return this.#isOverdue;
-  }
-
   // Ends the provider; what was accepted is stored. Never rejects.
   async close() {
-    await within(this.#writes, this.settings.recordMs, "a write has no answer").catch(() => {});
+    if (!this.#isOverdue) {
+      await within(this.#writes, this.settings.recordMs, "a write has no answer").catch(() => {});
+    }
     await this.#server.close();
   }
 }
