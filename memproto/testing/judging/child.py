@@ -118,6 +118,8 @@ class Child:
         self._loading: dict[str, Any] = {}
         self._shared: dict[str, Any] = {}
         self._hidden: dict[str, str] = {}
+        # True if writes are made again after a pause: in this check, and in any.
+        self._repeats = self._is_repeating = True
         self._telling: ToldCalls | None = None
         self._busy = threading.Event()
         threading.Thread(target=self._beat, name="kit-beat", daemon=True).start()
@@ -250,6 +252,9 @@ class Child:
     def _check(self, command: Check) -> Reply:
         requirement, place = spec.requirement(command.id), command.place
         check = clauses.checks(requirement.side)[requirement.id]
+        is_failing = incidents.makes_fail(requirement.id)
+        # A backend that the check makes fail is not asked more often than the check knows.
+        self._repeats = self._is_repeating and not is_failing
         run = self._run(place)
         before = _globals()
         began = perf_counter()
@@ -275,6 +280,7 @@ class Child:
             # A verdict on calls that were not made would be none.
             unpaid = events.NotExercised(check=requirement.id, reason=UNPAID, needs=PAYING)
             results = attribute(unpaid)
+        self._is_repeating &= is_failing or run.watch.repeats
         kept, results = json.dumps(plain([item.as_dict() for item in results])), []
         run.finish()
         results = [Result.from_dict(item) for item in json.loads(kept)]
@@ -393,6 +399,7 @@ class Child:
         sandbox.enter(root, place.env)
         self._hide(place.env, context.config, context.secrets)
         watch = self._watch(context.deaths, context.scale)
+        watch.repeats = self._repeats
         watch.patient = context.patient
         watch.calls_left = context.calls_left
         watch.announces = "cleanup" in self._functions

@@ -51,7 +51,7 @@ def violation(event: events.RuleViolated) -> Statement:
 
 def report(event: events.HookRaised) -> Statement:
     """The refusal or failure that a provider reported."""
-    needs = SET_UP if isinstance(event.error, Misconfigured) else ()
+    needs = SET_UP if isinstance(event.error, Misconfigured) else NO_REFUSAL
     return {"reason": f"{event.hook} reported {show(event.error)}", "needs": needs}
 
 

@@ -11,7 +11,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, sleep
 from typing import Any, NoReturn
 
 from memproto import spec
@@ -88,6 +88,12 @@ _STORING = frozenset(
     }
 )
 
+
+#: Operations that are called again after the pause that their error asks for.
+_REPEATED = _STORING - {"compress"}
+
+#: Number of pauses of one call, and the longest one, in seconds; a rate limit asks for little.
+_PAUSES, _LONGEST_PAUSE_S = 5, 2.0
 
 #: The rule that a declared extension has its hooks.
 _SERVED = spec.role("extensions_served")
@@ -229,6 +235,7 @@ class Watch:
         calls_left: Number of further hook calls that the user allows, or None for any number.
         has_refused: True if a call was refused because none was left.
         limited_s: The longest time after which a hook asked to be called again; 0 for never.
+        repeats: True if a write that asks for a short pause is made again after it.
         stored_at: When something was stored last, by the monotonic clock; None for never.
         announces: True if the parent is to know each instance that is opened, and its config.
         calls: The listener that each call is told.
@@ -249,6 +256,7 @@ class Watch:
     calls_left: int | None = None
     has_refused: bool = False
     limited_s: float = 0.0
+    repeats: bool = True
     stored_at: float | None = None
     announces: bool = False
     calls: Calls = dataclasses.field(default_factory=Calls)
@@ -309,6 +317,16 @@ class Watch:
             with contextlib.suppress(Exception):
                 # Of a class of the provider's own, it may be anything.
                 self.limited_s = max(self.limited_s, float(error.retry_after_s or 0.0))
+
+    def pause_s(self, failure: HookRaised) -> float:
+        """Seconds after which a write that failed is to be made again; 0 for never."""
+        error = failure.error
+        is_limit = isinstance(error, Unavailable) and not isinstance(failure, BackendAway)
+        if self.repeats and is_limit:
+            with contextlib.suppress(Exception):
+                asked_s = float(error.retry_after_s or 0.0)
+                return asked_s if 0 < asked_s <= _LONGEST_PAUSE_S else 0.0
+        return 0.0
 
     def _count(self, operation: str, took_s: float) -> None:
         with self.lock:
@@ -448,10 +466,34 @@ class Subject(ExtensionHooks):
         name = OPERATIONS[operation].native
         hooks, said = self.provider, (name, list(arguments), keywords)
         try:
-            return self.call(operation, lambda: getattr(hooks, name)(*arguments, **keywords), said)
+            return self._repeated(
+                operation, lambda: getattr(hooks, name)(*arguments, **keywords), said
+            )
         except HookRaised as failure:
             if isinstance(failure.error, AttributeError | TypeError):
                 self._assert_served(operation)
+            raise
+
+    def _repeated(self, operation: str, function: Callable[[], Any], said: Said) -> Any:
+        """
+        Make a call, and a write again after the pause that its error asks for, as a host may.
+
+        Once several pauses were in vain, no call of the check is made again.
+        """
+        if operation not in _REPEATED:
+            return self.call(operation, function, said)
+        for _ in range(_PAUSES):
+            try:
+                return self.call(operation, function, said)
+            except HookRaised as failure:
+                pause_s = self._watch.pause_s(failure)
+                if not pause_s:
+                    raise
+            sleep(pause_s)
+        try:
+            return self.call(operation, function, said)
+        except HookRaised as failure:
+            self._watch.repeats = self._watch.repeats and not self._watch.pause_s(failure)
             raise
 
     def _assert_served(self, operation: str) -> None:

@@ -15,7 +15,15 @@ from memproto.testing.host.probes import raising
 from memproto.testing.judging import attribution
 from memproto.testing.judging.judge import judge
 from memproto.testing.judging.redaction import Outlet
-from memproto.testing.needs import KEEPING, LATER, SET_UP, DependsOn, Setting, depends_on
+from memproto.testing.needs import (
+    KEEPING,
+    LATER,
+    NO_REFUSAL,
+    SET_UP,
+    DependsOn,
+    Setting,
+    depends_on,
+)
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.provider.subject import BackendAway, HookRaised, Subject, Watch
 from memproto.testing.settings.order import Contact, Order
@@ -180,9 +188,9 @@ def test_a_backend_that_is_away_needs_settings():
     assert "the backend of record does not answer" in opened(error).reason
 
 
-def test_a_provider_that_says_that_it_is_set_up_wrong_needs_settings():
+def test_a_provider_that_refuses_needs_settings():
     assert opened(HookRaised("record", Misconfigured("no key"))).needs == SET_UP
-    assert opened(HookRaised("record", Unavailable("later"))).needs == ()
+    assert opened(HookRaised("record", Unavailable("later"))).needs == NO_REFUSAL
 
 
 def test_a_requirement_behind_another_says_so_as_data_and_takes_over_its_needs():
