@@ -26,7 +26,7 @@ RUN = (
     (r"^memproto serve ", "tests/wire/test_server.py"),
     (r"^pytest --memproto=openclaw:", "tests/wild/test_openclaw.py"),
     (r"^npm pack ./packages/openclaw$", "tests/openclaw/test_own_plugin.py"),
-    (r"^openclaw ", "needs OpenClaw; tests/openclaw/test_own_plugin.py installs the same file"),
+    (r"^openclaw ", "tests/wild/test_openclaw_host.py"),
     (r"^pytest --memproto=\"?wire:", "stands for the reader's own; parsed"),
     (r"^python -m tests.wire.transcripts ", "tests/wire/test_server.py"),
     (r"^(npm|cargo) ", "tests/languages/test_servers.py"),

@@ -15,7 +15,7 @@ class Profiling:
     """
     The profile of the user, as one JSON file that is shown whole.
 
-    What is recalled is the same for every question; a profile is short.
+    Recall brings the same for every question: a profile is short.
     """
 
     name = "profiling"
