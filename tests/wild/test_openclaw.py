@@ -2,9 +2,13 @@
 Each real plugin of OpenClaw gets exactly the pinned outcomes of the pinned requirements.
 
 It is installed by npm in a folder of its own, without OpenClaw and without scripts of packages.
+A pin with `commit` was judged from its repository, because its package could not be had: the files
+of such packages stand in the folder that MEMPROTO_OPENCLAW_PACKED names, and without it these pins
+are no tests.
 """
 
 import json
+import os
 import shutil
 import subprocess
 import tomllib
@@ -17,10 +21,26 @@ from tests.wild.test_wild import red_in, rows
 
 HERE = Path(__file__).parent
 
-PINS = tomllib.loads((HERE / "openclaw.toml").read_text("utf-8"))["plugin"]
+#: The folder of packages whose repositories were judged, or None.
+PACKED = os.environ.get("MEMPROTO_OPENCLAW_PACKED")
+
+PINS = [
+    pin
+    for pin in tomllib.loads((HERE / "openclaw.toml").read_text("utf-8"))["plugin"]
+    if "commit" not in pin or PACKED
+]
 
 #: Seconds that a verdict on some requirements may take on a slow machine.
 _VERDICT_S = 1500
+
+
+def source(pin):
+    """What npm installs: a package by its version, or the file of one."""
+    if "commit" not in pin:
+        return pin["package"]
+    name, _, version = pin["package"].rpartition("@")
+    packed = f"{name.removeprefix('@').replace('/', '-')}-{version}.tgz"
+    return str(Path(PACKED, packed).absolute())
 
 
 @pytest.fixture(params=PINS, ids=[pin["package"] for pin in PINS], scope="module")
@@ -29,12 +49,14 @@ def judged(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("openclaw")
     (folder / "package.json").write_text('{"private": true}', "utf-8")
     plain = ["--omit=peer", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"]
-    subprocess.run(["npm", "install", *plain, pin["package"]], cwd=folder, check=True)
+    subprocess.run(["npm", "install", *plain, source(pin)], cwd=folder, check=True)
     target = f"openclaw:{pin['directory']}"
     lines = [f'[target."{target}"]']
     if service := pin.get("service"):
-        shutil.copy(HERE / "openclaw" / f"{service}.py", folder)
+        shutil.copytree(HERE / "openclaw", folder, dirs_exist_ok=True)
         lines.append(f'service = "{service}:service"')
+    if key := pin.get("backend"):
+        lines.append(f'backend = {{config = "plugin.{key}"}}')
     if settings := pin.get("plugin"):
         # A string of JSON is one of TOML.
         told = ", ".join(f"{key} = {json.dumps(value)}" for key, value in settings.items())
