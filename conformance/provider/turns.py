@@ -776,11 +776,21 @@ def _say_lost(
     run.violated(_of_least_length(run, seen, loses, _SHORT_CHARS) if loses else seen)
 
 
+#: A tool stores whose schema looks like it; the author alone knows of any other.
+_NO_STORING_TOOL = (
+    "no tool was recognised that stores a text: one says so by its name, by a choice or by the "
+    "first word of its description, and takes the text as content, text, note or the like"
+)
+
+
 @check("MP-TOOL-001")
 def what_a_tool_stored_comes_back(run: Run) -> None:
     with run.session() as subject:
         if not subject.has("tools") or not subject.tools():
             raise NotApplicable("the provider serves no tools")
+        is_known = routes.storing_call(subject.tools(), "a fact") is not None
+    if not is_known and "stores" not in run.context.capabilities:
+        raise Untestable(_NO_STORING_TOOL, (run.declaration("stores"),))
     run.needs_route("tools")
     fact = run.facts.new()
     with run.session() as subject:

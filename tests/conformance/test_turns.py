@@ -194,3 +194,35 @@ def test_a_refused_target_is_tried_as_long_as_nothing_was_taken():
     assert writing.to_try() == [("add", "memory"), ("add", "user")]
     writing.prefer(("add", "user"))
     assert writing.to_try() == [("add", "user")]
+
+
+class Tooled(HermesNotes):
+    """It stores through a tool that does not look like one."""
+
+    description = "Files it."
+
+    def get_tool_schemas(self):
+        text = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+        return [{"name": "ledger", "description": self.description, "parameters": text}]
+
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        self.on_memory_write("add", "memory", args["text"])
+        return '{"success": true}'
+
+
+class Described(Tooled):
+    description = "Keeps a note."
+
+
+def test_a_tool_that_is_not_recognised_is_told_as_such(make_run) -> None:
+    with pytest.raises(Untestable, match="no tool was recognised that stores a text") as raised:
+        turns.what_a_tool_stored_comes_back(make_run(adapted(Tooled, HERMES), HERMES))
+    assert [need.name for need in raised.value.needs] == ["declares.stores"]
+    run = make_run(adapted(Tooled, HERMES), HERMES, capabilities={"stores": ["writes"]})
+    with pytest.raises(NotApplicable):
+        turns.what_a_tool_stored_comes_back(run)
+
+
+def test_a_tool_that_is_described_as_one_that_stores_is_judged(make_run) -> None:
+    run = make_run(adapted(Described, HERMES), HERMES)
+    turns.what_a_tool_stored_comes_back(run)

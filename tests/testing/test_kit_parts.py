@@ -164,6 +164,28 @@ def test_an_object_is_no_text_to_store_where_the_name_of_the_tool_does_not_say_s
     assert routes.storing_call([tool(name, memory=NOTE)], "a fact") is None
 
 
+@pytest.mark.parametrize("described", ["Stores a note.", "keep what was said", "Remember: a fact."])
+def test_a_tool_whose_description_says_that_it_stores_is_recognised(described):
+    one = {**tool("plain_note", text=TEXT), "description": described}
+    assert routes.storing_call([one], "a fact") == ("plain_note", {"text": "a fact"})
+    saving = tool("save", text=TEXT)
+    assert routes.storing_call([one, saving], "a fact") == ("save", {"text": "a fact"})
+
+
+@pytest.mark.parametrize(
+    ("name", "described"),
+    [
+        ("plain_note", "Shows a note that was stored."),
+        ("plain_note", "Stored notes, the newest first."),
+        ("plain_note", None),
+        ("note_search", "Keeps to the notes that fit."),
+    ],
+)
+def test_a_tool_whose_description_says_something_else_stores_nothing(name, described):
+    one = {**tool(name, text=TEXT), "description": described}
+    assert routes.storing_call([one], "a fact") is None
+
+
 def test_a_tool_that_takes_the_text_itself_is_preferred_to_one_that_takes_messages():
     many = tool("add", messages={"type": "array", "items": MESSAGE})
     tools = [many, tool("memory_write", text=TEXT)]

@@ -441,9 +441,9 @@ class Run:
         if "stores" in self.context.capabilities:
             raise NotApplicable(f"the provider does not declare that it stores {wanted}")
         reason = f"nothing stored through {wanted} came back at first contact{self.context.logged}"
-        raise Untestable(reason, (*_IF_NOTHING_COMES_BACK, self._declaration("stores")))
+        raise Untestable(reason, (*_IF_NOTHING_COMES_BACK, self.declaration("stores")))
 
-    def _declaration(self, key: str) -> Need:
+    def declaration(self, key: str) -> Need:
         """The place in which an author of the binding declares `key`."""
         if self.binding.can_declare:
             return Declaration(key, self.hook("declare"))

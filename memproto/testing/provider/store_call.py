@@ -33,6 +33,9 @@ _SAYS_STORE = {*_STORING, "insert", "upsert", "record", "ingest", "capture", "pu
 _SAYS_ELSE = {"search", "find", "get", "list", "query", "recall", "read", "delete", "remove"}
 _SAYS_ELSE |= {"forget", "update", "edit", "replace"}
 
+#: First words of a description that says that the tool stores, each also with an s behind it.
+_DOES_STORE = {"add", "keep", "memorize", "persist", "remember", "save", "store", "write"}
+
 #: Words in the name of an argument under which a tool may keep the text.
 _NAMING = {"name", "key", "id", "title", "slug", "label", "path", "file", "filename"}
 
@@ -94,7 +97,16 @@ def _stores(schema: dict[str, Any], properties: dict[str, Any]) -> bool:
     name = str(schema.get("name", "")).lower()
     values = [value for item in properties.values() for value in _choices(item)]
     words = {*_STORING, *_SAYS_STORE}
-    return any(word in name for word in words) or any(v in _STORING_VALUES for v in values)
+    is_named = any(word in name for word in words)
+    return is_named or any(v in _STORING_VALUES for v in values) or _is_described(schema)
+
+
+def _is_described(schema: dict[str, Any]) -> bool:
+    """True if a tool whose name says nothing of the kind is said to store, as in "Keeps a note"."""
+    if set(_words(str(schema.get("name", "")))) & _SAYS_ELSE:
+        return False
+    first = next(iter(_words(str(schema.get("description", "")))), "")
+    return bool({first, first.removesuffix("s")} & _DOES_STORE)
 
 
 def _says_store(schema: dict[str, Any], properties: dict[str, Any]) -> bool:
