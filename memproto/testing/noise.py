@@ -114,11 +114,20 @@ def busy_s(process: int) -> float:
 
     A thread that has ended is left out. 0 where the system is not Linux.
     """
+    return sum(computed + ready for computed, ready in _threads_s(process))
+
+
+def held_up_s(process: int) -> float:
+    """As `busy_s`, only the seconds in which they stood ready and got no processor."""
+    return sum(ready for _, ready in _threads_s(process))
+
+
+def _threads_s(process: int) -> list[tuple[float, float]]:
     try:
         threads = [item.name for item in Path(f"/proc/{process}/task").iterdir()]
     except OSError:
-        return 0.0
-    return sum(sum(_scheduled_s(f"{process}/task/{thread}")) for thread in threads)
+        return []
+    return [_scheduled_s(f"{process}/task/{thread}") for thread in threads]
 
 
 def _scheduled_s(place: str) -> tuple[float, float]:

@@ -34,6 +34,9 @@ from memproto.wire.codec import Malformed, decode
 #: Seconds that an answer may take which no rule bounds.
 _ANSWER_S = 10.0
 
+#: So many times as long a server is waited for that gets no processor.
+_MOST_TIMES = 6
+
 #: Seconds between two notes to the parent that the check waits.
 _TOLD_S = 1.0
 
@@ -155,11 +158,15 @@ class RawServer:
         """
         The answer with an id, or the next error without one for None; either with `or_none`.
 
+        A server that stands ready and gets no processor is waited for so much longer.
+
         Raises:
             Silent: It did not come.
 
         """
         wanted = (number, None) if or_none else (number,)
+        pid, began = self.process.pid, time.monotonic()
+        held_up_s = noise.held_up_s(pid)
         scale = self._run.context.scale if is_scaled else 1.0
         deadline = Deadline(within_s * scale, self._run.context.slowdown)
         while True:
@@ -168,9 +175,11 @@ class RawServer:
                     self._kept.remove(message)
                     return message
             try:
-                line = self._heard.get(timeout=min(deadline.left_s(), _TOLD_S))
+                line = self._heard.get(timeout=max(_LOOK_S, min(deadline.left_s(), _TOLD_S)))
             except queue.Empty:
-                if deadline.left_s() > 0:
+                own_s = time.monotonic() - began - (noise.held_up_s(pid) - held_up_s)
+                is_over = time.monotonic() - began > _MOST_TIMES * within_s * scale
+                if deadline.left_s() > 0 or (own_s < within_s * scale and not is_over):
                     self._waits()
                     continue
                 raise Silent(f"no answer within {within_s:g} s") from None
