@@ -35,7 +35,7 @@ _VERDICT_S = 1500
 
 
 def source(pin):
-    """What npm installs: a package by its version, or the file of one."""
+    """The thing that npm installs: a package by its version, or the file of one."""
     if "commit" not in pin:
         return pin["package"]
     name, _, version = pin["package"].rpartition("@")
