@@ -79,3 +79,50 @@ def test_a_required_answer_that_nobody_gave_may_be_asked_for(tmp_path, kind, out
     write(tmp_path, served__py=SERVED)
     found = reported(tmp_path, f"--memproto=served:{kind}", "--memproto-clause=MP-CONF-004")
     assert outcomes(found["reports"][0])["MP-CONF-004"] == outcome
+
+
+ADDRESSED = """
+import json
+from pathlib import Path
+
+from tests.good.configured import Configured
+
+ADDRESS = {"key": "server_url", "description": "Address", "default": "https://one.example"}
+
+
+class AsksTheServer(Configured):
+    def get_config_schema(self):
+        return [ADDRESS, *super().get_config_schema()]
+
+    def save_config(self, values, home):
+        address = values.get("server_url", "").encode("ascii")
+        super().save_config(values, home)
+        Path(home, "address").write_bytes(address)
+
+
+class AsksForAnAddressAlone(AsksTheServer):
+    def get_config_schema(self):
+        return [ADDRESS]
+
+
+class EncodesByTheLocale(AsksTheServer):
+    @staticmethod
+    def write(home, answers):
+        with home.joinpath("configured.json").open("w") as file:
+            json.dump(answers, file, ensure_ascii=False)
+"""
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [
+        ("AsksTheServer", "pass"),
+        ("AsksForAnAddressAlone", "not_applicable"),
+        ("EncodesByTheLocale", "fail"),
+    ],
+)
+def test_an_address_is_ascii_in_every_locale(tmp_path, kind, outcome):
+    write(tmp_path, addressed__py=ADDRESSED)
+    found = reported(tmp_path, f"--memproto=addressed:{kind}", "--memproto-clause=MP-CONF-011")
+    assert outcomes(found["reports"][0])["MP-CONF-011"] == outcome

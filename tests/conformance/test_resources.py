@@ -63,6 +63,48 @@ class KeepsOneEach(Unregisters):
         atexit.register(len, session_key)
 
 
+class HasALargeClientForEach(Journal):
+    """What each session leaves is large, and nothing of the conversation."""
+
+    clients: list[bytearray] = []  # noqa: RUF012 - shared on purpose
+
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        self.clients.append(bytearray(500_000))
+
+
+class LoadsPiecesForAWhile(HasALargeClientForEach):
+    """As a thread does that imports a large package while the first sessions are lived."""
+
+    clients: list[bytearray] = []  # noqa: RUF012 - shared on purpose
+
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        del self.clients[9:]
+
+
+class KeepsWhatIsSaid(Journal):
+    said: list[str] = []  # noqa: RUF012 - shared on purpose
+
+    def enrich_turn(self, user_message, messages):
+        self.said += [f"{message['content']}." for message in messages[-1:]]
+        return super().enrich_turn(user_message, messages)
+
+
+@pytest.mark.parametrize("kind", [HasALargeClientForEach, LoadsPiecesForAWhile])
+def test_memory_that_grows_as_much_among_few_words_is_no_conversation(run_of, kind):
+    resources.sessions_leave_no_conversation_in_memory(run_of(base=_asking(kind)))
+
+
+def test_a_conversation_that_is_kept_is_found_each_time(run_of):
+    with pytest.raises(Violation, match="400,000 characters"):
+        resources.sessions_leave_no_conversation_in_memory(run_of(base=_asking(KeepsWhatIsSaid)))
+
+
+def _asking(kind):
+    return type("AsksToo", (kind, Asks), {})
+
+
 def test_a_function_at_exit_that_goes_with_its_session_is_not_left(run_of):
     resources.sessions_leave_no_handlers(run_of(base=Unregisters))
 

@@ -166,16 +166,25 @@ def _is_a_number(default: Any) -> bool:
 
 def _in_words(word: str, question: Question) -> str:
     """A plausible answer to a question that may ask for an address or a file."""
+    return f"http://{word}.example" if _is_an_address(question) else word
+
+
+def _is_an_address(question: Question) -> bool:
     default = str(question.default or "")
-    if default.startswith(("http://", "https://")) or "url" in question.key.lower():
-        return f"http://{word}.example"
-    return word
+    return default.startswith(("http://", "https://")) or "url" in question.key.lower()
 
 
 def worded(run: Run, questions: list[Question], suffix: str = "") -> tuple[Answers, Answers]:
-    """Answers to all that is asked, and those of them that are open texts: a new word each."""
+    """
+    Answers to all that is asked, and those of them that are open texts: a new word each.
+
+    The suffix is no part of an address, which is ASCII whatever the language of its owner.
+    """
     openly = _open_texts(questions)
-    words = {question.key: f"{run.facts.name().split()[0]}{suffix}" for question in openly}
+    words = {
+        question.key: run.facts.name().split()[0] + ("" if _is_an_address(question) else suffix)
+        for question in openly
+    }
 
     def answer(question: Question, default: Any) -> Any:
         if question in openly:
