@@ -4,6 +4,7 @@ import importlib
 import inspect
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -76,6 +77,7 @@ def _as_yaml(text: str) -> Any:
 #: The values of `config` arrive at initialize, after the question if the provider is available.
 _ANY = (Setting("env"), Setting("factory", that="that puts in place what is_available() looks for"))
 _SAVED = "that saves what is_available() reads, asked for at set-up: {}"
+_PROGRAM = "with a PATH that leads to the program {}, which plugin.yaml names"
 
 
 def settings(subject: Subject) -> tuple[Setting, ...]:
@@ -84,16 +86,29 @@ def settings(subject: Subject) -> tuple[Setting, ...]:
 
     Read off `get_config_schema` (what is required and has a variable, else secrets that have one)
     and off `requires_env` of its plugin.yaml; where neither names one, the settings that might do.
+    A program of its plugin.yaml that is not installed comes first, and stands alone where nothing
+    else is required.
     """
-    fields = _fields(subject)
-    named = [*_variables(fields), *_required(subject)]
+    programs = tuple(
+        Setting("env", that=_PROGRAM.format(name))
+        for name in _listed(subject, "external_dependencies")
+        if shutil.which(name) is None
+    )
+    fields, variables = _fields(subject), _listed(subject, "requires_env")
+    if programs and not variables and not any(item.get("required") for item in fields):
+        return programs
+    return (*programs, *_given(fields, variables))
+
+
+def _given(fields: list[dict[str, Any]], variables: list[str]) -> tuple[Setting, ...]:
+    named = [*_variables(fields), *variables]
     wanted = [name for name in named if not os.environ.get(name)]
     if not wanted:
         return _keys(fields)
     pairs = [f'{name} = {{from_env = "{name}"}}' for name in dict.fromkeys(wanted)]
     setting = Setting("env", value=f"{{{', '.join(pairs)}}}")
     required = [item for item in fields if item.get("required") is True]
-    if not required or _variables(required) or _required(subject):
+    if not required or _variables(required) or variables:
         return (setting,)
     # The secrets are optional, so that what is required may be all that is looked for.
     return (setting, *_keys(required))
@@ -142,13 +157,14 @@ def _keys(fields: list[dict[str, Any]]) -> tuple[Setting, ...]:
     return (Setting("factory", that=_SAVED.format(", ".join(keys))),) if keys else _ANY
 
 
-def _required(subject: Subject) -> list[str]:
+def _listed(subject: Subject, key: str) -> list[str]:
+    """The names in a list of the provider's plugin.yaml."""
     path = beside(subject.provider)
     try:
         content = read(path) if path else {}
     except (Untestable, ValueError):
         return []
-    listed = content.get("requires_env") if isinstance(content, dict) else None
+    listed = content.get(key) if isinstance(content, dict) else None
     if not isinstance(listed, list | tuple):
         return []
     named = [item.get("name") if isinstance(item, dict) else item for item in listed]

@@ -67,3 +67,23 @@ def test_variables_are_read_off_the_manifest_where_it_lists_them(
     said = found[0].value
     assert [name for name in ("HARBOUR_KEY", "HARBOUR_URL") if f'"{name}"' in said] == named
     assert named or found == manifest._ANY
+
+
+def test_a_program_of_the_manifest_that_is_not_installed_is_named_first(tmp_path, monkeypatch):
+    path = tmp_path / "plugin.yaml"
+    path.write_text('{"external_dependencies": [{"name": "harbour-cli"}, {"name": "quay"}]}')
+    quay = tmp_path / "quay"
+    quay.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(manifest, "beside", lambda provider: path)
+    monkeypatch.delenv("HARBOUR_KEY", raising=False)
+    secret = {"key": "key", "env_var": "HARBOUR_KEY", "secret": True}
+    (need,) = manifest.settings(Asking(secret))
+    assert need.name == "env"
+    assert "the program harbour-cli" in need.that
+    first, other = manifest.settings(Asking({**secret, "required": True}))
+    assert first == need
+    assert "HARBOUR_KEY" in other.value
+    (tmp_path / "harbour-cli").touch(mode=0o755)
+    (other,) = manifest.settings(Asking(secret))
+    assert "HARBOUR_KEY" in other.value
