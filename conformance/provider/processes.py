@@ -13,7 +13,7 @@ from memproto.testing.lifetimes.changes import Change
 from memproto.testing.lifetimes.ends import EXIT_S, Ended, HostProcess, not_lived
 from memproto.testing.lifetimes.ends_process import EXIT_CODE, TERMINATED
 from memproto.testing.lifetimes.races import Race, Races
-from memproto.testing.needs import depends_on
+from memproto.testing.needs import SET_UP, depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 
@@ -475,6 +475,7 @@ def a_fork_costs_the_session_nothing(run: Run) -> None:
         )
     if "closed" not in ended.marks:
         _not_of(run, "plain")
+        _lives_unforked(run)
         run.violated(
             Died(
                 wanted=f"the hooks work and shutdown returns, {how}",
@@ -483,6 +484,14 @@ def a_fork_costs_the_session_nothing(run: Run) -> None:
             )
         )
     _keeps_both(run, facts, how)
+
+
+def _lives_unforked(run: Run) -> None:
+    """The same calls without a fork: a recall may raise because its backend is away."""
+    ended = _host(run, "unforked", run.facts.several(2), route=_any_route(run)).end()
+    if "closed" not in ended.marks:
+        said = f"without a fork the session fails as well: {ended.trouble or ended.ending}"
+        raise Untestable(said, SET_UP)
 
 
 def _keeps_both(run: Run, facts: list[Fact], how: str) -> None:

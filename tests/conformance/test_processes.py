@@ -51,6 +51,13 @@ class Mine(Journal):
         self.flush()
 """
 
+#: Its recall raises while its backend is away, which is no affair of a fork.
+RECALL_RAISES = """
+class Mine(Journal):
+    def enrich_turn(self, user_message, messages):
+        raise ConnectionError("the backend is away")
+"""
+
 #: Each copy of the process goes on in the caller's place.
 FORKS = """
 class Mine(Journal):
@@ -127,6 +134,12 @@ def test_a_signal_in_a_destructor_is_ignored_by_the_interpreter_and_not_by_the_h
 def test_what_is_written_at_exit_by_its_own_process_only_is_stored_once(judged):
     source = WRITES_LATER.format(first="if os.getpid() != self.owner: return")
     assert judged(source, "MP-PROC-009").outcome is Outcome.PASS
+
+
+def test_a_recall_that_raises_without_a_fork_too_is_not_of_the_fork(judged):
+    found = judged(RECALL_RAISES, "MP-PROC-009")
+    assert found.outcome is Outcome.UNTESTABLE
+    assert "without a fork the session fails as well" in found.reason
 
 
 def test_what_a_copy_writes_at_its_exit_as_well_is_stored_twice(judged):

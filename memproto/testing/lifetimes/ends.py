@@ -51,7 +51,8 @@ _CALLED = (
 _TURN = ("recall", "record", "mirror", "compress")
 _CALLS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("interrupted", "signalled"), _TURN),
-    **dict.fromkeys(("busy", "forked", "locked", "full", "read_only", "damaged"), ("recall",)),
+    **dict.fromkeys(("busy", "forked", "unforked"), ("recall",)),
+    **dict.fromkeys(("locked", "full", "read_only", "damaged"), ("recall",)),
 }
 
 #: Words of the interpreter on a failure that nobody caught; a stack alone may stand in a log.

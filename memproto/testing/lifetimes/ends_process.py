@@ -509,6 +509,17 @@ def forked(host: HostSession) -> None:
         return
     host.say("forked")
     host.say(f"copy {_end_of(copy, host.told['copy_s'])}")
+    _goes_on(host)
+
+
+def unforked(host: HostSession) -> None:
+    """Make the calls of `forked` without a fork."""
+    host.open()
+    host.store(host.told["texts"][0])
+    _goes_on(host)
+
+
+def _goes_on(host: HostSession) -> None:
     _turn(host)["recall"]()
     host.store(host.told["texts"][1])
     host.close()
@@ -556,7 +567,7 @@ SCRIPTS: dict[str, Callable[[HostSession], None]] = {
     script.__name__: script
     for script in (
         *(plain, twice, alike, forgets, fails, exits, at_exit, busy),
-        *(killed, watched, killed_at, waits_to_write, interrupted, signalled, forked),
+        *(killed, watched, killed_at, waits_to_write, interrupted, signalled, forked, unforked),
     )
 }
 
