@@ -64,7 +64,7 @@ class KeepsOneEach(Unregisters):
 
 
 class HasALargeClientForEach(Journal):
-    """What each session leaves is large, and nothing of the conversation."""
+    """Each session leaves something large, and nothing of the conversation."""
 
     clients: list[bytearray] = []  # noqa: RUF012 - shared on purpose
 
