@@ -94,6 +94,10 @@ class Machine(Need):
     what: str
 
 
+#: For a process that does not come to its task in time.
+LESS_TO_DO = (Machine("a machine with less to do, or MEMPROTO_TIME_SCALE with a greater factor"),)
+
+
 @dataclasses.dataclass(frozen=True)
 class Backend(Need):
     """A backend of the provider that answers, given by the settings."""

@@ -8,7 +8,7 @@ from memproto.errors import Misconfigured
 from memproto.testing import incidents, locate, spread, wording
 from memproto.testing.evidence import Acted, Differs, KitFault, Late, Meddled, Raised
 from memproto.testing.judging import events
-from memproto.testing.needs import NO_REFUSAL, SET_UP
+from memproto.testing.needs import LESS_TO_DO, NO_REFUSAL, SET_UP
 from memproto.testing.wire import describe, hidden, show
 
 #: Fields of a result.
@@ -87,8 +87,8 @@ def raised(event: events.HookRaised) -> Statement:
 
 def excused(event: events.HookLate) -> Statement:
     """A hook that the machine may have made late."""
-    late = f"{event.hook} took {event.took_s:.1f} s"
-    return {"reason": f"{late} of {event.budget_s:g} s, and {event.excuse}"}
+    late = f"{event.hook} took {event.took_s:.1f} s of {event.budget_s:g} s"
+    return {"reason": f"{late}, and {event.excuse}", "needs": LESS_TO_DO}
 
 
 def late_again(event: events.HookLate) -> Statement:
@@ -142,7 +142,8 @@ def unexpected(event: events.CheckRaised) -> Statement:
 
 def load_excused(event: events.LoadLate) -> Statement:
     """A load step that the machine may have made late."""
-    return {"reason": f"importing and building took {event.took_s:.1f} s, and {event.excuse}"}
+    reason = f"importing and building took {event.took_s:.1f} s, and {event.excuse}"
+    return {"reason": reason, "needs": LESS_TO_DO}
 
 
 def load_late(event: events.LoadLate) -> Statement:
@@ -177,7 +178,8 @@ def load_failed_again(event: events.LoadFailedAgain) -> Statement:
 
 def load_overdue(event: events.LoadOverdue) -> Statement:
     """The time that a process took without coming to the target."""
-    return {"reason": f"a process had not come to the target after {event.took_s:.0f} s"}
+    reason = f"a process had not come to the target after {event.took_s:.0f} s"
+    return {"reason": reason, "needs": LESS_TO_DO}
 
 
 def forked(_: events.Forked) -> Statement:
@@ -229,7 +231,7 @@ def not_late(event: events.HookHung) -> Statement:
 def overdue(event: events.CheckOverdue) -> Statement:
     """The time that a check took."""
     why = f"no hook was late, and the check had not ended after {event.took_s:.0f} s"
-    return {"reason": why}
+    return {"reason": why, "needs": LESS_TO_DO}
 
 
 # -- the kit itself --------------------------------------------------------------------------------

@@ -179,8 +179,8 @@ class ChildProcess:
         """
         self._hooks.clear()
         self._opened, self._told, self._spent, self._excused_s = [], [], 0, 0.0
-        # Imports take their time on any scale; on a slower machine a check waits for longer.
-        scale = 1.0 if isinstance(command, Load) else self._scale
+        # Imports take no less time on a smaller scale; on a slower machine everything takes longer.
+        scale = max(1.0, self._scale) if isinstance(command, Load) else self._scale
         self._patience = 0.0
         self._slowdown = commands.slowdown(command)
         self._stuck_s = _STUCK_S * scale * self._slowdown

@@ -19,7 +19,7 @@ from memproto.testing.judging.attribution import (
     found_elsewhere,
     row,
 )
-from memproto.testing.needs import SET_UP, DependsOn
+from memproto.testing.needs import LESS_TO_DO, NO_REFUSAL, SET_UP, DependsOn
 from memproto.testing.outcomes import Outcome
 
 #: A check of a MUST, one under which the backend fails, one that counts memory, one of hosts.
@@ -260,7 +260,7 @@ def test_a_should_that_does_not_hold_is_warned_of():
 
 def test_a_report_of_a_wrong_set_up_needs_settings():
     assert attribute(raised(Misconfigured("no key")))[0].needs == SET_UP
-    assert attribute(raised(Unavailable("later")))[0].needs == ()
+    assert attribute(raised(Unavailable("later")))[0].needs == NO_REFUSAL
 
 
 def test_a_fate_carries_its_frames_its_call_and_its_circumstances():
@@ -291,3 +291,14 @@ def test_a_target_that_puts_another_table_in_place_is_seen(monkeypatch, name):
     assert f"{attribution.__name__}.{name}" not in changed()
     monkeypatch.setattr(attribution, name, ())
     assert f"{attribution.__name__}.{name}" in changed()
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        events.LoadOverdue(check=incidents.LOAD, took_s=90.0),
+        events.CheckOverdue(check=OWN, took_s=90.0),
+    ],
+)
+def test_a_result_that_the_machine_left_open_says_that_it_wants_less_to_do(event):
+    assert [result.needs for result in attribute(event)] == [LESS_TO_DO]

@@ -48,6 +48,13 @@ def load(one, tmp_path, source, scale=1.0, **functions):
     return one.ask(command, 60.0)
 
 
+@pytest.mark.parametrize(("scale", "stretched"), [(0.1, 1.0), (1.0, 1.0), (3.0, 3.0)])
+def test_a_slow_machine_is_given_longer_to_come_to_the_target(child, tmp_path, scale, stretched):
+    one = child(scale=scale)
+    load(one, tmp_path, "")
+    assert one._stuck_s == process._STUCK_S * stretched
+
+
 def run(one, tmp_path, source):
     """Load a provider, and run the source beside it, where it may start programs and print."""
     source = "def warm():\n" + textwrap.indent(textwrap.dedent(source), "    ")
