@@ -18,6 +18,7 @@ from memproto.testing.provider.survey import survey
 from memproto.testing.provider.write_action import ADD_ONLY, Writing
 from memproto.testing.wire import Wire
 from tests.good.targeted import HermesNotes, HermesRefusing, HermesUser, Refusing, Targeted
+from tests.good.unusual.vectors import TopThree
 
 ACTIONS = ("add", "replace", "remove")
 
@@ -226,3 +227,20 @@ def test_a_tool_that_is_not_recognised_is_told_as_such(make_run) -> None:
 def test_a_tool_that_is_described_as_one_that_stores_is_judged(make_run) -> None:
     run = make_run(adapted(Described, HERMES), HERMES)
     turns.what_a_tool_stored_comes_back(run)
+
+
+def test_a_long_text_that_comes_back_for_the_whole_of_it_is_stored(make_run) -> None:
+    """A question is a small part of its vector: the text is near to itself alone."""
+    turns.what_is_not_stored_is_reported(make_run(TopThree))
+
+
+class Shortening(TopThree):
+    """It keeps the end of a long text."""
+
+    def on_memory_write(self, action, target, content, old_text=None):
+        super().on_memory_write(action, target, content and content[-5_000:], old_text)
+
+
+def test_a_long_text_of_which_the_beginning_is_cut_off_is_not_stored(make_run) -> None:
+    with pytest.raises(Violation):
+        turns.what_is_not_stored_is_reported(make_run(Shortening))
