@@ -321,8 +321,9 @@ class Watch:
     def pause_s(self, failure: HookRaised) -> float:
         """Seconds after which a write that failed is to be made again; 0 for never."""
         error = failure.error
-        is_limit = isinstance(error, Unavailable) and not isinstance(failure, BackendAway)
-        if self.repeats and is_limit:
+        if not self.repeats or isinstance(failure, BackendAway):
+            return 0.0
+        if isinstance(error, Unavailable):
             with contextlib.suppress(Exception):
                 asked_s = float(error.retry_after_s or 0.0)
                 return asked_s if 0 < asked_s <= _LONGEST_PAUSE_S else 0.0

@@ -1,7 +1,7 @@
 """
 A good provider with a log behind it: hooks put texts into memory, and a thread writes them.
 
-What waits is bounded, recall sees it too, and it is written at shutdown at the latest. If the
+The buffer is bounded, recall sees it too, and it is written at shutdown at the latest. If the
 disk does not take it, no more is accepted until it does.
 """
 
