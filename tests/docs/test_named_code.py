@@ -37,7 +37,15 @@ NO_MODULES = {
 }
 
 _FOLDERS = (
-    *("memproto", "conformance", "reference_providers", "spec", "docs", "tests"),
+    *(
+        "memproto",
+        "conformance",
+        "reference_providers",
+        "spec",
+        "docs",
+        "tests",
+        "packages",
+    ),
     *("scripts", "benchmarks", "examples", "census"),
 )
 
