@@ -1,7 +1,8 @@
 """A provider for a host without a fence: recall brings the block, and no block is stored."""
 
+import functools
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from memproto.fence import build_memory_context_block, strip_memory_context
@@ -14,12 +15,30 @@ _LABEL = "provider"
 _NONCE_BYTES = 12
 
 
+#: Keys under which a message, a part of one or a turn holds what was said.
+_TEXTS = frozenset({"content", "text", "user_message", "assistant_response", "messages"})
+
+#: Hook to the places of its arguments that hold what was said: a text, messages, or a turn. Keys,
+#: arguments of tools and mirrored writes are left as they are: no host takes them from a prompt.
+_SAID: Mapping[str, tuple[int, ...]] = {
+    "on_turn_complete": (0,),
+    "record": (0,),
+    "on_turn_start": (1,),
+    "queue_prefetch": (0,),
+    "on_compress": (0,),
+    "compress_notes": (0,),
+    "on_session_end": (0,),
+    "on_delegation": (0, 1),
+}
+
+
 class Fenced:
     """
     A provider whose recall is a block that no stored text ends or forges.
 
-    A text that it is told is stripped of such blocks, because a host may send the message of a turn
-    as the model got it. Everything else is the provider's own, as are threads, blocking and errors.
+    Turns and messages that it is told are stripped of such blocks, because a host may send the
+    message of a turn as the model got it. Everything else is the provider's own, as are threads,
+    blocking and errors.
 
     Raises:
         TextExpected: In `enrich_turn`, if the provider recalls what is no text.
@@ -30,11 +49,13 @@ class Fenced:
         self._provider = provider
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._provider, name)
+        found = getattr(self._provider, name)
+        places = _SAID.get(name, ())
+        return functools.partial(_told, found, places) if places and callable(found) else found
 
     def enrich_turn(self, user_message: str, messages: Sequence[Any]) -> str | None:
         """The block with what the provider recalls, or None if that is nothing."""
-        recalled = self._provider.enrich_turn(_bare(user_message), _all_bare(messages))
+        recalled = self._provider.enrich_turn(_bare(user_message), _bare(messages))
         if recalled is None:
             return None
         name = self._provider.name
@@ -42,27 +63,20 @@ class Fenced:
         nonce = secrets.token_urlsafe(_NONCE_BYTES)
         return build_memory_context_block([(label, recalled)], nonce=nonce) or None
 
-    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
-        """Record the turn without a block that stands in it."""
-        self._provider.on_turn_complete(_bare(user_message), assistant_response)
 
-    def on_compress(self, messages: Sequence[Any], compression_count: int) -> Any:
-        """Compress the messages without blocks that stand in them."""
-        return self._provider.on_compress(_all_bare(messages), compression_count)
+def _told(hook: Callable[..., Any], places: Sequence[int], *said: Any, **keywords: Any) -> Any:
+    """Call a hook with what was said without blocks."""
+    bare = [_bare(value) if place in places else value for place, value in enumerate(said)]
+    return hook(*bare, **keywords)
 
 
-def _bare(text: Any) -> Any:
-    """A text without blocks; white space that stood beside one goes with it."""
-    if not isinstance(text, str):
-        return text
-    bare = strip_memory_context(text)
-    return text if bare == text else bare.strip()
-
-
-def _all_bare(messages: Sequence[Any]) -> list[Any]:
-    return [
-        {**message, "content": _bare(message.get("content"))}
-        if isinstance(message, dict)
-        else message
-        for message in messages
-    ]
+def _bare(said: Any) -> Any:
+    """A text, messages or a turn without blocks; white space beside a block goes with it."""
+    if isinstance(said, str):
+        bare = strip_memory_context(said)
+        return said if bare == said else bare.strip()
+    if isinstance(said, Mapping):
+        return {key: _bare(said[key]) if key in _TEXTS else said[key] for key in said}
+    if isinstance(said, list | tuple):
+        return [_bare(item) for item in said]
+    return said
