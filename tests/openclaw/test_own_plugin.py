@@ -79,6 +79,13 @@ TELLS_ITS_PROCESS = """
 """
 
 
+NOTES_COMPRESSIONS = """
+    def on_compress(self, messages, compression_count):
+        with (Path(os.environ["TRIED_NOTES"])).open("a") as file:
+            file.write(f"{compression_count}\\n")
+"""
+
+
 def made(directory, body):
     """Settings for a provider whose class has that body."""
     (directory / "tried.py").write_text(_TRIED + body, "utf-8")
@@ -139,6 +146,15 @@ def test_a_turn_that_is_not_stored_in_time_is_told_and_the_next_one_at_once(ours
             provider.on_turn_complete("My boat lies in Velbellogren.", "Noted.")
         with pytest.raises(ServerError, match="an earlier write has no answer"):
             provider.on_turn_complete("The tug is in Marmistath.", "Noted.")
+
+
+def test_compressions_of_a_session_are_told_apart_by_a_number_that_grows(ours, tmp_path):
+    told = made(tmp_path, NOTES_COMPRESSIONS)
+    told["env"]["TRIED_NOTES"] = str(tmp_path / "notes")
+    with opened(ours, tmp_path / "home", plugin=told) as provider:
+        for number in (1, 2, 3):
+            provider.on_compress([{"role": "user", "content": "Where is the tug?"}], number)
+    assert (tmp_path / "notes").read_text().split() == ["1", "2", "3"]
 
 
 def test_no_process_of_a_provider_outlives_the_gateway(ours, tmp_path):

@@ -18,13 +18,13 @@ export class Session {
   #isRecalling = false;
   #isOverdue = false;
   #writes = Promise.resolve();
+  #compressions = 0;
 
   // `settings` are the operator's, with their defaults.
   constructor({ key, config, settings, log }) {
     this.settings = settings;
     this.log = log;
     this.tools = [];
-    this.used = Date.now();
     fs.mkdirSync(config.home, { recursive: true, mode: 0o700 });
     const command = [settings.program, "serve", "--fence", settings.target];
     this.#server = new Server({ command, env: settings.env, log });
@@ -67,7 +67,8 @@ export class Session {
   }
 
   compress(messages) {
-    return this.#write("compress", { messages, compression_count: 1 }, COMPRESS_MS);
+    this.#compressions += 1;
+    return this.#write("compress", { messages, compression_count: this.#compressions }, COMPRESS_MS);
   }
 
   end(messages) {
