@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,27 @@ class Wired(Server):
             return super().__new__(cls)
         words = [sys.executable, "-m", "tests.good.wired", cls.__module__, cls.__name__]
         return WireProvider(words, cwd=ROOT, env=dict(os.environ))
+
+
+class AnswersBadLinesLast(Wired):
+    """Its error for a line that is no message comes behind the answer to a later ping."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._pinged = threading.Event()
+
+    def _refuse(self, number: Any, name: str, text: str) -> None:
+        threading.Thread(target=self._refuse_later, args=(number, name, text), daemon=True).start()
+
+    def _refuse_later(self, number: Any, name: str, text: str) -> None:
+        self._pinged.wait(1.0)
+        self._pinged.clear()
+        super()._refuse(number, name, text)
+
+    def _answer(self, request: Any, **outcome: Any) -> None:
+        super()._answer(request, **outcome)
+        if request.method == "ping":
+            self._pinged.set()
 
 
 def main(module: str, name: str) -> None:

@@ -5,6 +5,7 @@ import itertools
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -142,3 +143,16 @@ def test_the_pauses_between_two_questions_grow_with_the_time(monkeypatch):
     assert pauses[0] == pytest.approx(0.002)
     assert max(pauses) == pytest.approx(0.2)
     assert asked[-1] == pytest.approx(160.0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the scheduler's figures of Linux")
+def test_a_process_that_computes_is_busy_and_one_that_is_gone_is_not():
+    before_s = noise.busy_s(os.getpid())
+    end = time.thread_time() + 0.05
+    while time.thread_time() < end:
+        pass
+    assert noise.busy_s(os.getpid()) - before_s >= 0.04
+    assert 0.0 <= noise.held_up_s(os.getpid()) <= noise.busy_s(os.getpid())
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    assert (noise.busy_s(ended.pid), noise.held_up_s(ended.pid)) == (0.0, 0.0)

@@ -29,6 +29,13 @@ def test_a_served_provider_has_the_outcomes_of_the_same_process(tmp_path, target
     assert wire
 
 
+def test_a_server_may_answer_a_bad_line_behind_a_later_request(tmp_path):
+    target = "--memproto=tests.good.wired:AnswersBadLinesLast"
+    (report,) = reported(tmp_path, target, "--memproto-clause=MP-WIRE-00")["reports"]
+    rows = {row["id"]: row["outcome"] for row in report["results"]}
+    assert (rows["MP-WIRE-006"], rows["MP-WIRE-007"]) == ("pass", "pass")
+
+
 def test_what_cannot_cross_is_not_applicable_and_never_green(tmp_path):
     words = ["--memproto-clause=MP-RECALL-003", "--memproto-clause=MP-ISO-002"]
     document = reported(tmp_path, f"--memproto=wire:{SERVE} builtin", *words)

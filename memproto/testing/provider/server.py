@@ -122,11 +122,13 @@ class RawServer:
 
     def send(self, data: bytes) -> None:
         """Write bytes; raises `Silent` if the server has closed its input."""
-        deadline = Deadline(_ANSWER_S * self._run.context.scale, self._run.context.slowdown)
+        wait = self._wait(_ANSWER_S)
         rest = memoryview(data)
         try:
             while rest:
-                if not self._poll.poll(deadline.left_s() * 1000):
+                if not self._poll.poll(wait.left_s() * 1000):
+                    if wait.left_s() > 0:
+                        continue
                     raise Silent("it does not read what it is sent")
                 with contextlib.suppress(BlockingIOError):
                     rest = rest[os.write(self._input, rest) :]
@@ -165,21 +167,16 @@ class RawServer:
 
         """
         wanted = (number, None) if or_none else (number,)
-        pid, began = self.process.pid, time.monotonic()
-        held_up_s = noise.held_up_s(pid)
-        scale = self._run.context.scale if is_scaled else 1.0
-        deadline = Deadline(within_s * scale, self._run.context.slowdown)
+        wait = self._wait(within_s, is_scaled=is_scaled)
         while True:
             for message in self._kept:
                 if any(_is_for(message, one) for one in wanted):
                     self._kept.remove(message)
                     return message
             try:
-                line = self._heard.get(timeout=max(_LOOK_S, min(deadline.left_s(), _TOLD_S)))
+                line = self._heard.get(timeout=min(wait.left_s(), _TOLD_S))
             except queue.Empty:
-                own_s = time.monotonic() - began - (noise.held_up_s(pid) - held_up_s)
-                is_over = time.monotonic() - began > _MOST_TIMES * within_s * scale
-                if deadline.left_s() > 0 or (own_s < within_s * scale and not is_over):
+                if wait.left_s() > 0:
                     self._waits()
                     continue
                 raise Silent(f"no answer within {within_s:g} s") from None
@@ -187,6 +184,10 @@ class RawServer:
                 self._heard.put(b"")
                 raise Silent(self.standing())
             self._keep(line)
+
+    def _wait(self, within_s: float, *, is_scaled: bool = True) -> "_Wait":
+        scale = self._run.context.scale if is_scaled else 1.0
+        return _Wait(self.process.pid, within_s * scale, self._run.context.slowdown)
 
     def _waits(self) -> None:
         """Tell the parent that the check is not stuck, at most once a second."""
@@ -266,8 +267,8 @@ class RawServer:
 
     def ends(self, within_s: float) -> int | None:
         """Its exit status if it ends within the time; else None."""
-        deadline = Deadline(within_s * self._run.context.scale, self._run.context.slowdown)
-        while (status := self.process.poll()) is None and deadline.left_s():
+        wait = self._wait(within_s)
+        while (status := self.process.poll()) is None and wait.left_s():
             self.busy_s()
             self._waits()
             time.sleep(_LOOK_S)
@@ -278,9 +279,7 @@ class RawServer:
         pid = self.process.pid
         with contextlib.suppress(psutil.Error, OSError):
             used = psutil.Process(pid).cpu_times()
-            threads = [int(one.name) for one in Path(f"/proc/{pid}/task").iterdir()]
-            starved = sum(noise.starved_s(thread, pid) for thread in threads)
-            self._busy_s = max(self._busy_s, used.user + used.system + starved)
+            self._busy_s = max(self._busy_s, used.user + used.system + noise.held_up_s(pid))
         return self._busy_s
 
     def kill(self) -> None:
@@ -292,6 +291,29 @@ class RawServer:
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
+
+
+class _Wait:
+    """
+    The end of a wait for a server; it comes later by the time in which that got no processor.
+
+    Such time is looked at when the wait is over: to look takes the processor as well.
+    """
+
+    def __init__(self, pid: int, within_s: float, slowdown: float) -> None:
+        self._pid, self._within_s = pid, within_s
+        self._began, self._held_up_s = time.monotonic(), noise.held_up_s(pid)
+        self._deadline = Deadline(within_s, slowdown)
+
+    def left_s(self) -> float:
+        """Seconds that are left; 0 when it is over."""
+        if (left_s := self._deadline.left_s()) > 0:
+            return left_s
+        took_s = time.monotonic() - self._began
+        if took_s >= _MOST_TIMES * self._within_s:
+            return 0.0
+        own_s = took_s - (noise.held_up_s(self._pid) - self._held_up_s)
+        return max(0.0, self._within_s - own_s)
 
 
 def _is_for(message: dict[str, Any], number: int | None) -> bool:

@@ -1,0 +1,63 @@
+"""Waits for a server of the wire: a machine that is busy, and last words that stand in its pipe."""
+
+import queue
+import threading
+import types
+
+import pytest
+
+from memproto.testing.provider import server
+from memproto.testing.provider.server import RawServer
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time, and the part of it in which the server got no processor; a deadline is over."""
+    at = types.SimpleNamespace(now=100.0, held_up=7.0)
+    over = types.SimpleNamespace(left_s=lambda: 0.0)
+    monkeypatch.setattr(server, "Deadline", lambda *_: over)
+    monkeypatch.setattr(server, "time", types.SimpleNamespace(monotonic=lambda: at.now))
+    monkeypatch.setattr(server.noise, "held_up_s", lambda _: at.held_up)
+    return at
+
+
+def test_time_without_a_processor_is_not_the_servers_own(clock):
+    wait = server._Wait(1, 10.0, 1.0)
+    clock.now, clock.held_up = 112.0, 11.0
+    assert wait.left_s() == 2.0
+    clock.now = 114.0
+    assert wait.left_s() == 0.0
+
+
+def test_a_server_that_has_a_processor_is_late_at_its_time(clock):
+    wait = server._Wait(1, 10.0, 1.0)
+    clock.now = 110.0
+    assert wait.left_s() == 0.0
+
+
+def test_a_server_that_never_gets_a_processor_is_not_waited_for_for_ever(clock):
+    wait = server._Wait(1, 10.0, 1.0)
+    clock.now, clock.held_up = 160.0, 67.0
+    assert wait.left_s() == 0.0
+
+
+class Speaks(queue.SimpleQueue):
+    """The lines of a server, which come as soon as somebody waits for them."""
+
+    def get(self, block=True, timeout=None):
+        if not hasattr(self, "speaking"):
+            self.speaking = threading.Thread(target=self._speak, daemon=True)
+            self.speaking.start()
+        return super().get(block, timeout)
+
+    def _speak(self):
+        self.put(b'{"jsonrpc":"2.0","id":1,"result":null}\n')
+        self.put(b"")
+
+
+def test_the_last_words_of_a_server_that_has_ended_are_waited_for():
+    raw = object.__new__(RawServer)
+    raw._heard, raw._kept = Speaks(), []
+    raw._run = types.SimpleNamespace(context=types.SimpleNamespace(slowdown=1.0))
+    raw.process = types.SimpleNamespace(poll=lambda: 0)
+    assert [item["id"] for item in raw.rest(to_the_end=True)] == [1]
