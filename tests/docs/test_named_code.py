@@ -37,16 +37,8 @@ NO_MODULES = {
 }
 
 _FOLDERS = (
-    *(
-        "memproto",
-        "conformance",
-        "reference_providers",
-        "spec",
-        "docs",
-        "tests",
-        "packages",
-    ),
-    *("scripts", "benchmarks", "examples", "census"),
+    *("memproto", "conformance", "reference_providers", "spec", "docs", "tests"),
+    *("scripts", "benchmarks", "examples", "census", "packages"),
 )
 
 

@@ -27,12 +27,12 @@ ENTRIES = entries.read_all()
 
 @pytest.fixture(params=PINS, ids=[pin["entry"] for pin in PINS], scope="module")
 def judged(request, tmp_path_factory):
-    """A pin, the exit code of the kit, and what the report says of the requirements of the pin."""
+    """A pin, the exit code, or None if it is of another run, and the results it is about."""
     pin = request.param
     if folder := os.environ.get("MEMPROTO_CENSUS"):
         kept = Kept(Path(folder))
         # A whole run ends by more than a pin of some areas is about.
-        code = pin["exit_code"] if "clauses" in pin else kept.records()[pin["entry"]].exit_code
+        code = None if "clauses" in pin else kept.records()[pin["entry"]].exit_code
         report = kept.report(pin["entry"])
     else:
         code, report = judge(pin, tmp_path_factory, request.getfixturevalue("kit_wheel"))
@@ -87,6 +87,8 @@ def assert_pinned(found, pinned, seen_in, pin):
 
 def test_the_exit_code_is_the_pinned_one(judged):
     pin, code, _ = judged
+    if code is None:
+        pytest.skip("the census judged all areas, and the pin is about some")
     assert code == pin["exit_code"]
 
 
