@@ -150,7 +150,7 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 def entries() -> list[dict[str, Any]]:
-    """What stands after all changes; a line that was cut short is passed over."""
+    """The entries that stand after all changes; a line that was cut short is passed over."""
     kept: list[dict[str, Any]] = []
     for line in Path(sys.argv[1]).read_bytes().splitlines():
         try:
