@@ -1,8 +1,8 @@
 """
 Sane providers of unusual build, written from the specification alone, have no red line.
 
-Each was written as a product of another author, before it met a check. One that turns red is a
-false alarm until the sentence of the specification says otherwise.
+Each was written as a product of another author, before it met a check; so they share no code. One
+that turns red is a false alarm until the sentence of the specification says otherwise.
 """
 
 import os
