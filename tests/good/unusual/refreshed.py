@@ -33,7 +33,8 @@ class Refreshed:
         self._hears = config.get("agent_context", "primary") in config["protocol"]["contexts"]
         try:
             for path in (self._inbox, self._index, self._lock):
-                path.touch()
+                # An index that is there keeps its time: to open it is no refresh.
+                path.open("ab").close()
         except OSError as error:
             raise Misconfigured(f"the home takes no file: {error}") from error
 
