@@ -29,6 +29,9 @@ _LONGEST = 16 * 1024 * 1024
 #: Requests whose answers fill any pipe.
 _MANY = 3_000
 
+#: Requests that fill the pipe behind a server that has read a long part, and waits to answer it.
+_UNREAD = 12_000
+
 _QUESTION = {"user_message": "Where do I keep my boat?", "messages": []}
 
 #: The requirements that a server violates whose plain session comes to no end.
@@ -113,7 +116,7 @@ def requests_are_read_while_answers_are_not(run: Run) -> None:
     wanted = "requests that are read while nobody reads the answers"
     with _serving(run, wanted, reads=False) as server:
         # The first lines fill the pipe of the answers, and the rest that of the requests.
-        pings = [server.request("ping") for _ in range(_MANY)]
+        pings = [server.request("ping") for _ in range(_UNREAD)]
         server.listen()
         for number in pings:
             server.answer(number)

@@ -5,6 +5,7 @@ The process is one of the check's own, beside those of its sessions.
 """
 
 import contextlib
+import itertools
 import json
 import os
 import queue
@@ -69,7 +70,7 @@ class RawServer:
         provider = run.build()
         self.stray: list[bytes] = []
         self._busy_s, self._told = 0.0, 0.0
-        self._numbers = iter(range(1, 10_000))
+        self._numbers = itertools.count(1)
         self._heard: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._kept: list[dict[str, Any]] = []
         read, write = os.pipe()
@@ -168,11 +169,13 @@ class RawServer:
         """
         wanted = (number, None) if or_none else (number,)
         wait = self._wait(within_s, is_scaled=is_scaled)
+        seen = 0
         while True:
-            for message in self._kept:
+            for message in self._kept[seen:]:
                 if any(_is_for(message, one) for one in wanted):
                     self._kept.remove(message)
                     return message
+            seen = len(self._kept)
             try:
                 line = self._heard.get(timeout=min(wait.left_s(), _TOLD_S))
             except queue.Empty:
