@@ -96,22 +96,25 @@ class RawServer:
         os.set_blocking(self._input, False)
         self._poll = select.poll()
         self._poll.register(self._input, select.POLLOUT)
-        self._is_reading = threading.Event()
+        self._is_read = False
         if reads:
             self.listen()
 
     def listen(self) -> None:
         """Read what it writes from now on."""
-        if self._is_reading.is_set():
+        if self._is_read:
             return
-        self._is_reading.set()
+        self._is_read = True
         output = self.process.stdout
         assert output is not None
+        descriptor = output.fileno()
 
         def go_on() -> None:
             rest = b""
-            with contextlib.suppress(OSError, ValueError):
-                while part := os.read(output.fileno(), 1 << 18):
+            # Only the thread that reads closes the pipe. If another one did, this one could read
+            # from the pipe of the next server, which gets the same number, and steal its answer.
+            with output, contextlib.suppress(OSError):
+                while part := os.read(descriptor, 1 << 18):
                     *lines, rest = (rest + part).split(b"\n")
                     for line in lines:
                         self._heard.put(line + b"\n")
@@ -286,11 +289,11 @@ class RawServer:
         return self._busy_s
 
     def kill(self) -> None:
-        """End the process group."""
+        """End the process group; the thread that reads ends with it."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout):
+        for stream in (self.process.stdin, None if self._is_read else self.process.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()

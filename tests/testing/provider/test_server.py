@@ -1,6 +1,8 @@
 """Waits for a server of the wire: a machine that is busy, and last words that stand in its pipe."""
 
+import os
 import queue
+import sys
 import threading
 import types
 
@@ -61,3 +63,35 @@ def test_the_last_words_of_a_server_that_has_ended_are_waited_for():
     raw._run = types.SimpleNamespace(context=types.SimpleNamespace(slowdown=1.0))
     raw.process = types.SimpleNamespace(poll=lambda: 0)
     assert [item["id"] for item in raw.rest(to_the_end=True)] == [1]
+
+
+SAYS = "import sys, time; print('{}', flush=True); time.sleep(3600)"
+
+
+def test_a_reader_takes_nothing_from_the_pipe_of_the_next_server(monkeypatch, tmp_path):
+    going_to_read, killed, numbers = threading.Event(), threading.Event(), []
+    system_read = os.read
+
+    def read(descriptor, size):
+        if numbers:
+            going_to_read.set()
+            assert killed.wait(60)
+        numbers.append(descriptor)
+        return system_read(descriptor, size)
+
+    provider = types.SimpleNamespace(
+        command=[sys.executable, "-c", SAYS], directory=tmp_path, environment=dict(os.environ)
+    )
+    raw = RawServer(types.SimpleNamespace(build=lambda: provider), reads=False)
+    monkeypatch.setattr(server.os, "read", read)
+    raw.listen()
+    assert going_to_read.wait(60)
+    raw.kill()
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(8)]
+    try:
+        killed.set()
+        assert [raw._heard.get(timeout=60) for _ in range(2)] == [b"{}\n", b""]
+        assert not set(opened) & set(numbers)
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
