@@ -108,26 +108,58 @@ def starved_s(thread: int = 0, process: int = 0) -> float:
     return _scheduled_s(f"{process or 'self'}/task/{thread or threading.get_native_id()}")[1]
 
 
-def busy_s(process: int) -> float:
+class Work:
     """
-    Seconds in which the threads of a process computed, or stood ready and got no processor.
+    What a process does from one look to the next, by the counts of Linux; nothing elsewhere.
 
-    A thread that has ended is left out. 0 where the system is not Linux.
+    A thread that ended between two looks is left out.
     """
-    return sum(computed + ready for computed, ready in _threads_s(process))
+
+    def __init__(self, process: int) -> None:
+        """Take the first look."""
+        self._process = process
+        self._before = _threads_s(process)
+
+    def done_s(self) -> float:
+        """Seconds since the last look in which its threads computed or were kept from it."""
+        before, self._before = self._before, _threads_s(self._process)
+        found = 0.0
+        for thread, (computed, ready) in self._before.items():
+            computed_before, ready_before = before.get(thread, (0.0, 0.0))
+            found += computed - computed_before + ready - ready_before
+        return found
+
+    def is_at_a_disk(self) -> bool:
+        """True if a thread of it waits for a disk, which no count shows."""
+        return any(
+            _state(f"{self._process}/task/{thread}") == b"D" for thread in _threads(self._process)
+        )
 
 
 def held_up_s(process: int) -> float:
-    """As `busy_s`, only the seconds in which they stood ready and got no processor."""
-    return sum(ready for _, ready in _threads_s(process))
+    """Seconds in which the threads of a process stood ready and got no processor."""
+    return sum(ready for _, ready in _threads_s(process).values())
 
 
-def _threads_s(process: int) -> list[tuple[float, float]]:
+def _threads(process: int) -> list[str]:
     try:
-        threads = [item.name for item in Path(f"/proc/{process}/task").iterdir()]
+        return [item.name for item in Path(f"/proc/{process}/task").iterdir()]
     except OSError:
         return []
-    return [_scheduled_s(f"{process}/task/{thread}") for thread in threads]
+
+
+def _threads_s(process: int) -> dict[str, tuple[float, float]]:
+    return {thread: _scheduled_s(f"{process}/task/{thread}") for thread in _threads(process)}
+
+
+def _state(place: str) -> bytes:
+    """The letter of a thread's state; empty if it is gone."""
+    try:
+        line = Path(f"/proc/{place}/stat").read_bytes()
+    except OSError:
+        return b""
+    # Its name stands before, in parentheses, and may hold any character.
+    return line.rpartition(b")")[2].strip()[:1]
 
 
 def _scheduled_s(place: str) -> tuple[float, float]:

@@ -5,6 +5,7 @@ import itertools
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -146,13 +147,53 @@ def test_the_pauses_between_two_questions_grow_with_the_time(monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the scheduler's figures of Linux")
-def test_a_process_that_computes_is_busy_and_one_that_is_gone_is_not():
-    before_s = noise.busy_s(os.getpid())
+def test_a_process_that_computes_works_and_one_that_is_gone_does_not():
+    work = noise.Work(os.getpid())
     end = time.thread_time() + 0.05
     while time.thread_time() < end:
         pass
-    assert noise.busy_s(os.getpid()) - before_s >= 0.04
-    assert 0.0 <= noise.held_up_s(os.getpid()) <= noise.busy_s(os.getpid())
+    assert work.done_s() >= 0.04
+    assert noise.held_up_s(os.getpid()) >= 0.0
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    assert (noise.busy_s(ended.pid), noise.held_up_s(ended.pid)) == (0.0, 0.0)
+    gone = noise.Work(ended.pid)
+    assert (gone.done_s(), gone.is_at_a_disk(), noise.held_up_s(ended.pid)) == (0.0, False, 0.0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the scheduler's figures of Linux")
+def test_the_work_of_a_thread_that_ended_takes_nothing_from_that_of_the_others():
+    computed, looked = threading.Event(), threading.Event()
+
+    def compute(seconds):
+        end = time.thread_time() + seconds
+        while time.thread_time() < end:
+            pass
+
+    def worker():
+        compute(0.3)
+        computed.set()
+        looked.wait()
+
+    thread = threading.Thread(target=worker)
+    thread.start()
+    computed.wait()
+    work = noise.Work(os.getpid())
+    looked.set()
+    thread.join()
+    compute(0.05)
+    assert work.done_s() >= 0.04
+
+
+@pytest.mark.parametrize(
+    ("line", "state"),
+    [(b"7 (python) D 1 7 7", b"D"), (b"7 (a) D (b) S 1 7", b"S"), (None, b"")],
+    ids=["at a disk", "a name with parentheses", "gone"],
+)
+def test_the_state_of_a_thread_stands_behind_its_name(monkeypatch, line, state):
+    def read_bytes(path):
+        if line is None:
+            raise FileNotFoundError(path)
+        return line
+
+    monkeypatch.setattr(noise.Path, "read_bytes", read_bytes)
+    assert noise._state("7/task/7") == state

@@ -223,9 +223,9 @@ class HostProcess:
                     return False
         return True
 
-    def busy_s(self) -> float:
-        """Seconds in which it computed or got no processor; 0 beside Linux."""
-        return noise.busy_s(self._process.pid)
+    def work(self) -> noise.Work:
+        """Its work from now on."""
+        return noise.Work(self._process.pid)
 
     def deadline(self, within_s: float = 0.0) -> Deadline:
         """The end of a wait that begins now, of its time or of so many seconds."""

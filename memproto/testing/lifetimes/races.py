@@ -141,14 +141,14 @@ def _let_work(host: HostProcess, made: str) -> None:
     """
     Wait until a host has made its call, or waits for a lock.
 
-    One that computes or is kept from a processor has not come to a lock yet. To go on then would
-    have the race pass without a call in the midst of another one.
+    One that computes, is kept from a processor, or waits for a disk has not come to a lock yet. To
+    go on then would have the race pass without a call in the midst of another one.
     """
+    work = host.work()
     for _ in range(_MOST_WAITS):
-        before_s = host.busy_s()
         if host.comes_to_one_of(made, within_s=_AWAITED_S):
             return
-        if host.busy_s() - before_s < _AWAITED_S / 3:
+        if work.done_s() < _AWAITED_S / 3 and not work.is_at_a_disk():
             return
 
 
