@@ -1,4 +1,4 @@
-"""The console script, and `python -m memproto`; `serve` starts without the other commands."""
+"""The console script, and `python -m memproto`; `serve` and `hook` start without the others."""
 
 import sys
 from collections.abc import Sequence
@@ -11,6 +11,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from memproto.serving import command
 
         return command.main(words[1:])
+    if words[:1] == ["hook"]:
+        from memproto.serving import hook
+
+        return hook.main(words[1:])
     from memproto import cli
 
     return cli.main(words)

@@ -21,7 +21,7 @@ from google.adk.sessions import Session
 from google.genai import types
 
 from memproto.adapters.aio import from_async
-from memproto.adapters.homes import own_folder
+from memproto.adapters.homes import home_below
 from memproto.deadlines import Deadlines
 from memproto.errors import Unavailable, WriteRefused
 from memproto.provider import AsyncMemoryProvider, MemoryProvider
@@ -135,8 +135,7 @@ class ProviderMemoryService(BaseMemoryService):  # type: ignore[misc] # Any wher
         app_name, user_id = key
         registry = AsyncMemoryProviderRegistry(deadlines=self._deadlines)
         await registry.register(self._factory())
-        home = self._home / _folder(app_name) / _folder(user_id)
-        own_folder(home)
+        home = home_below(self._home, app_name, user_id)
         config = {"platform": "adk", "agent_identity": app_name, "user_id": user_id}
         await registry.initialize_all("adk", {"home": str(home), **config})
         for provider, reason in registry.dropped.items():
@@ -147,11 +146,6 @@ class ProviderMemoryService(BaseMemoryService):  # type: ignore[misc] # Any wher
     async def close(self) -> None:
         """End every provider; the service may be used again."""
         await self._pool.close()
-
-
-def _folder(name: str) -> str:
-    """A name for a directory that no other text has; ids may hold anything."""
-    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _turns(session_id: str, events: Sequence[Event]) -> Iterator[dict[str, Any]]:

@@ -19,6 +19,7 @@ from memproto.report import commands as reports
 from memproto.report import console
 from memproto.scaffold import command as scaffold
 from memproto.serving import command as serve
+from memproto.serving import hook
 from memproto.setup import dialogue, dotenv, status
 from memproto.setup.dialogue import SetupError
 from memproto.setup.hooks import ProviderFailed, attempt
@@ -202,6 +203,9 @@ def _parser() -> argparse.ArgumentParser:
     served = commands.add_parser("serve", help="serve a provider to hosts in any language")
     serve.add_arguments(served)
     served.set_defaults(run=serve.run)
+    hooked = commands.add_parser("hook", help="serve one hook of Claude Code")
+    hook.add_arguments(hooked)
+    hooked.set_defaults(run=hook.run)
     checked = commands.add_parser("check-trace", help="judge what a host did from its trace")
     check_trace.add(checked)
     checked.set_defaults(run=_check_trace)

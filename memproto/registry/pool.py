@@ -4,23 +4,29 @@ import asyncio
 import contextlib
 import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from memproto.registry.aio import AsyncMemoryProviderRegistry
+
+class _Ends(Protocol):
+    """A registry, or what stands for one."""
+
+    async def shutdown_all(self) -> None: ...
+
 
 _Key = TypeVar("_Key", bound=Hashable)
+_Registry = TypeVar("_Registry", bound=_Ends)
 
 
 @dataclasses.dataclass
-class _Held:
-    registry: AsyncMemoryProviderRegistry
+class _Held(Generic[_Registry]):
+    registry: _Registry
     uses: int = 0
 
 
 # One event loop runs all of this, and nothing else between two `await`: a look and the change after
 # it need no lock. `_changing` is held over the `await` of an opening and of an end: no key is
 # opened twice, and none while its former registry ends.
-class RegistryPool(Generic[_Key]):
+class RegistryPool(Generic[_Key, _Registry]):
     """
     A registry for each key, opened at its first use. For one event loop.
 
@@ -30,18 +36,16 @@ class RegistryPool(Generic[_Key]):
 
     """
 
-    def __init__(
-        self, opened: Callable[[_Key], Awaitable[AsyncMemoryProviderRegistry]], most: int
-    ) -> None:
+    def __init__(self, opened: Callable[[_Key], Awaitable[_Registry]], most: int) -> None:
         self._opened, self._most = opened, most
         self._changing = asyncio.Lock()
-        self._held: dict[_Key, _Held] = {}
+        self._held: dict[_Key, _Held[_Registry]] = {}
 
     def __len__(self) -> int:
         return len(self._held)
 
     @contextlib.asynccontextmanager
-    async def lent(self, key: _Key) -> AsyncIterator[AsyncMemoryProviderRegistry]:
+    async def lent(self, key: _Key) -> AsyncIterator[_Registry]:
         """
         The registry of a key, which is not ended meanwhile.
 

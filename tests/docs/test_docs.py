@@ -24,6 +24,8 @@ RUN = (
     (r"^pytest --memproto=(remote|cached|plugin|outage|notes)\b", "tests/docs/test_settings.py"),
     (r"^memproto (setup|status) ", "tests/setup/test_command.py"),
     (r"^memproto serve ", "tests/wire/test_server.py"),
+    (r"^memproto hook ", "tests/commands/test_hook.py"),
+    (r"^claude mcp add ", "stands for the reader's own"),
     (r"^pytest --memproto=openclaw:", "tests/wild/test_openclaw.py"),
     (r"^npm pack ./packages/openclaw$", "tests/openclaw/test_own_plugin.py"),
     (r"^openclaw ", "tests/wild/test_openclaw_host.py"),

@@ -4,14 +4,11 @@ import pytest
 
 from tests.frameworks.real_runs import assert_same_calls, judged
 from tests.kit_runs import outcomes, write
-from tests.wild import environments
 
 
-@pytest.fixture(scope="module")
-def python(tmp_path_factory, kit_wheel):
-    folder = tmp_path_factory.mktemp("agent-framework")
-    core = "agent-framework-core==1.23.0"
-    return environments.environment(folder / "venv", kit_wheel, core)
+@pytest.fixture
+def python(agent_framework_python):
+    return agent_framework_python
 
 
 def test_the_kit_makes_the_calls_that_an_agent_makes(python, tmp_path):

@@ -4,13 +4,11 @@ import pytest
 
 from tests.frameworks.real_runs import assert_same_calls, judged
 from tests.kit_runs import outcomes
-from tests.wild import environments
 
 
-@pytest.fixture(scope="module")
-def python(tmp_path_factory, kit_wheel):
-    folder = tmp_path_factory.mktemp("strands")
-    return environments.environment(folder / "venv", kit_wheel, "strands-agents==1.62.0")
+@pytest.fixture
+def python(strands_python):
+    return strands_python
 
 
 def test_the_kit_makes_the_calls_that_an_agent_makes(python, tmp_path):

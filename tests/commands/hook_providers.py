@@ -1,0 +1,50 @@
+"""Providers behind the hooks of Claude Code that hang, talk too much, or print."""
+
+import threading
+from typing import Any
+
+from tests.good.journal import Journal
+
+_NEVER = threading.Event()
+
+
+class HangsInRecall(Journal):
+    def enrich_turn(self, user_message: str, messages: list[Any]) -> str | None:
+        _NEVER.wait()
+        return None
+
+
+class HangsInStart(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        _NEVER.wait()
+
+
+class HangsInWrite(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        _NEVER.wait()
+
+
+class HangsAtTheEnd(Journal):
+    def shutdown(self) -> None:
+        _NEVER.wait()
+
+
+def hangs_as_it_is_built() -> Journal:
+    _NEVER.wait()
+    return Journal()
+
+
+class CannotStart(Journal):
+    def is_available(self) -> bool:
+        return False
+
+
+class RecallsTooMuch(Journal):
+    def enrich_turn(self, user_message: str, messages: list[Any]) -> str | None:
+        return "<&" * 20_000 + "</memory-context>" * 100
+
+
+class Prints(Journal):
+    def enrich_turn(self, user_message: str, messages: list[Any]) -> str | None:
+        print("a greeting that is no JSON")  # noqa: T201 - as careless providers do
+        return super().enrich_turn(user_message, messages)

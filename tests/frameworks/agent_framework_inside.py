@@ -1,0 +1,89 @@
+"""An agent of the installed agent-framework with a provider as its memory, for one session."""
+
+import asyncio
+
+from agent_framework import (
+    Agent,
+    AgentSession,
+    BaseChatClient,
+    ChatResponse,
+    Content,
+    FunctionInvocationLayer,
+    InMemoryHistoryProvider,
+    Message,
+    tool,
+)
+
+from memproto.agent_framework import ProviderContext
+from tests.frameworks import inside
+
+
+class Says(FunctionInvocationLayer, BaseChatClient):
+    """A client that calls one tool first, if it is to, and keeps all that it was sent."""
+
+    def __init__(self, calls):
+        super().__init__()
+        self.calls = calls
+        self.requests, self.prompts, self.offered = [], [], []
+
+    def _inner_get_response(self, *, messages, stream, options, **kwargs):
+        async def answer():
+            self.requests.append([_shown(message) for message in messages])
+            self.prompts.append(options.get("instructions"))
+            self.offered = [tool.name for tool in options.get("tools") or []]
+            calls, self.calls = self.calls, None
+            contents = ["Noted."]
+            if calls:
+                name, arguments = calls
+                contents = [Content.from_function_call("t1", name, arguments=arguments)]
+            return ChatResponse(messages=[Message("assistant", contents)])
+
+        return answer()
+
+
+def _shown(message):
+    results = [str(one.result) for one in message.contents if one.type == "function_result"]
+    return [str(message.role), *([message.text] if message.text else []), *results]
+
+
+def _own(name):
+    @tool(name=name, approval_mode="never_require")
+    def own(text: str) -> str:
+        """The agent's own."""
+        return f"the agent's own answer to {text}"
+
+    return own
+
+
+async def main():
+    asked = inside.Asked.read()
+    client = Says(asked.calls)
+    history = InMemoryHistoryProvider()
+    memory = ProviderContext(inside.factory(asked.kind), asked.home, **asked.arguments())
+    agent = Agent(
+        client=client,
+        instructions="Be kind.",
+        tools=[_own(name) for name in asked.own_tools],
+        context_providers=[history, memory],
+    )
+    session = AgentSession()
+    if asked.user_id is not None:
+        session.state["user_id"] = asked.user_id
+    answers = [(await agent.run(said, session=session)).text for said in asked.says]
+    before = inside.stored(asked.home)
+    closing = asyncio.create_task(memory.close())
+    inside.Gated.gate.set()
+    await closing
+    kept = await history.get_messages(session.session_id, state=session.state[history.source_id])
+    inside.told(
+        requests=client.requests,
+        prompts=client.prompts,
+        offered=client.offered,
+        answers=answers,
+        kept=[_shown(message) for message in kept],
+        before=before,
+        after=inside.stored(asked.home),
+    )
+
+
+asyncio.run(main())

@@ -1,0 +1,106 @@
+"""Providers for an agent of a framework, by name, and the session that a test asks for."""
+
+import dataclasses
+import json
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from memproto import Deadlines, loading
+from tests.good.journal import Journal
+from tests.good.tooled import Tooled
+from tests.good.wired import Wired
+
+#: The hooks of one life, in each of which a provider may hang.
+HANGING = ("initialize", "get_tool_schemas", "enrich_turn", "handle_tool_call")
+HANGING += ("on_turn_complete", "shutdown")
+
+_NEVER = threading.Event()
+
+
+class Gated(Journal):
+    """Takes a turn only once the gate is open."""
+
+    name = "gated"
+    gate = threading.Event()
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        self.gate.wait()
+        super().on_turn_complete(user_message, assistant_response)
+
+
+class Prompted(Tooled):
+    """Has a block for the system prompt too."""
+
+    name = "prompted"
+
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "extensions": ["tools", "prompt"]}
+
+    def system_prompt_block(self) -> str:
+        return "Notes are kept for the harbour."
+
+
+class Rereads(Journal):
+    """Coroutine hooks over a journal."""
+
+    name = "rereads"
+
+    async def enrich_turn(self, user_message: str, messages: list[Any]) -> str | None:  # type: ignore[override]
+        return super().enrich_turn(user_message, messages)
+
+    async def on_turn_complete(self, user_message: str, assistant_response: str) -> None:  # type: ignore[override]
+        super().on_turn_complete(user_message, assistant_response)
+
+
+def hanging(hook: str) -> type:
+    """A provider whose hook never returns."""
+
+    def hang(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _NEVER.wait()
+
+    return type("Hangs", (Tooled,), {hook: hang})
+
+
+def factory(kind: str) -> Any:
+    """The function that builds a provider of a kind."""
+    name, _, hook = kind.partition(":")
+    if name == "hangs":
+        return hanging(hook)
+    if name == "hermes":
+        return loading.load("tests.good.tooled:HermesTooled").build
+    made = {"journal": Journal, "tooled": Tooled, "prompted": Prompted, "gated": Gated}
+    return {**made, "wire": Wired, "coroutines": Rereads}[name]
+
+
+@dataclasses.dataclass
+class Asked:
+    """The session that a test asks for, as JSON in the first argument."""
+
+    kind: str
+    home: str
+    says: list[str]
+    calls: list[Any] | None = None
+    deadlines: dict[str, float] = dataclasses.field(default_factory=dict)
+    user_id: str | None = None
+    own_tools: list[str] = dataclasses.field(default_factory=list)
+
+    @classmethod
+    def read(cls) -> "Asked":
+        return cls(**json.loads(sys.argv[1]))
+
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the memory beside the factory and the home."""
+        return {"deadlines": Deadlines(**{"initialize_s": 20.0, **self.deadlines})}
+
+
+def stored(home: str) -> str:
+    """All that the journals below a home hold."""
+    return "".join(path.read_text("utf-8") for path in Path(home).rglob("journal.jsonl"))
+
+
+def told(**said: Any) -> None:
+    """The one line that the script says."""
+    sys.stdout.write(json.dumps(said) + "\n")
+    sys.stdout.flush()
