@@ -1,36 +1,37 @@
 """Providers behind the hooks of Claude Code that hang, talk too much, or print."""
 
-import threading
 from typing import Any
 
+from tests.frameworks.faults import Hang
 from tests.good.journal import Journal
 
-_NEVER = threading.Event()
+#: Nobody watches it but `faulty_hook`, so that elsewhere no hook returns from it.
+HANG = Hang()
 
 
 class HangsInRecall(Journal):
     def enrich_turn(self, user_message: str, messages: list[Any]) -> str | None:
-        _NEVER.wait()
+        HANG.hold()
         return None
 
 
 class HangsInStart(Journal):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
-        _NEVER.wait()
+        HANG.hold()
 
 
 class HangsInWrite(Journal):
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
-        _NEVER.wait()
+        HANG.hold()
 
 
 class HangsAtTheEnd(Journal):
     def shutdown(self) -> None:
-        _NEVER.wait()
+        HANG.hold()
 
 
 def hangs_as_it_is_built() -> Journal:
-    _NEVER.wait()
+    HANG.hold()
     return Journal()
 
 

@@ -71,18 +71,25 @@ async def main():
         session.state["user_id"] = asked.user_id
     answers = [(await agent.run(said, session=session)).text for said in asked.says]
     before = inside.stored(asked.home)
-    closing = asyncio.create_task(memory.close())
-    inside.Gated.gate.set()
-    await closing
+    is_waited_for = None
+    if asked.close_s is not None:
+        closing = asyncio.create_task(memory.close())
+        await asyncio.wait([closing], timeout=asked.close_s)
+        is_waited_for = not closing.done()
+        if is_waited_for:
+            inside.Gated.gate.set()
+        await closing
+        inside.HANG.finished()
     kept = await history.get_messages(session.session_id, state=session.state[history.source_id])
     inside.told(
+        asked.home,
         requests=client.requests,
         prompts=client.prompts,
         offered=client.offered,
         answers=answers,
         kept=[_shown(message) for message in kept],
         before=before,
-        after=inside.stored(asked.home),
+        waited=is_waited_for,
     )
 
 

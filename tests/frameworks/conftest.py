@@ -11,12 +11,11 @@ __all__ = ["kit_wheel"]  # a fixture
 @pytest.fixture(scope="session")
 def strands_python(tmp_path_factory, kit_wheel):
     """The Python of an environment with strands-agents."""
-    folder = tmp_path_factory.mktemp("strands")
-    return environments.environment(folder / "venv", kit_wheel, "strands-agents==1.62.0")
+    return environments.common(tmp_path_factory, "strands", kit_wheel, "strands-agents==1.62.0")
 
 
 @pytest.fixture(scope="session")
 def agent_framework_python(tmp_path_factory, kit_wheel):
     """The Python of an environment with agent-framework-core."""
-    folder = tmp_path_factory.mktemp("agent-framework")
-    return environments.environment(folder / "venv", kit_wheel, "agent-framework-core==1.23.0")
+    core = "agent-framework-core==1.23.0"
+    return environments.common(tmp_path_factory, "agent-framework", kit_wheel, core)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto import Deadlines, loading
+from tests.frameworks import faults
 from tests.good.journal import Journal
 from tests.good.tooled import Tooled
 from tests.good.wired import Wired
@@ -16,7 +17,8 @@ from tests.good.wired import Wired
 HANGING = ("initialize", "get_tool_schemas", "enrich_turn", "handle_tool_call")
 HANGING += ("on_turn_complete", "shutdown")
 
-_NEVER = threading.Event()
+#: The hook of this process that hangs, if one does.
+HANG = faults.Hang()
 
 
 class Gated(Journal):
@@ -55,10 +57,10 @@ class Rereads(Journal):
 
 
 def hanging(hook: str) -> type:
-    """A provider whose hook never returns."""
+    """A provider whose hook returns only if an agent was held by it."""
 
     def hang(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _NEVER.wait()
+        HANG.hold()
 
     return type("Hangs", (Tooled,), {hook: hang})
 
@@ -76,7 +78,23 @@ def factory(kind: str) -> Any:
 
 @dataclasses.dataclass
 class Asked:
-    """The session that a test asks for, as JSON in the first argument."""
+    """
+    The session that a test asks for, as JSON in the first argument.
+
+    Attributes:
+        kind: The provider's, as `factory` takes it.
+        home: The directory of the memory.
+        says: The user's messages, one for each turn.
+        calls: The name and the arguments of the tool that the model calls first.
+        deadlines: Fields of `Deadlines`.
+        user_id: The user; None if there is one.
+        own_tools: Names of the agent's own tools.
+        fault: One of `faults`, "" for none.
+        patience_s: Seconds in which a hook that hangs may not hold the agent or its end.
+        close_s: Seconds for which the gate stays shut while the memory is closed; None to leave
+            the end to the end of the process.
+
+    """
 
     kind: str
     home: str
@@ -85,10 +103,17 @@ class Asked:
     deadlines: dict[str, float] = dataclasses.field(default_factory=dict)
     user_id: str | None = None
     own_tools: list[str] = dataclasses.field(default_factory=list)
+    fault: str = ""
+    patience_s: float = 60.0
+    close_s: float | None = 0.1
 
     @classmethod
     def read(cls) -> "Asked":
-        return cls(**json.loads(sys.argv[1]))
+        """The session, with its fault put in and its hang watched."""
+        asked = cls(**json.loads(sys.argv[1]))
+        faults.put_in(asked.fault)
+        HANG.watched(asked.patience_s)
+        return asked
 
     def arguments(self) -> dict[str, Any]:
         """Arguments of the memory beside the factory and the home."""
@@ -100,7 +125,9 @@ def stored(home: str) -> str:
     return "".join(path.read_text("utf-8") for path in Path(home).rglob("journal.jsonl"))
 
 
-def told(**said: Any) -> None:
-    """The one line that the script says."""
+def told(home: str, **said: Any) -> None:
+    """The one line that the script says, with what is stored; then the gate opens."""
+    said = {**said, "held": HANG.is_held, "after": stored(home)}
     sys.stdout.write(json.dumps(said) + "\n")
     sys.stdout.flush()
+    Gated.gate.set()

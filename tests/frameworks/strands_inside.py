@@ -73,11 +73,18 @@ agent = Agent(
 )
 answers = [str(agent(said)).strip() for said in asked.says]
 before = inside.stored(asked.home)
-closing = threading.Thread(target=memory.close)
-closing.start()
-inside.Gated.gate.set()
-closing.join()
+is_waited_for = None
+if asked.close_s is not None:
+    closing = threading.Thread(target=memory.close)
+    closing.start()
+    closing.join(asked.close_s)
+    is_waited_for = closing.is_alive()
+    if is_waited_for:
+        inside.Gated.gate.set()
+        closing.join()
+    inside.HANG.finished()
 inside.told(
+    asked.home,
     requests=model.requests,
     prompts=model.prompts,
     offered=model.offered,
@@ -85,5 +92,5 @@ inside.told(
     kept=[_shown(message) for message in agent.messages],
     dropped=dict(memory.dropped),
     before=before,
-    after=inside.stored(asked.home),
+    waited=is_waited_for,
 )
