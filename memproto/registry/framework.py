@@ -64,7 +64,8 @@ class FrameworkSession:
         """
         Build a provider and open its session.
 
-        A provider that cannot start is left out, as `registry.dropped` says; it is no error.
+        A provider that cannot start is left out, as `registry.dropped` says; it is no error. The
+        factory is the application's: no deadline bounds it, and its exceptions pass through.
 
         Args:
             factory: Gives a new provider.

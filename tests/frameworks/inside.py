@@ -14,8 +14,11 @@ from tests.good.tooled import Tooled
 from tests.good.wired import Wired
 
 #: The hooks of one life, in each of which a provider may hang.
-HANGING = ("initialize", "get_tool_schemas", "enrich_turn", "handle_tool_call")
-HANGING += ("on_turn_complete", "shutdown")
+HANGING = ("initialize", "get_tool_schemas", "system_prompt_block", "on_turn_start", "enrich_turn")
+HANGING += ("handle_tool_call", "on_turn_complete", "on_session_end", "shutdown")
+
+#: The fields of `Deadlines` that bound these hooks.
+BUDGETS = ("initialize_s", "enrich_s", "shutdown_s", "tool_s", "turn_start_s", "ask_s")
 
 #: The hook of this process that hangs, if one does.
 HANG = faults.Hang()
@@ -33,12 +36,15 @@ class Gated(Journal):
 
 
 class Prompted(Tooled):
-    """Has a block for the system prompt too."""
+    """Has a block for the system prompt too, and hears of the beginning of a turn."""
 
     name = "prompted"
 
     def capabilities(self) -> dict[str, Any]:
-        return {**super().capabilities(), "extensions": ["tools", "prompt"]}
+        return {**super().capabilities(), "extensions": ["tools", "prompt", "turns"]}
+
+    def on_turn_start(self, turn_number: int, message: str, **kwargs: Any) -> None:
+        pass
 
     def system_prompt_block(self) -> str:
         return "Notes are kept for the harbour."
@@ -62,7 +68,7 @@ def hanging(hook: str) -> type:
     def hang(self: Any, *args: Any, **kwargs: Any) -> Any:
         HANG.hold()
 
-    return type("Hangs", (Tooled,), {hook: hang})
+    return type("Hangs", (Prompted,), {hook: hang})
 
 
 def factory(kind: str) -> Any:

@@ -13,7 +13,7 @@ TELLS, ASKS = "My ferry is called Ondine.", "What is my ferry called?"
 CLOSES = "</memory-context>"
 
 #: Seconds for everything that a provider may hang in.
-SHORT = dict.fromkeys(("initialize_s", "enrich_s", "shutdown_s", "tool_s", "ask_s"), 0.5)
+SHORT = dict.fromkeys(inside.BUDGETS, 0.5)
 
 #: Seconds after which a session is no longer waited for, and more than any deadline.
 KILLED_S = 300
