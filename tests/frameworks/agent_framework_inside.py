@@ -7,6 +7,7 @@ from agent_framework import (
     AgentSession,
     BaseChatClient,
     ChatResponse,
+    ChatResponseUpdate,
     Content,
     FunctionInvocationLayer,
     InMemoryHistoryProvider,
@@ -27,18 +28,23 @@ class Says(FunctionInvocationLayer, BaseChatClient):
         self.requests, self.prompts, self.offered = [], [], []
 
     def _inner_get_response(self, *, messages, stream, options, **kwargs):
-        async def answer():
-            self.requests.append([_shown(message) for message in messages])
-            self.prompts.append(options.get("instructions"))
-            self.offered = [tool.name for tool in options.get("tools") or []]
-            calls, self.calls = self.calls, None
-            contents = ["Noted."]
-            if calls:
-                name, arguments = calls
-                contents = [Content.from_function_call("t1", name, arguments=arguments)]
-            return ChatResponse(messages=[Message("assistant", contents)])
+        async def updates():
+            yield ChatResponseUpdate(role="assistant", contents=self._said(messages, options))
 
-        return answer()
+        async def answer():
+            return ChatResponse(messages=[Message("assistant", self._said(messages, options))])
+
+        return self._build_response_stream(updates()) if stream else answer()
+
+    def _said(self, messages, options):
+        self.requests.append([_shown(message) for message in messages])
+        self.prompts.append(options.get("instructions"))
+        self.offered = [tool.name for tool in options.get("tools") or []]
+        calls, self.calls = self.calls, None
+        if calls:
+            name, arguments = calls
+            return [Content.from_function_call("t1", name, arguments=arguments)]
+        return [Content.from_text("Noted.")]
 
 
 def _shown(message):
@@ -55,6 +61,12 @@ def _own(name):
     return own
 
 
+async def answer(agent, said, session, streams):
+    if not streams:
+        return (await agent.run(said, session=session)).text
+    return "".join([one.text async for one in agent.run(said, session=session, stream=True)])
+
+
 async def main():
     asked = inside.Asked.read()
     client = Says(asked.calls)
@@ -69,7 +81,7 @@ async def main():
     session = AgentSession()
     if asked.user_id is not None:
         session.state["user_id"] = asked.user_id
-    answers = [(await agent.run(said, session=session)).text for said in asked.says]
+    answers = [await answer(agent, said, session, asked.streams) for said in asked.says]
     before = inside.stored(asked.home)
     is_waited_for = None
     if asked.close_s is not None:

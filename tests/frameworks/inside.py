@@ -95,6 +95,7 @@ class Asked:
         deadlines: Fields of `Deadlines`.
         user_id: The user; None if there is one.
         own_tools: Names of the agent's own tools.
+        streams: True if the answer is read as it streams.
         fault: One of `faults`, "" for none.
         patience_s: Seconds in which a hook that hangs may not hold the agent or its end.
         close_s: Seconds for which the gate stays shut while the memory is closed; None to leave
@@ -109,6 +110,7 @@ class Asked:
     deadlines: dict[str, float] = dataclasses.field(default_factory=dict)
     user_id: str | None = None
     own_tools: list[str] = dataclasses.field(default_factory=list)
+    streams: bool = False
     fault: str = ""
     patience_s: float = 60.0
     close_s: float | None = 0.1

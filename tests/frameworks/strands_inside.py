@@ -1,5 +1,6 @@
 """An agent of the installed strands-agents with a provider as its memory, for one session."""
 
+import asyncio
 import json
 import threading
 
@@ -62,6 +63,11 @@ def _own(name):
     return own
 
 
+async def _streamed(agent, said):
+    events = [event async for event in agent.stream_async(said)]
+    return "".join(event.get("data", "") for event in events)
+
+
 asked = inside.Asked.read()
 model = Says(asked.calls)
 memory = ProviderMemory(
@@ -71,7 +77,10 @@ own = [_own(name) for name in asked.own_tools]
 agent = Agent(
     model=model, plugins=[memory], tools=own, system_prompt="Be kind.", callback_handler=None
 )
-answers = [str(agent(said)).strip() for said in asked.says]
+answers = [
+    asyncio.run(_streamed(agent, said)) if asked.streams else str(agent(said)).strip()
+    for said in asked.says
+]
 before = inside.stored(asked.home)
 is_waited_for = None
 if asked.close_s is not None:

@@ -58,6 +58,13 @@ def test_a_told_fact_reaches_the_model_of_the_next_process(session, kind):
     assert "memory-context" not in json.dumps(second["kept"]), "the block is for one call"
 
 
+def test_a_streamed_answer_is_recorded_and_recalled_for(session):
+    told = session("journal", TELLS, streams=True)
+    assert told["answers"] == ["Noted."]
+    assert "Ondine" in told["after"]
+    assert "Ondine" in sent(session("journal", ASKS, streams=True)["requests"][0])
+
+
 def test_another_user_is_told_nothing(session):
     session("journal", TELLS, user_id="ines")
     assert "Ondine" not in sent(session("journal", ASKS, user_id="ben")["requests"][0])
