@@ -36,14 +36,20 @@ class Gated(Journal):
 
 
 class Prompted(Tooled):
-    """Has a block for the system prompt too, and hears of the beginning of a turn."""
+    """Has a block for the system prompt too, and hears of begun turns and ended sessions."""
 
     name = "prompted"
 
     def capabilities(self) -> dict[str, Any]:
-        return {**super().capabilities(), "extensions": ["tools", "prompt", "turns"]}
+        return {**super().capabilities(), "extensions": ["tools", "prompt", "turns", "sessions"]}
 
     def on_turn_start(self, turn_number: int, message: str, **kwargs: Any) -> None:
+        pass
+
+    def on_session_end(self, messages: list[Any]) -> None:
+        pass
+
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
         pass
 
     def system_prompt_block(self) -> str:
