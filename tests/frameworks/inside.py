@@ -20,6 +20,9 @@ HANGING += ("handle_tool_call", "on_turn_complete", "on_session_end", "shutdown"
 #: The fields of `Deadlines` that bound these hooks.
 BUDGETS = ("initialize_s", "enrich_s", "shutdown_s", "tool_s", "turn_start_s", "ask_s")
 
+#: Seconds for each of them in a session whose provider does not hang, on a machine that is busy.
+_AMPLE_S = 120.0
+
 #: The hook of this process that hangs, if one does.
 HANG = faults.Hang()
 
@@ -98,7 +101,7 @@ class Asked:
         home: The directory of the memory.
         says: The user's messages, one for each turn.
         calls: The name and the arguments of the tool that the model calls first.
-        deadlines: Fields of `Deadlines`.
+        deadlines: Fields of `Deadlines`; the others are ample.
         user_id: The user; None if there is one.
         own_tools: Names of the agent's own tools.
         streams: True if the answer is read as it streams.
@@ -131,7 +134,7 @@ class Asked:
 
     def arguments(self) -> dict[str, Any]:
         """Arguments of the memory beside the factory and the home."""
-        return {"deadlines": Deadlines(**{"initialize_s": 20.0, **self.deadlines})}
+        return {"deadlines": Deadlines(**{**dict.fromkeys(BUDGETS, _AMPLE_S), **self.deadlines})}
 
 
 def stored(home: str) -> str:

@@ -92,7 +92,7 @@ def claude(model, tmp_path):
     (tmp_path / "path" / "tests").symlink_to(ROOT / "tests")
 
     def run(target, said, *words):
-        command = [sys.executable, "-P", "-m", "memproto", "hook", target, *words]
+        command = [sys.executable, "-P", "-m", "memproto", "hook", target, "--within", "60", *words]
         one = {"type": "command", "timeout": 120}
         one["command"] = " ".join([*command, "--home", str(tmp_path / "memory")])
         events = ("SessionStart", "UserPromptSubmit", "Stop")
