@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from memproto import fence
-from memproto.errors import Misconfigured, Unavailable
+from memproto.errors import Misconfigured, Unavailable, WriteRefused
 from tests.good.journal import within, words
-
-_TABLE = "CREATE TABLE IF NOT EXISTS entries (number INTEGER PRIMARY KEY, kind TEXT, text TEXT)"
 
 
 class Ledger:
@@ -19,6 +17,7 @@ class Ledger:
 
     name = "ledger"
     reading_s, writing_s = 1.0, 10.0
+    table = "CREATE TABLE IF NOT EXISTS entries (number INTEGER PRIMARY KEY, kind TEXT, text TEXT)"
 
     def __init__(self) -> None:
         self._path: Path | None = None
@@ -47,7 +46,7 @@ class Ledger:
             with contextlib.suppress(sqlite3.OperationalError):
                 # For this SQLite waits for nobody: the process beside it is changing it just now.
                 database.execute("PRAGMA journal_mode = WAL")
-            database.execute(_TABLE)
+            database.execute(self.table)
 
     def capabilities(self) -> dict[str, Any]:
         return {
@@ -119,5 +118,9 @@ class Ledger:
     @staticmethod
     def _remove(database: sqlite3.Connection, kind: str, old_text: str | None) -> None:
         rows = database.execute("SELECT number, text FROM entries WHERE kind = ?", (kind,))
-        old = [(n,) for n, text in rows.fetchall() if old_text and old_text in json.loads(text)]
-        database.executemany("DELETE FROM entries WHERE number = ?", old)
+        held = [(number, json.loads(text)) for number, text in rows.fetchall()]
+        fitting = [(number, text) for number, text in held if old_text and old_text in text]
+        meant = [row for row in fitting if row[1] == old_text] or fitting
+        if len({text for _, text in meant}) > 1:
+            raise WriteRefused(f"old_text fits {len(meant)} entries")
+        database.executemany("DELETE FROM entries WHERE number = ?", [row[:1] for row in meant])

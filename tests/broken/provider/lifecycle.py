@@ -153,7 +153,10 @@ class ARefusedRemoveTakesBoth(Journal):
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
-        meant = [e for e in self._load() if self._is_old(e, target, old_text)]
-        super().on_memory_write(action, target, content, old_text)
-        if len({entry["text"] for entry in meant}) > 1:
-            raise WriteRefused(f"{len(meant)} entries fit")
+        try:
+            super().on_memory_write(action, target, content, old_text)
+        except WriteRefused:
+            with self._changing():
+                self._entries = [e for e in self._entries if not self._is_old(e, target, old_text)]
+                self._save()
+            raise
