@@ -190,8 +190,8 @@ _VERBATIM = Declared(
 )
 
 
-#: First line of a text that no store takes for one of its own.
-_HEADING = "Noted at noon:"
+#: Words for a first line that no store takes for one of its own.
+_HEADING = "noted at noon, "
 
 #: Letters that every store keeps, for a text that is odd in another way.
 _FEW = "kelp"
@@ -257,18 +257,25 @@ def _keeps_its_own_lines(run: Run, route: str) -> None:
             return
     run.settle()
     lines = own_lines.found(home, [word for fact in told for word in fact.text.split()])
+    if not lines:
+        return
     owed = {_behind(run.facts.new(), line): line for line in lines}
-    plain = _behind(run.facts.new(), _HEADING)
+    plain = _behind(run.facts.new(), _heading(max(map(len, lines))))
     with run.session(home) as subject:
         accepted: list[Fact] = [f for f in (*owed, plain) if _is_taken(subject, f, route)]
     lost = losses.lost(run, accepted, home)
     if plain in lost or plain not in accepted:
-        # Recall shows one line of a text, or the store takes no lines.
+        # Recall shows the beginning of a text, or the store takes no lines.
         return
     for fact, line in owed.items():
         if fact in lost:
             _assert_lost_each_time(run, route, lambda: _behind(run.facts.new(), line))  # noqa: B023 - called here
             _judge_missing(run, route, fact, f"a text behind {line!r}, a line of its file", home)
+
+
+def _heading(chars: int) -> str:
+    """A plain line as long as another."""
+    return (_HEADING * chars)[: max(chars, len(_HEADING))].strip()
 
 
 def _behind(fact: Fact, line: str) -> _Lettered:

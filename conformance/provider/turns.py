@@ -802,9 +802,9 @@ def _of_several(run: Run, action: str, target: str) -> None:
         )
     new = run.facts.new().text if action == "replace" else ""
     with run.session() as subject:
-        is_taken = _accepts(subject, target, new, action, common)
+        _accepts(subject, target, new, action, common)
     lost = losses.lost(run, facts)
-    if len(lost) > is_taken:
+    if len(lost) > 1:
         run.violated(
             NotRecalled(
                 wanted=(

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from memproto.testing.clauses import Lost, NotApplicable, Untestable
+from memproto.testing.clauses import Lost, NotApplicable
 from memproto.testing.facts import Fact
 from memproto.testing.lifetimes import store_faults, store_files
 from memproto.testing.needs import depends_on
 from memproto.testing.provider.run import Run
-from memproto.testing.provider.subject import Subject
+from memproto.testing.provider.subject import HookRaised, Subject
 
 T = TypeVar("T")
 
@@ -20,9 +20,8 @@ def asked(run: Run, ask: Callable[[Subject, Fact], T], brings: Callable[[T, Fact
     The text comes back before, and afterwards.
 
     Raises:
-        NotApplicable: No file holds the text, or it comes back all the same.
-        Lost: The text does not come back before.
-        Untestable: It does not come back afterwards.
+        NotApplicable: No file holds the text; it comes back all the same, or the call raises.
+        Lost: The text does not come back before, or afterwards.
 
     """
     fact = store_files.stored(run)[0]
@@ -30,9 +29,36 @@ def asked(run: Run, ask: Callable[[Subject, Fact], T], brings: Callable[[T, Fact
         if not run.wait_until(lambda: brings(ask(subject, fact), fact), run.freshness_s):
             raise Lost("a stored text does not come back", depends_on("MP-TURN-001"))
         with store_faults.held(run, [fact]):
-            answer = ask(subject, fact)
+            answer = _unless_raised(ask, subject, fact)
         if brings(answer, fact):
             raise NotApplicable("it reads its store while another process holds the files")
-        if not run.wait_until(lambda: brings(ask(subject, fact), fact)):
-            raise Untestable("the text does not come back when the files are free again")
+        if not run.wait_until(
+            lambda: _comes_back(ask, brings, subject, fact), store_faults.AGAIN_S
+        ):
+            reason = "the text does not come back when the files are free again"
+            raise Lost(reason, depends_on("MP-STORE-003"))
     return answer
+
+
+def _unless_raised(ask: Callable[[Subject, Fact], T], subject: Subject, fact: Fact) -> T:
+    try:
+        return ask(subject, fact)
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        raise NotApplicable("it raises while another process holds the files") from None
+
+
+def _comes_back(
+    ask: Callable[[Subject, Fact], T],
+    brings: Callable[[T, Fact], bool],
+    subject: Subject,
+    fact: Fact,
+) -> bool:
+    """True if the text comes back; a provider may raise until it has tried again."""
+    try:
+        return brings(ask(subject, fact), fact)
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        return False
