@@ -148,7 +148,12 @@ class ForgetsASessionAgainAtEachStart(Private):
         return super().forget(scope)
 
 
-@mutant(kills="MP-LIFE-001", says="of A and B) refused", report="H1")
+@mutant(
+    kills="MP-LIFE-001",
+    says="of A and B) refused",
+    report="H1",
+    also={"MP-WRITE-006": "the old text of the refused call is one that both entries hold"},
+)
 class ARefusedRemoveTakesBoth(Journal):
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
