@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from memproto import spec
 from memproto.testing.clauses import Lost, NotApplicable
 from memproto.testing.facts import Fact
 from memproto.testing.lifetimes import store_faults, store_files
@@ -27,7 +28,7 @@ def asked(run: Run, ask: Callable[[Subject, Fact], T], brings: Callable[[T, Fact
     fact = store_files.stored(run)[0]
     with run.session() as subject:
         if not run.wait_until(lambda: brings(ask(subject, fact), fact), run.freshness_s):
-            raise Lost("a stored text does not come back", depends_on("MP-TURN-001"))
+            raise Lost("a stored text does not come back", depends_on(spec.role("turns_stored")))
         with store_faults.held(run, [fact]):
             answer = _unless_raised(ask, subject, fact)
         if brings(answer, fact):
@@ -36,7 +37,7 @@ def asked(run: Run, ask: Callable[[Subject, Fact], T], brings: Callable[[T, Fact
             lambda: _comes_back(ask, brings, subject, fact), store_faults.AGAIN_S
         ):
             reason = "the text does not come back when the files are free again"
-            raise Lost(reason, depends_on("MP-STORE-003"))
+            raise Lost(reason, depends_on(spec.role("lock_gone")))
     return answer
 
 

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from tests.broken.marks import mutant
-from tests.good.listing import Listing
+from tests.good.ledger import Listing
 from tests.good.private import Private
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.broken.marks import mutant
-from tests.good.listing import Listing
+from tests.good.ledger import Listing
 from tests.good.telling import Telling
 
 
