@@ -94,7 +94,7 @@ class MemoryProvider(Protocol):
         Mirror one write of the built-in memory tool. May block; the host owns the queue.
 
         Returning means accepted. Raising a `ProviderError` means not stored, and is a report.
-        Spec: MP-WRITE-001 to MP-WRITE-005.
+        Spec: MP-WRITE-001 to MP-WRITE-006.
         """
         ...
 

@@ -52,6 +52,7 @@ GOOD = (
     "tests.good.remote:Remote",
     "tests.good.served:InThread",
     "tests.good.ledger:Ledger",
+    "tests.good.ledger:Listing",
     "tests.good.tidying:Tidying",
     "tests.good.working:Working",
     "tests.good.indexed:Indexed",

@@ -18,7 +18,7 @@ from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, Subject
 from memproto.testing.scenarios import characters as scripts
-from memproto.testing.scenarios import conversations
+from memproto.testing.scenarios import conversations, own_lines
 from memproto.testing.wire import show
 
 _QUESTION = "What did we agree on for the next week?"
@@ -190,6 +190,9 @@ _VERBATIM = Declared(
 )
 
 
+#: Words for a first line that no store takes for one of its own.
+_HEADING = "noted at noon, "
+
 #: Letters that every store keeps, for a text that is odd in another way.
 _FEW = "kelp"
 
@@ -197,9 +200,10 @@ _FEW = "kelp"
 @check("MP-TEXT-003", declares=_VERBATIM, routes=("turns", "writes", "tools"), budget_s=120.0)
 def every_character_comes_back(run: Run) -> None:
     served = [route for route in routes.ROUTES if run.serves(route)]
-    judged = [_keeps_characters(run, route) for route in served]
-    if not any(judged):
+    judged = [route for route in served if _keeps_characters(run, route)]
+    if not judged:
         raise NotApplicable("no text was seen to come back word for word, and none is declared to")
+    _keeps_its_own_lines(run, "writes" if "writes" in judged else judged[0])
 
 
 def _keeps_characters(run: Run, route: str) -> bool:
@@ -242,6 +246,40 @@ def _judge_missing(run: Run, route: str, fact: _Lettered, kind: str, home: Path)
         ),
         operation=_STORES[route],
     )
+
+
+def _keeps_its_own_lines(run: Run, route: str) -> None:
+    """Texts behind a line such as stands in a file of the provider: it is text all the same."""
+    home = run.own_home(f"{route}-lines")
+    told = run.facts.several(2)
+    with run.session(home) as subject:
+        if not all(_is_taken(subject, fact, route) for fact in told):
+            return
+    run.settle()
+    lines = own_lines.found(home, [word for fact in told for word in fact.text.split()])
+    if not lines:
+        return
+    owed = {_behind(run.facts.new(), line): line for line in lines}
+    plain = _behind(run.facts.new(), _heading(max(map(len, lines))))
+    with run.session(home) as subject:
+        accepted: list[Fact] = [f for f in (*owed, plain) if _is_taken(subject, f, route)]
+    lost = losses.lost(run, accepted, home)
+    if plain in lost or plain not in accepted:
+        # Recall shows the beginning of a text, or the store takes no lines.
+        return
+    for fact, line in owed.items():
+        if fact in lost:
+            _assert_lost_each_time(run, route, lambda: _behind(run.facts.new(), line))  # noqa: B023 - called here
+            _judge_missing(run, route, fact, f"a text behind {line!r}, a line of its file", home)
+
+
+def _heading(chars: int) -> str:
+    """A plain line as long as another."""
+    return (_HEADING * chars)[: max(chars, len(_HEADING))].strip()
+
+
+def _behind(fact: Fact, line: str) -> _Lettered:
+    return _Lettered(f"{line}\n{fact.text}", fact.query, fact.name, line)
 
 
 def _lettered(fact: Fact, characters: str) -> _Lettered:

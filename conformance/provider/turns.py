@@ -48,6 +48,9 @@ _GOODBYE = ("Thanks, that is all for today.", "Until next time.")
 #: Number of turns of a session, each time: a worker that is behind loses the last of several.
 _LAST_OF = (1, 3, 8, 8, 8)
 
+#: Number of entries that hold one old text.
+_HOLDING = 2
+
 #: As long as a background worker may need for a turn.
 _MOMENT_S = 1.0
 
@@ -775,6 +778,43 @@ def _say_lost(
         tail=", while a single short text does come back",
     )
     run.violated(_of_least_length(run, seen, loses, _SHORT_CHARS) if loses else seen)
+
+
+@check("MP-WRITE-006", budget_s=120.0, routes=("writes",))
+def an_ambiguous_old_text_costs_one_entry_at_most(run: Run) -> None:
+    if run.is_selective:
+        raise NotApplicable("retention is selective: the store may drop an entry by itself")
+    named = mirrored_writes.needed_targets(run, "replace", "remove")
+    for action, choice in (("remove", 0), ("replace", -1)):
+        if among := [name for name in mirrored_writes.targets(run, action) if name in named]:
+            _of_several(run, action, among[choice])
+
+
+def _of_several(run: Run, action: str, target: str) -> None:
+    """Several entries of a target hold the words by which one is named."""
+    common, *facts = (run.facts.name(), *run.facts.several(_HOLDING))
+    with run.session() as subject:
+        for fact in facts:
+            mirrored_writes.bring(run, subject, target, f"{fact.text} So {common} says.")
+    if losses.lost(run, facts):
+        raise Lost(
+            "entries that have a word in common do not come back", depends_on("MP-WRITE-001")
+        )
+    new = run.facts.new().text if action == "replace" else ""
+    with run.session() as subject:
+        _accepts(subject, target, new, action, common)
+    lost = losses.lost(run, facts)
+    if len(lost) > 1:
+        run.violated(
+            NotRecalled(
+                wanted=(
+                    f"one entry at most changed by a {action} in {target} whose old_text several "
+                    f"entries hold, {common!r}"
+                ),
+                texts=tuple(fact.text for fact in lost),
+                of=len(facts),
+            )
+        )
 
 
 #: A tool stores whose schema looks like it; the author alone knows of any other.

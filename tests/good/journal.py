@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto import fence
+from memproto.errors import WriteRefused
 
 _WORD = re.compile(r"\w{3,}")
 
@@ -67,7 +68,7 @@ class Journal:
     ) -> None:
         with self._changing():
             if action in ("replace", "remove"):
-                self._entries = [e for e in self._entries if not self._is_old(e, target, old_text)]
+                self._entries = self._left(target, old_text)
             if action in ("add", "replace"):
                 self._entries.append({"kind": target, "text": content or ""})
             self._save()
@@ -102,6 +103,20 @@ class Journal:
     def _shown(entry: dict[str, str]) -> str:
         """An entry as recall gives it."""
         return entry["text"]
+
+    def _left(self, target: str, old_text: str | None) -> list[dict[str, str]]:
+        """
+        Entries that stay when the one is taken out that an old text names.
+
+        Raises:
+            WriteRefused: It names several.
+
+        """
+        fitting = [e for e in self._entries if self._is_old(e, target, old_text)]
+        meant = [e for e in fitting if e["text"] == old_text] or fitting
+        if len({entry["text"] for entry in meant}) > 1:
+            raise WriteRefused(f"old_text fits {len(meant)} entries")
+        return [entry for entry in self._entries if entry not in meant]
 
     @staticmethod
     def _is_old(entry: dict[str, str], target: str, old_text: str | None) -> bool:

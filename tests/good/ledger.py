@@ -1,4 +1,4 @@
-"""A small good provider in SQLite that stores turns and writes, one row each, searched by words."""
+"""Small good providers in SQLite that store turns and writes, one row each, searched by words."""
 
 import contextlib
 import json
@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from memproto import fence
-from memproto.errors import Misconfigured, Unavailable
+from memproto.errors import Misconfigured, Unavailable, WriteRefused
 from tests.good.journal import within, words
-
-_TABLE = "CREATE TABLE IF NOT EXISTS entries (number INTEGER PRIMARY KEY, kind TEXT, text TEXT)"
 
 
 class Ledger:
@@ -19,6 +17,7 @@ class Ledger:
 
     name = "ledger"
     reading_s, writing_s = 1.0, 10.0
+    table = "CREATE TABLE IF NOT EXISTS entries (number INTEGER PRIMARY KEY, kind TEXT, text TEXT)"
 
     def __init__(self) -> None:
         self._path: Path | None = None
@@ -47,7 +46,7 @@ class Ledger:
             with contextlib.suppress(sqlite3.OperationalError):
                 # For this SQLite waits for nobody: the process beside it is changing it just now.
                 database.execute("PRAGMA journal_mode = WAL")
-            database.execute(_TABLE)
+            database.execute(self.table)
 
     def capabilities(self) -> dict[str, Any]:
         return {
@@ -119,5 +118,54 @@ class Ledger:
     @staticmethod
     def _remove(database: sqlite3.Connection, kind: str, old_text: str | None) -> None:
         rows = database.execute("SELECT number, text FROM entries WHERE kind = ?", (kind,))
-        old = [(n,) for n, text in rows.fetchall() if old_text and old_text in json.loads(text)]
-        database.executemany("DELETE FROM entries WHERE number = ?", old)
+        held = [(number, json.loads(text)) for number, text in rows.fetchall()]
+        fitting = [(number, text) for number, text in held if old_text and old_text in text]
+        meant = [row for row in fitting if row[1] == old_text] or fitting
+        if len({text for _, text in meant}) > 1:
+            raise WriteRefused(f"old_text fits {len(meant)} entries")
+        database.executemany("DELETE FROM entries WHERE number = ?", [row[:1] for row in meant])
+
+
+class Listing(Ledger):
+    """A ledger with items and status, which say so if it could not look."""
+
+    name = "listing"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fault = ""
+
+    def _create(self) -> None:
+        with self._opened(self.writing_s) as database:
+            database.execute(self.table)
+
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "extensions": ["items", "status"]}
+
+    def _rows(self) -> list[tuple[int, str]]:
+        """Every entry with its number; none if the database cannot be read, which is kept."""
+        self._fault = "ledger.db cannot be read"
+        with contextlib.suppress(sqlite3.Error), self._opened(self.reading_s) as database:
+            rows = database.execute("SELECT number, text FROM entries ORDER BY number").fetchall()
+            self._fault = ""
+            return [(number, json.loads(text)) for number, text in rows]
+        return []
+
+    def _texts(self) -> list[str]:
+        return [text for _, text in self._rows()]
+
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        wanted = words(request["query"])
+        ranked = [(len(wanted & words(text)), number, text) for number, text in self._rows()]
+        room, items = request.get("budget_chars", float("inf")), list[dict[str, Any]]()
+        for score, number, text in sorted(ranked, reverse=True):
+            if score and len(text) <= room:
+                room -= len(text)
+                items.append({"id": str(number), "text": text, "score": score})
+        return {"items": items, "status": "unavailable" if self._fault else "ok"}
+
+    def recall_status(self) -> dict[str, Any]:
+        return {"state": "down", "message": self._fault} if self._fault else {"state": "ok"}
+
+    def unavailable_reason(self) -> str:
+        return self._fault

@@ -21,7 +21,7 @@ from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
-from memproto.testing.scenarios import entries, tenants, texts
+from memproto.testing.scenarios import entries, tenants, texts, unreadable
 from memproto.testing.scenarios.entries import REFUSED
 from memproto.testing.scenarios.tenants import Boundary, Tenant
 from memproto.testing.wire import show
@@ -255,6 +255,32 @@ def the_best_item_comes_first(run: Run) -> None:
                     )
     if not scored:
         raise NotApplicable("no item has a score")
+
+
+# -- a store that cannot be read ------------------------------------------------------------------
+
+
+@check("MP-ITEMS-008", budget_s=120.0, extension="items", routes=routes.ROUTES)
+def an_answer_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
+    answer = unreadable.asked(run, _answer_about, _brings)
+    if isinstance(answer, dict) and answer.get("status") == "ok":
+        run.violated(
+            Returned(
+                wanted="`partial` or `unavailable` while another process holds the files",
+                hook=run.hook("items"),
+                value=show(answer),
+                tail=", and the text is there before and afterwards",
+            )
+        )
+
+
+def _answer_about(subject: Subject, fact: Fact) -> Any:
+    return subject.items({"query": fact.query})
+
+
+def _brings(answer: Any, fact: Fact) -> bool:
+    found = answer.get("items", ()) if isinstance(answer, dict) else ()
+    return bool(entries.of_fact(list(found), fact))
 
 
 # -- time and boundaries --------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
+from memproto.testing.scenarios import unreadable
 from memproto.testing.wire import plain, show
 
 #: The keys of recall-status.schema.json.
@@ -116,6 +117,30 @@ def _given_away(said: str, secret: str, fact: Fact) -> str:
     if secret in said:
         return f"the value of config[{_KEY!r}]"
     return f"{fact.name!r}, from {fact.text!r}" if fact.is_in(said) else ""
+
+
+@check("MP-STATUS-005", budget_s=120.0, extension="status", routes=routes.ROUTES)
+def the_status_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
+    if run.binding.free_status:
+        raise NotApplicable("the binding leaves the shape of a status open")
+    _, status = unreadable.asked(run, _recalled_and_said, _brings)
+    if isinstance(status, dict) and status.get("state") == "ok":
+        run.violated(
+            Returned(
+                wanted="`degraded` or `down` after a recall that could not read the store",
+                hook=run.hook("status"),
+                value=show(status),
+                tail=", and recall brings the text before and afterwards",
+            )
+        )
+
+
+def _recalled_and_said(subject: Subject, fact: Fact) -> tuple[Any, Any]:
+    return routes.recalled(subject, fact.query), subject.status()
+
+
+def _brings(answer: tuple[Any, Any], fact: Fact) -> bool:
+    return fact.is_in(answer[0])
 
 
 @check("MP-STATUS-003", extension="status")

@@ -227,7 +227,7 @@ def _locked(run: Run) -> Seen:
         # A store that one process holds as long as it is open lets no other one in.
         if not all(one.comes("ready", _OPENING_S) for one in others):
             others = []
-        with _held(run, before):
+        with held(run, before):
             for one in (host, *others):
                 one.go()
             _recalled_and_stored(host)
@@ -257,7 +257,7 @@ def _locked_in_turn(run: Run) -> Seen:
     facts, ready = run.facts.several(3), _one_call_each(run)
     with host_of(run, "locked", facts) as host:
         lived(host, "ready")
-        with _held(run, before):
+        with held(run, before):
             host.go()
             _recalled_and_stored(host)
         host.go()
@@ -266,7 +266,7 @@ def _locked_in_turn(run: Run) -> Seen:
         with _changing(run, call) as other:
             if not other.comes("ready", _OPENING_S):
                 continue
-            with _held(run, before):
+            with held(run, before):
                 other.go()
                 # As long as beside the first host, which recalled and stored meanwhile.
                 other.comes("change 1 0 ended", _HELD_S + _WRITING_S)
@@ -300,15 +300,21 @@ def _opened_locked(run: Run) -> Seen:
     facts = run.facts.several(1)
     with host_of(run, "opens", facts) as host:
         lived(host, "ready")
-        with _held(run, before):
+        with held(run, before):
             host.go()
             host.comes("open ended", (OPEN_S + MARGIN_S))
         return Seen(host.end(), facts)
 
 
 @contextlib.contextmanager
-def _held(run: Run, facts: list[Fact]) -> Iterator[None]:
-    """Every file where the facts are stored is locked by another process in the body."""
+def held(run: Run, facts: list[Fact]) -> Iterator[None]:
+    """
+    Every file where the facts are stored is locked by another process in the body.
+
+    Raises:
+        NotApplicable: The provider holds them itself.
+
+    """
     found = files_below(*places(run, facts))
     names = [str(path) for path in found if not path.name.endswith(BESIDE)]
     with subprocess.Popen(

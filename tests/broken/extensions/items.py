@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from tests.broken.marks import mutant
+from tests.good.ledger import Listing
 from tests.good.private import Private
 
 
@@ -99,3 +100,9 @@ class ItemsForgetTheUser(Private):
             answer = super().recall_items(request)
             self._entries = own
         return answer
+
+
+@mutant(kills="MP-ITEMS-008", says="while another process holds the files", report="H4")
+class ALockedStoreHoldsNothing(Listing):
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        return {**super().recall_items(request), "status": "ok"}

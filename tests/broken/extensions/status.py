@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.broken.marks import mutant
+from tests.good.ledger import Listing
 from tests.good.telling import Telling
 
 
@@ -49,3 +50,9 @@ class TheStatusHasAKeyOfItsOwn(Telling):
 class NotAvailableWithoutAWord(Telling):
     def is_available(self) -> bool:
         return False
+
+
+@mutant(kills="MP-STATUS-005", says="could not read the store", report="H4")
+class TheStatusIsAlwaysOk(Listing):
+    def recall_status(self) -> dict[str, Any]:
+        return {"state": "ok"}

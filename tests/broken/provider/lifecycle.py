@@ -148,12 +148,20 @@ class ForgetsASessionAgainAtEachStart(Private):
         return super().forget(scope)
 
 
-@mutant(kills="MP-LIFE-001", says="of A and B) refused", report="H1")
+@mutant(
+    kills="MP-LIFE-001",
+    says="of A and B) refused",
+    report="H1",
+    also={"MP-WRITE-006": "the old text of the refused call is one that both entries hold"},
+)
 class ARefusedRemoveTakesBoth(Journal):
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
-        meant = [e for e in self._load() if self._is_old(e, target, old_text)]
-        super().on_memory_write(action, target, content, old_text)
-        if len({entry["text"] for entry in meant}) > 1:
-            raise WriteRefused(f"{len(meant)} entries fit")
+        try:
+            super().on_memory_write(action, target, content, old_text)
+        except WriteRefused:
+            with self._changing():
+                self._entries = [e for e in self._entries if not self._is_old(e, target, old_text)]
+                self._save()
+            raise

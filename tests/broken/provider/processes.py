@@ -177,8 +177,8 @@ class RemovesWithoutTheLock(_WritesItsOwnFile):
             super().on_memory_write(action, target, content, old_text)
             return
         with self._lock:
-            entries = self._load()
-            self._entries = [e for e in entries if not self._is_old(e, target, old_text)]
+            self._entries = self._load()
+            self._entries = self._left(target, old_text)
             self._save()
 
 
@@ -191,8 +191,8 @@ class ReplacesWithoutTheLock(_WritesItsOwnFile):
             super().on_memory_write(action, target, content, old_text)
             return
         with self._lock:
-            entries = self._load()
-            kept = [e for e in entries if not self._is_old(e, target, old_text)]
+            self._entries = self._load()
+            kept = self._left(target, old_text)
             self._entries = [*kept, {"kind": target, "text": content or ""}]
             self._save()
 

@@ -220,7 +220,7 @@ class RemovesInPlace(_InPlace):
             super().on_memory_write(action, target, content, old_text)
             return
         with self._changing():
-            self._entries = [e for e in self._entries if not self._is_old(e, target, old_text)]
+            self._entries = self._left(target, old_text)
             self.in_place()
 
 

@@ -1,10 +1,12 @@
 """Providers that lose text on its way into the store and back, or store what is not the user's."""
 
 import json
+import re
 import unicodedata
 from typing import Any
 
 from memproto import fence
+from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
 from tests.good.wary import Wary
@@ -77,6 +79,15 @@ class ALineBreakAtTheEndTakesTheText(Journal):
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
         kept = content if content is None or not content.endswith("\n") else content[:1]
+        super().on_memory_write(action, target, kept, old_text)
+
+
+@mutant(kills="MP-TEXT-003", says="a line of its file", report="J3")
+class ADateInFrontIsItsOwn(BuiltinMemoryProvider):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        kept = content and re.sub(r"\A<!-- [0-9T:.+Z-]+ -->\n", "", content)
         super().on_memory_write(action, target, kept, old_text)
 
 

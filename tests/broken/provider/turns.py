@@ -132,6 +132,9 @@ class SearchesWordsOfTheLatestTwo(_OfTwo, Worded):
 _LIMIT_CHARS = 2_200
 _LONGEST_CHARS = 32_768
 
+#: Characters of an old text by which a store knows an entry.
+_BEGINNING = 100
+
 
 @mutant(kills="MP-WRITE-001", says="added to user", report="H1")
 class WritesAboutTheUserAreDropped(Journal):
@@ -167,6 +170,12 @@ class RemoveDoesNothing(Journal):
     ) -> None:
         if action != "remove":
             super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-WRITE-006", says="several entries hold", report="H4")
+class AnOldTextTakesAllThatHoldIt(Journal):
+    def _left(self, target: str, old_text: str | None) -> list[dict[str, str]]:
+        return [e for e in self._entries if not self._is_old(e, target, old_text)]
 
 
 @mutant(kills="MP-WRITE-005", says="100,000 characters", report="J8")
@@ -238,9 +247,11 @@ class NotesOfOneBeginningAreOne(Journal):
 
 @mutant(kills="MP-WRITE-001", says="it did not come back", report="H1", found_by="MP-WRITE-003")
 class AnOldTextIsKnownByItsBeginning(Journal):
-    @staticmethod
-    def _is_old(entry: dict[str, str], target: str, old_text: str | None) -> bool:
-        return Journal._is_old(entry, target, old_text and old_text[:100])
+    def _left(self, target: str, old_text: str | None) -> list[dict[str, str]]:
+        if not old_text or len(old_text) <= _BEGINNING:
+            return super()._left(target, old_text)
+        begin = old_text[:_BEGINNING]
+        return [e for e in self._entries if not self._is_old(e, target, begin)]
 
 
 @mutant(

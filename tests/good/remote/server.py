@@ -28,14 +28,16 @@ class Store:
             return list(self._spaces.get(space, []))
 
     def change(self, space: str, change: dict[str, Any]) -> None:
-        """Add an entry, and remove those of its target that hold `old_text`."""
+        """Add an entry, and remove the newest of its target that holds `old_text`."""
         with self._lock:
             if change["id"] in self._done:
                 return
             self._done.add(change["id"])
             kept, old = self._spaces.get(space, []), change["old_text"]
             if old:
-                kept = [e for e in kept if e["kind"] != change["kind"] or old not in e["text"]]
+                held = [e for e in kept if e["kind"] == change["kind"] and old in e["text"]]
+                meant = [e for e in held if e["text"] == old] or held[-1:]
+                kept = [entry for entry in kept if entry not in meant]
             if change["text"] is not None:
                 kept = [*kept, {"kind": change["kind"], "text": change["text"]}]
             self._spaces[space] = kept
