@@ -110,7 +110,7 @@ def starved_s(thread: int = 0, process: int = 0) -> float:
 
 class Work:
     """
-    What a process does from one look to the next, by the counts of Linux; nothing elsewhere.
+    The work of a process from one look to the next, by the counts of Linux; 0 elsewhere.
 
     A thread that ended between two looks is left out.
     """
