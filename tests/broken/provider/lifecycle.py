@@ -152,9 +152,14 @@ class ForgetsASessionAgainAtEachStart(Private):
     kills="MP-LIFE-001",
     says="of A and B) refused",
     report="H1",
-    also={"MP-WRITE-006": "the old text of the refused call is one that both entries hold"},
 )
 class ARefusedRemoveTakesBoth(Journal):
+    """It takes those of its own session, which it has at hand."""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._at_hand: list[str | None] = []
+
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
@@ -162,6 +167,11 @@ class ARefusedRemoveTakesBoth(Journal):
             super().on_memory_write(action, target, content, old_text)
         except WriteRefused:
             with self._changing():
-                self._entries = [e for e in self._entries if not self._is_old(e, target, old_text)]
+                self._entries = [
+                    e
+                    for e in self._entries
+                    if not (e["text"] in self._at_hand and self._is_old(e, target, old_text))
+                ]
                 self._save()
             raise
+        self._at_hand.append(content)
