@@ -14,11 +14,12 @@ from memproto.testing.clauses import Inconclusive, Lost, NotApplicable, Untestab
 from memproto.testing.conditions import Declared
 from memproto.testing.evidence import NotRecalled, Raised, Recalled, Returned
 from memproto.testing.facts import Fact
+from memproto.testing.lifetimes import own_lines
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import BackendAway, HookRaised, Subject
 from memproto.testing.scenarios import characters as scripts
-from memproto.testing.scenarios import conversations, own_lines
+from memproto.testing.scenarios import conversations
 from memproto.testing.wire import show
 
 _QUESTION = "What did we agree on for the next week?"

@@ -17,11 +17,12 @@ from memproto.testing.evidence import (
 )
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.walltime import KATHMANDU, time_zone
+from memproto.testing.lifetimes import unreadable
 from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
-from memproto.testing.scenarios import entries, tenants, texts, unreadable
+from memproto.testing.scenarios import entries, tenants, texts
 from memproto.testing.scenarios.entries import REFUSED
 from memproto.testing.scenarios.tenants import Boundary, Tenant
 from memproto.testing.wire import show

@@ -10,10 +10,10 @@ from memproto.setup.hooks import is_own
 from memproto.testing.clauses import NotApplicable, check
 from memproto.testing.evidence import Exposed, Returned, Surplus, Unfit
 from memproto.testing.facts import Fact
+from memproto.testing.lifetimes import unreadable
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
-from memproto.testing.scenarios import unreadable
 from memproto.testing.wire import plain, show
 
 #: The keys of recall-status.schema.json.
