@@ -20,6 +20,7 @@ from strands.middleware import InvokeModelStage
 from strands.plugins import Plugin
 from strands.types.tools import AgentTool
 
+from memproto.adapters.tool_results import is_refusal
 from memproto.deadlines import Deadlines
 from memproto.errors import MemprotoError
 from memproto.provider import AsyncMemoryProvider, MemoryProvider
@@ -212,15 +213,9 @@ class _Tool(AgentTool):  # type: ignore[misc] # Any where Strands is missing
     ) -> AsyncIterator[Any]:
         """Call the tool, within `tool_s`; the answer is one JSON document."""
         answer = await self._session.call(self.tool_name, tool_use["input"])
-        status = "error" if _is_refusal(json.loads(answer)) else "success"
+        status = "error" if is_refusal(json.loads(answer)) else "success"
         content = [{"text": answer}]
         yield {"toolUseId": tool_use["toolUseId"], "status": status, "content": content}
-
-
-def _is_refusal(document: Any) -> bool:
-    return isinstance(document, Mapping) and (
-        bool(document.get("error")) or False in (document.get("success"), document.get("ok"))
-    )
 
 
 def _text(message: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto import _version
+from memproto.adapters.tool_results import is_refusal
 from memproto.bindings import Binding
 from memproto.serving.streams import Output, TooLong, lines
 from memproto.types import SPEC_VERSION
@@ -210,16 +211,11 @@ def _unwrapped(schema: Any) -> dict[str, Any]:
 
 
 def _is_error(text: Any) -> bool:
-    """True if the document of a tool's answer says that the call failed."""
+    """True if a tool's answer is no document, or one that says that the call failed."""
     try:
-        document = json.loads(text)
+        return is_refusal(json.loads(text))
     except (TypeError, ValueError):
         return True
-    if not isinstance(document, dict):
-        return False
-    return document.get("success") is False or (
-        "error" in document and document["error"] not in (None, False, "")
-    )
 
 
 def _error(number: Any, code: int, text: str, **data: Any) -> dict[str, Any]:

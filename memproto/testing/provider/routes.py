@@ -11,6 +11,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from memproto import spec
+from memproto.adapters.tool_results import is_refusal
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.evidence import Returned
 from memproto.testing.facts import Fact
@@ -162,22 +163,9 @@ def storing_call(schemas: Any, text: str) -> tuple[str, dict[str, Any]] | None:
 def refused(answer: Any) -> bool:
     """True if a tool's answer says that it did not do what was asked."""
     try:
-        parsed = json.loads(answer)
+        return is_refusal(json.loads(answer))
     except (TypeError, ValueError):
         return False
-    return isinstance(parsed, dict) and _is_refusal(parsed)
-
-
-#: A `status` that says that nothing was done, as in `$defs/refusal` of tool-result.schema.json.
-_FAILED = frozenset({"error", "failed", "failure"})
-
-
-def _is_refusal(parsed: dict[str, Any]) -> bool:
-    said_no = any(parsed.get(name) is False for name in ("success", "ok"))
-    marked = any(parsed.get(name) is True for name in ("isError", "is_error"))
-    status = parsed.get("status")
-    failed = isinstance(status, str) and status in _FAILED
-    return bool(parsed.get("error")) or said_no or marked or failed
 
 
 def brings(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> bool:
