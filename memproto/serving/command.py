@@ -5,16 +5,14 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from memproto import loading
 from memproto.errors import KitUsageError
 from memproto.loading import Loaded
 from memproto.serving import streams
 from memproto.serving.fenced import Fenced
-
-#: Exit code if what was asked for cannot be done as it stands.
-_USAGE = 4
+from memproto.serving.usage import Parser, refused
 
 ABOUT = (
     "Serve a provider to a host in any language, over the standard input and output of this "
@@ -38,17 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--session", default="mcp", metavar="KEY", help="with --mcp: the session")
 
 
-class _Parser(argparse.ArgumentParser):
-    """Ends with the project's exit code for bad usage."""
-
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(_USAGE, f"{self.prog}: {message}\n")
-
-
 def main(words: Sequence[str]) -> int:
     """Serve until the standard input ends; gives the exit code, 4 for bad usage."""
-    parser = _Parser(prog="memproto serve")
+    parser = Parser(prog="memproto serve")
     add_arguments(parser)
     return run(parser.parse_args(words))
 
@@ -56,18 +46,18 @@ def main(words: Sequence[str]) -> int:
 def run(options: argparse.Namespace) -> int:
     """As `main`, with parsed arguments. Takes the standard streams of the process over."""
     if options.mcp and not options.home:
-        return _refused("--mcp needs --home DIR, the directory that is the provider's own")
+        return refused("serve", "--mcp needs --home DIR, the directory that is the provider's own")
     if not options.mcp and options.home:
-        return _refused("--home is for --mcp; a host of the wire names the home in `open`")
+        return refused("serve", "--home is for --mcp; a host of the wire names the home in `open`")
     if options.mcp and options.fence:
-        return _refused("--fence is about recall, and --mcp offers the tools alone")
+        return refused("serve", "--fence is about recall, and --mcp offers the tools alone")
     given, taken = streams.take()
     try:
         loaded, provider = _built(options)
     except KitUsageError as error:
-        return _refused(str(error).replace("--memproto=", ""))
+        return refused("serve", str(error).replace("--memproto=", ""))
     except (Exception, SystemExit) as error:
-        return _refused(f"{options.target}: raised {type(error).__name__}: {error}")
+        return refused("serve", f"{options.target}: raised {type(error).__name__}: {error}")
     if options.mcp:
         from memproto.serving.mcp import Server as ToolServer
 
@@ -89,8 +79,3 @@ def _built(options: argparse.Namespace) -> tuple[Loaded, Any]:
     loading.import_ahead(options.target)
     loaded = loading.load(options.target, options.factory)
     return loaded, loaded.build()
-
-
-def _refused(text: str) -> int:
-    sys.stderr.write(f"memproto serve: {text}\n")
-    return _USAGE

@@ -5,12 +5,11 @@ import asyncio
 import contextlib
 import json
 import os
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from memproto import loading
 from memproto.deadlines import Deadlines
@@ -18,11 +17,8 @@ from memproto.errors import KitUsageError
 from memproto.registry.framework import FrameworkSession, now
 from memproto.serving import streams
 from memproto.serving.transcript import LastTurn, last_turn
+from memproto.serving.usage import Parser, refused
 from memproto.setup import dotenv
-
-#: Exit code if what was asked for cannot be done as it stands. Claude Code shows the standard error
-#: and goes on; only 2 would stop the user's prompt.
-_USAGE = 4
 
 #: Characters of a context. Claude Code shows the model the beginning alone of a longer one.
 _MOST_CHARS = 10_000
@@ -58,23 +54,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 < value < threading.TIMEOUT_MAX:
-        raise ValueError
-    return value
-
-
-class _Parser(argparse.ArgumentParser):
-    """Ends with the project's exit code for bad usage."""
-
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(_USAGE, f"{self.prog}: {message}\n")
+    with contextlib.suppress(ValueError):
+        if 0 < (value := float(text)) < threading.TIMEOUT_MAX:
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0; give one as 10")
 
 
 def main(words: Sequence[str]) -> int:
     """Serve one hook; gives the exit code, 4 for bad usage."""
-    parser = _Parser(prog="memproto hook")
+    parser = Parser(prog="memproto hook")
     add_arguments(parser)
     return run(parser.parse_args(words))
 
@@ -86,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         event = _read(given)
     except _NotAHook as error:
-        return _refused(str(error))
+        return refused("hook", str(error))
     serve = _EVENTS.get(event["hook_event_name"])
     if serve is None:
         return 0
@@ -95,11 +83,11 @@ def run(options: argparse.Namespace) -> int:
             _field(event, "session_id")
             asyncio.run(_served(serve, event, _loaded(options), options, says))
         except _NotAHook as error:
-            return _refused(str(error))
+            return refused("hook", str(error))
         except KitUsageError as error:
-            return _refused(str(error).replace("--memproto=", ""))
+            return refused("hook", str(error).replace("--memproto=", ""))
         except (Exception, SystemExit) as error:
-            return _refused(f"{options.target}: raised {type(error).__name__}: {error}")
+            return refused("hook", f"{options.target}: raised {type(error).__name__}: {error}")
     return 0
 
 
@@ -266,8 +254,3 @@ _EVENTS: dict[str, Callable[..., Any]] = {
     "UserPromptSubmit": _prompt,
     "Stop": _stop,
 }
-
-
-def _refused(text: str) -> int:
-    sys.stderr.write(f"memproto hook: {text}\n")
-    return _USAGE

@@ -189,6 +189,13 @@ def test_what_is_no_event_is_said_and_stops_no_prompt(hook, given, says):
     assert "Traceback" not in error
 
 
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "1e300", "soon"])
+def test_a_time_that_is_none_is_said(hook, event, seconds):
+    code, document, error = hook(JOURNAL, event("Stop"), "--within", seconds)
+    assert (code, document) == (4, {})
+    assert f"--within: {seconds!r} is no number of seconds above 0" in error
+
+
 def test_a_transcript_that_is_not_there_is_said(hook, event):
     code, document, error = hook(JOURNAL, event("Stop"))
     assert (code, document) == (4, {})
