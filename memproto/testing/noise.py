@@ -10,7 +10,7 @@ import dataclasses
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from os import O_RDONLY, close, read
 from os import open as open_file
 from pathlib import Path
@@ -110,24 +110,28 @@ def starved_s(thread: int = 0, process: int = 0) -> float:
 
 class Work:
     """
-    The work of a process from one look to the next, by the counts of Linux; 0 elsewhere.
+    The work of a process since this was made, by the counts of Linux; 0 elsewhere.
 
-    A thread that ended between two looks is left out.
+    A thread that ended meanwhile is left out.
     """
 
     def __init__(self, process: int) -> None:
-        """Take the first look."""
+        """Begin to count."""
         self._process = process
-        self._before = _threads_s(process)
+        self._began = _threads_s(process)
 
     def done_s(self) -> float:
-        """Seconds since the last look in which its threads computed or were kept from it."""
-        before, self._before = self._before, _threads_s(self._process)
-        found = 0.0
-        for thread, (computed, ready) in self._before.items():
-            computed_before, ready_before = before.get(thread, (0.0, 0.0))
-            found += computed - computed_before + ready - ready_before
-        return found
+        """Seconds in which its threads computed, or stood ready and got no processor."""
+        return sum(computed + ready for computed, ready in self._since())
+
+    def held_up_s(self) -> float:
+        """As `done_s`, only the seconds in which they stood ready and got no processor."""
+        return sum(ready for _, ready in self._since())
+
+    def _since(self) -> Iterator[tuple[float, float]]:
+        for thread, (computed, ready) in _threads_s(self._process).items():
+            computed_before, ready_before = self._began.get(thread, (0.0, 0.0))
+            yield computed - computed_before, ready - ready_before
 
     def is_at_a_disk(self) -> bool:
         """True if a thread of it waits for a disk, which no count shows."""

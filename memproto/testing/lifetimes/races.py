@@ -144,8 +144,8 @@ def _let_work(host: HostProcess, made: str) -> None:
     One that computes, is kept from a processor, or waits for a disk has not come to a lock yet. To
     go on then would have the race pass without a call in the midst of another one.
     """
-    work = host.work()
     for _ in range(_MOST_WAITS):
+        work = host.work()
         if host.comes_to_one_of(made, within_s=_AWAITED_S):
             return
         if work.done_s() < _AWAITED_S / 3 and not work.is_at_a_disk():

@@ -307,8 +307,8 @@ class _Wait:
     """
 
     def __init__(self, pid: int, within_s: float, slowdown: float) -> None:
-        self._pid, self._within_s = pid, within_s
-        self._began, self._held_up_s = time.monotonic(), noise.held_up_s(pid)
+        self._within_s, self._began = within_s, time.monotonic()
+        self._work = noise.Work(pid)
         self._deadline = Deadline(within_s, slowdown)
 
     def left_s(self) -> float:
@@ -318,8 +318,7 @@ class _Wait:
         took_s = time.monotonic() - self._began
         if took_s >= _MOST_TIMES * self._within_s:
             return 0.0
-        own_s = took_s - (noise.held_up_s(self._pid) - self._held_up_s)
-        return max(0.0, self._within_s - own_s)
+        return max(0.0, self._within_s - (took_s - self._work.held_up_s()))
 
 
 def _is_for(message: dict[str, Any], number: int | None) -> bool:
