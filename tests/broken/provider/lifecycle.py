@@ -78,9 +78,10 @@ class RemovedWordsAreNeverStoredAgain(Journal):
         super().__init__()
         self._removed: set[str] = set()
 
-    @staticmethod
-    def _is_old(entry: dict[str, str], target: str, old_text: str | None) -> bool:
-        return Journal._is_old({**entry, "kind": target}, target, old_text)
+    def _left(self, target: str, old_text: str | None) -> list[dict[str, str]]:
+        # The turn that said it goes as well, which is right.
+        kept = super()._left(target, old_text)
+        return [e for e in kept if e["kind"] != "turn" or not old_text or old_text not in e["text"]]
 
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
