@@ -44,6 +44,9 @@ _TOLD_S = 1.0
 #: Seconds for the last words of a server that has ended, which stand in its pipe.
 _DRAIN_S = 2.0
 
+#: Seconds that a process may take to its end behind that of its streams.
+_ENDING_S = 0.5
+
 #: Seconds between two looks whether it has ended.
 _LOOK_S = 0.02
 
@@ -137,7 +140,8 @@ class RawServer:
                 with contextlib.suppress(BlockingIOError):
                     rest = rest[os.write(self._input, rest) :]
         except OSError as error:
-            raise Silent(f"it has closed its standard input ({error.strerror})") from None
+            fault = f"the process runs, and has closed its standard input ({error.strerror})"
+            raise Silent(self._ending() or fault) from None
 
     def request(self, method: str, **params: Any) -> int:
         """Send a request; gives its id."""
@@ -188,7 +192,9 @@ class RawServer:
                 raise Silent(f"no answer within {within_s:g} s") from None
             if not line:
                 self._heard.put(b"")
-                raise Silent(self.standing())
+                raise Silent(
+                    self._ending() or "the process runs, and has closed its standard output"
+                )
             self._keep(line)
 
     def _wait(self, within_s: float, *, is_scaled: bool = True) -> "_Wait":
@@ -225,11 +231,11 @@ class RawServer:
                 self._keep(line)
         return list(self._kept)
 
-    def standing(self) -> str:
-        """Words for how the process stands."""
+    def _ending(self) -> str:
+        """Words for how the process ended; "" if it runs on."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return f"the process has ended with exit status {self.process.wait(0.5)}"
-        return "the process runs, and has closed its standard output"
+            return f"the process has ended with exit status {self.process.wait(_ENDING_S)}"
+        return ""
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
         """The answer to a request."""
