@@ -66,7 +66,8 @@ def test_the_last_words_of_a_server_that_has_ended_are_waited_for():
     assert [item["id"] for item in raw.rest(to_the_end=True)] == [1]
 
 
-SAYS = "import sys, time; print('{}', flush=True); time.sleep(3600)"
+#: In one write: an unbuffered interpreter prints a line and its end one after the other.
+SAYS = "import os, time; os.write(1, b'{}\\n'); time.sleep(3600)"
 
 
 def test_a_reader_takes_nothing_from_the_pipe_of_the_next_server(monkeypatch, tmp_path):
