@@ -708,6 +708,7 @@ def _writes_unusual_ones(run: Run, target: str) -> None:
     for (what, fact, _), kept in zip(unusual, accepted, strict=True):
         if kept and not losses.is_stored(run, fact, home):
             _expect_a_plain_one(run, target, home)
+            _expect_plain_ones(run, target, len(unusual))
             loses = functools.partial(_loses_write, target, home) if fact == unusual[0][1] else None
             _say_lost(run, fact, f"a text {what}", loses)
 
@@ -729,6 +730,17 @@ def _expect_a_plain_one(run: Run, target: str, home: Path) -> None:
     if not kept or not run.reopened_brings_back(plain, home):
         reason = "behind texts of many characters a short one does not come back either"
         raise Untestable(reason, BETTER_RECALL)
+
+
+def _expect_plain_ones(run: Run, target: str, count: int) -> None:
+    """If plain texts in the place of the unusual ones are lost too, it is not by what they hold."""
+    home = run.own_home("plain")
+    facts = run.facts.several(count)
+    with run.session(home) as subject:
+        accepted = [fact for fact in facts if _accepts(subject, target, fact.text)]
+    if losses.lost(run, accepted, home):
+        reason = f"of {count} plain texts added to {target} in one session some do not come back"
+        raise Lost(reason, depends_on("MP-WRITE-001"))
 
 
 def _accepts(

@@ -10,7 +10,7 @@ import pytest
 from memproto.bindings import HERMES, NATIVE, Binding
 from memproto.conformance.provider import data, initialize, recall, turns
 from memproto.errors import WriteRefused
-from memproto.testing.clauses import NotApplicable, Untestable, Violation
+from memproto.testing.clauses import Lost, NotApplicable, Untestable, Violation
 from memproto.testing.context import Context
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Watch
@@ -135,6 +135,32 @@ def test_a_fault_in_the_one_target_that_is_taken_is_found(make_run, kind, check)
     run = make_run(kind, routes={"writes": "declared"}, capabilities=kind().capabilities())
     with pytest.raises(Violation):
         check(run)
+
+
+class KeepsOneNoteOfASession(Targeted):
+    """A note of a day that the next one of the day writes over."""
+
+    mirrors = {"user": ["add"]}  # noqa: RUF012 - as its base says
+
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        self._last = None
+
+    def on_memory_write(self, action, target, content, old_text=None):
+        super().on_memory_write(action, target, content, old_text)
+        if self._last is not None:
+            self._entries = [e for e in self._entries if e["text"] != self._last]
+            self._save()
+        self._last = content
+
+
+def test_a_note_that_the_next_one_replaces_is_not_said_to_be_too_long(make_run):
+    kind = KeepsOneNoteOfASession
+    run = make_run(kind, routes={"writes": "declared"}, capabilities=kind().capabilities())
+    with pytest.raises(Violation):
+        turns.an_added_text_comes_back(run)
+    with pytest.raises(Lost, match="of 6 plain texts"):
+        turns.what_is_not_stored_is_reported(run)
 
 
 # -- those that do not declare ---------------------------------------------------------------------
