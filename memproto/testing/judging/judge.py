@@ -377,7 +377,15 @@ class Judge:
         why = applicability.unmet(check, self.order, self.contact)
         return events.NotConcerned(check=check.requirement, reason=why) if why else None
 
-    def _decide(self, requirement: spec.Requirement, chapter: str) -> list[Result]:
+    def _decide(
+        self, requirement: spec.Requirement, chapter: str, *, is_last: bool = False
+    ) -> list[Result]:
+        """
+        The results of a requirement by its check.
+
+        `is_last` is for the second try after a process that a busy machine did not bring as far as
+        the target.
+        """
         check = clauses.checks(requirement.side).get(requirement.id)
         if check is None:
             said = "the kit has no check for it"
@@ -395,6 +403,8 @@ class Judge:
             if answer.fate == "died":
                 return self._find_owner(check, answer)
         except CannotServe as fault:
+            if _is_of_the_machine(fault) and not is_last:
+                return self._decide(requirement, chapter, is_last=True)
             return self._not_served(requirement.id, fault.result)
         if meddling := fates.meddling(answer, check.requirement):
             self._children.dismiss()
@@ -409,7 +419,14 @@ class Judge:
             self.starters.append(requirement_id)
 
     def _not_served(self, requirement_id: str, result: Result) -> list[Result]:
-        """A target that loaded before, and does not any more: it takes as many starts to see it."""
+        """
+        A target that loaded before, and does not any more: it takes as many starts to see it.
+
+        If the machine kept the process from it, the target loaded before all the same: the check
+        alone is open.
+        """
+        if result.outcome is Outcome.INCONCLUSIVE:
+            return [dataclasses.replace(result, id=requirement_id, seen_in="")]
         self._was_refused = True
         # Processes of a crew are starts as well, and how many there were depends on all its checks.
         known = dict.fromkeys((*self.starters, *self.beside))
@@ -640,6 +657,10 @@ class Judge:
         try:
             return [self._owned(answer, served, served[-1])]
         except CannotServe as fault:
+            if _is_of_the_machine(fault):
+                # The search was cut short, and the death was seen.
+                note = "; a busy machine kept the kit from finding the check that it is due to"
+                return [self._met_afterwards(answer, served[-1], note, tuple(served[:-1]))]
             return [fault.result]
 
     def _dies_later(self, requirement_id: str) -> bool:
@@ -698,6 +719,11 @@ class Judge:
         self._aftermath.close()
         self._service.stop()
         vitals.end_strays(self._root)
+
+
+def _is_of_the_machine(fault: CannotServe) -> bool:
+    """True if a busy machine kept a process from the target."""
+    return fault.result.outcome is Outcome.INCONCLUSIVE
 
 
 def _is_unexplained(result: Result) -> bool:

@@ -168,6 +168,40 @@ def test_a_target_that_does_not_load_a_second_time_breaks_the_rule_on_loading(sc
     assert "used up" in finding.observed
 
 
+OVERDUE = Answer("overdue", took_s=20.0)
+
+
+def test_a_process_that_a_busy_machine_kept_from_the_target_is_started_again(scripted, tmp_path):
+    started = scripted(load=[None, OVERDUE])
+    mine = judging(tmp_path)
+    mine.run(FIRST)
+    other = spec.requirement("MP-COMP-001")
+    assert outcomes(mine.run(other)) == [(other.id, Outcome.PASS)]
+    assert len(started) == 3
+
+
+def test_a_busy_machine_leaves_the_check_open_and_not_the_rule_on_loading(scripted, tmp_path):
+    scripted(load=[None, OVERDUE, OVERDUE])
+    mine = judging(tmp_path)
+    mine.run(FIRST)
+    (open_,) = mine.run(spec.requirement("MP-COMP-001"))
+    assert (open_.id, open_.outcome) == ("MP-COMP-001", Outcome.INCONCLUSIVE)
+    assert "had not come to the target" in open_.reason
+    # The next one begins as if nothing had been.
+    assert outcomes(mine.run(SECOND)) == [(SECOND.id, Outcome.PASS)]
+
+
+def test_a_death_is_told_although_a_busy_machine_ends_the_search_for_its_check(scripted, tmp_path):
+    scripted(load=[None, OVERDUE], nothing=[Answer("died", ending="exit code 3")])
+    mine = judging(tmp_path)
+    mine.run(FIRST)
+    mine._children.process.alive = False
+    own, death = mine.run(SECOND)
+    assert (own.id, own.outcome) == (SECOND.id, Outcome.PASS)
+    assert (death.id, death.outcome) == ("MP-ISO-003", Outcome.FAIL)
+    assert "kept the kit from finding the check" in death.observed
+
+
 def test_an_answer_of_another_shape_is_an_error_of_the_kit(scripted, tmp_path):
     odd = [Judged(({"id": 3},)), Judged(({"id": FIRST.id, "outcome": "well"},)), Obeyed()]
     scripted(MP_SHUT_001=[Answer("answered", reply) for reply in odd])
