@@ -32,6 +32,9 @@ _NORMATIVE = {
     "definitions": "Definitions",
     "exemptions": "Exemptions",
 }
+#: Keys of a row without which it has no block.
+_NEEDED = ("id", "level", "side", "text", "intent", "anchor")
+
 #: The line behind the last one of a block: that of the next block, or of a heading.
 _END = re.compile(r"^(?=<a id=|## )", re.MULTILINE)
 
@@ -42,7 +45,7 @@ def rewrite(tree: Tree) -> None:
 
     Raises:
         Broken: A block is no requirement of the catalogue, or stands in another chapter than its
-            anchor says, or a chapter is missing.
+            anchor says, or a chapter is missing, or a row lacks a key.
 
     """
     of_chapter: dict[str, list[Row]] = {}
@@ -57,8 +60,18 @@ def rewrite(tree: Tree) -> None:
 
 
 def rows(tree: Tree) -> list[Row]:
-    """The requirements of the catalogue, in its order."""
+    """
+    The requirements of the catalogue, in its order.
+
+    Raises:
+        Broken: A row lacks a key that its block is made of.
+
+    """
     catalogue: dict[str, list[Row]] = tomllib.loads(tree.text(CATALOGUE))
+    for number, row in enumerate(catalogue["requirement"], 1):
+        if lacking := [f"`{key}`" for key in _NEEDED if key not in row]:
+            name = row.get("id", f"requirement {number}")
+            raise Broken(f"{CATALOGUE}: {name} lacks {', '.join(lacking)}; write it into its row")
     shown = {name.rpartition("/")[2] for name in tree.names(f"{FOLDER}/{EXAMPLES}", "*.json")}
     return [{**row, "shown": f"{row['id']}.json" in shown} for row in catalogue["requirement"]]
 

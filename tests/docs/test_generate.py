@@ -127,6 +127,7 @@ def test_a_shown_failure_follows_the_catalogue(checkout):
         (CHAPTER, ("**MP-RECALL-002**", "**MP-RECALL-902**"), "MP-RECALL-902 does not belong here"),
         (CHAPTER, ("> *Rationale.* The user waits", "The user waits"), "MP-RECALL-002 has a block"),
         (CATALOGUE, ("40-recall.md#mp-recall-001", "41-x.md#mp-recall-001"), "no chapter 41-x.md"),
+        (CATALOGUE, ('side = "provider"\n', ""), "MP-LOAD-001 lacks `side`"),
         ("spec/v1/25-lifecycle.md", ("<!-- end of lanes -->", ""), "no place for 'lanes'"),
         (COVERAGE, ("provider | held | - |", "provider | held | held |"), "'held', and no"),
     ],
