@@ -343,6 +343,9 @@ def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
     # No rule asks that a text be recallable in its own session; but what is, stays so.
     seen = run.brings_back(subject, first)
     run.close(neighbour)
+    # Once more, as a host does that ends a session on two paths; MP-SHUT-001 says what it raises.
+    with contextlib.suppress(HookRaised):
+        neighbour.close()
     if seen and not run.brings_back(subject, first):
         before = "text that was recalled before it"
         gone = NotRecalled(texts=(first.text,), subject=before, verb="is not recalled any more")

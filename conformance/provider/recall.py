@@ -21,6 +21,13 @@ _STALE_WITHIN_S = 0.3
 
 _QUESTION = "What did we agree on for the next week?"
 
+#: The beginning of questions that a template makes; no word of it is in a fact.
+_BEGINNING = (
+    "You are asked by somebody in a hurry, so please be brief, leave out every greeting, say so if"
+    " nothing is noted, never guess, and think of all that was noted earlier as well as of today."
+    " This is what has to be found out now:"
+)
+
 _NOT_PREVIOUS = Declared(
     "recall_basis",
     "query",
@@ -121,6 +128,29 @@ def an_answer_belongs_to_its_question(run: Run) -> None:
                 answer=show(answer),
                 question=second.query,
                 lead=f"the answer to the earlier one, {first.query!r}, instead: ",
+            ),
+        )
+    _behind_one_beginning(run, first, second)
+
+
+def _behind_one_beginning(run: Run, first: Fact, second: Fact) -> None:
+    """Questions that begin alike, as those of one template do."""
+    questions = [f"{_BEGINNING} {fact.query}" for fact in (first, second)]
+    for fact, question in zip((first, second), questions, strict=True):
+        with run.session() as alone:
+            if not fact.is_in(routes.recalled(alone, question)):
+                return
+    with run.session() as subject:
+        routes.recalled(subject, questions[0])
+        answer = routes.recalled(subject, questions[1])
+    if first.is_in(answer) and not second.is_in(answer):
+        run.violated(
+            Recalled(
+                wanted=f"an answer to the later question, {second.query!r}",
+                texts=(first.text,),
+                answer=show(answer),
+                question=questions[1],
+                lead=f"the answer to one that begins alike, {first.query!r}, instead: ",
             ),
         )
 

@@ -40,8 +40,8 @@ _PLAIN_CHARS = 200
 #: Number of texts that a tool stores beside one another: of two ids one may begin the other.
 _NOTES = 12
 
-#: Number of turns of a long session, and seconds after which it is long enough.
-_LONG_TURNS, _LONG_S = 100, 6.0
+#: Number of turns of each half of a long session, and seconds after which it is long enough.
+_LONG_TURNS, _LONG_S = 50, 3.0
 
 _GOODBYE = ("Thanks, that is all for today.", "Until next time.")
 
@@ -188,21 +188,30 @@ def _of_sessions_side_by_side(run: Run) -> None:
 
 
 def _of_a_long_session(run: Run) -> None:
-    """The first turn of many is there as well as the last."""
+    """The first turn of many is there, as well as one in the middle and the last."""
     is_fresh = run.declared("consistency", "immediate") == "immediate"
     if run.is_selective or run.watch.calls_left is not None or not is_fresh:
         return
-    facts, home = run.facts.several(2), run.own_home("long")
-    until = monotonic() + _LONG_S * run.context.scale * run.context.slowdown
+    *before, last = facts = run.facts.several(3)
+    home = run.own_home("long")
+    count = len(facts) + 1
     with run.session(home) as subject:
-        run.plant(subject, facts[0], "turns")
-        for number in range(_LONG_TURNS):
-            if monotonic() > until:
-                break
-            subject.record(f"Is lamp {number} lit?", "It is lit.")
-        run.plant(subject, facts[1], "turns")
+        for fact in before:
+            run.plant(subject, fact, "turns")
+            count += _talks(run, subject, count)
+        run.plant(subject, last, "turns")
         subject.record(*_GOODBYE)
-    _all_come_back(run, facts, f"of a session of {number + 4} turns", home)
+    _all_come_back(run, facts, f"of a session of {count} turns", home)
+
+
+def _talks(run: Run, subject: Subject, first: int) -> int:
+    """Record turns from that number on, as many as there is time for; gives how many."""
+    until = monotonic() + _LONG_S * run.context.scale * run.context.slowdown
+    for number in range(_LONG_TURNS):
+        if monotonic() > until:
+            return number
+        subject.record(f"Is lamp {first + number} lit?", "It is lit.")
+    return _LONG_TURNS
 
 
 def _all_come_back(run: Run, facts: list[Fact], when: str, home: Path | None = None) -> None:

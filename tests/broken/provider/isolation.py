@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from memproto import fence
 from memproto.errors import Misconfigured, WriteRefused
@@ -71,6 +71,24 @@ class OneClientForAll(Journal):
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         if self.client is None:
             raise RuntimeError("Cannot send a request, as the closed client was told")
+        super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-ISO-004", says="no session is open", report="A8")
+class ASecondShutdownCountsAgain(Journal):
+    _sessions: ClassVar[dict[str, int]] = {}
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._place = str(config["home"])
+        self._sessions[self._place] = max(self._sessions.get(self._place, 0), 0) + 1
+
+    def shutdown(self) -> None:
+        self._sessions[self._place] -= 1
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if self._sessions[self._place] < 1:
+            raise RuntimeError("no session is open")
         super().on_turn_complete(user_message, assistant_response)
 
 

@@ -44,6 +44,21 @@ class PreparedRecallIgnoresTheQuestion(Journal):
         return prepared or super().enrich_turn(user_message, messages)
 
 
+@mutant(kills="MP-RECALL-004", says="the answer to one that begins alike", report="D1")
+class AnswersAreKeptByABeginning(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._answers: dict[str, str | None] = {}
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        key = user_message[:100]
+        if len(key) < 100:
+            return super().enrich_turn(user_message, messages)
+        if key not in self._answers:
+            self._answers[key] = super().enrich_turn(user_message, messages)
+        return self._answers[key]
+
+
 @mutant(kills="MP-RECALL-005", says="a later recall of such a session brought it", report="D2")
 class RecallNeedsAPreparedAnswer(Journal):
     def __init__(self) -> None:

@@ -102,6 +102,15 @@ class LastTurnStaysInTheBatch(Journal):
             self._batch.clear()
 
 
+@mutant(kills="MP-TURN-001", says="turn 2", report="E8")
+class TheMiddleOfALongSessionIsDropped(Journal):
+    def _save(self) -> None:
+        turns = [entry for entry in self._entries if entry["kind"] == "turn"]
+        if len(turns) > 60:
+            self._entries.remove(turns[30])
+        super()._save()
+
+
 @mutant(kills="MP-TURN-004", says="the turn of the first part", report="A10")
 class ResumeOverwritesTheSession(Journal):
     _key = ""
