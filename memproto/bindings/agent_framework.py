@@ -270,6 +270,7 @@ class _Provider(Behind):
 
 
 AGENT_FRAMEWORK = _AgentFramework(
+    host_driver="memproto.testing.host.agent_framework:Driver",
     name="agent-framework",
     title="Agent Framework",
     hooks=_HOOKS,

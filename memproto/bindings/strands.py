@@ -343,6 +343,7 @@ def _by_requirement(*reasons: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
 
 
 STRANDS = _Strands(
+    host_driver="memproto.testing.host.strands:Driver",
     name="strands",
     title="Strands",
     hooks=_HOOKS,
