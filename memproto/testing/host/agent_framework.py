@@ -6,6 +6,7 @@ nothing. docs/agent-framework.md says what was seen.
 """
 
 import asyncio
+import contextlib
 import importlib.metadata
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ from agent_framework import (
 
 from memproto.deadlines import Deadlines
 from memproto.testing.driver import HostDriver, Start, Turn
-from memproto.testing.host.framework_hooks import Hosted, apart
+from memproto.testing.host.framework_hooks import Hosted
 
 #: Native hooks that a context provider stands for.
 _HOOKS = ("enrich_turn", "on_turn_complete", "get_tool_schemas", "handle_tool_call")
@@ -38,6 +39,7 @@ _REFUSED = "I may not say that."
 _NOT_OVER = "the framework does not tell a context provider that it is over"
 _NOT_OPENED = "the framework opens no context provider; an application does, before it runs"
 _NO_CONFIG = "the framework hands a context provider no configuration"
+_SAME_NAME = "a run with two tools of one name raises, whoever brought them: MP-HOST-TOOL-002"
 _NO_BLOCK = "what was recalled stands in messages of its own, without a block to be looked for"
 
 _WITHOUT: Mapping[str, str] = {
@@ -67,6 +69,7 @@ _WITHOUT: Mapping[str, str] = {
     "MP-HOST-SHOW-002": _NO_BLOCK,
     "MP-HOST-TURN-008": _NO_BLOCK,
     "MP-HOST-WRITE-001": "the framework has no memory tool",
+    "MP-HOST-TOOL-003": _SAME_NAME,
     "MP-HOST-PREWARM-001": "the framework has no recall prepared",
     "MP-HOST-SHUT-001": _NOT_OVER,
     "MP-HOST-SHUT-002": _NOT_OVER,
@@ -103,12 +106,17 @@ class Driver(HostDriver):
         if session.denied_tools:
             raise NotImplementedError
         version = importlib.metadata.version("agent-framework-core")
+        opened = []
         for provider in self._providers:
-            provider.hosted.open(session, f"agent-framework-core {version}", _HOOKS)
+            # An application hands its agent those that could be opened: no work of the framework's.
+            with contextlib.suppress(BaseException):
+                provider.hosted.open(session, f"agent-framework-core {version}", _HOOKS)
+                provider.hosted.schemas()
+                opened.append(provider)
         self._client.answers = session.model
         self._agent = Agent(
             client=self._client,
-            context_providers=list(self._providers),
+            context_providers=opened,
             middleware=[self._guardrail],
         )
         self._session = AgentSession(session_id=session.session_id)
@@ -118,8 +126,9 @@ class Driver(HostDriver):
         """Nothing: an agent has no end of which its context providers hear."""
 
     def dismiss(self) -> None:
-        """Let the loop go; the kit has taken the last step."""
-        self._runner.close()
+        """Let the loop go, unless a run still hangs on it."""
+        with contextlib.suppress(RuntimeError):
+            self._runner.close()
 
     # -- turns ------------------------------------------------------------------------------------
 
@@ -211,8 +220,8 @@ class _Provider(ContextProvider):  # type: ignore[misc] # Any where the framewor
         found = await self.hosted.recall(_said(context.input_messages, "user"))
         if found is not None:
             context.extend_messages(self, [Message("user", [found])])
-        tools = [_tool(self.hosted, schema) for schema in await apart(self.hosted.schemas)]
-        context.extend_tools(self.source_id, tools)
+        tools = [_tool(self.hosted, schema) for schema in self.hosted.schemas()]
+        context.extend_tools(self.source_id, [one for one in tools if one is not None])
 
     async def after_run(self, *, agent: Any, session: Any, context: Any, state: Any) -> None:
         answers = context.response.messages if context.response else []
@@ -221,17 +230,20 @@ class _Provider(ContextProvider):  # type: ignore[misc] # Any where the framewor
 
 
 def _tool(hosted: Hosted, schema: Mapping[str, Any]) -> Any:
+    """A tool of the framework; None where it can make none of this schema."""
     name = schema["name"]
 
     async def call(**arguments: Any) -> Any:
         return await hosted.call(name, arguments)
 
-    return FunctionTool(
-        name=name,
-        description=schema.get("description"),
-        func=call,
-        input_model=schema.get("parameters"),
-    )
+    with contextlib.suppress(TypeError, ValueError):
+        return FunctionTool(
+            name=name,
+            description=schema.get("description"),
+            func=call,
+            input_model=schema.get("parameters"),
+        )
+    return None
 
 
 class _Guardrail(AgentMiddleware):  # type: ignore[misc] # Any where the framework is missing

@@ -19,7 +19,7 @@ class Hosted:
 
     def __init__(self, provider: Any) -> None:
         self.provider = provider
-        self.declared: tuple[str, ...] = ()
+        self._declared: Any = None
         self._schemas: list[dict[str, Any]] | None = None
 
     def open(self, session: Start, host: str, hooks: Sequence[str]) -> None:
@@ -36,7 +36,7 @@ class Hosted:
             "limits": {},
         }
         self.provider.initialize(session.session_id, {**promised, **session.config})
-        self.provider.capabilities()
+        self._declared = self.provider.capabilities().get("extensions", ())
 
     async def recall(self, query: str) -> Any:
         """The answer of `enrich_turn`, which hears of no other messages; None for a blank one."""
@@ -52,9 +52,11 @@ class Hosted:
         return await apart(self.provider.handle_tool_call, name, args)
 
     def schemas(self) -> list[dict[str, Any]]:
-        """The schemas of which a framework can make a tool: those with a name."""
+        """The schemas of which a framework can make a tool: those with a name. Asked for once."""
         if self._schemas is None:
-            asked = getattr(self.provider, "get_tool_schemas", list)()
+            # A framework may ask before a session; then nothing is declared yet.
+            is_served = self._declared is None or "tools" in self._declared
+            asked = getattr(self.provider, "get_tool_schemas", list)() if is_served else []
             self._schemas = [one for one in asked if _is_named(one)]
         return self._schemas
 

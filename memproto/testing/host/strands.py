@@ -36,6 +36,7 @@ _HOOKS = (
 
 _NOT_OVER = "Strands does not tell a store that it is over"
 _NO_CONFIG = "Strands hands a store no configuration; an application builds a store for each user"
+_SAME_NAME = "an agent with two tools of one name is not made: MP-HOST-TOOL-002"
 
 _WITHOUT: Mapping[str, str] = {
     "fence": "the block of Strands is `<memory>`, with escaped entries",
@@ -58,6 +59,7 @@ _WITHOUT: Mapping[str, str] = {
     "MP-HOST-CTX-001": "Strands knows no contexts of a session",
     "MP-HOST-ISO-002": "a store is searched by a query alone, without messages",
     "MP-HOST-WRITE-001": "`add_memory` adds; it neither replaces nor removes, and names no target",
+    "MP-HOST-TOOL-003": _SAME_NAME,
     "MP-HOST-PREWARM-001": "Strands has no recall prepared",
     "MP-HOST-SHUT-001": _NOT_OVER,
     "MP-HOST-SHUT-002": _NOT_OVER,
@@ -70,7 +72,6 @@ class Driver(HostDriver):
     """One agent, which the user speaks with by `agent("...")`."""
 
     without = _WITHOUT
-    own_tool = "search_memory"
 
     def __init__(self, *, deadlines: Deadlines | None = None) -> None:
         # Strands keeps no deadline at all, so that those stand which the kit asks for.
