@@ -27,6 +27,7 @@ from agent_framework import (
     Message,
 )
 
+from memproto.bindings.agent_framework import HOST_OUT_OF_REACH
 from memproto.deadlines import Deadlines
 from memproto.testing.driver import HostDriver, Start, Turn
 from memproto.testing.host.framework_hooks import Hosted
@@ -35,12 +36,6 @@ from memproto.testing.host.framework_hooks import Hosted
 _HOOKS = ("enrich_turn", "on_turn_complete", "get_tool_schemas", "handle_tool_call")
 
 _REFUSED = "I may not say that."
-
-_NOT_OVER = "the framework does not tell a context provider that it is over"
-_NOT_OPENED = "the framework opens no context provider; an application does, before it runs"
-_NO_CONFIG = "the framework hands a context provider no configuration"
-_SAME_NAME = "a run with two tools of one name raises, whoever brought them: MP-HOST-TOOL-002"
-_NO_BLOCK = "what was recalled stands in messages of its own, without a block to be looked for"
 
 _WITHOUT: Mapping[str, str] = {
     "fence": "a context provider writes its own messages; the framework puts no block around them",
@@ -51,30 +46,11 @@ _WITHOUT: Mapping[str, str] = {
     "prompt": "instructions belong to one run, and a context provider writes them",
     "compress": "the framework does not tell a context provider that messages are discarded",
     "switch": "a run names its session, and no provider is told of another one",
-    "end": _NOT_OVER,
+    "end": "the framework does not tell a context provider that it is over",
     "delegate": "the framework tells a context provider of no delegation",
     "backup_paths": "the framework asks a context provider for no paths",
     "forget": "the framework has no call for it",
-    "MP-HOST-REG-001": "a source_id is a key of the session's state, and no model sees it",
-    "MP-HOST-REG-003": "both hooks of a context provider are optional",
-    "MP-HOST-INIT-001": "the framework does not ask a context provider whether it is available",
-    "MP-HOST-INIT-002": _NOT_OPENED,
-    "MP-HOST-CAP-001": "the framework does not ask a context provider for capabilities",
-    "MP-HOST-INIT-003": _NO_CONFIG,
-    "MP-HOST-INIT-004": _NO_CONFIG,
-    "MP-HOST-CTX-001": "the framework knows no contexts of a session",
-    "MP-HOST-RECALL-004": "a context provider returns nothing: it adds messages itself",
-    "MP-HOST-ISO-002": "a context provider gets the run's own context, which it is there to change",
-    "MP-HOST-SHOW-001": _NO_BLOCK,
-    "MP-HOST-SHOW-002": _NO_BLOCK,
-    "MP-HOST-TURN-008": _NO_BLOCK,
-    "MP-HOST-WRITE-001": "the framework has no memory tool",
-    "MP-HOST-TOOL-003": _SAME_NAME,
-    "MP-HOST-PREWARM-001": "the framework has no recall prepared",
-    "MP-HOST-SHUT-001": _NOT_OVER,
-    "MP-HOST-SHUT-002": _NOT_OVER,
-    "MP-HOST-SHUT-003": _NOT_OVER,
-    "MP-HOST-SHUT-004": _NOT_OVER,
+    **HOST_OUT_OF_REACH,
 }
 
 

@@ -56,7 +56,9 @@ class Hosted:
         if self._schemas is None:
             # A framework may ask before a session; then nothing is declared yet.
             is_served = self._declared is None or "tools" in self._declared
-            asked = getattr(self.provider, "get_tool_schemas", list)() if is_served else []
+            asked: list[Any] = []
+            if is_served:
+                asked = getattr(self.provider, "get_tool_schemas", list)()
             self._schemas = [one for one in asked if _is_named(one)]
         return self._schemas
 

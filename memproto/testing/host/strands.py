@@ -18,6 +18,7 @@ from strands.memory.extraction.triggers import InvocationTrigger
 from strands.models.model import Model
 from strands.types.tools import AgentTool
 
+from memproto.bindings.strands import HOST_OUT_OF_REACH
 from memproto.deadlines import Deadlines
 from memproto.testing.driver import HostDriver, Start, Turn
 from memproto.testing.host.framework_hooks import Hosted, apart
@@ -34,10 +35,6 @@ _HOOKS = (
     *("get_tool_schemas", "handle_tool_call"),
 )
 
-_NOT_OVER = "Strands does not tell a store that it is over"
-_NO_CONFIG = "Strands hands a store no configuration; an application builds a store for each user"
-_SAME_NAME = "an agent with two tools of one name is not made: MP-HOST-TOOL-002"
-
 _WITHOUT: Mapping[str, str] = {
     "fence": "the block of Strands is `<memory>`, with escaped entries",
     "record_turn": "a store gets messages, without an id, an author and times of a turn",
@@ -46,25 +43,11 @@ _WITHOUT: Mapping[str, str] = {
     "prompt": "a store adds nothing to the system prompt",
     "compress": "Strands does not tell a store that messages are discarded",
     "switch": "an agent has one conversation, and its stores are told of no other",
-    "end": _NOT_OVER,
+    "end": "Strands does not tell a store that it is over",
     "delegate": "Strands tells a store of no delegation",
     "backup_paths": "Strands asks a store for no paths",
     "forget": "Strands has no call for it",
-    "MP-HOST-REG-001": "the name of a store stands escaped in an attribute; any text may be one",
-    "MP-HOST-REG-003": "most members of a store are optional, and the store here is the kit's",
-    "MP-HOST-INIT-001": "Strands does not ask a store whether it is available",
-    "MP-HOST-CAP-001": "Strands does not ask a store for capabilities",
-    "MP-HOST-INIT-003": _NO_CONFIG,
-    "MP-HOST-INIT-004": _NO_CONFIG,
-    "MP-HOST-CTX-001": "Strands knows no contexts of a session",
-    "MP-HOST-ISO-002": "a store is searched by a query alone, without messages",
-    "MP-HOST-WRITE-001": "`add_memory` adds; it neither replaces nor removes, and names no target",
-    "MP-HOST-TOOL-003": _SAME_NAME,
-    "MP-HOST-PREWARM-001": "Strands has no recall prepared",
-    "MP-HOST-SHUT-001": _NOT_OVER,
-    "MP-HOST-SHUT-002": _NOT_OVER,
-    "MP-HOST-SHUT-003": _NOT_OVER,
-    "MP-HOST-SHUT-004": _NOT_OVER,
+    **HOST_OUT_OF_REACH,
 }
 
 
@@ -273,9 +256,8 @@ class _Model(Model):  # type: ignore[misc] # Any where Strands is missing
     def get_config(self) -> dict[str, Any]:
         return {}
 
-    async def structured_output(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+    def structured_output(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         raise NotImplementedError
-        yield
 
     async def stream(
         self,
