@@ -399,3 +399,20 @@ def test_a_driver_without_its_framework_names_the_package(monkeypatch, target, p
     sys.modules.pop(loading.SHIPPED[target].partition(":")[0], None)
     with pytest.raises(MissingPackage, match=f"pip install {package}"):
         loading.load(target)
+
+
+class Unguarded(Agent):
+    """Its turn asks its provider with nothing around it."""
+
+    def register(self, provider):
+        self.provider = provider
+        super().register(provider)
+
+    def turn(self, user_message):
+        return Turn(self.provider.enrich_turn(user_message, []))
+
+
+@pytest.mark.parametrize("rule", ["MP-HOST-ISO-004", "MP-HOST-ISO-005"])
+def test_a_turn_that_raises_what_its_provider_raised_says_nothing_of_texts(run_of, rule):
+    with pytest.raises(Untestable, match="the turn raises what its provider raised"):
+        clauses.checks("host")[rule].decide(run_of(Unguarded))
