@@ -36,7 +36,7 @@ def judged(pinned, tmp_path_factory):
     folder = tmp_path_factory.mktemp("host")
     report = folder / "report.json"
     words = (f"--memproto-host={pin['target']}", f"--memproto-report={report}")
-    done = ran(python, folder, "-m", "pytest", *words)
+    done = ran(python, folder, "-m", "pytest", *words, "-n", "4")
     assert report.exists(), done.stdout + done.stderr
     assert done.returncode == 1, done.stdout
     return pin, json.loads(report.read_text("utf-8"))["reports"][0]
