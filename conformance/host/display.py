@@ -77,6 +77,7 @@ def the_model_is_sent_what_was_recalled(run: HostRun) -> None:
 @check("MP-HOST-RECALL-009")
 def what_was_recalled_stands_in_one_block(run: HostRun) -> None:
     run.needs_agent()
+    run.needs_block()
     for step in ("turn", "stream"):
         facts = [run.facts.new() for _ in range(3)]
         # A text that ends the block, for a host that sanitizes what others join; and a plain one.

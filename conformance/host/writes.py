@@ -226,6 +226,8 @@ def the_users_own_message_is_recorded(run: HostRun) -> None:
             "the words before and after a pasted block, without it",
         ),
     ]
+    if "fence" in run.without:  # A pasted block is text as any other for a host of another fence.
+        cases = [case for case in cases if block not in case[0]]
     provider = run.probe()
     host = run.opened(provider)
     for message, is_right, expected in cases:

@@ -270,6 +270,7 @@ class _Provider(Behind):
 
 
 AGENT_FRAMEWORK = _AgentFramework(
+    host_driver="memproto.testing.host.agent_framework:Driver",
     name="agent-framework",
     title="Agent Framework",
     hooks=_HOOKS,
@@ -279,3 +280,33 @@ AGENT_FRAMEWORK = _AgentFramework(
     may_lack_hooks=True,
     out_of_reach={name: why for why, names in _REASONS.items() for name in names},
 )
+
+_NOT_OVER = "the framework does not tell a context provider that it is over"
+_NOT_OPENED = "the framework opens no context provider; an application does, before it runs"
+_NO_CONFIG = "the framework hands a context provider no configuration"
+_SAME_NAME = "a run with two tools of one name raises, whoever brought them: MP-HOST-TOOL-002"
+_NO_BLOCK = "what was recalled stands in messages of its own, without a block to be looked for"
+
+#: Requirements on hosts that no call of the framework could keep or break, and why.
+HOST_OUT_OF_REACH: Mapping[str, str] = {
+    "MP-HOST-REG-001": "a source_id is a key of the session's state, and no model sees it",
+    "MP-HOST-REG-003": "both hooks of a context provider are optional",
+    "MP-HOST-INIT-001": "the framework does not ask a context provider whether it is available",
+    "MP-HOST-INIT-002": _NOT_OPENED,
+    "MP-HOST-CAP-001": "the framework does not ask a context provider for capabilities",
+    "MP-HOST-INIT-003": _NO_CONFIG,
+    "MP-HOST-INIT-004": _NO_CONFIG,
+    "MP-HOST-CTX-001": "the framework knows no contexts of a session",
+    "MP-HOST-RECALL-004": "a context provider returns nothing: it adds messages itself",
+    "MP-HOST-ISO-002": "a context provider gets the run's own context, which it is there to change",
+    "MP-HOST-SHOW-001": _NO_BLOCK,
+    "MP-HOST-SHOW-002": _NO_BLOCK,
+    "MP-HOST-TURN-008": _NO_BLOCK,
+    "MP-HOST-WRITE-001": "the framework has no memory tool",
+    "MP-HOST-TOOL-003": _SAME_NAME,
+    "MP-HOST-PREWARM-001": "the framework has no recall prepared",
+    "MP-HOST-SHUT-001": _NOT_OVER,
+    "MP-HOST-SHUT-002": _NOT_OVER,
+    "MP-HOST-SHUT-003": _NOT_OVER,
+    "MP-HOST-SHUT-004": _NOT_OVER,
+}

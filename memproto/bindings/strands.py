@@ -343,6 +343,7 @@ def _by_requirement(*reasons: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
 
 
 STRANDS = _Strands(
+    host_driver="memproto.testing.host.strands:Driver",
     name="strands",
     title="Strands",
     hooks=_HOOKS,
@@ -354,5 +355,33 @@ STRANDS = _Strands(
 )
 
 STRANDS_PER_USER = _StrandsPerUser(
-    **{**vars(STRANDS), "name": "strands-per-user", "out_of_reach": _by_requirement(_REASONS)}
+    **{
+        **vars(STRANDS),
+        "name": "strands-per-user",
+        "out_of_reach": _by_requirement(_REASONS),
+        "host_driver": "",
+    }
 )
+
+_NOT_OVER = "Strands does not tell a store that it is over"
+_NO_CONFIG = "Strands hands a store no configuration; an application builds a store for each user"
+_SAME_NAME = "an agent with two tools of one name is not made: MP-HOST-TOOL-002"
+
+#: Requirements on hosts that no call of Strands could keep or break, and why.
+HOST_OUT_OF_REACH: Mapping[str, str] = {
+    "MP-HOST-REG-001": "the name of a store stands escaped in an attribute; any text may be one",
+    "MP-HOST-REG-003": "most members of a store are optional, and the store here is the kit's",
+    "MP-HOST-INIT-001": "Strands does not ask a store whether it is available",
+    "MP-HOST-CAP-001": "Strands does not ask a store for capabilities",
+    "MP-HOST-INIT-003": _NO_CONFIG,
+    "MP-HOST-INIT-004": _NO_CONFIG,
+    "MP-HOST-CTX-001": "Strands knows no contexts of a session",
+    "MP-HOST-ISO-002": "a store is searched by a query alone, without messages",
+    "MP-HOST-WRITE-001": "`add_memory` adds; it neither replaces nor removes, and names no target",
+    "MP-HOST-TOOL-003": _SAME_NAME,
+    "MP-HOST-PREWARM-001": "Strands has no recall prepared",
+    "MP-HOST-SHUT-001": _NOT_OVER,
+    "MP-HOST-SHUT-002": _NOT_OVER,
+    "MP-HOST-SHUT-003": _NOT_OVER,
+    "MP-HOST-SHUT-004": _NOT_OVER,
+}

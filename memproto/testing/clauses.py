@@ -144,13 +144,14 @@ class Check:
 
         Raises:
             Violation: The requirement does not hold.
-            NotApplicable: A condition is not met, or the function found out that it is not.
+            NotApplicable: A condition is not met, the function found out that it is not, or the
+                driver of a host gives a reason in its `without`.
             Untestable: The provider serves no route that is needed, or the function is short of
                 something.
             Inconclusive: The machine could not decide.
 
         """
-        if why := self.unmet(run):
+        if why := self.unmet(run) or getattr(run, "without", {}).get(self.requirement, ""):
             raise NotApplicable(why)
         if self.routes:
             run.route = run.needs_route(*self.routes)

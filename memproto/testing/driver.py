@@ -96,7 +96,9 @@ class HostDriver:
 
     Attributes:
         without: Step to the reason why the framework has no such thing; `switch rewind` and the
-            like stand for one kind of switch, `denied_tools` for tools that an operator forbids.
+            like stand for one kind of switch, `denied_tools` for tools that an operator forbids,
+            `fence` for a block of another form. The id of a requirement stands for one that no
+            call of the framework's could keep or break.
         deadlines: The host's own budgets. An instance that takes `deadlines` and keeps only some of
             them says here which ones it has.
         most_providers: Number of providers that the host takes at a time; None for any number.

@@ -48,6 +48,7 @@ RUN = (
     (r"^pytest --memproto=batches\b", "tests/docs/test_readme.py"),
     (r"^pytest --memproto=pantry\b", "tests/docs/test_first_hour.py"),
     (r"^python examples/agent", "tests/docs/test_example_agent.py"),
+    (r"^pytest --memproto-host=(strands|agent-framework)$", "tests/frameworks/test_hosts.py"),
     (r"--memproto-host=driver:ExampleAgent", "tests/docs/test_example_verdicts.py"),
     (r"^pytest --memproto-host=memproto:\w*MemoryProviderRegistry$", "tox.ini"),
     (r"^python -m memproto.reference_providers.sqlite ",

@@ -12,7 +12,7 @@ import importlib.util
 import inspect
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -45,6 +45,9 @@ FENCE = (
 #: A driver of the kit's own by the name of its framework.
 SHIPPED = {binding.name: binding.host_driver for binding in BUILT_IN if binding.host_driver}
 
+#: Module to the package that holds it, for drivers of the kit's own.
+_PACKAGES = {"strands": "strands-agents", "agent_framework": "agent-framework-core"}
+
 _FORM = "give module:attribute, as in --memproto-host=mypkg:make_registry or mypkg:MyDriver"
 
 
@@ -63,6 +66,7 @@ class LoadedHost:
             builds a registry of ours.
         is_driver: True if it gives drivers.
         most: Number of providers that it takes at a time; None for any number.
+        without: Why a driver's framework has no such thing, by step, requirement, or `fence`.
 
     """
 
@@ -74,6 +78,7 @@ class LoadedHost:
     accepts: frozenset[str]
     is_driver: bool = False
     most: int | None = None
+    without: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def load(target: str, factory: str = "") -> LoadedHost:
@@ -99,7 +104,8 @@ def load(target: str, factory: str = "") -> LoadedHost:
         accepts -= {"policy"}
     fence = _fence_of(build, first)
     most = getattr(first, "most_providers", None) if is_driver else None
-    return LoadedHost(target, build, NATIVE, name, fence, accepts, is_driver, most)
+    without = dict(getattr(first, "without", {})) if is_driver else {}
+    return LoadedHost(target, build, NATIVE, name, fence, accepts, is_driver, most, without)
 
 
 def _is_driver(target: str, first: Any) -> bool:
@@ -159,6 +165,7 @@ def _run(target: str, step: Callable[[], Any]) -> Any:
     except ModuleNotFoundError as error:
         fault = f"needs the module {error.name!r}, which is not installed here"
         top = str(error.name).partition(".")[0]
+        top = _PACKAGES.get(top, top)
         fix = f"pip install {top}, or the package that holds it if that has another name"
         raise MissingPackage(option, fault, fix) from None
     except Exception as error:

@@ -128,6 +128,22 @@ class HostRun:
         if not self.loaded.is_driver:
             raise NotApplicable("an agent decides this, and no registry: judge its driver")
 
+    @property
+    def without(self) -> Mapping[str, str]:
+        """Why the framework has no such thing, by step, requirement, or `fence`."""
+        return self.loaded.without
+
+    def needs_block(self) -> None:
+        """
+        Go on only where recalled text stands in a block as 75-fence.md has it.
+
+        Raises:
+            NotApplicable: The driver says that the framework's is another one, or none.
+
+        """
+        if "fence" in self.without:
+            raise NotApplicable(f"no block of this fence: {self.without['fence']}")
+
     def takes(self, keyword: str) -> bool:
         """True if the host takes `deadlines` or `on_event` from its caller."""
         return keyword in self.loaded.accepts
@@ -237,9 +253,11 @@ class HostRun:
         One function of the host's fence.
 
         Raises:
+            NotApplicable: The framework has no fence of this kind.
             Untestable: The host has none of that name.
 
         """
+        self.needs_block()
         function = self.loaded.fence.get(name)
         if function is None:
             reason = (

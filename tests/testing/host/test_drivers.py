@@ -1,6 +1,7 @@
 """Own tests of drivers: how they are found, what they may lack, and the kit's own agent."""
 
 import contextlib
+import dataclasses
 import re
 import sys
 import textwrap
@@ -19,7 +20,8 @@ from memproto.testing.agent import Agent, RegistryDriver
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import Context
 from memproto.testing.driver import STEPS, HostDriver, ModelFailed, Start, Turn, has_step
-from memproto.testing.host import loading
+from memproto.testing.host import loading, probes
+from memproto.testing.host.host import SLACK_S
 from memproto.testing.host.model import ScriptedModel, failing_model, saying
 from memproto.testing.host.probes import answering, tool
 from memproto.testing.host.run import HostRun
@@ -324,3 +326,93 @@ def test_a_session_starts_with_a_model_that_answers(documented):
     driver.start(Start("s", "/nowhere", {"home": "/nowhere"}, lambda messages: iter(["Aye."])))
     assert driver.turn("Hello.") == Turn("Aye.")
     driver.exit()
+
+
+# -- frameworks of another interface --------------------------------------------------------------
+
+
+APART = {
+    "fence": "its block is another one",
+    "MP-HOST-INIT-001": "it does not ask for that",
+}
+
+
+class Apart(Bare):
+    """A driver of a framework with a block of its own, which asks nobody who is available."""
+
+    without = APART
+
+
+def apart_run(run_of):
+    run = run_of(Agent)
+    run.loaded = dataclasses.replace(run.loaded, without=APART)
+    return run
+
+
+def test_a_requirement_that_no_call_could_keep_is_not_applicable_with_its_reason(run_of):
+    with pytest.raises(NotApplicable, match="it does not ask for that"):
+        clauses.checks("host")["MP-HOST-INIT-001"].decide(apart_run(run_of))
+
+
+@pytest.mark.parametrize("rule", ["MP-HOST-RECALL-009", "MP-HOST-FENCE-008", "MP-HOST-FENCE-001"])
+def test_a_block_of_another_form_is_not_judged_by_this_one(run_of, rule):
+    with pytest.raises(NotApplicable, match="its block is another one"):
+        clauses.checks("host")[rule].decide(apart_run(run_of))
+
+
+class Pasting(Agent):
+    """It records what the user wrote, with a block that was pasted."""
+
+    def register(self, provider):
+        self.provider = provider
+        super().register(provider)
+
+    def record(self, user_message, answer):
+        self.provider.on_turn_complete(user_message, answer)
+
+
+def test_a_pasted_block_is_text_as_any_other_for_a_framework_of_another_block(run_of):
+    run = run_of(Pasting)
+    check = clauses.checks("host")["MP-HOST-TURN-003"]
+    with pytest.raises(Violation):
+        check.decide(run)
+    run.loaded = dataclasses.replace(run.loaded, without=APART)
+    check.decide(run)
+
+
+def test_what_a_driver_is_without_is_known_when_it_is_loaded():
+    loaded = loading.load(f"{__name__}:Apart")
+    assert loaded.without == APART
+
+
+def test_no_hang_of_the_kit_ends_before_the_deadline_that_it_is_to_outlast():
+    assert Deadlines().tool_s + SLACK_S < probes.LONGEST_HANG_S
+
+
+@pytest.mark.parametrize(
+    ("target", "package"),
+    [("strands", "strands-agents"), ("agent-framework", "agent-framework-core")],
+)
+def test_a_driver_without_its_framework_names_the_package(monkeypatch, target, package):
+    module = package.removesuffix("-core").removesuffix("-agents").replace("-", "_")
+    monkeypatch.setitem(sys.modules, module, None)
+    sys.modules.pop(loading.SHIPPED[target].partition(":")[0], None)
+    with pytest.raises(MissingPackage, match=f"pip install {package}"):
+        loading.load(target)
+
+
+class Unguarded(Agent):
+    """Its turn asks its provider with nothing around it."""
+
+    def register(self, provider):
+        self.provider = provider
+        super().register(provider)
+
+    def turn(self, user_message):
+        return Turn(self.provider.enrich_turn(user_message, []))
+
+
+@pytest.mark.parametrize("rule", ["MP-HOST-ISO-004", "MP-HOST-ISO-005"])
+def test_a_turn_that_raises_what_its_provider_raised_says_nothing_of_texts(run_of, rule):
+    with pytest.raises(Untestable, match="the turn raises what its provider raised"):
+        clauses.checks("host")[rule].decide(run_of(Unguarded))
