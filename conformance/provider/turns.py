@@ -48,6 +48,10 @@ _GOODBYE = ("Thanks, that is all for today.", "Until next time.")
 #: Number of turns of a session, each time: a worker that is behind loses the last of several.
 _LAST_OF = (1, 3, 8, 8, 8)
 
+#: Marks that mean something to LIKE, GLOB and regular expressions, and a text that LIKE takes for
+#: them.
+_MARKS, _BY_PATTERN = "b_7%x?[2]*", "b47 to x?[2]*"
+
 #: Number of entries that hold one old text.
 _HOLDING = 2
 
@@ -556,6 +560,7 @@ def _named_both_ways(run: Run, action: str, judge: Callable[[Run, str, Fact, str
             _stays(run, near, f"a {action} of another text in {target}")
         for target in targets:
             _of_two_alike(run, action, target, judge)
+            _of_marks(run, action, target, judge)
 
 
 def _of_two_alike(
@@ -573,6 +578,25 @@ def _of_two_alike(
         return
     judge(run, target, old, old.whole)
     _stays(run, near, f"a {action} in {target} of a text that begins as it does")
+
+
+def _of_marks(
+    run: Run, action: str, target: str, judge: Callable[[Run, str, Fact, str], None]
+) -> None:
+    """Judge the action by words that a pattern finds in an older text as well; that one stays."""
+    if run.is_selective:
+        return
+    near, old = (
+        fact.within(f"{fact.text} Its number is {number}.")
+        for fact, number in zip(run.facts.several(2), (_BY_PATTERN, _MARKS), strict=True)
+    )
+    with run.session() as subject:
+        for fact in (near, old):
+            mirrored_writes.bring(run, subject, target, fact.whole)
+    if losses.lost(run, [near, old]):
+        return
+    judge(run, target, old, _MARKS)
+    _stays(run, near, f"a {action} in {target} with old_text={_MARKS!r}, which it does not hold")
 
 
 def _replaced(run: Run, target: str, old: Fact, old_text: str) -> None:

@@ -2,6 +2,7 @@
 
 import atexit
 import json
+import re
 from collections import deque
 from typing import Any
 
@@ -261,6 +262,22 @@ class AnOldTextIsKnownByItsBeginning(Journal):
             return super()._left(target, old_text)
         begin = old_text[:_BEGINNING]
         return [e for e in self._entries if not self._is_old(e, target, begin)]
+
+
+@mutant(kills="MP-WRITE-004", says="still brings", report="H1")
+class ARemovedTextIsAPattern(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if action != "remove":
+            super().on_memory_write(action, target, content, old_text)
+            return
+        like = re.escape(old_text or "").replace("%", ".*").replace("_", ".")
+        with self._changing():
+            of_target = (e for e in self._entries if e["kind"] == target)
+            found = next((e for e in of_target if re.search(like, e["text"])), None)
+            self._entries = [e for e in self._entries if e is not found]
+            self._save()
 
 
 @mutant(
