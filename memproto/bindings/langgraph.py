@@ -221,7 +221,7 @@ class _Sessions:
         return True
 
     def capabilities(self) -> Capabilities:
-        """What follows from the calls that are made: users apart, and each change of an entry."""
+        """Declarations that follow from the calls: users apart, and each change of an entry."""
         actions = ["add", "replace", "remove"]
         found: Capabilities = {
             "extensions": [],
