@@ -13,6 +13,7 @@ from memproto.bindings.agent_framework import AGENT_FRAMEWORK
 from memproto.bindings.base import Binding, Trait
 from memproto.bindings.hermes import HERMES
 from memproto.bindings.installed import installed, loaded
+from memproto.bindings.langgraph import LANGGRAPH, LANGGRAPH_IN_MEMORY, InMemory
 from memproto.bindings.native import NATIVE, lacking
 from memproto.bindings.openclaw import OPENCLAW
 from memproto.bindings.per_user import PerUser
@@ -24,12 +25,15 @@ __all__ = [
     "BUILT_IN",
     "HERMES",
     "IN_PROCESS",
+    "LANGGRAPH",
+    "LANGGRAPH_IN_MEMORY",
     "NATIVE",
     "OPENCLAW",
     "STRANDS",
     "STRANDS_PER_USER",
     "WIRE",
     "Binding",
+    "InMemory",
     "PerUser",
     "Trait",
     "author_object",
@@ -47,7 +51,7 @@ __all__ = [
 
 #: Those that the package brings; an instance that two of them know is the first one's.
 BUILT_IN: tuple[Binding, ...] = (
-    *(STRANDS, STRANDS_PER_USER, AGENT_FRAMEWORK),
+    *(STRANDS, STRANDS_PER_USER, AGENT_FRAMEWORK, LANGGRAPH, LANGGRAPH_IN_MEMORY),
     *(OPENCLAW, WIRE, NATIVE, HERMES),
 )
 

@@ -58,6 +58,10 @@ class Binding:
         host_files: Name to text of files that a host writes into a home; `{name}` is the provider.
         shared_files: Name to text of the files that others keep in the home beside the provider.
         host_driver: `module:attribute` of the driver that ships for the framework's host, or "".
+        one_for_process: True if an application builds one instance for all sessions of its process,
+            so that a built one can be judged.
+        forgets: True if what an instance stores ends with it, so that the same one serves its
+            process wherever that goes.
         out_of_reach: Requirements that the kit cannot exercise through the binding, and why.
         budgets_s: Operation to the seconds for which the framework's host waits for its hook,
             where that is not the specification's time.
@@ -84,6 +88,8 @@ class Binding:
     host_files: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     shared_files: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     host_driver: str = ""
+    one_for_process: bool = False
+    forgets: bool = False
     out_of_reach: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     budgets_s: Mapping[str, float] = dataclasses.field(default_factory=dict, hash=False)
 

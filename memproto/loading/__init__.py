@@ -7,6 +7,7 @@ callers who do not trust the target call this in a process that they can do with
 """
 
 import dataclasses
+import threading
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -81,17 +82,24 @@ def load(target: str, factory: str = "") -> Loaded:
 
 def _as_loaded(target: str, found: Any, origin: str) -> Loaded:
     """Build one instance, to learn its binding and that it can be built at all."""
-    if not callable(found) or _is_built(found):
+    build, is_built = found, not callable(found) or _is_built(found)
+    if is_built and _is_for_process(found):
+        build = _always(found)
+    elif is_built:
         raise NoProvider(
             f"--memproto={target}",
             f"is {type(found).__name__}, an object that is built already",
             "name the class, or a function without arguments that builds a new instance",
         )
-    first = _built(target, found)
+    first = _built(target, build)
     binding = _binding(target, first)
+    if binding.forgets:
+        build = _always(first)
+    elif binding.one_for_process:
+        build = _once(build, first)
     told = found.notes() if isinstance(found, Registering) else ()
     told = (*binding.notes(first), *told)
-    return Loaded(target, lambda: binding.adapt(found()), binding, origin, found, told)
+    return Loaded(target, lambda: binding.adapt(build()), binding, origin, found, told)
 
 
 def _is_built(found: Any) -> bool:
@@ -99,6 +107,37 @@ def _is_built(found: Any) -> bool:
     if isinstance(found, type | types.FunctionType | types.MethodType | Registering):
         return False
     return bindings.defined(found)
+
+
+def _is_for_process(found: Any) -> bool:
+    """True if an application shares a built instance between all sessions of its process."""
+    binding = bindings.recognised(found)
+    return binding is not None and binding.one_for_process
+
+
+def _always(instance: Any) -> Callable[[], Any]:
+    return lambda: instance
+
+
+def _once(build: Callable[[], Any], first: Any) -> Callable[[], Any]:
+    """
+    One instance for all sessions, and a new one where the process has gone to another directory.
+
+    A check has a directory of its own, and stands for a process of its own. Any thread may call it.
+    """
+    lock, made = threading.Lock(), {Path.cwd(): first}
+
+    def built() -> Any:
+        with lock:
+            place = Path.cwd()
+            if place not in made:
+                # The one of the place before is left, as at the end of a process.
+                instance = build()
+                made.clear()
+                made[place] = instance
+            return made[place]
+
+    return built
 
 
 def _built(target: str, build: Callable[[], Any]) -> Any:

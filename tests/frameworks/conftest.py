@@ -19,3 +19,10 @@ def agent_framework_python(tmp_path_factory, kit_wheel):
     """The Python of an environment with agent-framework-core."""
     core = "agent-framework-core==1.23.0"
     return environments.common(tmp_path_factory, "agent-framework", kit_wheel, core)
+
+
+@pytest.fixture(scope="session")
+def langgraph_python(tmp_path_factory, kit_wheel):
+    """The Python of an environment with langgraph."""
+    installs = "langgraph==1.2.24 langgraph-checkpoint==4.3.2"
+    return environments.common(tmp_path_factory, "langgraph", kit_wheel, installs)
