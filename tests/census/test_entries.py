@@ -47,6 +47,17 @@ def test_what_stands_in_for_a_credential_is_told():
     assert untold == {}
 
 
+def test_a_stand_in_that_an_entry_starts_is_told():
+    untold = [
+        name
+        for name, one in ENTRIES.items()
+        if one.backend == "absent"
+        and "service" in tomllib.loads(one.files.get("memproto.toml", ""))
+        and "stand-in" not in one.notes
+    ]
+    assert untold == []
+
+
 def test_no_two_entries_are_the_same_target():
     # One package may hold several memories, each built by a file of the entry.
     seen = [
