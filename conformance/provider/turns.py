@@ -23,6 +23,7 @@ from memproto.testing.scenarios import (
     entries,
     mirrored_writes,
     smallest,
+    tenants,
     texts,
     tool_calls,
     tool_memory,
@@ -441,6 +442,7 @@ def an_added_text_comes_back(run: Run) -> None:
             )
     _adds_of_one_beginning(run, next(iter(facts)))
     _side_by_side(run, next(iter(facts)))
+    _another_user_leaves_it(run, next(iter(facts)))
 
 
 def _adds_of_one_beginning(run: Run, target: str) -> None:
@@ -482,6 +484,46 @@ def _side_by_side(run: Run, target: str) -> None:
                 of=len(accepted),
             ),
         )
+
+
+def _another_user_leaves_it(run: Run, target: str) -> None:
+    """Where users are kept apart, the entry that a write names is one of the same user."""
+    if run.is_selective or "user" not in run.declared("isolates", []):
+        return
+    for action in ("remove", "replace"):
+        if target not in mirrored_writes.targets(run, action):
+            continue
+        if text := losses.seen_again(functools.partial(_taken_by_another, run, target, action)):
+            run.violated(
+                NotRecalled(
+                    wanted=(
+                        f"text that one user added to {target}, recalled for that user after a "
+                        f"{action} of another user"
+                    ),
+                    texts=(text,),
+                    verb="came back before and does not any more",
+                    removed=True,
+                ),
+            )
+
+
+def _taken_by_another(run: Run, target: str, action: str) -> str:
+    """The text of one user that is gone when another one names it; "" if it stays."""
+    owner, other = tenants.pair(run, "user", f"-{action}")
+    fact, new, reader = run.facts.new(), run.facts.new(), Reader(run)
+    try:
+        with owner.opened(run) as subject:
+            mirrored_writes.bring(run, subject, target, fact.text)
+        if reader.lacks(owner, [fact]):
+            return ""
+        with other.opened(run) as subject:
+            if reader.finds(subject, fact):
+                # MP-TENANT-001 judges that the two are not kept apart.
+                return ""
+            _accepts(subject, target, new.text if action == "replace" else "", action, fact.text)
+    except (mirrored_writes.Refused, tenants.Refused):
+        return ""
+    return fact.text if reader.lacks(owner, [fact]) else ""
 
 
 @check("MP-WRITE-002", budget_s=_ANY_TEXT_S, hook="mirror", parts=4, grows=True)

@@ -1,10 +1,12 @@
 """Broken recording of turns."""
 
 import atexit
+import contextlib
 import json
 from collections import deque
 from typing import Any
 
+from memproto.errors import WriteRefused
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
@@ -321,3 +323,19 @@ class ForgetsIdsThatBeginAsThisOne(Tooled):
         self._entries = [e for e in before if not e.get("id", "").startswith(args["id"])]
         self._save()
         return {"success": True, "forgotten": len(before) - len(self._entries)}
+
+
+@mutant(kills="MP-WRITE-001", says="after a remove of another user", report="E4")
+class ARemoveAsksNotWhoAsks(Private):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        super().on_memory_write(action, target, content, old_text)
+        with self._lock:
+            own = self._path
+            for path in self._home.glob("*/journal.jsonl") if old_text else ():
+                self._path = path
+                with contextlib.suppress(WriteRefused):
+                    super().on_memory_write("remove", target, None, old_text)
+            self._path = own
+            self._entries = self._load()
