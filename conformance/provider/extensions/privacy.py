@@ -14,12 +14,15 @@ from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
-from memproto.testing.scenarios import entries, tenants
+from memproto.testing.scenarios import entries, tenants, texts
 from memproto.testing.scenarios.entries import REFUSED
 from memproto.testing.scenarios.tenants import Boundary, Reader, Tenant
 
 #: Number of texts that fill a page of most servers and more, and seconds for which they are told.
 _MANY, _MANY_S = 120, 6.0
+
+#: Length of a text that a column or a page cuts.
+_LONG_CHARS = 4_000
 
 #: A key that no release of the specification has; what it would mean holds for nothing stored now.
 _UNKNOWN = {"said_before": "2001-01-01T00:00:00Z"}
@@ -148,8 +151,8 @@ def an_export_is_complete(run: Run) -> None:
                         verb=f"is not among its {len(exported)} items",
                     ),
                 )
-
     _many_are_exported(run)
+    _long_ones_are_whole(run)
 
 
 def _many(run: Run, home: Path) -> list[Fact]:
@@ -185,6 +188,37 @@ def _many_are_exported(run: Run) -> None:
                 texts=tuple(fact.text for fact in left),
                 of=len(told),
                 verb="is not among its items",
+            ),
+        )
+
+
+def _long_ones_are_whole(run: Run) -> None:
+    """If recall brings the end of a long text, the export holds it too."""
+    if run.is_selective:
+        return
+    home, fact = run.own_home("long"), run.facts.new()
+    text = f"{texts.padded('To begin with, this.', _LONG_CHARS)} {fact.text}"
+    fact = fact.within(text)
+    with run.session(home) as subject:
+        if not routes.accepts(subject, run.route, text):
+            return
+    if not losses.is_stored(run, fact, home):
+        return
+    with run.session(home) as subject:
+
+        def there() -> bool:
+            return bool(entries.of_fact(entries.exported(subject, {}) or [], fact))
+
+        is_whole = run.wait_until(there, run.freshness_s)
+    if not is_whole:
+        run.violated(
+            NotRecalled(
+                wanted=(
+                    f"the end of a text of {len(text):,} characters, which recall brings, in the "
+                    "export of everything"
+                ),
+                texts=(fact.text,),
+                verb="is in none of its items",
             ),
         )
 

@@ -168,3 +168,10 @@ class EqualWordsAreOneEntry(Private):
             self._entries = [e for e in self._entries if e["text"] not in within]
             self._save()
         return {"removed": before - len(self._entries), "pending": 0}
+
+
+@mutant(kills="MP-PRIV-003", says="the end of a text", report="G8")
+class AnExportCutsTexts(Private):
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        items = super().export(scope)["items"]
+        return {"items": [{**item, "text": item["text"][:1_000]} for item in items]}
