@@ -24,6 +24,8 @@ _MANY, _MANY_S = 120, 6.0
 #: Length of a text that a column or a page cuts.
 _LONG_CHARS = 4_000
 
+_TASK = "Find out what is known in the harbour office."
+
 #: A key that no release of the specification has; what it would mean holds for nothing stored now.
 _UNKNOWN = {"said_before": "2001-01-01T00:00:00Z"}
 
@@ -349,7 +351,7 @@ def _store(run: Run, tenant: Tenant) -> dict[str, Fact]:
 @check("MP-PRIV-005", budget_s=120.0, extension="privacy", routes=routes.ROUTES)
 def what_was_forgotten_is_gone(run: Run) -> None:
     for number in range(2):
-        planted = _plant(run)
+        planted = _with_a_delegation(run, _plant(run))
         there = _there(run, planted)
         scopes = _scopes(run, planted)
         name = list(scopes)[number]
@@ -364,6 +366,16 @@ def what_was_forgotten_is_gone(run: Run) -> None:
         with run.session(session=_reading(run, planted)) as again:
             _are_gone(run, again, there, name, "after a new start", prompt=True)
     _many_are_gone(run)
+
+
+def _with_a_delegation(run: Run, planted: _Planted) -> _Planted:
+    """The same, and what a subagent answered if the provider is told of it and does not refuse."""
+    if not entries.served(run, "delegation"):
+        return planted
+    fact, child = run.facts.new(), f"{planted.session}-child"
+    with run.session(session=planted.session) as subject:
+        routes.tolerant(lambda: subject.delegated(_TASK, fact.text, child_session_id=child))
+    return dataclasses.replace(planted, facts={**planted.facts, "delegation": fact})
 
 
 def _are_gone(
