@@ -64,6 +64,47 @@ def every_turn_comes_back(run: Run) -> None:
     _of_another_user(run)
     _of_sessions_side_by_side(run)
     _of_a_long_session(run)
+    _told_again(run)
+
+
+def _told_again(run: Run) -> None:
+    """What was forgotten and is told again is a turn as any other."""
+    if run.is_selective or not entries.served(run, "privacy"):
+        return
+    home, fact, other = run.own_home("again"), run.facts.new(), run.facts.new()
+    with run.session(home) as subject:
+        told = _taken(subject, fact.text)
+    if not told or not losses.is_stored(run, fact, home) or not _is_forgotten(run, fact, home):
+        return
+    with run.session(home) as subject:
+        told = _taken(subject, fact.text) and _taken(subject, other.text)
+        # The last turn of a session has a rule of its own, MP-TURN-003.
+        _taken(subject, _GOODBYE[0])
+    if told and not losses.is_stored(run, fact, home) and losses.is_stored(run, other, home):
+        run.violated(
+            NotRecalled(
+                wanted="a turn recalled that was told again after forget() of everything",
+                texts=(fact.text,),
+                tail="; a new turn of the same session does come back",
+            ),
+        )
+
+
+def _is_forgotten(run: Run, fact: Fact, home: Path) -> bool:
+    """True if the provider says that everything is gone now, and recall does not bring the fact."""
+    try:
+        with run.session(home) as subject:
+            answer = subject.forget({})
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        return False
+    if not isinstance(answer, dict) or answer.get("pending"):
+        # The chapter on privacy judges the answer; what is pending may go later.
+        return False
+    run.settle()
+    with run.session(home) as again:
+        return not fact.is_in(routes.recalled(again, fact.query))
 
 
 def _all_of_a_session(run: Run) -> None:
