@@ -300,7 +300,12 @@ def nobody_is_nobody_else(run: Run) -> None:
         if reader.lacks(tenant, [fact]):
             raise Lost(f"nothing stored through {route} comes back for {tenant.called}")
     nobody = Tenant("a session without user_id", one.session, None, {"user_id": None})
-    for tenant in (nobody, dataclasses.replace(nobody, session=other.session)):
+    named = dataclasses.replace(
+        nobody,
+        called="a session without user_id whose user_name is the id of a user",
+        config={**nobody.config, "user_name": one.config["user_id"]},
+    )
+    for tenant in (nobody, dataclasses.replace(nobody, session=other.session), named):
         _is_nobody(run, reader, tenant, dict(zip((one.called, other.called), facts, strict=True)))
 
 

@@ -23,6 +23,7 @@ from memproto.testing.scenarios import (
     entries,
     mirrored_writes,
     smallest,
+    tenants,
     texts,
     tool_calls,
     tool_memory,
@@ -67,6 +68,47 @@ def every_turn_comes_back(run: Run) -> None:
     _of_another_user(run)
     _of_sessions_side_by_side(run)
     _of_a_long_session(run)
+    _told_again(run)
+
+
+def _told_again(run: Run) -> None:
+    """What was forgotten and is told again is a turn as any other."""
+    if run.is_selective or not entries.served(run, "privacy"):
+        return
+    home, fact, other = run.own_home("again"), run.facts.new(), run.facts.new()
+    with run.session(home) as subject:
+        told = _taken(subject, fact.text)
+    if not told or not losses.is_stored(run, fact, home) or not _is_forgotten(run, fact, home):
+        return
+    with run.session(home) as subject:
+        told = _taken(subject, fact.text) and _taken(subject, other.text)
+        # The last turn of a session has a rule of its own, MP-TURN-003.
+        _taken(subject, _GOODBYE[0])
+    if told and not losses.is_stored(run, fact, home) and losses.is_stored(run, other, home):
+        run.violated(
+            NotRecalled(
+                wanted="a turn recalled that was told again after forget() of everything",
+                texts=(fact.text,),
+                tail="; a new turn of the same session does come back",
+            ),
+        )
+
+
+def _is_forgotten(run: Run, fact: Fact, home: Path) -> bool:
+    """True if the provider says that everything is gone now, and recall does not bring the fact."""
+    try:
+        with run.session(home) as subject:
+            answer = subject.forget({})
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        return False
+    if not isinstance(answer, dict) or answer.get("pending"):
+        # The chapter on privacy judges the answer; what is pending may go later.
+        return False
+    run.settle()
+    with run.session(home) as again:
+        return not fact.is_in(routes.recalled(again, fact.query))
 
 
 def _all_of_a_session(run: Run) -> None:
@@ -454,6 +496,7 @@ def an_added_text_comes_back(run: Run) -> None:
             )
     _adds_of_one_beginning(run, next(iter(facts)))
     _side_by_side(run, next(iter(facts)))
+    _another_user_leaves_it(run, next(iter(facts)))
 
 
 def _adds_of_one_beginning(run: Run, target: str) -> None:
@@ -495,6 +538,46 @@ def _side_by_side(run: Run, target: str) -> None:
                 of=len(accepted),
             ),
         )
+
+
+def _another_user_leaves_it(run: Run, target: str) -> None:
+    """Where users are kept apart, the entry that a write names is one of the same user."""
+    if run.is_selective or "user" not in run.declared("isolates", []):
+        return
+    for action in ("remove", "replace"):
+        if target not in mirrored_writes.targets(run, action):
+            continue
+        if text := losses.seen_again(functools.partial(_taken_by_another, run, target, action)):
+            run.violated(
+                NotRecalled(
+                    wanted=(
+                        f"text that one user added to {target}, recalled for that user after a "
+                        f"{action} of another user"
+                    ),
+                    texts=(text,),
+                    verb="came back before and does not any more",
+                    removed=True,
+                ),
+            )
+
+
+def _taken_by_another(run: Run, target: str, action: str) -> str:
+    """The text of one user that is gone when another one names it; "" if it stays."""
+    owner, other = tenants.pair(run, "user", f"-{action}")
+    fact, new, reader = run.facts.new(), run.facts.new(), Reader(run)
+    try:
+        with owner.opened(run) as subject:
+            mirrored_writes.bring(run, subject, target, fact.text)
+        if reader.lacks(owner, [fact]):
+            return ""
+        with other.opened(run) as subject:
+            if reader.finds(subject, fact):
+                # MP-TENANT-001 judges that the two are not kept apart.
+                return ""
+            _accepts(subject, target, new.text if action == "replace" else "", action, fact.text)
+    except (mirrored_writes.Refused, tenants.Refused):
+        return ""
+    return fact.text if reader.lacks(owner, [fact]) else ""
 
 
 @check("MP-WRITE-002", budget_s=_ANY_TEXT_S, hook="mirror", parts=4, grows=True)

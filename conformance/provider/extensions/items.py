@@ -22,7 +22,8 @@ from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
-from memproto.testing.scenarios import entries, tenants, texts
+from memproto.testing.provider.write_action import USUAL
+from memproto.testing.scenarios import entries, mirrored_writes, tenants, texts
 from memproto.testing.scenarios.entries import REFUSED
 from memproto.testing.scenarios.tenants import Boundary, Tenant
 from memproto.testing.wire import show
@@ -194,24 +195,58 @@ def what_recall_brings_is_an_item(run: Run) -> None:
 
 @check("MP-ITEMS-004", extension="items", routes=routes.ROUTES)
 def an_id_names_one_item(run: Run) -> None:
+    first = _first_of_all(run)
     with run.session() as subject:
         facts = [*_plant_each(run, subject), *_plant_each(run, subject)]
     before = _ids(run, facts)
-    if run.declared("retention", "verbatim") == "verbatim":
+    is_verbatim = run.declared("retention", "verbatim") == "verbatim"
+    if is_verbatim:
         # A place in a list is no id. An item that is derived from more may be another one.
         with run.session() as subject:
             _plant_each(run, subject)
-    after = _ids(run, facts)
-    for fact in facts:
-        if not before[fact] <= after[fact]:
+    _are_steady(run, before, _ids(run, facts), "after a new start")
+    if is_verbatim and first and _is_removed(run, first):
+        _are_steady(run, before, _ids(run, facts), "after the removal of another one")
+
+
+def _are_steady(
+    run: Run, before: dict[Fact, set[str]], after: dict[Fact, set[str]], when: str
+) -> None:
+    for fact, ids in before.items():
+        if not ids <= after[fact]:
             run.violated(
                 Unsteady(
-                    wanted=f"the item {fact.text!r} under the same id after a new start",
+                    wanted=f"the item {fact.text!r} under the same id {when}",
                     subject="id",
-                    values=(*sorted(before[fact]), *sorted(after[fact])),
-                    difference=f"it was {sorted(before[fact])} and is {sorted(after[fact])}",
+                    values=(*sorted(ids), *sorted(after[fact])),
+                    difference=f"it was {sorted(ids)} and is {sorted(after[fact])}",
                 ),
             )
+
+
+def _first_of_all(run: Run) -> Fact | None:
+    """A fact that lies before all others and can be removed by a mirrored write; None for none."""
+    target = USUAL[1]
+    actions = (mirrored_writes.targets(run, action) for action in ("add", "remove"))
+    if not run.serves("writes") or not all(target in named for named in actions):
+        return None
+    fact = run.facts.new()
+    try:
+        with run.session() as subject:
+            mirrored_writes.bring(run, subject, target, fact.text)
+    except mirrored_writes.Refused:
+        return None
+    return fact
+
+
+def _is_removed(run: Run, fact: Fact) -> bool:
+    """True if the provider accepts that the fact be removed."""
+    try:
+        with run.session() as subject:
+            mirrored_writes.write(subject, "remove", USUAL[1], "", fact.text)
+    except mirrored_writes.Refused:
+        return False
+    return True
 
 
 def _ids(run: Run, facts: list[Fact]) -> dict[Fact, set[str]]:

@@ -14,12 +14,17 @@ from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
-from memproto.testing.scenarios import entries, tenants
+from memproto.testing.scenarios import entries, tenants, texts
 from memproto.testing.scenarios.entries import REFUSED
 from memproto.testing.scenarios.tenants import Boundary, Reader, Tenant
 
 #: Number of texts that fill a page of most servers and more, and seconds for which they are told.
 _MANY, _MANY_S = 120, 6.0
+
+#: Length of a text that a column or a page cuts.
+_LONG_CHARS = 4_000
+
+_TASK = "Find out what is known in the harbour office."
 
 #: A key that no release of the specification has; what it would mean holds for nothing stored now.
 _UNKNOWN = {"said_before": "2001-01-01T00:00:00Z"}
@@ -148,8 +153,8 @@ def an_export_is_complete(run: Run) -> None:
                         verb=f"is not among its {len(exported)} items",
                     ),
                 )
-
     _many_are_exported(run)
+    _long_ones_are_whole(run)
 
 
 def _many(run: Run, home: Path) -> list[Fact]:
@@ -185,6 +190,37 @@ def _many_are_exported(run: Run) -> None:
                 texts=tuple(fact.text for fact in left),
                 of=len(told),
                 verb="is not among its items",
+            ),
+        )
+
+
+def _long_ones_are_whole(run: Run) -> None:
+    """If recall brings the end of a long text, the export holds it too."""
+    if run.is_selective:
+        return
+    home, fact = run.own_home("long"), run.facts.new()
+    text = f"{texts.padded('To begin with, this.', _LONG_CHARS)} {fact.text}"
+    fact = fact.within(text)
+    with run.session(home) as subject:
+        if not routes.accepts(subject, run.route, text):
+            return
+    if not losses.is_stored(run, fact, home):
+        return
+    with run.session(home) as subject:
+
+        def there() -> bool:
+            return bool(entries.of_fact(entries.exported(subject, {}) or [], fact))
+
+        is_whole = run.wait_until(there, run.freshness_s)
+    if not is_whole:
+        run.violated(
+            NotRecalled(
+                wanted=(
+                    f"the end of a text of {len(text):,} characters, which recall brings, in the "
+                    "export of everything"
+                ),
+                texts=(fact.text,),
+                verb="is in none of its items",
             ),
         )
 
@@ -315,7 +351,7 @@ def _store(run: Run, tenant: Tenant) -> dict[str, Fact]:
 @check("MP-PRIV-005", budget_s=120.0, extension="privacy", routes=routes.ROUTES)
 def what_was_forgotten_is_gone(run: Run) -> None:
     for number in range(2):
-        planted = _plant(run)
+        planted = _with_a_delegation(run, _plant(run))
         there = _there(run, planted)
         scopes = _scopes(run, planted)
         name = list(scopes)[number]
@@ -330,6 +366,16 @@ def what_was_forgotten_is_gone(run: Run) -> None:
         with run.session(session=_reading(run, planted)) as again:
             _are_gone(run, again, there, name, "after a new start", prompt=True)
     _many_are_gone(run)
+
+
+def _with_a_delegation(run: Run, planted: _Planted) -> _Planted:
+    """The same, and what a subagent answered if the provider is told of it and does not refuse."""
+    if not entries.served(run, "delegation"):
+        return planted
+    fact, child = run.facts.new(), f"{planted.session}-child"
+    with run.session(session=planted.session) as subject:
+        routes.tolerant(lambda: subject.delegated(_TASK, fact.text, child_session_id=child))
+    return dataclasses.replace(planted, facts={**planted.facts, "delegation": fact})
 
 
 def _are_gone(

@@ -106,3 +106,10 @@ class ItemsForgetTheUser(Private):
 class ALockedStoreHoldsNothing(Listing):
     def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
         return {**super().recall_items(request), "status": "ok"}
+
+
+@mutant(kills="MP-ITEMS-004", says="after the removal of another one", report="I3")
+class AnIdIsAPlaceInTheStore(Private):
+    def _item(self, entry: dict[str, Any]) -> dict[str, Any]:
+        known = [one["id"] for one in self._load()]
+        return {**super()._item(entry), "id": str(known.index(entry["id"]))}

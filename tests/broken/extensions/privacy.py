@@ -168,3 +168,30 @@ class EqualWordsAreOneEntry(Private):
             self._entries = [e for e in self._entries if e["text"] not in within]
             self._save()
         return {"removed": before - len(self._entries), "pending": 0}
+
+
+@mutant(kills="MP-PRIV-003", says="the end of a text", report="G8")
+class AnExportCutsTexts(Private):
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        items = super().export(scope)["items"]
+        return {"items": [{**item, "text": item["text"][:1_000]} for item in items]}
+
+
+@mutant(kills="MP-PRIV-005", says="stored through delegation", report="G8")
+class WhatSubagentsSaidIsNotForgotten(Private):
+    def capabilities(self) -> dict[str, Any]:
+        answer = super().capabilities()
+        return {**answer, "extensions": [*answer["extensions"], "delegation"]}
+
+    def on_delegation(self, task: str, result: str, **kwargs: Any) -> None:
+        with self._changing():
+            self._entries.append({"kind": "delegation", "text": f"{task}\n{result}"})
+            self._save()
+
+    def forget(self, scope: dict[str, Any]) -> dict[str, int]:
+        with self._changing():
+            gone = [entry for entry in self._entries if self._is_within(entry, scope)]
+            gone = [entry for entry in gone if entry["kind"] != "delegation"]
+            self._entries = [entry for entry in self._entries if entry not in gone]
+            self._save()
+        return {"removed": len(gone), "pending": 0}

@@ -289,3 +289,10 @@ class ItemsAreThoseOfTheNewestSession(Private):
         newest = self.newest if self.newest._home == self._home else self
         newest._entries = newest._load()
         return Private.recall_items(newest, request)
+
+
+@mutant(kills="MP-TENANT-009", says="whose user_name is", report="E1")
+class ANameStandsInForTheId(Private):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        user = config.get("user_id") or config.get("user_name")
+        super().initialize(session_key, {**config, "user_id": user})

@@ -1,17 +1,21 @@
 """Broken recording of turns."""
 
 import atexit
+import contextlib
 import json
 import re
 from collections import deque
+from pathlib import Path
 from typing import Any
 
+from memproto.errors import WriteRefused
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
 from tests.good.plugged import Plugged
 from tests.good.private import Private
 from tests.good.targeted import Targeted
+from tests.good.tenants import digest
 from tests.good.tooled import Tooled
 from tests.good.worded import Worded
 
@@ -347,3 +351,38 @@ class ForgetsIdsThatBeginAsThisOne(Tooled):
         self._entries = [e for e in before if not e.get("id", "").startswith(args["id"])]
         self._save()
         return {"success": True, "forgotten": len(before) - len(self._entries)}
+
+
+@mutant(kills="MP-WRITE-001", says="after a remove of another user", report="E4")
+class ARemoveAsksNotWhoAsks(Private):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        super().on_memory_write(action, target, content, old_text)
+        with self._lock:
+            own = self._path
+            for path in self._home.glob("*/journal.jsonl") if old_text else ():
+                self._path = path
+                with contextlib.suppress(WriteRefused):
+                    super().on_memory_write("remove", target, None, old_text)
+            self._path = own
+            self._entries = self._load()
+
+
+@mutant(kills="MP-TURN-001", says="told again after forget", report="D5")
+class WhatWasForgottenIsNeverKeptAgain(Private):
+    @property
+    def _denied(self) -> Path:
+        return self._home / f"denied-{digest(self._user)}"
+
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        with self._denied.open("a", encoding="ascii") as denied:
+            for entry in self._load():
+                if self._is_within(entry, scope):
+                    denied.write(f"{digest(entry['text'])}\n")
+        return super().forget(scope)
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        text = f"{self._own_words(user_message)}\n{assistant_response}"
+        if not self._denied.exists() or digest(text) not in self._denied.read_text("ascii"):
+            super().on_turn_complete(user_message, assistant_response)
