@@ -2,7 +2,7 @@
 
 import json
 import signal
-from typing import Any
+from typing import Any, NoReturn
 
 from memproto.testing.clauses import Behind, Lost, NotApplicable, Untestable, Violation, check
 from memproto.testing.conditions import Declared
@@ -96,6 +96,8 @@ def _ends(run: Run, script: str, code: int, how: str, *simpler: str) -> Ended:
     ended = _host(run, script, run.facts.several(2), route=_any_route(run)).end()
     _lived(ended, "opened")
     fault = _fault(ended, script, code)
+    if fault and _is_raised_by_shutdown(ended, script):
+        _behind_shutdown(fault)
     if fault:
         for other in simpler:
             _not_of(run, other)
@@ -103,6 +105,30 @@ def _ends(run: Run, script: str, code: int, how: str, *simpler: str) -> Ended:
         expected = f"exit code {code} within {EXIT_S:g} s{unheard}"
         run.violated(Died(wanted=f"{expected}, {how}", ending=fault, own=True), operation="close")
     return ended
+
+
+def _is_raised_by_shutdown(ended: Ended, script: str) -> bool:
+    """True if shutdown let an exception through, which is the end of this host."""
+    return (
+        script == "plain"
+        and ended.code == 1
+        and bool(ended.trouble)
+        and "closed" not in ended.marks
+    )
+
+
+def _behind_shutdown(fault: str) -> NoReturn:
+    """
+    Tell of a shutdown that raised: the process ended by that, and not as its program would.
+
+    Raises:
+        Behind: Always.
+
+    """
+    rule = "MP-SHUT-001"
+    seen = Died(wanted="shutdown returns", ending=fault, own=True)
+    violation = Violation(seen, operation="close", requirement=rule)
+    raise Behind(f"shutdown raised ({fault})", violation, depends_on(rule))
 
 
 def _fault(ended: Ended, script: str, code: int) -> str:
@@ -122,6 +148,8 @@ def _not_of(run: Run, script: str) -> None:
     """
     ended = _host(run, script, run.facts.several(1), route=_any_route(run)).end()
     if fault := _fault(ended, script, 0):
+        if _is_raised_by_shutdown(ended, script):
+            _behind_shutdown(fault)
         known, how = _SIMPLER[script]
         expected = f"exit code 0 within {EXIT_S:g} s, {how}"
         violation = Violation(
@@ -186,6 +214,8 @@ def _not_of_its_end(ended: Ended) -> None:
 
     """
     if fault := _fault(ended, "plain", 0):
+        if _is_raised_by_shutdown(ended, "plain"):
+            _behind_shutdown(fault)
         known, how = _SIMPLER["plain"]
         expected = f"exit code 0 within {EXIT_S:g} s, {how}"
         violation = Violation(

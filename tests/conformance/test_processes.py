@@ -76,6 +76,13 @@ class Mine(Journal):
 """
 
 
+#: Its host lets the exception through, and ends by that.
+SHUTDOWN_RAISES = """
+class Mine(Journal):
+    def shutdown(self):
+        raise RuntimeError("work is left undone")
+"""
+
 #: With one turn in its queue, and with threads inside of it, its end aborts the process.
 ABORTS_WITH_ONE_TURN = """
 class Mine(Journal):
@@ -161,6 +168,14 @@ def test_a_simpler_end_that_fails_is_told_under_its_own_rule(judged_all):
     assert found["MP-PROC-004"].outcome is Outcome.UNTESTABLE
     assert found["MP-PROC-001"].outcome is Outcome.FAIL
     assert "SIGABRT" in found["MP-PROC-001"].observed
+
+
+@pytest.mark.parametrize("requirement", ["MP-PROC-001", "MP-PROC-002", "MP-PROC-004"])
+def test_an_exception_of_shutdown_is_told_under_its_own_rule(judged_all, requirement):
+    found = judged_all(SHUTDOWN_RAISES, requirement)
+    assert requirement == "MP-PROC-001" or "MP-PROC-001" not in found
+    assert found["MP-SHUT-001"].outcome is Outcome.FAIL
+    assert "work is left undone" in found["MP-SHUT-001"].observed
 
 
 @pytest.mark.parametrize("requirement", ["MP-PROC-006", "MP-STORE-003"])
