@@ -163,6 +163,9 @@ def _opens(bench: Bench, said: str) -> None:
     try:
         timely(run, f"while the backend {said}", lambda: _open(bench))
     except _DidNotOpen as failure:
+        if bench.is_set:
+            # It may refuse the address itself, as one without TLS, and ask nobody.
+            bench.needs_reach()
         run.violated(
             failure.evidence.told(
                 wanted=f"{run.hook('open')} starts a session while the backend {said}",

@@ -233,6 +233,19 @@ def test_one_that_does_not_take_the_answer_for_a_success_is_not_judged_by_it(run
     assert found.value.needs == (Backend(),)
 
 
+class ByTlsAlone(Remote):
+    def initialize(self, session_key, config):
+        if config["remote_url"].startswith("http:"):
+            raise ValueError("the address is none of https")
+        super().initialize(session_key, config)
+
+
+def test_one_that_refuses_the_address_of_the_kit_is_not_said_to_fail_with_its_backend(run_of):
+    run = run_of(ByTlsAlone, ("config", "remote_url"))
+    with pytest.raises(Untestable, match="saw no connection"):
+        faults.initialize_starts_without_its_backend(run)
+
+
 def test_a_variable_of_the_environment_serves_as_well(run_of, monkeypatch):
     class ByVariable(Hasty):
         def initialize(self, session_key, config):
