@@ -353,7 +353,7 @@ def what_was_forgotten_is_gone(run: Run) -> None:
     for number in range(2):
         planted = _plant(run)
         if number == 0:
-            # Its session may be the child's as well: it is looked for where everything is forgotten.
+            # It may belong to the child's session: only the scope of everything is sure to hold it.
             planted = _with_a_delegation(run, planted)
         there = _there(run, planted)
         scopes = _scopes(run, planted)
