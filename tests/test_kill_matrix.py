@@ -87,7 +87,7 @@ def test_a_sample_of_one_has_a_mutant_of_each_area() -> None:
 def test_a_good_provider_is_judged_by_what_its_mutants_break() -> None:
     broken = matrix.broken_of("tests.good.private:Private")
     assert "MP-PRIV-001" in broken
-    assert "MP-TURN-001" not in broken
+    assert "MP-COMP-001" not in broken
 
 
 # -- the matrix itself can be red ------------------------------------------------------------------

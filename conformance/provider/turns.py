@@ -72,7 +72,7 @@ def every_turn_comes_back(run: Run) -> None:
 
 
 def _told_again(run: Run) -> None:
-    """What was forgotten and is told again is a turn as any other."""
+    """A text that was forgotten and is told again is a turn as any other."""
     if run.is_selective or not entries.served(run, "privacy"):
         return
     home, fact, other = run.own_home("again"), run.facts.new(), run.facts.new()
@@ -104,7 +104,7 @@ def _is_forgotten(run: Run, fact: Fact, home: Path) -> bool:
             raise
         return False
     if not isinstance(answer, dict) or answer.get("pending"):
-        # The chapter on privacy judges the answer; what is pending may go later.
+        # The chapter on privacy judges the answer; pending entries may go later.
         return False
     run.settle()
     with run.session(home) as again:
@@ -541,7 +541,7 @@ def _side_by_side(run: Run, target: str) -> None:
 
 
 def _another_user_leaves_it(run: Run, target: str) -> None:
-    """Where users are kept apart, the entry that a write names is one of the same user."""
+    """The entry that a write names is one of the same user, if users are kept apart."""
     if run.is_selective or "user" not in run.declared("isolates", []):
         return
     for action in ("remove", "replace"):
