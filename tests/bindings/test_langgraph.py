@@ -127,7 +127,7 @@ def test_the_framework_s_own_store_in_memory_and_its_subclasses_forget():
 @pytest.mark.parametrize(
     "found",
     [Journal, Journal(), Ledger(), object(), {}, types.SimpleNamespace(), None, InMemory(3)],
-    ids=repr,
+    ids=lambda found: getattr(found, "__name__", type(found).__name__),
 )
 def test_nothing_else_is_a_store(found):
     assert bindings.recognised(found) not in (LANGGRAPH, LANGGRAPH_IN_MEMORY)
