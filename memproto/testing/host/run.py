@@ -142,7 +142,7 @@ class HostRun:
 
         """
         if "fence" in self.without:
-            raise NotApplicable(f"no block of this fence: {self.without['fence']}")
+            raise NotApplicable(f"the host shows no block of this fence: {self.without['fence']}")
 
     def takes(self, keyword: str) -> bool:
         """True if the host takes `deadlines` or `on_event` from its caller."""
