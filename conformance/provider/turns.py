@@ -643,6 +643,7 @@ def _named_both_ways(run: Run, action: str, judge: Callable[[Run, str, Fact, str
             _stays(run, near, f"a {action} of another text in {target}")
         for target in targets:
             _of_two_alike(run, action, target, judge)
+        for target in targets[:1]:
             _of_marks(run, action, target, judge)
 
 
