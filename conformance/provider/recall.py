@@ -1,6 +1,7 @@
 """Chapter 40: recall."""
 
 import copy
+import dataclasses
 from typing import Any
 
 from memproto.errors import Unavailable
@@ -120,6 +121,14 @@ def an_answer_belongs_to_its_question(run: Run) -> None:
             raise Lost("recall by question did not bring both of two stored facts")
     with run.session() as asked:
         answer = _after_another_question(run, asked, first, second)
+    _is_of_the_later(run, answer, first, second)
+    _behind_one_beginning(run, first, second)
+
+
+def _is_of_the_later(
+    run: Run, answer: Any, first: Fact, second: Fact, earlier: str = "the earlier one"
+) -> None:
+    """See that the answer to a question about the second fact is not that about the first one."""
     if first.is_in(answer) and not second.is_in(answer):
         run.violated(
             Recalled(
@@ -127,32 +136,24 @@ def an_answer_belongs_to_its_question(run: Run) -> None:
                 texts=(first.text,),
                 answer=show(answer),
                 question=second.query,
-                lead=f"the answer to the earlier one, {first.query!r}, instead: ",
+                lead=f"the answer to {earlier}, {first.query!r}, instead: ",
             ),
         )
-    _behind_one_beginning(run, first, second)
 
 
 def _behind_one_beginning(run: Run, first: Fact, second: Fact) -> None:
     """Questions that begin alike, as those of one template do."""
-    questions = [f"{_BEGINNING} {fact.query}" for fact in (first, second)]
-    for fact, question in zip((first, second), questions, strict=True):
+    one, other = (
+        dataclasses.replace(fact, query=f"{_BEGINNING} {fact.query}") for fact in (first, second)
+    )
+    for fact in (one, other):
         with run.session() as alone:
-            if not fact.is_in(routes.recalled(alone, question)):
+            if not fact.is_in(routes.recalled(alone, fact.query)):
                 return
     with run.session() as subject:
-        routes.recalled(subject, questions[0])
-        answer = routes.recalled(subject, questions[1])
-    if first.is_in(answer) and not second.is_in(answer):
-        run.violated(
-            Recalled(
-                wanted=f"an answer to the later question, {second.query!r}",
-                texts=(first.text,),
-                answer=show(answer),
-                question=questions[1],
-                lead=f"the answer to one that begins alike, {first.query!r}, instead: ",
-            ),
-        )
+        routes.recalled(subject, one.query)
+        answer = routes.recalled(subject, other.query)
+    _is_of_the_later(run, answer, one, other, "one that begins alike")
 
 
 def _speaks_for_itself(run: Run) -> bool:

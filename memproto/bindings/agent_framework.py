@@ -12,6 +12,7 @@ from typing import Any
 
 from memproto.adapters.coroutines import is_coroutine_function
 from memproto.adapters.members import found_without_running
+from memproto.bindings.base import by_requirement
 from memproto.bindings.coroutine_hooks import (
     Behind,
     CoroutineBinding,
@@ -278,7 +279,7 @@ AGENT_FRAMEWORK = _AgentFramework(
     config_keys=(),
     own_homes=False,
     may_lack_hooks=True,
-    out_of_reach={name: why for why, names in _REASONS.items() for name in names},
+    out_of_reach=by_requirement(_REASONS),
 )
 
 _NOT_OVER = "the framework does not tell a context provider that it is over"

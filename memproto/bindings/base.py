@@ -261,5 +261,10 @@ class Binding:
         """Have the framework's host make what it keeps in every home."""
 
 
+def by_requirement(*reasons: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Requirement to the reason why it is out of reach, of tables of reason to requirements."""
+    return {name: why for table in reasons for why, names in table.items() for name in names}
+
+
 def _has_all(provider: Any, hooks: set[str]) -> bool:
     return all(callable(getattr(provider, hook, None)) for hook in hooks)

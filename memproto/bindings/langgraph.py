@@ -12,7 +12,7 @@ from typing import Any
 
 from memproto.adapters.coroutines import is_coroutine_function
 from memproto.adapters.members import found_without_running
-from memproto.bindings.base import Binding
+from memproto.bindings.base import Binding, by_requirement
 from memproto.bindings.coroutine_hooks import base_of, implements, is_of_another
 from memproto.errors import WriteRefused
 from memproto.operations import OPERATIONS
@@ -319,10 +319,6 @@ class _Sessions:
         return next(iter(held.values()))
 
 
-def _by_requirement(*reasons: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    return {name: why for table in reasons for why, names in table.items() for name in names}
-
-
 LANGGRAPH = _LangGraph(
     name="langgraph",
     title="LangGraph",
@@ -332,7 +328,7 @@ LANGGRAPH = _LangGraph(
     own_homes=False,
     may_lack_hooks=True,
     one_for_process=True,
-    out_of_reach=_by_requirement(_REASONS),
+    out_of_reach=by_requirement(_REASONS),
 )
 
 LANGGRAPH_IN_MEMORY = _LangGraphInMemory(
@@ -340,6 +336,6 @@ LANGGRAPH_IN_MEMORY = _LangGraphInMemory(
         **vars(LANGGRAPH),
         "name": "langgraph-in-memory",
         "forgets": True,
-        "out_of_reach": _by_requirement(_REASONS, _OF_PROCESSES),
+        "out_of_reach": by_requirement(_REASONS, _OF_PROCESSES),
     }
 )

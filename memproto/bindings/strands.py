@@ -14,6 +14,7 @@ from typing import Any
 
 from memproto.adapters.coroutines import is_coroutine_function
 from memproto.adapters.members import found_without_running
+from memproto.bindings.base import by_requirement
 from memproto.bindings.coroutine_hooks import (
     Behind,
     CoroutineBinding,
@@ -338,10 +339,6 @@ def _of_framework(module: str, name: str) -> Any:
     return getattr(sys.modules.get(module), name, None)
 
 
-def _by_requirement(*reasons: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    return {name: why for table in reasons for why, names in table.items() for name in names}
-
-
 STRANDS = _Strands(
     host_driver="memproto.testing.host.strands:Driver",
     name="strands",
@@ -351,14 +348,14 @@ STRANDS = _Strands(
     config_keys=(),
     own_homes=False,
     may_lack_hooks=True,
-    out_of_reach=_by_requirement(_REASONS, _OF_USERS),
+    out_of_reach=by_requirement(_REASONS, _OF_USERS),
 )
 
 STRANDS_PER_USER = _StrandsPerUser(
     **{
         **vars(STRANDS),
         "name": "strands-per-user",
-        "out_of_reach": _by_requirement(_REASONS),
+        "out_of_reach": by_requirement(_REASONS),
         "host_driver": "",
     }
 )

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
+from memproto import spec
 from memproto.bindings import BUILT_IN, NATIVE, Binding
 from memproto.errors import MissingPackage, NoSuchTarget, TargetDoesNotImport
 from memproto.loading.faults import raised_at
@@ -88,7 +89,8 @@ def load(target: str, factory: str = "") -> LoadedHost:
     Imports, and builds one registry. Blocks as long as the target's own code does.
 
     Raises:
-        NoSuchTarget: Nothing of that name can be found, or it is no registry.
+        NoSuchTarget: Nothing of that name can be found, it is no registry, or its driver names a
+            requirement in `without` that is none on hosts.
         TargetDoesNotImport: Importing or building it raised.
         MissingPackage: It needs a package that is not installed.
 
@@ -104,7 +106,7 @@ def load(target: str, factory: str = "") -> LoadedHost:
         accepts -= {"policy"}
     fence = _fence_of(build, first)
     most = getattr(first, "most_providers", None) if is_driver else None
-    without = dict(getattr(first, "without", {})) if is_driver else {}
+    without = _without(target, first) if is_driver else {}
     return LoadedHost(target, build, NATIVE, name, fence, accepts, is_driver, most, without)
 
 
@@ -120,6 +122,21 @@ def _is_driver(target: str, first: Any) -> bool:
     if isinstance(first, HostDriver) or len(steps) < len(NEEDED):
         fault = f"{type(first).__name__} lacks the steps {', '.join(steps)} of a driver"
     raise _nothing(target, fault)
+
+
+def _without(target: str, driver: Any) -> dict[str, str]:
+    """The reasons of a driver; an id in it is one of a requirement on hosts."""
+    without = dict(getattr(driver, "without", {}))
+    known = [item.id for item in spec.requirements().values() if item.side == "host"]
+    for name in without:
+        if name.startswith("MP-") and name not in known:
+            near = nearest(name, known)
+            raise NoSuchTarget(
+                f"--memproto-host={target}",
+                f"`without` of its driver names {name}, which is no requirement on hosts",
+                f"did you mean {near}?" if near else "`memproto list` shows all ids",
+            )
+    return without
 
 
 def _takes_our_policy(registry: Any) -> bool:

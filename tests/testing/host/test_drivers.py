@@ -385,6 +385,15 @@ def test_what_a_driver_is_without_is_known_when_it_is_loaded():
     assert loaded.without == APART
 
 
+class Misspelt(Bare):
+    without = {"MP-HOST-INIT-01": "it does not ask for that"}  # noqa: RUF012 - as its base says
+
+
+def test_a_requirement_that_is_none_on_hosts_is_refused():
+    with pytest.raises(NoSuchTarget, match="names MP-HOST-INIT-01, which is no requirement"):
+        loading.load(f"{__name__}:Misspelt")
+
+
 def test_no_hang_of_the_kit_ends_before_the_deadline_that_it_is_to_outlast():
     assert Deadlines().tool_s + SLACK_S < probes.LONGEST_HANG_S
 
