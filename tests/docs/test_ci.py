@@ -13,6 +13,7 @@ BY_HAND = (
     "mutants",
     "matrix",
     "mutation",
+    "hosts",
     "hostile",
     "reference",
     "providers",
