@@ -9,12 +9,13 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from census import crew, entries, judging, outcomes, readings, shards, table
+from census import crew, entries, judging, outcomes, readings, shards, stability, table
 from census import kit as kits
 from census.entries import Unusable
 from census.judging import Limits, Record
 from census.kept import Kept
 from census.kit import Kit
+from memproto.report import stability as report_stability
 
 _GOOD, _WITHOUT, _USAGE = 0, 1, 4
 
@@ -56,6 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     changes = commands.add_parser("changes", help="print what changed since other outcomes")
     changes.add_argument("before", type=Path, metavar="OUTCOMES.json")
     changes.set_defaults(run=_changes)
+    stable = commands.add_parser("stable", help="print the drafts that may become stable")
+    stable.add_argument("--mark", action="store_true", help="and make them so in the catalogue")
+    stable.set_defaults(run=_stable)
     commands.add_parser("list", help="print the targets").set_defaults(run=_list)
     return parser
 
@@ -151,6 +155,7 @@ def tables() -> str:
         ("The numbers", table.numbers(known, found, read)),
         ("Without first contact, or without a verdict", table.without(known, found)),
         ("The rules that are broken most often", table.rules(known, found)),
+        ("Stable requirements", stability.table(standings())),
         ("The targets", table.targets(known, found)),
     )
     return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts)
@@ -166,6 +171,21 @@ def _changes(options: argparse.Namespace) -> int:
         raise Unusable(f"{options.before} is no file")
     sys.stdout.write(f"{table.changes(outcomes.read(options.before), outcomes.read())}\n")
     return _GOOD
+
+
+def _stable(options: argparse.Namespace) -> int:
+    found = standings()
+    sys.stdout.write(f"{report_stability.as_text(found)}\n")
+    if options.mark:
+        text = stability.mark(stability.CATALOGUE.read_text("utf-8"), stability.ready(found))
+        stability.CATALOGUE.write_text(text, "utf-8")
+    return _GOOD
+
+
+def standings() -> list[report_stability.Standing]:
+    """Each requirement on its road to stable, by the kept outcomes and readings."""
+    ledger = report_stability.read_ledger(stability.LEDGER)
+    return stability.standings(entries.read_all(), outcomes.read(), readings.read(), ledger)
 
 
 def _list(_: argparse.Namespace) -> int:

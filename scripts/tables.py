@@ -10,6 +10,7 @@ from scripts import chapters
 from scripts.chapters import FOLDER
 from scripts.tree import Broken, Tree
 
+_OVERVIEW = f"{FOLDER}/00-overview.md"
 _OPERATIONS = f"{FOLDER}/20-operations.md"
 _LIFECYCLE = f"{FOLDER}/25-lifecycle.md"
 _CONFORMANCE = f"{FOLDER}/90-conformance.md"
@@ -22,13 +23,17 @@ _CLASSES = re.compile(r"from \d+ classes of bugs")
 
 def rewrite(tree: Tree) -> None:
     """
-    Write the tables of operations, extensions, incidents, coverage and the life of an instance.
+    Write the tables that repeat the code or the catalogue.
+
+    They are of the status of requirements, operations, extensions, incidents, coverage, and the
+    life of an instance.
 
     Raises:
         Broken: A class of field reports says that a requirement holds it, and none names it; or a
             picture of a life has no place.
 
     """
+    _table(tree, _OVERVIEW, "Status of this release", lambda _: _statuses(tree))
     _table(tree, _OPERATIONS, "Operations", lambda _: _operations())
     _table(tree, _OPERATIONS, "Extensions", lambda _: _extensions())
     _table(tree, _CONFORMANCE, "Faults that are met on the way", lambda _: _incidents())
@@ -92,6 +97,28 @@ def _incidents() -> Iterator[str]:
 
 
 # -- of the catalogue ------------------------------------------------------------------------------
+
+
+def _statuses(tree: Tree) -> Iterator[str]:
+    """How many requirements are stable and how many drafts, whole and by chapter."""
+    rows = chapters.rows(tree)
+    by_chapter: dict[str, list[chapters.Row]] = {}
+    for row in rows:
+        by_chapter.setdefault(row["anchor"].partition("#")[0], []).append(row)
+    yield _row("all", *_numbers(rows), "")
+    for name, those in sorted(by_chapter.items()):
+        stable = ", ".join(row["id"] for row in those if _is_stable(row))
+        if stable:
+            yield _row(f"[{name}]({name})", *_numbers(those), stable)
+
+
+def _numbers(rows: list[chapters.Row]) -> tuple[str, str]:
+    stable = sum(_is_stable(row) for row in rows)
+    return str(stable), str(len(rows) - stable)
+
+
+def _is_stable(row: chapters.Row) -> bool:
+    return bool(row.get("status") == "stable")
 
 
 def _named(tree: Tree) -> set[tuple[str, str]]:
