@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from census import crew, entries, judging, outcomes, readings, shards, stability, table
+from census import crew, entries, judging, letters, outcomes, readings, shards, stability, table
 from census import kit as kits
 from census.entries import Unusable
 from census.judging import Limits, Record
@@ -186,6 +186,11 @@ def standings() -> list[report_stability.Standing]:
     """Each requirement on its road to stable, by the kept outcomes and readings."""
     ledger = report_stability.read_ledger(stability.LEDGER)
     return stability.standings(entries.read_all(), outcomes.read(), readings.read(), ledger)
+
+
+def written_letters() -> dict[str, str]:
+    """Target to letter, by the kept outcomes and readings."""
+    return letters.written(entries.read_all(), outcomes.read(), readings.read())
 
 
 def _list(_: argparse.Namespace) -> int:

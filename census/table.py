@@ -83,7 +83,7 @@ def _rows(entries: Mapping[str, Entry], outcomes: Mapping[str, Found]) -> Iterat
 def without(entries: Mapping[str, Entry], outcomes: Mapping[str, Found]) -> str:
     """The targets without a verdict or without first contact, and why."""
     rows = [
-        f"| {name} | {_plain(outcomes[name].reason or outcomes[name].contact)} |"
+        f"| {name} | {in_code(outcomes[name].reason or outcomes[name].contact)} |"
         for name in entries
         if name in outcomes and (outcomes[name].reason or outcomes[name].contact)
     ]
@@ -142,9 +142,9 @@ def changes(before: Mapping[str, Found], now: Mapping[str, Found]) -> str:
     return "\n".join(lines or ["nothing changed"])
 
 
-def _plain(text: str) -> str:
-    """A text of a stranger as one cell: no code, no bar, no markup."""
-    cut = text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}..."
+def in_code(text: str, most_chars: int = _MOST_CHARS) -> str:
+    """A text of a stranger as code in a cell or a line: no bar, no markup, no other character."""
+    cut = text if len(text) <= most_chars else f"{text[:most_chars]}..."
     kept = "".join(one if one.isascii() and one.isprintable() else "?" for one in cut)
     safe = kept.replace("`", "'").replace("|", "/").replace("<", "(").replace(">", ")")
     return f"`{safe}`"

@@ -53,7 +53,9 @@ class Tree:
         """Write what is changed, and give its names."""
         names = self.changed()
         for name in names:
-            (self.root / name).write_text(self._laid[name], "utf-8")
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(self._laid[name], "utf-8")
         return names
 
     def _written(self, name: str) -> str:

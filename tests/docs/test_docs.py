@@ -40,6 +40,7 @@ RUN = (
     (r"^memproto sarif ", "tests/report/test_sarif.py"),
     (r"^memproto board ", "tests/report/test_board.py"),
     (r"^memproto measure ", "tests/measure/test_command.py"),
+    (r"^sigstore ", "needs a public service"),
     (r"^python -m census stable", "tests/census/test_stability.py"),
     (r"^python -m census ", "tests/census/test_crew.py"),
     (r"^pytest --memproto=(harbour|tide-log|ebb-log)\b|^pytest$",
