@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-#: Has this process inherit, and so count, what lost its parent; a number of `prctl` on Linux.
+#: A number of `prctl` on Linux.
 _PR_SET_CHILD_SUBREAPER = 36
 
 #: The processes that a run has killed can be counted after so long.
@@ -53,9 +53,14 @@ def _of_children_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
+def adopt_orphans() -> None:
+    """Have this process inherit, and so count, the processes that lose their parent."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
 def main(other: str, rounds: int) -> None:
     """Run both in turn, `rounds` times, and print medians, minima and ratios."""
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    adopt_orphans()
     found: dict[str, list[tuple[float, float]]] = {other: [], sys.executable: []}
     with tempfile.TemporaryDirectory() as folder:
         for python in found:

@@ -91,13 +91,13 @@ def without(entries: Mapping[str, Entry], outcomes: Mapping[str, Found]) -> str:
 
 
 def rules(entries: Mapping[str, Entry], outcomes: Mapping[str, Found]) -> str:
-    """The requirements that most targets violate."""
+    """The requirements that most targets violate, with the mend of each."""
     counts = Counter(
         row.id for name in entries if name in outcomes for row in outcomes[name].red_musts
     )
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_RULES]
-    rows = [f"| {key} | {count} |" for key, count in ranked]
-    return "\n".join(["| MUST | violated by |", "| --- | --- |", *rows])
+    rows = [f"| {key} | {count} | {spec.requirement(key).fix} |" for key, count in ranked]
+    return "\n".join(["| MUST | violated by | mend |", "| --- | --- | --- |", *rows])
 
 
 def requirements(entries: Mapping[str, Entry], outcomes: Mapping[str, Found]) -> str:
