@@ -21,7 +21,7 @@ from memproto.bindings import Binding
 from memproto.serving import streams
 from memproto.serving.streams import Lines, Output, TooLong
 from memproto.wire import codes
-from memproto.wire.codec import Malformed, Unsendable, decode, encode
+from memproto.wire.codec import MOST, Malformed, Unsendable, decode, encode
 from memproto.wire.methods import BEFORE_OPEN, CORE, METHODS, VERSION, WRITES
 
 #: Seconds that a server has to end when its input does.
@@ -180,9 +180,8 @@ class Server:
             self._refuse(None, error.name, str(error))
             return
         number, method, params = (message.get(key) for key in ("id", "method", "params"))
-        is_number = isinstance(number, int) and not isinstance(number, bool)
-        if not isinstance(method, str) or ("id" in message and not is_number):
-            self._refuse(number if is_number else None, "InvalidRequest", "it is no request")
+        if not isinstance(method, str) or ("id" in message and not _is_id(number)):
+            self._refuse(number, "InvalidRequest", "it is no request")
         elif "id" not in message:
             self._notified(method, params)
         elif not isinstance(params, dict | None):
@@ -360,9 +359,9 @@ class Server:
         self._output.send(line)
 
     def _refuse(self, number: Any, name: str, text: str) -> None:
-        self._output.send(
-            encode({"jsonrpc": "2.0", "id": number, "error": codes.error(name, text)})
-        )
+        """Answer a line by an error, under its id if that is one which an answer can have."""
+        known = number if _is_id(number) else None
+        self._output.send(encode({"jsonrpc": "2.0", "id": known, "error": codes.error(name, text)}))
 
     # -- the end -----------------------------------------------------------------------------------
 
@@ -388,6 +387,10 @@ class Server:
 
 class _Unfit(Exception):
     """The params of a request do not fit its method."""
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MOST
 
 
 def _give_up() -> None:

@@ -1,9 +1,6 @@
 """The providers of `memproto new --lang`: built, replayed, fuzzed, judged, broken and mended."""
 
 import dataclasses
-import json
-import random
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +8,7 @@ import pytest
 from memproto.wire import WireProvider
 from tests.kit_runs import kit_process, outcomes, read_report
 from tests.languages import building
-from tests.wire import transcripts
+from tests.wire import fuzzing, transcripts
 
 #: Seconds that a whole verdict may take on a slow machine.
 _VERDICT_S = 550
@@ -90,35 +87,7 @@ def test_a_host_of_python_takes_it(built, tmp_path):
 
 
 def test_no_line_of_any_shape_ends_it(built):
-    shapes = random.Random(23)
-    whole = json.dumps({"jsonrpc": "2.0", "id": 5, "method": "recall", "params": {"a": [1, "b"]}})
-    lines = [_mutated(shapes, whole.encode()) for _ in range(3_000)]
-    lines.append(b'{"jsonrpc":"2.0","id":9007199254740991,"method":"ping","params":{}}')
-    done = subprocess.run(
-        built.command,
-        input=b"\n".join(lines) + b"\n",
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    answers = [json.loads(line) for line in done.stdout.split(b"\n") if line]
-    last = [answer for answer in answers if answer["id"] == 9007199254740991]
-    assert [answer["result"] for answer in last] == [None]
-    assert all(("result" in answer) != ("error" in answer) for answer in answers)
-
-
-def _mutated(shapes, line):
-    """A line with bytes changed, left out, doubled or put in; or bytes of any value alone."""
-    if shapes.random() < 0.2:
-        return shapes.randbytes(shapes.randrange(60)).replace(b"\n", b"")
-    data = bytearray(line)
-    for _ in range(shapes.randrange(1, 4)):
-        at = shapes.randrange(len(data))
-        data[at : at + shapes.randrange(3)] = shapes.choice(
-            (b"", b'"', b"{", b"\xff", b"null", b"9")
-        )
-    return bytes(data).replace(b"\n", b"")
+    fuzzing.assert_outlived(built.command, fuzzing.lines(23, 3_000))
 
 
 def test_a_hook_that_is_broken_by_hand_is_found_and_mended(built, tmp_path):

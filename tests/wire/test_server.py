@@ -8,7 +8,7 @@ import pytest
 
 from memproto.wire import WireProvider
 from tests.kit_runs import ROOT
-from tests.wire import servers, transcripts
+from tests.wire import fuzzing, servers, transcripts
 
 #: -P: the working directory may be a checkout, whose `memproto` is not the installed one.
 MEMPROTO = (sys.executable, "-P", "-m", "memproto")
@@ -38,6 +38,13 @@ def test_a_transcript_finds_a_server_that_differs(monkeypatch):
             pytest.raises(transcripts.Differs, match=rf"{name}.jsonl:\d+"),
         ):
             replay.play(path)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("target", SERVED)
+def test_no_line_of_any_shape_ends_it(target, seed):
+    command = [*MEMPROTO, "serve", target]
+    fuzzing.assert_outlived(command, fuzzing.lines(seed, 2_000), cwd=ROOT)
 
 
 def test_prints_of_a_provider_and_its_programs_are_no_messages(tmp_path):
