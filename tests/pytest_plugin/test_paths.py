@@ -1,17 +1,19 @@
 """The kit in directories of any name, and for targets that name a path: nothing is lost there."""
 
 import os
+import shutil
 import subprocess
 import sys
 import types
 from pathlib import Path
 
+import psutil
 import pytest
 
 from memproto import spec
 from memproto.pytest_plugin import outer
 from memproto.testing import locate, os_names
-from memproto.testing.processes import process
+from memproto.testing.processes import ascii_path, process
 from tests.kit_runs import kit, write
 
 pytestmark = pytest.mark.once
@@ -75,6 +77,31 @@ def test_a_run_with_temporary_files_and_a_home_of_any_name_passes(tmp_path, vari
     place.mkdir()
     done = kit(tmp_path, "--memproto=builtin", *CLAUSES, **{variable: str(place)})
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("is_home_odd", [False, True])
+def test_extension_modules_in_a_directory_of_any_name_are_loaded_in_every_locale(
+    tmp_path, is_home_odd
+):
+    place = tmp_path / NAMES["letters"] / "site"
+    shutil.copytree(Path(psutil.__file__).parent, place / "psutil")
+    variables = {"PYTHONPATH": str(place)} | ({"TMPDIR": str(place)} if is_home_odd else {})
+    clauses = (*CLAUSES, "--memproto-clause=MP-CONF-011")
+    done = kit(tmp_path, "--memproto=sqlite", *clauses, **variables)
+    assert done.returncode == 0, done.stdout
+    assert "MP-TEXT-002" not in done.stdout
+
+
+def test_links_are_made_for_places_of_other_letters_alone(tmp_path):
+    odd = tmp_path / NAMES["letters"]
+    odd.mkdir()
+    links = tmp_path / "links"
+    places = [str(odd), "/usr", str(tmp_path / "漢字"), str(odd)]
+    first, plain, missing, again = ascii_path.linked(places, links)
+    assert (plain, missing) == ("/usr", places[2])
+    assert first == again == str(links / "0")
+    assert Path(first).resolve() == odd
+    assert ascii_path.linked([str(odd)], odd / "x")[0].isascii()
 
 
 def test_a_directory_that_was_fixed_at_import_is_the_same_in_every_process(tmp_path):

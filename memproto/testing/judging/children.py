@@ -18,7 +18,7 @@ from memproto.testing.judging import events, fates
 from memproto.testing.judging.attribution import attribute
 from memproto.testing.messages import CommandRefused, Loaded
 from memproto.testing.outcomes import Result
-from memproto.testing.processes import sandbox, vitals
+from memproto.testing.processes import ascii_path, sandbox, vitals
 from memproto.testing.processes.answer import Answer, ChildDidNotStart
 from memproto.testing.processes.commands import Clean, Command, Load, Place
 from memproto.testing.processes.process import ChildProcess
@@ -158,6 +158,10 @@ class Children:
         settings = self._order.settings
         self._caches.enter(root / "load" / "user")
         environment = sandbox.environment(root / "load", self.variables)
+        path = self._search_path()
+        if ascii_path.is_needed(environment):
+            environment |= ascii_path.of_interpreter(environment, root / "path")
+            path = ascii_path.linked(path, root / "path")
         frozen_s = vitals.FROZEN_AGAIN_S if self.has_frozen else vitals.FROZEN_S
         scale = self._order.scale
         side = self._order.side
@@ -181,7 +185,7 @@ class Children:
             env=self.variables,
             secrets=self._secrets,
             directory=str(self._order.directory),
-            path=self._search_path(),
+            path=path,
             meets=self._contact.binding is None,
             config=self._config() if self._contact.binding is None else {},
         )
