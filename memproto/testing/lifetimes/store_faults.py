@@ -118,9 +118,12 @@ class Seen:
         return float(told[0].split()[0]) if told else None
 
     def said(self, what: str) -> str:
-        """The fate of the last call of that kind: "done", or its exception."""
+        """The fate of the last call of that kind: "done", its exception, or a tool's refusal."""
         told = self._told(what)
-        return hidden(told[-1].split(maxsplit=1)[1])[:240] if told else "it was not called"
+        fate = told[-1].split(maxsplit=1)[1] if told else "it was not called"
+        if fate == "done" and routes.refused(answer := self._answer(what)):
+            fate = f"answered {answer}"
+        return hidden(fate)[:240]
 
     def _told(self, what: str) -> list[str]:
         told = [m.removeprefix(f"{what} ") for m in self.ended.marks if m.startswith(f"{what} ")]
@@ -141,7 +144,7 @@ class Seen:
 
     def is_done(self, name: str) -> bool:
         """True if a call returned, and a tool did not answer that it refused."""
-        return self.said(name) == "done" and not routes.refused(self._answer(name))
+        return self.said(name) == "done"
 
     def _answer(self, name: str) -> str:
         sign = f"{name} answered "
