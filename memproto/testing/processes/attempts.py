@@ -58,14 +58,8 @@ class Attempts:
         if now.answered > self._before.answered:
             return False
         has_failed = now.failed > self._before.failed
-        return self.refused or (has_failed and (self.reached or self._has_offspring()))
-
-    def _has_offspring(self) -> bool:
-        """True if the process started one that runs: others in its namespace may have tried too."""
-        with contextlib.suppress(OSError):
-            tasks = Path(f"/proc/{self._pid}/task").glob("*/children")
-            return any(file.read_text("ascii").strip() for file in tasks)
-        return False
+        # Others in its namespace may have tried too.
+        return self.refused or (has_failed and (self.reached or has_offspring(self._pid)))
 
     def _counts(self) -> Counts:
         if not self.is_confined:
@@ -82,6 +76,14 @@ class Attempts:
             text = Path(f"/proc/{self._pid}/net/snmp6").read_text("ascii")
             return int(text.partition("Ip6OutNoRoutes")[2].split(None, 1)[0])
         return 0
+
+
+def has_offspring(pid: str = "self") -> bool:
+    """True if a process, this one unless it is named, started another one that runs."""
+    with contextlib.suppress(OSError):
+        tasks = Path(f"/proc/{pid}/task").glob("*/children")
+        return any(file.read_text("ascii").strip() for file in tasks)
+    return False
 
 
 def _table(text: str) -> dict[str, dict[str, int]]:

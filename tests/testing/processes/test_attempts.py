@@ -11,7 +11,7 @@ def counted(monkeypatch):
     """Sets the counts of the namespace."""
     now = [Counts(3, 5)]
     monkeypatch.setattr(Attempts, "_counts", lambda self: now[0])
-    monkeypatch.setattr(Attempts, "_has_offspring", lambda self: False)
+    monkeypatch.setattr(attempts, "has_offspring", lambda pid: False)
 
     def found(failed, answered):
         now[0] = Counts(3 + failed, 5 + answered)
@@ -47,7 +47,7 @@ def test_none_was_answered_where_some_were_tried(counted, notes, failed, answere
 def test_a_program_that_it_started_may_have_tried_in_its_stead(counted, monkeypatch):
     mine = confined()
     counted(1, 0)
-    monkeypatch.setattr(Attempts, "_has_offspring", lambda self: True)
+    monkeypatch.setattr(attempts, "has_offspring", lambda pid: True)
     assert mine.are_unanswered()
 
 
