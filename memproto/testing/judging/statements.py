@@ -69,8 +69,10 @@ def while_failing(event: events.HookRaised | events.HookLate) -> Statement:
 
 def unanswered(event: events.HookLate | events.HookHung) -> Statement:
     """A hook that was late where no backend answered, and whose rule binds while one does."""
-    hung = isinstance(event, events.HookHung)
-    text = wording.observed(event.seen) if hung else f"{event.hook} took {event.took_s:.1f} s"
+    if isinstance(event, events.HookHung):
+        text = wording.observed(event.seen)
+    else:
+        text = f"{event.hook} took {event.took_s:.1f} s of {event.budget_s:g} s"
     why = f"{incidents.LATE[event.operation]} binds while the backend answers, and none did"
     return {"reason": f"{text}; {why}", "needs": (Backend(),)}
 
