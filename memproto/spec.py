@@ -169,6 +169,7 @@ class HookRules:
         late: The rule if it is late.
         budget_s: The seconds that it may take.
         host: The rule of a host whose method for the operation does not return, or "".
+        while_answered: True if the rule on lateness binds while the backend answers.
 
     """
 
@@ -177,6 +178,7 @@ class HookRules:
     late: str
     budget_s: float
     host: str = ""
+    while_answered: bool = False
 
 
 @functools.cache

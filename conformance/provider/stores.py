@@ -163,7 +163,8 @@ def initialize_does_not_wait_for_a_lock(run: Run) -> None:
         died = Died(ending=seen.ended.ending, own=True)
         budget_s = store_faults.OPEN_S * scale
         late = Late(hook="initialize", took_s=took_s, budget_s=budget_s) if took_s else died
-        run.violated(late.told(wanted=expected), operation="open")
+        tail = f"; {seen.waits}" if seen.waits else ""
+        run.violated(late.told(wanted=expected, tail=tail), operation="open")
 
 
 # -- full ------------------------------------------------------------------------------------------

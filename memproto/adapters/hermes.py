@@ -169,6 +169,12 @@ class HermesAdapter:
         return tuple(h for h in HOST_CALLS if h != "name" and not _has(self.wrapped, h))
 
     @property
+    def inherited_hooks(self) -> tuple[str, ...]:
+        """The hooks of `HOST_CALLS` that are those of its host's base class: they do nothing."""
+        has = (hook for hook in HOST_CALLS if hook != "name" and _has(self.wrapped, hook))
+        return tuple(hook for hook in has if not owns(self.wrapped, hook))
+
+    @property
     def name(self) -> str:
         """The provider's own name, unchanged."""
         name: str = self.wrapped.name

@@ -169,7 +169,7 @@ class Hook(Condition):
         """As in `Condition.unmet`."""
         if known.binding is None or known.lacks(self.operation) is not True:
             return ""
-        return f"the provider has no {known.binding.hook(self.operation)}"
+        return f"the provider has no {known.binding.hook(self.operation)} of its own"
 
     def is_decided(self, known: Known) -> bool:
         """As in `Condition.is_decided`."""

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 
 from memproto import spec
 
-#: Operation to the rule if its hook raises, the rule if it is late, and the seconds that it may
-#: take: the specification's bound, or the kit's patience without one.
+#: Operation to the rule if its hook raises, the rule if it is late, whether that one binds while
+#: the backend answers alone, and the seconds that it may take: the specification's bound, or the
+#: kit's patience without one.
 RAISED = {operation: row.raises for operation, row in spec.hooks().items()}
 LATE = {operation: row.late for operation, row in spec.hooks().items()}
+WHILE_ANSWERED = frozenset(name for name, row in spec.hooks().items() if row.while_answered)
 BUDGETS_S = {operation: row.budget_s for operation, row in spec.hooks().items()}
 
 #: Operation to the rule of a host whose method does not return.

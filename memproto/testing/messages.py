@@ -91,6 +91,14 @@ class Waits(Message):
     """The check waits for a program that it started, and is not stuck."""
 
 
+@form("reaches")
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reaches(Message):
+    """The target began to connect to a host; one that is `outside` of the machine is refused."""
+
+    outside: bool
+
+
 @form("enter")
 @dataclasses.dataclass(frozen=True, slots=True)
 class Enter(Message):
@@ -503,7 +511,7 @@ def _maker(kind: type[Message]) -> Callable[..., Any]:
 #: The names in a message that are none of its fields.
 _ENVELOPE = frozenset({"kind", "pid"})
 
-_SENT = (Ready, Beat, Waits, Enter, Leave, Opened, Spent, *typing.get_args(Told), Done)
+_SENT = (Ready, Beat, Waits, Reaches, Enter, Leave, Opened, Spent, *typing.get_args(Told), Done)
 _READERS = {kind.FORM[0]: _maker(kind) for kind in _SENT}
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 

@@ -190,6 +190,24 @@ def test_hooks_that_are_missing_do_nothing_and_are_listed():
     assert adapter.missing_hooks == tuple(h for h in HOST_CALLS if h not in present)
 
 
+def test_hooks_of_the_base_class_of_the_host_are_told_from_its_own():
+    class MemoryProvider(Bare):
+        def on_memory_write(self, action, target, content, metadata=None):
+            pass
+
+        def on_session_end(self, messages):
+            pass
+
+    class Own(MemoryProvider):
+        def on_session_end(self, messages):
+            self.calls.append(messages)
+
+    adapter = from_hermes(Own())
+    assert "on_memory_write" in adapter.inherited_hooks
+    assert not {"on_session_end", "prefetch", "name"} & {*adapter.inherited_hooks}
+    assert from_hermes(Bare()).inherited_hooks == ()
+
+
 def test_a_hook_that_initialize_sets_is_called():
     class Late(Bare):
         def initialize(self, session_id, **kwargs):

@@ -68,6 +68,8 @@ class AuditLog:
             before one was watched for it.
         reaching: Hears host and port of each such connection and look-up before it begins; None
             for nobody.
+        trying: Hears of each connection and look-up whether it is outside of the machine, and so
+            refused; None for nobody.
         guard: Hears every event first, and may raise; None for none.
         refused: Each address outside of the machine that was asked for, and the author's line that
             asked first; the first so many.
@@ -80,6 +82,7 @@ class AuditLog:
         self.connections = 0
         self.connects: bool | None = None
         self.reaching: Callable[[str, int], None] | None = None
+        self.trying: Callable[[bool], None] | None = None
         self.guard: Callable[[str, tuple[Any, ...]], None] | None = None
         self.refused: dict[str, str] = {}
         self.programs: deque[str] = deque(maxlen=_MOST_NAMED)
@@ -119,6 +122,9 @@ class AuditLog:
                 self.connections += 1
                 if self.reaching is not None:
                     self.reaching(*_host_and_port(event, args))
+                if self.trying is not None:
+                    address = args[0] if event == "socket.getaddrinfo" else args[-1]
+                    self.trying(not is_loopback(address))
             self._refuse_outside(event, args)
         self.forks += event == "os.fork"
         if event in _PROGRAMS and args and event != "os.fork":

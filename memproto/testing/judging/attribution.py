@@ -35,6 +35,11 @@ def was_late(event: events.HookLate) -> bool:
     return event.was_late
 
 
+def is_unanswered(event: events.HookLate | events.HookHung) -> bool:
+    """True if its rule binds while the backend answers, and the target tried one in vain."""
+    return event.unanswered and event.operation in incidents.WHILE_ANSWERED
+
+
 def is_reported(event: events.HookRaised) -> bool:
     """True for an error by which the protocol has a provider report."""
     return isinstance(event.error, ProviderError)
@@ -255,6 +260,7 @@ TABLE: tuple[Row, ...] = (
     Row(_E.HookLate, was_late, OWN, _UNTESTABLE, NOTHING, _S.late_again),
     Row(_E.HookLate, while_failing, OWN, _UNTESTABLE, NOTHING, _S.while_failing),
     Row(_E.HookLate, while_counted, OWN, _UNTESTABLE, NOTHING, _S.while_counted),
+    Row(_E.HookLate, is_unanswered, OWN, _UNTESTABLE, NOTHING, _S.unanswered),
     Row(_E.HookLate, always, IF_LATE, VIOLATED, DEPENDS, _S.late),
     # an exception outside of a hook
     Row(_E.CheckRaised, by_author, OWN, VIOLATED, NOTHING, _S.authors_code),
@@ -279,6 +285,7 @@ TABLE: tuple[Row, ...] = (
     Row(_E.ProcessFroze, always, FROZE, _FAIL, DEPENDS, _S.fate),
     Row(_E.ProcessGrew, always, GREW, _FAIL, DEPENDS, _S.fate),
     Row(_E.HookHung, while_failing, OWN, VIOLATED, NOTHING, _S.fate),
+    Row(_E.HookHung, is_unanswered, OWN, _UNTESTABLE, NOTHING, _S.unanswered),
     Row(_E.HookHung, always, IF_LATE, _FAIL, DEPENDS, _S.fate),
     Row(_E.CheckOverdue, always, OWN, _INCONCLUSIVE, NOTHING, _S.overdue),
     # the kit itself

@@ -132,6 +132,7 @@ def _late(requirement: spec.Requirement, failure: HookLate, run: Any) -> events.
         budget_s=failure.budget_s,
         excuse=failure.excuse,
         was_late=bool(run.watch.deaths.get(operation)),
+        unanswered=failure.unanswered,
         given=failure.given,
         given_chars=failure.given_chars,
     )

@@ -40,6 +40,7 @@ from memproto.testing.messages import (
     Judged,
     Loaded,
     Obeyed,
+    Reaches,
     Ready,
     Reply,
     Row,
@@ -57,6 +58,7 @@ from memproto.testing.processes import (
     stacks,
     template_process,
 )
+from memproto.testing.processes.attempts import Attempts
 from memproto.testing.processes.commands import (
     Check,
     Clean,
@@ -403,6 +405,7 @@ class Child:
         watch.patient = context.patient
         watch.calls_left = context.calls_left
         watch.announces = "cleanup" in self._functions
+        watch.unanswered = self._attempted().are_unanswered
         watch.turns = TurnCount() if "turns" in context.capabilities.get("extensions", ()) else None
         salt = place.salt
         if self._side == "host":
@@ -423,6 +426,19 @@ class Child:
             self._shared.setdefault("asking", context.asking)
         run.facts.way = self._shared.get("asking", facts.QUESTION)
         return run
+
+    def _attempted(self) -> Attempts:
+        """The attempts to connect from now on; the parent hears of the first of each kind."""
+        attempts = Attempts(is_confined=not self._unconfined)
+
+        def trying(outside: bool) -> None:
+            is_first = not (attempts.refused if outside else attempts.reached)
+            attempts.note(outside=outside)
+            if is_first:
+                self._wire.send(Reaches(outside))
+
+        self._audit.trying = trying
+        return attempts
 
     def _hide(self, variables: dict[str, str], config: dict[str, Any], also: list[str]) -> None:
         """Have no text of this process tell a credential, of which a cut would leave a part."""

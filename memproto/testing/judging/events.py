@@ -144,6 +144,7 @@ class HookLate(Event):
     Attributes:
         excuse: The machine's share in it, if that cannot be told apart; else "".
         was_late: True if the hook hung before in this run.
+        unanswered: True if the target tried to reach a backend in the check, and none answered.
         given: The longest text that the hook was given, in the words of a message.
         given_chars: Its length in characters.
 
@@ -159,6 +160,7 @@ class HookLate(Event):
     budget_s: float
     excuse: str = ""
     was_late: bool = False
+    unanswered: bool = False
     given: str = ""
     given_chars: int = 0
 
@@ -278,7 +280,15 @@ class ProcessGrew(ProcessLost):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HookHung(ProcessLost):
-    """A hook had not returned after its budget."""
+    """
+    A hook had not returned after its budget.
+
+    Attributes:
+        unanswered: True if the target tried to reach a backend in the check, and none answered.
+
+    """
+
+    unanswered: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

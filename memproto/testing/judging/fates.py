@@ -31,7 +31,7 @@ def lost(
     is_known: bool = False,
 ) -> events.ProcessLost:
     """The event of a process that was lost in a check."""
-    return _LOST[answer.fate](
+    found = _LOST[answer.fate](
         check=check,
         side=side,
         operation=answer.operation,
@@ -41,6 +41,9 @@ def lost(
         is_known=is_known,
         seen=evidence(answer, binding),
     )
+    if isinstance(found, events.HookHung):
+        return dataclasses.replace(found, unanswered=answer.unanswered)
+    return found
 
 
 def lost_afterwards(

@@ -8,7 +8,7 @@ from memproto.errors import Misconfigured
 from memproto.testing import incidents, locate, spread, wording
 from memproto.testing.evidence import Acted, Differs, KitFault, Late, Meddled, Raised
 from memproto.testing.judging import events
-from memproto.testing.needs import LESS_TO_DO, NO_REFUSAL, SET_UP
+from memproto.testing.needs import LESS_TO_DO, NO_REFUSAL, SET_UP, Backend
 from memproto.testing.wire import describe, hidden, show
 
 #: Fields of a result.
@@ -65,6 +65,16 @@ def refusal(event: events.HookRaised) -> Statement:
 def while_failing(event: events.HookRaised | events.HookLate) -> Statement:
     """A fault of a hook whose backend the check made fail."""
     return {"reason": f"while its backend failed, {event.text}; see the chapter's rules on time"}
+
+
+def unanswered(event: events.HookLate | events.HookHung) -> Statement:
+    """A hook that was late where no backend answered, and whose rule binds while one does."""
+    if isinstance(event, events.HookHung):
+        text = wording.observed(event.seen)
+    else:
+        text = f"{event.hook} took {event.took_s:.1f} s of {event.budget_s:g} s"
+    why = f"{incidents.LATE[event.operation]} binds while the backend answers, and none did"
+    return {"reason": f"{text}; {why}", "needs": (Backend(),)}
 
 
 def while_counted(event: events.HookLate) -> Statement:

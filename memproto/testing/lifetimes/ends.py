@@ -223,6 +223,11 @@ class HostProcess:
                     return False
         return True
 
+    @property
+    def pid(self) -> int:
+        """The id of its process."""
+        return int(self._process.pid)
+
     def work(self) -> noise.Work:
         """Its work from now on."""
         return noise.Work(self._process.pid)

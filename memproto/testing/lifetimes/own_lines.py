@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from memproto.testing.lifetimes import store_files
+from memproto.testing.processes import contents
 
 #: Longer ones, and more of them, are no separators.
 _MOST_CHARS, _MOST_LINES = 100, 4
@@ -40,6 +41,6 @@ def _lines(path: Path) -> list[str]:
     try:
         if path.stat().st_size > _READ_BYTES:
             return []
-        return [line.strip() for line in path.read_text("utf-8").splitlines()]
+        return [line.strip() for line in contents.read(path).decode("utf-8").splitlines()]
     except (OSError, UnicodeError):
         return []

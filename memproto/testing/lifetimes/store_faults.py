@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from memproto.testing.clauses import NotApplicable, Untestable
 from memproto.testing.facts import Fact
-from memproto.testing.lifetimes import changes, store_holder
+from memproto.testing.lifetimes import changes, lock_waits, store_holder
 from memproto.testing.lifetimes.changes import Change, Prepared
 from memproto.testing.lifetimes.ends import Ended, HostProcess, not_lived
 from memproto.testing.lifetimes.store_files import (
@@ -44,8 +44,12 @@ RECALL_S, MARGIN_S = 5.0, 1.0
 #: Seconds that initialize may take.
 OPEN_S = 30.0
 
-#: A lock is held a little longer than that, and during a write for so long.
-_HELD_S, _WRITING_S = RECALL_S + MARGIN_S + 0.5, 1.0
+#: A lock is held a little longer than that.
+_HELD_S = RECALL_S + MARGIN_S + 0.5
+
+#: And so long, while a write waits for it: the rule has no bound. In ci it is longer than SQLite
+#: waits by itself, and in deep longer than a host waits for a write.
+_WRITING_S = {"quick": 1.0, "ci": 6.0, "deep": 17.0}
 
 #: A host beside another one has so long to open its session.
 _OPENING_S = 5.0
@@ -104,6 +108,7 @@ class Seen:
         facts: The facts that it was to store, in order.
         ready: The other calls that it was to make, and what they left alone.
         others: Observations of hosts that made one of these calls each, at the same time.
+        waits: The lock that it still waited for when its time was over, in words; or "".
 
     """
 
@@ -111,6 +116,7 @@ class Seen:
     facts: list[Fact]
     ready: Prepared = dataclasses.field(default_factory=lambda: Prepared([], [], []))
     others: list["Seen"] = dataclasses.field(default_factory=list)
+    waits: str = ""
 
     def took_s(self, what: str) -> float | None:
         """Seconds that the first call of that kind took; None where none came back."""
@@ -118,9 +124,12 @@ class Seen:
         return float(told[0].split()[0]) if told else None
 
     def said(self, what: str) -> str:
-        """The fate of the last call of that kind: "done", or its exception."""
+        """The fate of the last call of that kind: "done", its exception, or a tool's refusal."""
         told = self._told(what)
-        return hidden(told[-1].split(maxsplit=1)[1])[:240] if told else "it was not called"
+        fate = told[-1].split(maxsplit=1)[1] if told else "it was not called"
+        if fate == "done" and routes.refused(answer := self._answer(what)):
+            fate = f"answered {answer}"
+        return hidden(fate)[:240]
 
     def _told(self, what: str) -> list[str]:
         told = [m.removeprefix(f"{what} ") for m in self.ended.marks if m.startswith(f"{what} ")]
@@ -141,7 +150,7 @@ class Seen:
 
     def is_done(self, name: str) -> bool:
         """True if a call returned, and a tool did not answer that it refused."""
-        return self.said(name) == "done" and not routes.refused(self._answer(name))
+        return self.said(name) == "done"
 
     def _answer(self, name: str) -> str:
         sign = f"{name} answered "
@@ -230,7 +239,7 @@ def _locked(run: Run) -> Seen:
         with held(run, before):
             for one in (host, *others):
                 one.go()
-            _recalled_and_stored(host)
+            _recalled_and_stored(host, _WRITING_S[run.context.profile])
             for one in others:
                 one.comes("change 1 0 ended", _WAITING_S)
         for one in (host, *others):
@@ -239,11 +248,11 @@ def _locked(run: Run) -> Seen:
         return Seen(host.end(), facts, others=beside)
 
 
-def _recalled_and_stored(host: StoreHost) -> None:
+def _recalled_and_stored(host: StoreHost, writing_s: float) -> None:
     """Wait until the host of `locked` has tried both, as long as it may take."""
     host.comes("recall ended", _HELD_S)
     if host.comes("storing 1", MARGIN_S):
-        host.comes("store 1 ended", _WRITING_S)
+        host.comes("store 1 ended", writing_s)
 
 
 def locked_in_turn(run: Run) -> Seen:
@@ -259,7 +268,7 @@ def _locked_in_turn(run: Run) -> Seen:
         lived(host, "ready")
         with held(run, before):
             host.go()
-            _recalled_and_stored(host)
+            _recalled_and_stored(host, _WRITING_S[run.context.profile])
         host.go()
         seen = Seen(host.end(), facts)
     for call in ready:
@@ -269,7 +278,7 @@ def _locked_in_turn(run: Run) -> Seen:
             with held(run, before):
                 other.go()
                 # As long as beside the first host, which recalled and stored meanwhile.
-                other.comes("change 1 0 ended", _HELD_S + _WRITING_S)
+                other.comes("change 1 0 ended", _HELD_S + _WRITING_S[run.context.profile])
             other.go()
             seen.others.append(Seen(other.end(), [], call))
     return seen
@@ -300,16 +309,17 @@ def _opened_locked(run: Run) -> Seen:
     facts = run.facts.several(1)
     with host_of(run, "opens", facts) as host:
         lived(host, "ready")
-        with held(run, before):
+        with held(run, before) as locked:
             host.go()
-            host.comes("open ended", (OPEN_S + MARGIN_S))
-        return Seen(host.end(), facts)
+            is_open = host.comes("open ended", (OPEN_S + MARGIN_S))
+            waits = "" if is_open else lock_waits.waited_for(host.pid, locked)
+        return Seen(host.end(), facts, waits=waits)
 
 
 @contextlib.contextmanager
-def held(run: Run, facts: list[Fact]) -> Iterator[None]:
+def held(run: Run, facts: list[Fact]) -> Iterator[list[str]]:
     """
-    Every file where the facts are stored is locked by another process in the body.
+    Every file where the facts are stored is locked by another process in the body, which gets them.
 
     Raises:
         NotApplicable: The provider holds them itself.
@@ -328,7 +338,7 @@ def held(run: Run, facts: list[Fact]) -> Iterator[None]:
         holder.stdin.flush()
         if not int(holder.stdout.readline() or 0):
             raise NotApplicable("it keeps its files locked itself, as long as it is open")
-        yield
+        yield names
 
 
 # -- full ------------------------------------------------------------------------------------------

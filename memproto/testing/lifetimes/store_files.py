@@ -13,7 +13,7 @@ from memproto.testing.clauses import Lost, NotApplicable, Untestable
 from memproto.testing.evidence import Raised
 from memproto.testing.facts import Fact
 from memproto.testing.needs import Setting, depends_on
-from memproto.testing.processes import sandbox
+from memproto.testing.processes import contents, sandbox
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised
@@ -149,7 +149,9 @@ class Pristine:
         self._copies = [run.place(f"pristine-{number}") for number in range(len(self.places))]
         for place, copy in zip(self.places, self._copies, strict=True):
             shutil.rmtree(copy, ignore_errors=True)
-            shutil.copytree(place, copy, symlinks=True, ignore=_special_files)
+            shutil.copytree(
+                place, copy, symlinks=True, ignore=_special_files, copy_function=contents.copy
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -244,8 +246,7 @@ def holds(path: Path, facts: list[Fact]) -> bool:
 
 def _searched(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            return file.read(_SEARCHED_BYTES).lower()
+        return contents.read(path, _SEARCHED_BYTES).lower()
     except OSError:
         return b""
 

@@ -20,9 +20,11 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any
 
+from memproto.adapters.tool_results import is_refusal
 from memproto.testing import noise, patience
 from memproto.testing.lifetimes import ends_process
 from memproto.testing.lifetimes.ends_process import HostSession
+from memproto.testing.processes import contents
 
 #: Another attempt is made after so long.
 _PAUSE_S = 0.05
@@ -96,8 +98,17 @@ def _changes(host: HostSession, name: str, calls: list[dict[str, Any]]) -> None:
         _change(host, f"{name} {number}", call)
 
 
+def _changes_again(
+    host: HostSession, name: str, calls: list[dict[str, Any]], end: patience.Deadline
+) -> None:
+    """Make calls that may change the store, each until it works or the time is over."""
+    for number, call in enumerate(calls):
+        change = functools.partial(_change, host, f"{name} {number}", call)
+        patience.happens_by(functools.partial(_after_all, change), end)
+
+
 def _change(host: HostSession, what: str, call: dict[str, Any]) -> bool:
-    """True if a call returned; says so, what a tool answered, and which file it has changed."""
+    """True if a call worked; says so, what a tool answered, and which file it has changed."""
     answers: list[Any] = []
     before = _watched(host)
     done = _attempt(host, what, lambda: answers.append(host.make(call)))
@@ -106,7 +117,15 @@ def _change(host: HostSession, what: str, call: dict[str, Any]) -> bool:
     after = _watched(host)
     for path in (path for path in before if before[path] != after[path]):
         host.say(f"{what} changed {path}")
-    return done
+    return done and not (answers and _is_refused(answers[0]))
+
+
+def _is_refused(answer: Any) -> bool:
+    """True if a tool's answer says that it did not do what was asked."""
+    try:
+        return is_refusal(json.loads(answer))
+    except (TypeError, ValueError):
+        return False
 
 
 def _watched(host: HostSession) -> dict[str, int]:
@@ -115,7 +134,7 @@ def _watched(host: HostSession) -> dict[str, int]:
     for name in host.told.get("watched", ()):
         found[name] = 0
         with contextlib.suppress(OSError):
-            found[name] = zlib.crc32(Path(name).read_bytes()) + 1
+            found[name] = zlib.crc32(contents.read(name)) + 1
     return found
 
 
@@ -227,8 +246,9 @@ def full(host: HostSession) -> None:
         _fills_a_batch(host, range(1, last))
         _changes(host, "change 0", host.told["rounds"][0])
         _let_workers_work()
+    end = _again(host)
     _works_again(host, last)
-    _changes(host, "change 1", host.told["rounds"][1])
+    _changes_again(host, "change 1", host.told["rounds"][1], end)
     with _no_room():
         _changes(host, "last", host.told["last"])
         _let_workers_work()

@@ -29,6 +29,8 @@ class Answer:
             where that was looked for.
         ending: The ending of the process: "exit code 3", "signal SIGSEGV"; for `grew` its memory.
         excuse: The machine's share in a hook that was late, or in a command; else "".
+        unanswered: True if the target tried to reach somebody meanwhile, and nobody answered, where
+            a hook was late.
         opened: The configs of the instances that were opened, where they are to be cleaned up.
         spent: Number of hook calls that were made, if there is a limit to them.
         told: The calls that were made, where they are told; see
@@ -51,6 +53,7 @@ class Answer:
     still: tuple[str, ...] = ()
     ending: str = ""
     excuse: str = ""
+    unanswered: bool = False
     opened: tuple[dict[str, Any], ...] = ()
     spent: int = 0
     told: tuple[Told, ...] = ()

@@ -15,9 +15,21 @@ import psutil
 
 from memproto import spec
 from memproto.testing import integrity, locate, noise, patience, wire
-from memproto.testing.messages import Done, Enter, Forged, Leave, Opened, Spent, Told, Waits
+from memproto.testing.messages import (
+    Done,
+    Enter,
+    Forged,
+    Leave,
+    Loaded,
+    Opened,
+    Reaches,
+    Spent,
+    Told,
+    Waits,
+)
 from memproto.testing.processes import commands, copy, sandbox, stacks, template, vitals
 from memproto.testing.processes.answer import Answer, ChildDidNotStart, Fate
+from memproto.testing.processes.attempts import Attempts
 from memproto.testing.processes.commands import Command, Load
 from memproto.testing.settings import functions
 
@@ -117,6 +129,7 @@ class ChildProcess:
         self._looks = 0
         self._is_cut_off = False
         self._forged = False
+        self._is_confined = False
         keys = secrets.token_bytes(_KEY_BYTES), secrets.token_bytes(_KEY_BYTES)
         self._seals = [integrity.sealer(key) for key in keys]
         self._process, *ends = self._start(root, environment, side)
@@ -125,6 +138,7 @@ class ChildProcess:
         # Before it is asked anything, and so before there is a target that could read it.
         os.write(self._commands, b"%s\n" % b" ".join(key.hex().encode() for key in keys))
         self._seen = template.seen(self._process)
+        self._attempts = Attempts(self.pid, is_confined=False)
         self._pulse = vitals.Pulse(self._seen, scale)
 
     def _start(
@@ -184,7 +198,10 @@ class ChildProcess:
         self._patience = 0.0
         self._slowdown = commands.slowdown(command)
         self._stuck_s = _STUCK_S * scale * self._slowdown
+        self._attempts = Attempts(self.pid, is_confined=self._is_confined)
         answer = self._follow(command, budget_s)
+        if isinstance(answer.reply, Loaded):
+            self._is_confined = not answer.reply.unconfined
         return dataclasses.replace(
             answer,
             opened=tuple(self._opened),
@@ -268,6 +285,8 @@ class ChildProcess:
                 message.number,
                 message.chars,
             )
+        elif kind is Reaches:
+            self._attempts.note(outside=message.outside)
         elif kind is Waits:
             self._active = time.monotonic()
         elif kind is Leave:
@@ -304,7 +323,9 @@ class ChildProcess:
                 return self._ended("froze", hook, now)
             if self._pulse.is_undecided(now):
                 return None
-            return dataclasses.replace(self._ended("late", hook, now), excuse=noise.busy())
+            unanswered = self._attempts.are_unanswered()
+            ended = self._ended("late", hook, now)
+            return dataclasses.replace(ended, excuse=noise.busy(), unanswered=unanswered)
         if hook is None or hook.since > end:
             return self._stuck(now, began, end)
         return None

@@ -434,7 +434,8 @@ class Run:
             # A hook that hung too often is not called any more; another route may still do.
             return next((route for route in served if not self._withdrawn(route)), served[0])
         if all(self.lacks(_ROUTE_OPERATIONS[route]) for route in any_of):
-            raise NotApplicable(f"the provider has no {' or '.join(self._hooks(any_of))}")
+            hooks = " or ".join(self._hooks(any_of))
+            raise NotApplicable(f"the provider has no {hooks} of its own")
         wanted = " or ".join(any_of)
         if "writes" in any_of and "writes" in self.declared("stores", ["writes"]):
             self._needs_way_in()
@@ -558,9 +559,17 @@ class Run:
         return [self.hook(_ROUTE_OPERATIONS[route]) for route in any_of]
 
     def lacks(self, operation: str) -> bool:
-        """True if the provider has no hook of that name, and no declaration says that it has."""
+        """
+        True if the provider has no hook of that name, and no declaration says that it has.
+
+        A hook that stores, and that is the one of its host's base class, stores nothing: no setting
+        can help, and it is as one that is not there.
+        """
         if self.binding.may_lack_hooks:
-            return self.hook(operation) in self.provider().provider.missing_hooks
+            provider, hook = self.provider().provider, self.hook(operation)
+            stores = operation in ("record", "mirror")
+            inherited = getattr(provider, "inherited_hooks", ()) if stores else ()
+            return hook in provider.missing_hooks or hook in inherited
         if self.binding.can_declare or not OPERATIONS[operation].extension:
             return False
         return not self.provider().has(operation)

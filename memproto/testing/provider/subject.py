@@ -178,11 +178,19 @@ class HookLate(Exception):
         excuse: The machine's share in it, if it cannot be told apart; else "".
         given: The longest text that the hook was given, in the words of a message; "" for none.
         given_chars: Its length in characters.
+        unanswered: True if the target tried to reach a backend in the check, and none answered.
 
     """
 
     def __init__(
-        self, operation: str, took_s: float, budget_s: float, excuse: str = "", given: str = ""
+        self,
+        operation: str,
+        took_s: float,
+        budget_s: float,
+        excuse: str = "",
+        given: str = "",
+        *,
+        unanswered: bool = False,
     ) -> None:
         super().__init__(f"{operation} took {took_s:.2f} s of {budget_s:g} s")
         self.operation = operation
@@ -191,6 +199,7 @@ class HookLate(Exception):
         self.excuse = excuse
         self.given = beginning(given) if given else ""
         self.given_chars = len(given)
+        self.unanswered = unanswered
 
 
 def misspoken(operation: str, error: Misspoken, binding: Binding) -> Violation:
@@ -241,6 +250,7 @@ class Watch:
         calls: The listener that each call is told.
         turns: Counter of turns, if the provider is told that they begin.
         timed: Told the operation and the seconds of each call, for one who measures.
+        unanswered: Says whether the target tried to reach a backend in the check, in vain.
 
     """
 
@@ -262,6 +272,7 @@ class Watch:
     calls: Calls = dataclasses.field(default_factory=Calls)
     turns: TurnCount | None = None
     timed: Callable[[str, float], None] | None = None
+    unanswered: Callable[[], bool] = lambda: False
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     @contextlib.contextmanager
@@ -298,7 +309,7 @@ class Watch:
     ) -> NoReturn:
         excuse = noise.excuse(took_s, budget_s, starved_s)
         (self.excused if excuse else self.late).append(operation)
-        raise HookLate(operation, took_s, budget_s, excuse, given)
+        raise HookLate(operation, took_s, budget_s, excuse, given, unanswered=self.unanswered())
 
     def spend(self, operation: str) -> None:
         """Take one call off what the user allows; raises `HookUnpaid` where none is left."""

@@ -17,6 +17,7 @@ from memproto.testing.clauses import Untestable
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.logs import Records
 from memproto.testing.instruments.watchers import tree
+from memproto.testing.processes import contents
 from memproto.testing.provider import routes
 from memproto.testing.provider.preparation import PREWARM_S
 from memproto.testing.provider.run import Run
@@ -229,8 +230,7 @@ def _in_files(run: Run, kept: Kept, changed: dict[str, int], by_itself: dict[str
 
 def _holds(name: str, kept: Kept) -> bool:
     try:
-        with open(name, "rb") as file:  # noqa: PTH123 - the name may be undecodable
-            content = file.read(_READ_BYTES).decode("utf-8", "replace")
+        content = contents.read(name, _READ_BYTES).decode("utf-8", "replace")
     except OSError:
         return False
     return any(fact.is_in(content) for fact in kept.by.values())

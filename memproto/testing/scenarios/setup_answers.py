@@ -11,6 +11,7 @@ from memproto.setup.hooks import is_own
 from memproto.setup.questions import Question, questions_of, walk
 from memproto.testing.clauses import NotApplicable
 from memproto.testing.instruments.watchers import tree
+from memproto.testing.processes import contents
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.wire import show
@@ -205,7 +206,7 @@ def holding(run: Run, word: str) -> list[Path]:
     found = []
     for name in tree(run.root):
         with contextlib.suppress(OSError):
-            text = Path(name).read_bytes().decode("utf-8", "replace").casefold()
+            text = contents.read(name).decode("utf-8", "replace").casefold()
             if any(form in text for form in _forms(word)):
                 found.append(Path(name))
     return found
@@ -214,7 +215,7 @@ def holding(run: Run, word: str) -> list[Path]:
 def files_left(folder: Path) -> dict[str, bytes]:
     """Contents of the files below a folder, by relative name."""
     names = map(Path, tree(folder))
-    return {str(path.relative_to(folder)): path.read_bytes() for path in names if path.is_file()}
+    return {str(path.relative_to(folder)): contents.read(path) for path in names if path.is_file()}
 
 
 def shown_place(run: Run, path: Path) -> str:

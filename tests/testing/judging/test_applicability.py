@@ -60,11 +60,11 @@ def known(binding=NATIVE, declares=None, hooks=None, **capabilities):
         (
             ExtensionOrHook("record", "switch"),
             known(HERMES, hooks=set()),
-            "the provider has no on_session_switch",
+            "the provider has no on_session_switch of its own",
         ),
         (Hook("end"), known(), ""),
         (Hook("end"), known(HERMES), ""),
-        (Hook("end"), known(HERMES, hooks=set()), "the provider has no on_session_end"),
+        (Hook("end"), known(HERMES, hooks=set()), "the provider has no on_session_end of its own"),
         (ONE_WRITER, known(), ""),
         (ONE_WRITER, known(single_writer=True), "it is True"),
         (BY_USER, known(), "no user in ['profile']"),

@@ -134,6 +134,11 @@ EXAMPLES = [
     (late(was_late=True), [(OWN, UNTESTABLE)]),
     (late(FAILS), [(FAILS, UNTESTABLE)]),
     (late(COUNTS), [(COUNTS, UNTESTABLE)]),
+    (late(unanswered=True), [(OWN, UNTESTABLE)]),
+    (
+        late(operation="close", unanswered=True),
+        [(OWN, UNTESTABLE), (incidents.LATE["close"], FAIL)],
+    ),
     (late(), [(OWN, UNTESTABLE), (incidents.LATE["record"], FAIL)]),
     (events.CheckRaised(check=OWN, error=KeyError("x"), place="mine.py:3"), [(OWN, FAIL)]),
     (
@@ -167,6 +172,11 @@ EXAMPLES = [
     (froze(), [(OWN, UNTESTABLE), (incidents.FROZE, FAIL)]),
     (grew(), [(OWN, UNTESTABLE), (incidents.GREW, FAIL)]),
     (hung(FAILS, "record"), [(FAILS, FAIL)]),
+    (hung(unanswered=True), [(OWN, UNTESTABLE)]),
+    (
+        hung(operation="close", unanswered=True),
+        [(OWN, UNTESTABLE), (incidents.LATE["close"], FAIL)],
+    ),
     (hung(), [(OWN, UNTESTABLE), (incidents.LATE["record"], FAIL)]),
     (events.CheckOverdue(check=OWN, took_s=90.0), [(OWN, INCONCLUSIVE)]),
     (events.KitChanged(check=HOST, names=("judge",)), [(HOST, FAIL)]),

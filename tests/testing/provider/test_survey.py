@@ -9,7 +9,7 @@ import pytest
 from memproto import loading
 from memproto.bindings import HERMES, NATIVE
 from memproto.testing import needs
-from memproto.testing.clauses import Untestable
+from memproto.testing.clauses import NotApplicable, Untestable
 from memproto.testing.context import Context
 from memproto.testing.facts import Facts
 from memproto.testing.provider import routes, survey
@@ -156,3 +156,34 @@ def test_a_hook_that_hung_too_often_is_left_out_of_a_session_that_is_not_about_i
     subject = Subject(Counts(), NATIVE, Watch(wire, deaths={"mirror": 3}))
     routes.live(subject, Facts(0).new())
     assert not called.is_set()
+
+
+# -- hooks that nobody serves ----------------------------------------------------------------------
+
+
+class MemoryProvider(Shared):
+    """As the base class of the host: a hook that does nothing."""
+
+    def on_memory_write(self, action, target, content, metadata=None):
+        pass
+
+
+class Inheriting(MemoryProvider):
+    """It has no hook of its own for what it does not serve."""
+
+
+class Mirroring(MemoryProvider):
+    """It has one."""
+
+    def on_memory_write(self, action, target, content, metadata=None):
+        KEPT.setdefault(self.place, []).append(content)
+
+
+def test_a_hook_of_the_hosts_base_class_is_as_one_that_is_not_there(wire, tmp_path):
+    run = run_of(Inheriting, wire, tmp_path)
+    assert run.lacks("mirror")
+    assert not run.lacks("record")
+    # No setting can help: nothing is said of one.
+    with pytest.raises(NotApplicable, match="no on_memory_write of its own"):
+        run.needs_route("writes")
+    assert not run_of(Mirroring, wire, tmp_path).lacks("mirror")
