@@ -16,13 +16,14 @@ from memproto.testing.lifetimes.ends import HostProcess
 from memproto.testing.needs import BETTER_RECALL, depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
-from memproto.testing.provider.subject import HookRaised, Subject
+from memproto.testing.provider.subject import HookRaised, HookWithdrawn, Subject
 from memproto.testing.provider.write_action import USUAL
 from memproto.testing.scenarios import (
     beginnings,
     entries,
     mirrored_writes,
     smallest,
+    switches,
     tenants,
     texts,
     tool_calls,
@@ -68,7 +69,110 @@ def every_turn_comes_back(run: Run) -> None:
     _of_another_user(run)
     _of_sessions_side_by_side(run)
     _of_a_long_session(run)
+    _behind_each_break(run)
     _told_again(run)
+    _are_left_by_writes(run)
+
+
+def _behind_each_break(run: Run) -> None:
+    """A turn behind a compression, an end or a switch is one as any other: the instance goes on."""
+    if run.is_selective:
+        return
+    if lost := losses.seen_again(functools.partial(_lost_behind_a_break, run)):
+        what, fact = lost
+        run.violated(
+            NotRecalled(
+                wanted=f"a turn recalled that was recorded behind {what}, on the same instance",
+                texts=(fact.text,),
+            ),
+        )
+
+
+def _lost_behind_a_break(run: Run) -> tuple[str, Fact] | None:
+    """The break behind which an accepted turn is lost, and its fact; None if each is there."""
+    home, old, owed = run.own_home("breaks"), tenants.Tenant("", run.session_key()), {}
+    with run.session(home, old.session) as subject:
+        for what, goes_on in _breaks(run, old).items():
+            before, fact = run.facts.several(2)
+            if _taken(subject, before.text):
+                goes_on(subject, switches.transcript([before]))
+                if _taken(subject, fact.text):
+                    owed[fact] = what
+        # The last turn of a session has a rule of its own, MP-TURN-003.
+        _taken(subject, _GOODBYE[0])
+    lost = losses.lost(run, list(owed), home)
+    return (owed[lost[0]], lost[0]) if lost else None
+
+
+_Break = Callable[[Subject, list[dict[str, Any]]], None]
+
+
+def _breaks(run: Run, old: tenants.Tenant) -> dict[str, _Break]:
+    """The calls behind which an instance is used on, in the order in which they may come."""
+    found: dict[str, _Break] = {}
+    if not run.lacks("compress"):
+        found["a compression"] = _compresses
+    is_told = not run.binding.can_declare or entries.served(run, switches.EXTENSION)
+    if is_told and not run.lacks("end"):
+        found["an end of the session"] = _ends
+    if is_told and not run.lacks("switch") and "session" not in run.declared("isolates", []):
+        # A provider that keeps sessions apart is judged by MP-SESS-009.
+        new = tenants.Tenant("", f"{old.session}-new")
+        found["a switch"] = lambda subject, _: switches.go(run, subject, old, new)
+    return found
+
+
+def _compresses(subject: Subject, said: list[dict[str, Any]]) -> None:
+    routes.in_passing(lambda: subject.compress(said, 1))
+
+
+def _ends(subject: Subject, said: list[dict[str, Any]]) -> None:
+    routes.in_passing(lambda: subject.end(said))
+
+
+def _are_left_by_writes(run: Run) -> None:
+    """A mirrored write names an entry of mirrored writes; turns that hold the same words stay."""
+    is_verbatim = run.declared("retention", "verbatim") == "verbatim" and not run.is_selective
+    if not is_verbatim or not run.serves("writes"):
+        return
+    for action in ("remove", "replace"):
+        named = mirrored_writes.targets(run, action)
+        target = next((name for name in mirrored_writes.targets(run, "add") if name in named), "")
+        taken = functools.partial(_taken_by_a_write, run, action, target)
+        if target and (text := losses.seen_again(taken)):
+            run.violated(
+                NotRecalled(
+                    wanted=(
+                        f"a turn recalled after a mirrored {action} of an entry in {target} that "
+                        "has a word in common with it"
+                    ),
+                    texts=(text,),
+                    verb="came back before and does not any more",
+                    removed=True,
+                ),
+            )
+
+
+def _taken_by_a_write(run: Run, action: str, target: str) -> str:
+    """The text of a turn that is gone when a write names an entry by a word; "" if it stays."""
+    home, word = run.own_home(f"by-{action}"), run.facts.name()
+    said, noted = (fact.within(f"{fact.text} So {word} says.") for fact in run.facts.several(2))
+    new = run.facts.new().text if action == "replace" else ""
+    try:
+        with run.session(home) as subject:
+            if not _taken(subject, said.whole):
+                return ""
+            mirrored_writes.bring(run, subject, target, noted.whole)
+            # The last turn of a session has a rule of its own, MP-TURN-003.
+            _taken(subject, _GOODBYE[0])
+    except mirrored_writes.Refused:
+        return ""
+    if losses.lost(run, [said, noted], home):
+        return ""
+    with run.session(home) as subject:
+        if not _accepts(subject, target, new, action, word):
+            return ""
+    return "" if losses.is_stored(run, said, home) else said.text
 
 
 def _told_again(run: Run) -> None:
@@ -353,6 +457,10 @@ def a_resumed_session_keeps_its_turns(run: Run) -> None:
 
 def _one_turn(run: Run, session: str, fact: Fact) -> None:
     subject = run.open(session=session)
+    if entries.served(run, "turns"):
+        # A process that opens a session again counts the turns that it sees itself.
+        with contextlib.suppress(HookRaised, HookWithdrawn):
+            subject.turn_start(1, fact.text)
     run.plant(subject, fact, "turns")
     run.close(subject)
 

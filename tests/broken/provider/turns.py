@@ -133,6 +133,76 @@ class ResumeOverwritesTheSession(Journal):
             self._save()
 
 
+@mutant(kills="MP-TURN-004", says="the turn of the first part", report="A10")
+class TheNumberOfATurnIsItsKey(Journal):
+    _key, _number = "", 0
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._key = session_key
+
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "extensions": ["turns"]}
+
+    def on_turn_start(self, turn_number: int, message: str, **kwargs: Any) -> None:
+        self._number = turn_number
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        kind, said = f"turn {self._key} {self._number}", self._own_words(user_message)
+        with self._changing():
+            self._entries = [entry for entry in self._entries if entry["kind"] != kind]
+            self._entries.append({"kind": kind, "text": f"{said}\n{assistant_response}"})
+            self._save()
+
+
+@mutant(kills="MP-TURN-001", says="behind an end of the session", report="A7")
+class AnEndedSessionTakesNoTurns(Private):
+    _is_over = False
+
+    def on_session_end(self, messages: list[dict[str, Any]]) -> None:
+        self._is_over = True
+
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        super().on_session_switch(new_session_id, **kwargs)
+        self._is_over = False
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if not self._is_over:
+            super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-TURN-001", says="behind a switch", report="A7")
+class ASwitchIsTheEndOfTurns(Private):
+    _is_over = False
+
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        super().on_session_switch(new_session_id, **kwargs)
+        self._is_over = True
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if not self._is_over:
+            super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-TURN-001", says="behind a compression", report="A7")
+class ACompressionIsTheLastOfItsSession(Journal):
+    _is_over = False
+
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        self._is_over = bool(messages)
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if not self._is_over:
+            super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-TURN-001", says="a word in common", report="H1")
+class ARemoveTakesTurnsToo(Journal):
+    def _left(self, target: str, old_text: str | None) -> list[dict[str, str]]:
+        left = super()._left(target, old_text)
+        return [e for e in left if e["kind"] != "turn" or not old_text or old_text not in e["text"]]
+
+
 @mutant(kills="MP-TURN-001", says="did not come back: turn 1", report="A7")
 class SearchesWordsOfTheLatestTwo(_OfTwo, Worded):
     pass
