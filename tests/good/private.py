@@ -73,9 +73,21 @@ class Private(Journal):
             entry.setdefault("source", "turns" if entry["kind"] == "turn" else "writes")
         super()._save()
 
+    # -- recall ----------------------------------------------------------------------------------
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        self._look_again()
+        return super().enrich_turn(user_message, messages)
+
+    def _look_again(self) -> None:
+        """Read what is stored now: another instance may have been told to forget meanwhile."""
+        with self._lock:
+            self._entries = self._load()
+
     # -- items -----------------------------------------------------------------------------------
 
     def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._look_again()
         wanted = words(request["query"])
         with self._lock:
             found = [(len(wanted & words(entry["text"])), entry) for entry in self._entries]

@@ -1,7 +1,9 @@
 """Chapter 77: what is stored is shown on demand, and forgotten on demand."""
 
+import contextlib
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
@@ -48,7 +50,23 @@ def _plant(run: Run, session: str = "", **config: Any) -> _Planted:
         if entries.served(run, "record"):
             facts["record"] = run.facts.new()
             entries.record(subject, entries.turn(key, facts["record"].text))
+            author = {"id": f"{key}-otto", "name": "Otto"}
+            facts |= _recorded(run, subject, key, "record for another author", author=author)
+    if entries.served(run, "record"):
+        # Turns arrive late: from a queue, after a resume, by an import.
+        with run.session(**config) as later:
+            facts |= _recorded(run, later, key, "record in a later session")
     return _Planted(key, facts)
+
+
+def _recorded(run: Run, subject: Subject, key: str, way: str, **more: Any) -> dict[str, Fact]:
+    """The fact of one more turn of a session, by the way that it came; none if it is refused."""
+    fact = run.facts.new()
+    try:
+        entries.record(subject, entries.turn(key, fact.text, **more))
+    except Untestable:
+        return {}
+    return {way: fact}
 
 
 def _there(run: Run, planted: _Planted, **config: Any) -> dict[str, Fact]:
@@ -358,17 +376,33 @@ def what_was_forgotten_is_gone(run: Run) -> None:
         there = _there(run, planted)
         scopes = _scopes(run, planted)
         name = list(scopes)[number]
-        with run.session(session=_reading(run, planted)) as subject:
+        with (
+            _open_meanwhile(run) as others,
+            run.session(session=_reading(run, planted)) as subject,
+        ):
             # Each was recalled in this session before: what is kept ready for it goes too.
-            for fact in there.values():
-                run.brings_back(subject, fact)
+            for asked, fact in itertools.product((subject, *others), there.values()):
+                run.brings_back(asked, fact)
             if entries.forgotten(subject, scopes[name]) is None:
                 continue
             if run.declared("recall_basis", "query") != "session":
                 _are_gone(run, subject, there, name, "in the same session", prompt=False)
+                for other in others:
+                    when = "in a session that was open meanwhile"
+                    _are_gone(run, other, there, name, when, prompt=False)
         with run.session(session=_reading(run, planted)) as again:
             _are_gone(run, again, there, name, "after a new start", prompt=True)
     _many_are_gone(run)
+
+
+@contextlib.contextmanager
+def _open_meanwhile(run: Run) -> Iterator[list[Subject]]:
+    """One more session of the same user: to forget, a host opens an instance beside it."""
+    if "session" in run.declared("isolates", []) or run.declared("single_writer", default=False):
+        yield []
+        return
+    with run.session() as other:
+        yield [other]
 
 
 def _with_a_delegation(run: Run, planted: _Planted) -> _Planted:

@@ -195,3 +195,31 @@ class WhatSubagentsSaidIsNotForgotten(Private):
             self._entries = [entry for entry in self._entries if entry not in gone]
             self._save()
         return {"removed": len(gone), "pending": 0}
+
+
+@mutant(kills="MP-PRIV-005", says="was open meanwhile", report="G8")
+class AnOpenSessionKeepsItsPicture(Private):
+    def _look_again(self) -> None:
+        """All that was there when it began."""
+
+
+@mutant(kills="MP-PRIV-005", says="record for another author", report="E2")
+class OnlyOwnWordsAreForgotten(Private):
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        with self._changing():
+            gone = [entry for entry in self._entries if self._is_within(entry, scope)]
+            gone = [e for e in gone if e.get("author", {}).get("id", self._user) == self._user]
+            self._entries = [entry for entry in self._entries if entry not in gone]
+            self._save()
+        return {"removed": len(gone), "pending": 0}
+
+
+@mutant(
+    kills="MP-PRIV-003",
+    says="record in a later session",
+    report="E5",
+    also={"MP-PRIV-005": "forget looks for the session of a late turn where the export does"},
+)
+class ALateTurnIsOfTheSessionThatBroughtIt(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        super().record({**turn, "session_id": self._session})
