@@ -166,6 +166,10 @@ def _is_of_a_codec(error: BaseException | None) -> bool:
 # -- every character -------------------------------------------------------------------------------
 
 
+def _without_spaces(text: str) -> str:
+    return "".join(unicodedata.normalize("NFC", text).split()).casefold()
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Lettered(Fact):
     """A fact whose name has characters behind it, each of which a recall has to hold."""
@@ -181,6 +185,18 @@ class _Lettered(Fact):
     def is_in(self, recalled: object) -> bool:
         """True if the name comes back, and every character."""
         return Fact.is_in(self, recalled) and not self.missing_in(recalled)
+
+
+class _Worded(_Lettered):
+    """A fact with words behind its name, which are no secret and come back as they were."""
+
+    __slots__ = ()
+
+    def missing_in(self, recalled: object) -> str:
+        """A word that is not there; how a recall breaks its lines makes no difference."""
+        there = _without_spaces(str(recalled))
+        lacking = (w for w in self.characters.split() if _without_spaces(w) not in there)
+        return next(lacking, "")
 
 
 _VERBATIM = Declared(
@@ -215,6 +231,7 @@ def _keeps_characters(run: Run, route: str) -> bool:
     kinds = {**scripts.CHARACTERS, **scripts.drawn(run.context.seed, run.examples)}
     owed = {_lettered(run.facts.new(), text): kind for kind, text in kinds.items()}
     owed[_before_spaces(run.facts.new(), _FEW)] = "a text with white space at its end"
+    owed |= {_worded(run.facts.new(), words): kind for kind, words in scripts.PLAIN.items()}
     with run.session(home) as subject:
         accepted: list[Fact] = [fact for fact in owed if _is_taken(subject, fact, route)]
     lost = losses.lost(run, accepted, home)
@@ -224,6 +241,7 @@ def _keeps_characters(run: Run, route: str) -> bool:
         if fact in lost:
             letters = fact.characters
             make = _before_spaces if fact.text[-1].isspace() else _lettered
+            make = _worded if isinstance(fact, _Worded) else make
             _assert_lost_each_time(run, route, lambda: make(run.facts.new(), letters))  # noqa: B023 - called here
             _judge_missing(run, route, fact, kind, home)
     return True
@@ -234,6 +252,8 @@ def _judge_missing(run: Run, route: str, fact: _Lettered, kind: str, home: Path)
         recalled = routes.recalled(again, fact.query)
     missing = fact.missing_in(recalled)
     code = f"U+{ord(missing[0]):04X} {unicodedata.name(missing[0], '')}" if missing else "its text"
+    if isinstance(fact, _Worded) and missing:
+        code = f"{missing!r}, which is no secret,"
     run.violated(
         NotRecalled(
             wanted=(
@@ -286,6 +306,11 @@ def _behind(fact: Fact, line: str) -> _Lettered:
 def _lettered(fact: Fact, characters: str) -> _Lettered:
     text = fact.text.replace(fact.name, f"{fact.name} {characters}")
     return _Lettered(text, fact.query, fact.name, characters)
+
+
+def _worded(fact: Fact, words: str) -> _Worded:
+    plain = _lettered(fact, words)
+    return _Worded(plain.text, plain.query, plain.name, plain.characters)
 
 
 def _before_spaces(fact: Fact, characters: str) -> _Lettered:

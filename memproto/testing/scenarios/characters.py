@@ -36,6 +36,13 @@ CHARACTERS = {
     "signs beyond the BMP": "𝄞𝅘𝄽🂡🀄𐆎𝌆",
 }
 
+#: Name to words that are no secret, and that filters of secrets, markup or noise take for one.
+PLAIN = {
+    "long numbers": "3048217 R-20270314/0815",
+    "a date and a time": "2027-03-14 14:35:07",
+    "a place of the web and a path": "https://harbour.example/berths/12?day=3#quay /srv/berths.csv",
+}
+
 #: Planes from which code points are drawn, those with fewer characters as often as the others.
 _PLANES = ((0x21, 0x3000), (0x3000, 0xFFFE), (0x10000, 0x20000), (0x20000, 0x323B0))
 

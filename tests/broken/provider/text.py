@@ -73,6 +73,18 @@ class FoldsWhatItStores(Journal):
         super().on_memory_write(action, target, folded, old_text)
 
 
+@mutant(kills="MP-TEXT-003", says="of long numbers", report="J3")
+class ANumberOfSixDigitsIsASecret(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        super().on_turn_complete(re.sub(r"\d{6,}", "[redacted]", user_message), assistant_response)
+
+
+@mutant(kills="MP-TEXT-003", says="a place of the web", report="J3")
+class AnAddressOfTheWebIsNoise(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        super().on_turn_complete(re.sub(r"https?://\S+", "", user_message), assistant_response)
+
+
 @mutant(kills="MP-TEXT-003", says="white space at its end", report="J3")
 class ALineBreakAtTheEndTakesTheText(Journal):
     def on_memory_write(
