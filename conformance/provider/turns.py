@@ -737,6 +737,44 @@ def _fill(run: Run, subject: Subject, arguments: tuple[Any, ...], text: str) -> 
 @check("MP-WRITE-003", budget_s=120.0, routes=("writes",))
 def a_replaced_text_is_gone(run: Run) -> None:
     _named_both_ways(run, "replace", _replaced)
+    _stays_in_its_target(run)
+
+
+def _stays_in_its_target(run: Run) -> None:
+    """A new text is in the target of its replace: a remove that names the other one leaves it."""
+    added, removed = (mirrored_writes.targets(run, action) for action in ("add", "remove"))
+    for target in mirrored_writes.targets(run, "replace"):
+        other = next((name for name in removed if name != target), "")
+        if run.is_selective or target not in added or not other:
+            continue
+        if text := losses.seen_again(functools.partial(_taken_elsewhere, run, target, other)):
+            run.violated(
+                NotRecalled(
+                    wanted=(
+                        f"the new text of a replace in {target}, recalled after a remove of it in "
+                        f"{other}"
+                    ),
+                    texts=(text,),
+                    verb="came back before and does not any more",
+                    removed=True,
+                ),
+            )
+
+
+def _taken_elsewhere(run: Run, target: str, other: str) -> str:
+    """The new text that is gone when a remove names it in the other target; "" if it stays."""
+    home, old, new = run.own_home(f"in-{target}"), *run.facts.several(2)
+    try:
+        with run.session(home) as subject:
+            mirrored_writes.bring(run, subject, target, old.text)
+            mirrored_writes.write(subject, "replace", target, new.text, old.text)
+    except mirrored_writes.Refused:
+        return ""
+    if not losses.is_stored(run, new, home):
+        return ""
+    with run.session(home) as subject:
+        _accepts(subject, other, "", "remove", new.text)
+    return "" if losses.is_stored(run, new, home) else new.text
 
 
 def _named_both_ways(run: Run, action: str, judge: Callable[[Run, str, Fact, str], None]) -> None:

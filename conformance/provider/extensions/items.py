@@ -1,6 +1,7 @@
 """Chapter 76: recall as a list of items."""
 
 import datetime as dt
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from memproto.testing.evidence import (
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.walltime import KATHMANDU, time_zone
 from memproto.testing.lifetimes import unreadable
+from memproto.testing.lifetimes.ends import HostProcess
 from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
@@ -205,6 +207,10 @@ def an_id_names_one_item(run: Run) -> None:
         with run.session() as subject:
             _plant_each(run, subject)
     _are_steady(run, before, _ids(run, facts), "after a new start")
+    elsewhere = _ids_in_another_process(run, facts)
+    # A provider that keeps sessions apart shows a new session nothing of these.
+    shown = {fact: ids for fact, ids in before.items() if elsewhere[fact]}
+    _are_steady(run, shown, elsewhere, "in another process")
     if is_verbatim and first and _is_removed(run, first):
         _are_steady(run, before, _ids(run, facts), "after the removal of another one")
 
@@ -267,6 +273,21 @@ def _ids(run: Run, facts: list[Fact]) -> dict[Fact, set[str]]:
                 )
             found[fact] = {item["id"] for item in entries.of_fact(answer, fact)}
     return found
+
+
+def _ids_in_another_process(run: Run, facts: list[Fact]) -> dict[Fact, set[str]]:
+    """Fact to the ids of the items that bring it in the next process; none if that said nothing."""
+    calls = [
+        {"hook": "recall_items", "arguments": [{"query": fact.query}], "keywords": {}}
+        for fact in facts
+    ]
+    marks = HostProcess(run, "shows", [], calls=calls).end().marks
+    answers = [json.loads(mark.partition(" ")[2]) for mark in marks if mark.startswith("shown ")]
+    answers += [{}] * (len(facts) - len(answers))
+    return {
+        fact: {item["id"] for item in entries.of_fact(answer.get("items", []), fact)}
+        for fact, answer in zip(facts, answers, strict=True)
+    }
 
 
 @check("MP-ITEMS-005", extension="items", routes=routes.ROUTES)

@@ -204,6 +204,14 @@ def alike(host: HostSession) -> None:
     host.say("closed")
 
 
+def shows(host: HostSession) -> None:
+    """Make calls that read, tell the answer of each, shut down, and return."""
+    host.open()
+    for call in host.told["calls"]:
+        host.say(f"shown {json.dumps(host.make(call))}")
+    host.close()
+
+
 def forgets(host: HostSession) -> None:
     """Return without a shutdown."""
     host.open()
@@ -566,7 +574,7 @@ def _at(
 SCRIPTS: dict[str, Callable[[HostSession], None]] = {
     script.__name__: script
     for script in (
-        *(plain, twice, alike, forgets, fails, exits, at_exit, busy),
+        *(plain, twice, alike, shows, forgets, fails, exits, at_exit, busy),
         *(killed, watched, killed_at, waits_to_write, interrupted, signalled, forked, unforked),
     )
 }

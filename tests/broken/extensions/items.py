@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import os
 from typing import Any
 
 from tests.broken.marks import mutant
@@ -113,3 +114,9 @@ class AnIdIsAPlaceInTheStore(Private):
     def _item(self, entry: dict[str, Any]) -> dict[str, Any]:
         known = [one["id"] for one in self._load()]
         return {**super()._item(entry), "id": str(known.index(entry["id"]))}
+
+
+@mutant(kills="MP-ITEMS-004", says="in another process", report="I3")
+class AnIdIsOfItsProcess(Private):
+    def _item(self, entry: dict[str, Any]) -> dict[str, Any]:
+        return {**super()._item(entry), "id": f"{os.getpid():x}-{entry['id']}"}

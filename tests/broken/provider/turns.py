@@ -247,6 +247,20 @@ class ReplaceOnlyAdds(Journal):
         super().on_memory_write(kind, target, content, old_text)
 
 
+@mutant(kills="MP-WRITE-003", says="after a remove of it in", report="H1")
+class AReplaceWritesToTheMemory(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        with self._changing():
+            if action in ("replace", "remove"):
+                self._entries = self._left(target, old_text)
+            if action in ("add", "replace"):
+                kind = "memory" if action == "replace" else target
+                self._entries.append({"kind": kind, "text": content or ""})
+            self._save()
+
+
 @mutant(kills="MP-WRITE-004", says="still brings", report="H1")
 class RemoveDoesNothing(Journal):
     def on_memory_write(
