@@ -94,13 +94,17 @@ def _assert_seconds(run: HostRun, deadlines: Any) -> None:
 @check("MP-HOST-INIT-004")
 def the_config_says_whose_session_it_is(run: HostRun) -> None:
     sessions: tuple[dict[str, Any], ...] = (
-        {"user_id": "telegram:ines", "platform": "telegram"},
+        {"user_id": "telegram:ines", "platform": "telegram", "user_name": "Ines"},
         {"user_id": "cli:ben", "platform": "cli", "agent_identity": "work"},
         {"user_id": "cli:ben", "platform": "cli", "agent_context": "cron"},
+        {"user_id": "telegram:ines", "platform": "telegram", "agent_context": "subagent"},
     )
     for given in sessions:
-        provider = run.probe()
-        host = run.host(provider)
+        # The first to be opened changes all that it is handed; the next one is not to see that.
+        vandal = run.probe(initialize=_spoil)
+        taken = (vandal, *run.beside(run.probe()))
+        provider = taken[-1]
+        host = run.host(*taken)
         host.open(**given)
         if not provider.count("initialize") and given.get("agent_context"):
             continue  # a host that opens no memory outside of conversations
@@ -108,6 +112,15 @@ def the_config_says_whose_session_it_is(run: HostRun) -> None:
         for key, value in given.items():
             if config.get(key) != value:
                 run.violated(Returned(wanted=f"`{key}` {show(value)}", value=show(config.get(key))))
+        if "user_name" in config and "user_name" not in given:
+            wanted = "no `user_name` of a session before, in one that has none"
+            run.violated(Returned(wanted=wanted, value=show(config["user_name"])))
+
+
+def _spoil(session_key: str, config: dict[str, Any]) -> None:
+    """A provider that takes its config for its own."""
+    for key in ("user_id", "platform", "agent_identity", "agent_context"):
+        config[key] = "changed"
 
 
 # -- hooks that are promised ----------------------------------------------------------------------
