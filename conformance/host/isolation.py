@@ -339,7 +339,8 @@ def _with_more_to_report(run: HostRun, fact: Fact) -> Host:
     """A host whose provider raises in a tool, and hangs in recall until the deadline is over."""
     name = run.label().replace("-", "_")
     fails = raising(lambda: OSError("no space left"))
-    hooks = {"handle_tool_call": fails, "enrich_turn": run.gate("Too late.")}
+    late = run.gate("Too late.")
+    hooks: dict[str, Callable[..., Any]] = {"handle_tool_call": fails, "enrich_turn": late}
     pace = Deadlines(enrich_s=0.3 * run.scale)
     host = run.opened(run.serving("tools", schemas=[tool(name)], **hooks), deadlines=pace)
     if host.has("call_tool"):

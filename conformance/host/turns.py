@@ -247,6 +247,23 @@ def a_turn_keeps_its_id_its_author_and_its_times(run: HostRun) -> None:
     if found[-1].get("author"):
         expected = "no author of a turn that has none"
         run.violated(Returned(wanted=expected, value=show(found[-1]["author"])))
+    if run.loaded.is_driver and host.has("turn"):
+        _each_turn_has_an_id_of_its_own(run)
+
+
+def _each_turn_has_an_id_of_its_own(run: HostRun) -> None:
+    """The ids that an agent makes, in one session and in the next one."""
+    provider = run.serving("record", "sessions")
+    host = run.opened(provider)
+    host.turn("Book berth 7.")
+    host.turn("Book berth 4.")
+    if host.has("switch") and not host.is_without("switch new"):
+        host.switch("new", run.session_key())
+        host.turn("Book berth 9.")
+    host.close()
+    ids = [call.args[0].get("turn_id") for call in provider.named("record")]
+    if len(ids) != len(set(map(repr, ids))):
+        run.violated(Returned(wanted="an id of its own for each turn", value=show(ids)))
 
 
 def _is_same(wanted: Any, got: Any) -> bool:

@@ -161,3 +161,10 @@ class TakesTheLastAuthorWhereNoneIsNamed(MemoryProviderRegistry):
     def record(self, turn):
         self.author = turn.get("author", self.author)
         super().record({**turn, "author": self.author} if self.author else turn)
+
+
+@mutant(kills="MP-HOST-REC-002", says="an id of its own for each turn", report="A9")
+class CountsTurnsAnewInEachSession(Agent):
+    def _described(self, user_message, shown):
+        number = str(len(self._history))
+        return {**super()._described(user_message, shown), "turn_id": number}
