@@ -44,7 +44,7 @@ def _config(run: HostRun, provider: Probe) -> dict[str, Any]:
 @check("MP-HOST-INIT-003")
 def the_config_holds_what_is_promised(run: HostRun) -> None:
     provider = run.probe()
-    run.opened(provider)
+    run.opened(provider).begin(provider)
     config = _config(run, provider)
     for key, inner in _PROMISED.items():
         if key not in config:
@@ -77,7 +77,7 @@ def _assert_are_kept(run: HostRun) -> None:
     """No deadline that a host names is longer than the one that it was given and keeps."""
     given = Deadlines(enrich_s=4.0, compress_s=9.0, shutdown_s=6.0)
     provider = run.probe()
-    run.opened(provider, deadlines=given)
+    run.opened(provider, deadlines=given).begin(provider)
     named = _config(run, provider)["deadlines"]
     for key in ("enrich_s", "compress_s", "shutdown_s"):
         if (named.get(key) or 0.0) > getattr(given, key):
@@ -106,6 +106,7 @@ def the_config_says_whose_session_it_is(run: HostRun) -> None:
         provider = taken[-1]
         host = run.host(*taken)
         host.open(**given)
+        host.begin(provider)
         if not provider.count("initialize") and given.get("agent_context"):
             continue  # a host that opens no memory outside of conversations
         config = _config(run, provider)

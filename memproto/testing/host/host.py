@@ -177,6 +177,15 @@ class Host:
             needs = (Driver("start", "a step that heeds `denied_tools`,"),)
             raise Untestable(f"`denied_tools` are not heeded: {lack}", needs) from None
 
+    def begin(self, provider: Probe) -> None:
+        """A first turn, if `provider` is not opened yet: a host may do so at the latest then."""
+        if provider.count("initialize"):
+            return
+        if self.has("turn"):
+            self.turn("Hello.")
+        elif self.has("recall"):
+            self.recall("Hello.")
+
     # -- turns ------------------------------------------------------------------------------------
 
     def turn(self, user: str, *, step: str = "turn") -> str:
