@@ -202,6 +202,9 @@ def no_write_hook_is_called_in_other_contexts(run: HostRun) -> None:
         _use(run, host)
         host.close()
         contexts = _contexts(provider) if provider.count("initialize") else ()
+        if provider.count("initialize") and not provider.count("enrich_turn"):
+            expected = f"recall that goes on in the context {context!r}"
+            run.violated(Called(wanted=expected, hook="enrich_turn", times=0))
         met = [call.hook for call in provider.named(*_WRITES)]
         if context == "primary" and not contexts:
             observed = "`protocol.contexts` is empty, or the provider was not initialized"

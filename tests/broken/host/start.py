@@ -95,6 +95,12 @@ class WritesInEveryContext(MemoryProviderRegistry):
         self._core.writes_are_called = True
 
 
+@mutant(kills="MP-HOST-CTX-001", says="recall that goes on in the context 'cron'", report="F6")
+class RecallsInConversationsOnly(MemoryProviderRegistry):
+    def enrich_turn(self, user_message, messages):
+        return super().enrich_turn(user_message, messages) if self._core.writes_are_called else []
+
+
 @mutant(kills="MP-HOST-BACKUP-001", says="before a session", report="K5")
 class KnowsPathsInASessionOnly(MemoryProviderRegistry):
     def backup_paths(self):
