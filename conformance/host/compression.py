@@ -46,16 +46,18 @@ def messages_are_discarded_when_the_providers_have_read_them(run: HostRun) -> No
 
 @check("MP-HOST-COMP-003")
 def the_summary_is_asked_with_the_notes(run: HostRun) -> None:
-    fact = run.facts.new()
-    notes = run.serving("compress_notes", compress_notes=_noting(fact.text))
-    host = run.opened(*run.beside(run.probe()), notes)
+    first, *more = (run.facts.new() for _ in range(2))
+    notes = run.serving("compress_notes", compress_notes=_noting(first.text))
+    others = [run.serving("compress_notes", compress_notes=_noting(fact.text)) for fact in more]
+    taken = run.beside(*others)
+    host = run.opened(notes, *taken)
     asked = host.compress(list(_MESSAGES)).asked
     if not notes.count("compress_notes"):
         needs_promise(notes, "compress_notes")
-    if fact.name not in asked:
-        run.violated(
-            Returned(wanted=f"{show(fact.text)} for the model that summarizes", value=show(asked))
-        )
+    for fact in (first, *more[: len(taken)]):
+        if fact.name not in asked:
+            wanted = f"{show(fact.text)} for the model that summarizes"
+            run.violated(Returned(wanted=wanted, value=show(asked)))
 
 
 def _noting(text: str) -> Any:

@@ -1,15 +1,19 @@
 """Chapter 80: what one provider does to the others, and what is said about it."""
 
+import contextlib
 import copy
+import functools
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from memproto.deadlines import Deadlines
 from memproto.errors import WriteRefused
 from memproto.testing.clauses import Untestable, Violation, check
 from memproto.testing.evidence import Called, Changed, Differs, NotReported, Raised, Returned
-from memproto.testing.host.host import Host
+from memproto.testing.facts import Fact
+from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.model import plain
 from memproto.testing.host.probes import Probe, answering, raising, tool
 from memproto.testing.host.run import HostRun
@@ -66,7 +70,26 @@ def whatever_a_provider_raises_the_others_get_every_call(run: HostRun) -> None:
                         seen=f"{show(missing)} differ when {what}",
                     )
                 )
+    for make in _ERRORS:
+        _assert_tools_go_on(run, make)
     run.needs_also("compress")
+
+
+def _assert_tools_go_on(run: HostRun, make: Callable[[], BaseException]) -> None:
+    """A provider that cannot say which tools it has costs no other one the calls of its tools."""
+    name = run.label().replace("-", "_")
+    good = [run.serving("tools", schemas=[tool(name)])]
+    bad = run.serving("tools", schemas=[tool(f"{name}_too")], get_tool_schemas=raising(make))
+    host = run.opened(bad, *good)
+    if not host.has("call_tool") or not host.has("tools"):
+        return
+    host.tools()
+    host.call_tool(name, {"text": "x"})
+    if good[0].count("handle_tool_call") != 1:
+        what = f"a provider raises {make().__class__.__name__} in get_tool_schemas"
+        wanted = f"a call of the other's tool when {what}"
+        times = good[0].count("handle_tool_call")
+        run.violated(Called(wanted=wanted, hook="handle_tool_call", times=times, due=1))
 
 
 def _calls_of_good(run: HostRun, names: list[str], fault: dict[str, Any]) -> Counter[str]:
@@ -101,10 +124,9 @@ def no_party_sees_messages_that_another_one_changed(run: HostRun) -> None:
     other = run.beside(run.probe(enrich_turn=reader, on_compress=reader))
     reader.is_there = bool(other)
     host = run.opened(vandal, *other)
-    for _ in range(2):
-        _assert_unseen(
-            run, lambda: host.recall("Hello?", conversation), conversation, editor, reader
-        )
+    for question in ("Hello?", "And now?"):
+        recall = functools.partial(host.recall, question, conversation)
+        _assert_unseen(run, recall, conversation, editor, reader)
     for _ in range(2 if host.has("compress") else 0):
         _assert_unseen(run, lambda: host.compress(plain), plain, editor, reader)
     run.needs_also("compress")
@@ -307,7 +329,27 @@ def a_report_holds_no_text_of_the_user(run: HostRun) -> None:
         host.mirror("add", "memory", fact.text)
     run.wait_until(lambda: provider.count(*_WRITES) > host.has("write_memory"), 2.0)
     host.close()
-    for text in host.reports.texts():
+    others = _with_more_to_report(run, fact)
+    for text in (text for one in (host, *others) for text in one.reports.texts()):
         if fact.stands_in(text):
             expected = "a report without the words of the user"
             run.violated(Returned(wanted=expected, value=show(text)))
+
+
+def _with_more_to_report(run: HostRun, fact: Fact) -> Iterator[Host]:
+    """Hosts whose provider raises in a tool, and hangs in recall until the deadline is over."""
+    name = run.label().replace("-", "_")
+    fails = raising(lambda: OSError("no space left"))
+    host = run.opened(run.serving("tools", schemas=[tool(name)], handle_tool_call=fails))
+    if host.has("call_tool"):
+        # What it raises itself is for MP-HOST-TOOL-004.
+        with contextlib.suppress(Violation):
+            host.call_tool(name, {"text": fact.text})
+    yield host
+    if run.takes("deadlines"):
+        pace = Deadlines(enrich_s=0.3 * run.scale)
+        host = run.opened(run.probe(enrich_turn=run.gate("Too late.")), deadlines=pace)
+        # A host that waits all the same is for MP-HOST-RECALL-001.
+        with contextlib.suppress(HostLate):
+            host.recall(fact.text)
+        yield host

@@ -4,11 +4,12 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from memproto.deadlines import Deadlines
-from memproto.testing.clauses import check
-from memproto.testing.evidence import Called, NotReported, Returned
+from memproto.testing.clauses import Untestable, Violation, check
+from memproto.testing.evidence import Called, NotReported, Raised, Returned
 from memproto.testing.host.host import Host
 from memproto.testing.host.probes import Gate, Probe, answering
 from memproto.testing.host.run import HostRun
+from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
 #: The answer that comes too late.
@@ -16,6 +17,8 @@ _LATE = "An answer to the first question."
 
 #: Deadlines one after the other would take longer than one deadline and the machine's slack.
 _HANGING = 16
+
+_FIRST = "The first question?"
 
 
 @check("MP-HOST-RECALL-001")
@@ -57,7 +60,8 @@ def _is_never_shown(run: HostRun, *, has_more: bool) -> None:
     gate.open()
     gate.left.wait(5.0 * run.scale)
     run.wait_until(lambda: _takes_part(host, slow, turns))
-    turns.append(host.recall("And one more?"))
+    # The question of the late answer comes again, and asks anew.
+    turns += [host.recall("And one more?"), host.recall(_FIRST)]
     for number, answers in enumerate(turns, 1):
         # Joined to the answer of that turn, it is shown all the same.
         if any(_LATE in str(answer) for answer in answers.values()):
@@ -89,12 +93,45 @@ def a_stuck_provider_is_not_asked_again_until_it_returns(run: HostRun) -> None:
                 )
             )
     gate.open()
-    if not run.wait_until(lambda: _takes_part(host, slow, [])):
+    later: list[dict[str, Any]] = []
+    if not run.wait_until(lambda: _takes_part(host, slow, later)):
         run.violated(
             Called(
                 wanted="it takes part again once the call has returned",
                 hook="enrich_turn",
                 times=0,
+                seen="it is not asked any more",
+            )
+        )
+    _takes_part_after_an_error(run)
+
+
+def _takes_part_after_an_error(run: HostRun) -> None:
+    """A call that ended by an exception has returned as well."""
+    asked: list[str] = []
+
+    def act(user_message: str, messages: list[dict[str, Any]]) -> str:
+        asked.append(user_message)
+        if len(asked) == 1:
+            raise OSError("the backend is away")
+        return "Noted."
+
+    host = run.opened(run.probe(enrich_turn=act), *run.beside(run.probe()))
+    try:
+        host.recall("Which berth is free?")
+    except Violation as found:
+        if not isinstance(found.evidence, Raised):
+            raise
+        reason = "recall raises what its provider raised"
+        raise Untestable(reason, depends_on("MP-HOST-ISO-001")) from None
+    host.recall("And which one tomorrow?")
+    if len(asked) == 1:
+        run.violated(
+            Called(
+                wanted="it is asked again in the turn after the one in which it raised",
+                hook="enrich_turn",
+                times=1,
+                due=2,
                 seen="it is not asked any more",
             )
         )
@@ -149,7 +186,7 @@ def _turns_until_it_hangs(run: HostRun, host: Host, gate: Gate) -> list[dict[str
     turns: list[dict[str, Any]] = []
 
     def hangs() -> bool:
-        turns.append(host.recall("The first question?"))
+        turns.append(host.recall(_FIRST))
         return gate.entered.is_set()
 
     if not run.wait_until(hangs):
@@ -160,9 +197,9 @@ def _turns_until_it_hangs(run: HostRun, host: Host, gate: Gate) -> list[dict[str
 
 
 def _takes_part(host: Host, provider: Probe, turns: list[dict[str, Any]]) -> bool:
-    """Ask once more; whether the provider was asked, too."""
+    """Ask once more, and nothing that was asked before; whether the provider was asked, too."""
     before = provider.count("enrich_turn")
-    turns.append(host.recall("Do you take part again?"))
+    turns.append(host.recall(f"Do you take part again, {len(turns)} turns later?"))
     return provider.count("enrich_turn") > before
 
 

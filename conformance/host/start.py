@@ -44,7 +44,7 @@ def _config(run: HostRun, provider: Probe) -> dict[str, Any]:
 @check("MP-HOST-INIT-003")
 def the_config_holds_what_is_promised(run: HostRun) -> None:
     provider = run.probe()
-    run.opened(provider)
+    run.opened(provider).begin(provider)
     config = _config(run, provider)
     for key, inner in _PROMISED.items():
         if key not in config:
@@ -77,7 +77,7 @@ def _assert_are_kept(run: HostRun) -> None:
     """No deadline that a host names is longer than the one that it was given and keeps."""
     given = Deadlines(enrich_s=4.0, compress_s=9.0, shutdown_s=6.0)
     provider = run.probe()
-    run.opened(provider, deadlines=given)
+    run.opened(provider, deadlines=given).begin(provider)
     named = _config(run, provider)["deadlines"]
     for key in ("enrich_s", "compress_s", "shutdown_s"):
         if (named.get(key) or 0.0) > getattr(given, key):
@@ -94,20 +94,34 @@ def _assert_seconds(run: HostRun, deadlines: Any) -> None:
 @check("MP-HOST-INIT-004")
 def the_config_says_whose_session_it_is(run: HostRun) -> None:
     sessions: tuple[dict[str, Any], ...] = (
-        {"user_id": "telegram:ines", "platform": "telegram"},
+        {"user_id": "telegram:ines", "platform": "telegram", "user_name": "Ines"},
         {"user_id": "cli:ben", "platform": "cli", "agent_identity": "work"},
         {"user_id": "cli:ben", "platform": "cli", "agent_context": "cron"},
+        {"user_id": "telegram:ines", "platform": "telegram", "agent_context": "subagent"},
     )
     for given in sessions:
-        provider = run.probe()
-        host = run.host(provider)
+        # The first to be opened changes all that it is handed; the next one is not to see that.
+        vandal = run.probe(initialize=_spoil)
+        taken = (vandal, *run.beside(run.probe()))
+        provider = taken[-1]
+        host = run.host(*taken)
         host.open(**given)
+        host.begin(provider)
         if not provider.count("initialize") and given.get("agent_context"):
             continue  # a host that opens no memory outside of conversations
         config = _config(run, provider)
         for key, value in given.items():
             if config.get(key) != value:
                 run.violated(Returned(wanted=f"`{key}` {show(value)}", value=show(config.get(key))))
+        if "user_name" in config and "user_name" not in given:
+            wanted = "no `user_name` of a session before, in one that has none"
+            run.violated(Returned(wanted=wanted, value=show(config["user_name"])))
+
+
+def _spoil(session_key: str, config: dict[str, Any]) -> None:
+    """A provider that takes its config for its own."""
+    for key in ("user_id", "platform", "agent_identity", "agent_context"):
+        config[key] = "changed"
 
 
 # -- hooks that are promised ----------------------------------------------------------------------
@@ -188,6 +202,9 @@ def no_write_hook_is_called_in_other_contexts(run: HostRun) -> None:
         _use(run, host)
         host.close()
         contexts = _contexts(provider) if provider.count("initialize") else ()
+        if provider.count("initialize") and not provider.count("enrich_turn"):
+            expected = f"recall that goes on in the context {context!r}"
+            run.violated(Called(wanted=expected, hook="enrich_turn", times=0))
         met = [call.hook for call in provider.named(*_WRITES)]
         if context == "primary" and not contexts:
             observed = "`protocol.contexts` is empty, or the provider was not initialized"

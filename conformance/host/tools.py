@@ -98,6 +98,8 @@ def a_name_is_offered_once_and_goes_to_the_first(run: HostRun) -> None:
         )
     host.call_tool(name, {"text": "x"})
     called = [first.count("handle_tool_call"), second.count("handle_tool_call")]
+    others = second.schemas[1]["name"]
+    host.call_tool(others, {"text": "x"})
     if called != [1, 0]:
         observed = f"{called[0]} of the first and {called[1]} of the second"
         run.violated(
@@ -107,6 +109,17 @@ def a_name_is_offered_once_and_goes_to_the_first(run: HostRun) -> None:
                 times=sum(called),
                 due=1,
                 seen=observed,
+            ),
+            operation="call_tool",
+        )
+    # A result that is kept by its arguments would be that of another memory.
+    if [call.args[0] for call in second.named("handle_tool_call")] != [others]:
+        run.violated(
+            Called(
+                wanted=f"a call of {others!r} at the provider that brought it, as of {name!r}",
+                hook="handle_tool_call",
+                times=second.count("handle_tool_call"),
+                due=1,
             ),
             operation="call_tool",
         )
@@ -155,6 +168,7 @@ def the_hosts_own_tool_stays_its_own(run: HostRun) -> None:
 
 _ANSWERS: dict[str, Callable[..., Any]] = {
     "JSON": lambda *args: '{"berth": 7}',
+    "JSON of 20,000 characters": lambda *args: json.dumps({"berths": "7, " * 6_666}),
     "a dict": lambda *args: {"berth": 7},
     "None": lambda *args: None,
     "text that is no JSON": lambda *args: "Berth 7",
@@ -277,6 +291,7 @@ def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
     for number in range(3):
         host.record(f"Turn {number}.")
         host.write(f"Fact {number}.")
+        host.offer()
         # The host's own additions may change; it decides how often.
         if (now := _BOATS.findall(host.prompt())) != first:
             run.violated(

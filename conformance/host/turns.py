@@ -75,11 +75,14 @@ def a_turn_whose_answer_was_refused_is_not_recorded(run: HostRun) -> None:
 @check("MP-HOST-TURN-006")
 def a_turn_without_an_answer_is_not_recorded(run: HostRun) -> None:
     run.needs_agent()
-    provider = run.probe()
-    host = run.opened(provider, steps=("turn",))
-    host.model.answer = failing_model
-    host.try_turn("Which berth is free?")
-    _assert_only_the_next_is_recorded(run, host, provider, "got no answer", step="turn")
+    for step in ("turn", "stream"):
+        provider = run.probe()
+        host = run.opened(provider, steps=("turn",))
+        if not host.has(step):
+            continue
+        host.model.answer = failing_model
+        host.try_turn("Which berth is free?", step=step)
+        _assert_only_the_next_is_recorded(run, host, provider, "got no answer", step=step)
 
 
 @check("MP-HOST-TURN-007")
@@ -216,7 +219,8 @@ def a_turn_comes_by_one_of_two_hooks(run: HostRun) -> None:
 def a_turn_keeps_its_id_its_author_and_its_times(run: HostRun) -> None:
     provider = run.serving("record")
     host = run.opened(provider, steps=("record_turn",))
-    turns = [_whole("turn-1", "ines"), _whole("turn-2", "ben"), _whole("turn-1", "ines")]
+    of_nobody = {key: item for key, item in _whole("turn-3", "").items() if key != "author"}
+    turns = [_whole("turn-1", "ines"), _whole("turn-2", "ben"), _whole("turn-1", "ines"), of_nobody]
     for turn in turns:
         host.record_turn(turn)
     run.wait_until(lambda: provider.count("record") >= len(turns))
@@ -240,6 +244,26 @@ def a_turn_keeps_its_id_its_author_and_its_times(run: HostRun) -> None:
                     value=show(got.get(changed[0])),
                 )
             )
+    if found[-1].get("author"):
+        expected = "no author of a turn that has none"
+        run.violated(Returned(wanted=expected, value=show(found[-1]["author"])))
+    if run.loaded.is_driver and host.has("turn"):
+        _each_turn_has_an_id_of_its_own(run)
+
+
+def _each_turn_has_an_id_of_its_own(run: HostRun) -> None:
+    """The ids that an agent makes, in one session and in the next one."""
+    provider = run.serving("record", "sessions")
+    host = run.opened(provider)
+    host.turn("Book berth 7.")
+    host.turn("Book berth 4.")
+    if host.has("switch") and not host.is_without("switch new"):
+        host.switch("new", run.session_key())
+        host.turn("Book berth 9.")
+    host.close()
+    ids = [call.args[0].get("turn_id") for call in provider.named("record")]
+    if len(ids) != len(set(map(repr, ids))):
+        run.violated(Returned(wanted="an id of its own for each turn", value=show(ids)))
 
 
 def _is_same(wanted: Any, got: Any) -> bool:
@@ -305,8 +329,8 @@ def what_waits_is_stored_before_it_is_forgotten(run: HostRun) -> None:
 
 @check("MP-HOST-PRIV-002")
 def no_more_is_forgotten_than_was_asked_for(run: HostRun) -> None:
-    provider = run.serving("privacy")
-    host = run.opened(provider, steps=("forget",))
+    providers = [run.serving("privacy"), *run.beside(run.serving("privacy"))]
+    host = run.opened(*providers, steps=("forget",))
     user, session = str(run.config()["user_id"]), run.session_key()
     scopes = (
         {"session_id": session},
@@ -314,12 +338,14 @@ def no_more_is_forgotten_than_was_asked_for(run: HostRun) -> None:
         {"user_id": user, "session_id": session},
     )
     for scope in scopes:
-        before = provider.count("forget")
+        before = [provider.count("forget") for provider in providers]
         host.forget(dict(scope))
-        calls = provider.named("forget")[before:]
-        if not calls:
+        calls = [p.named("forget")[n:] for p, n in zip(providers, before, strict=True)]
+        if not any(calls):
             raise Untestable(_NEVER_CALLED, depends_on("MP-HOST-INIT-005"))
-        got = calls[-1].args[0]
-        # A narrower one, as of a host that names its user in each, forgets no more.
-        if not isinstance(got, dict) or not scope.items() <= got.items():
-            run.violated(Returned(wanted=f"the scope {show(scope)}", value=show(got)))
+        for asked in calls:
+            got = asked[-1].args[0] if asked else None
+            # A narrower one, as of a host that names its user in each, forgets no more.
+            if not isinstance(got, dict) or not scope.items() <= got.items():
+                wanted = f"the scope {show(scope)} for each of {len(providers)} providers"
+                run.violated(Returned(wanted=wanted, value=show(got)))

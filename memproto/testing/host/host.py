@@ -177,6 +177,15 @@ class Host:
             needs = (Driver("start", "a step that heeds `denied_tools`,"),)
             raise Untestable(f"`denied_tools` are not heeded: {lack}", needs) from None
 
+    def begin(self, provider: Probe) -> None:
+        """A first turn, if `provider` is not opened yet: a host may do so at the latest then."""
+        if provider.count("initialize"):
+            return
+        if self.has("turn"):
+            self.turn("Hello.")
+        elif self.has("recall"):
+            self.recall("Hello.")
+
     # -- turns ------------------------------------------------------------------------------------
 
     def turn(self, user: str, *, step: str = "turn") -> str:
@@ -188,7 +197,7 @@ class Host:
             )
         return answer.shown
 
-    def try_turn(self, user: str) -> None:
+    def try_turn(self, user: str, *, step: str = "turn") -> None:
         """
         A turn that cannot succeed; whatever the host makes of it.
 
@@ -196,10 +205,10 @@ class Host:
             Untestable: It did not end, as where the host goes on trying, which is its own affair.
 
         """
-        self.needs("turn")
+        self.needs(step)
         budget_s = self.deadlines.enrich_s + self._begin_s()
         try:
-            self._future("turn", "recall", budget_s, user)
+            self._future(step, "recall", budget_s, user)
         except HostLate as late:
             observed = wording.observed(late.evidence)
             raise Untestable(f"a turn without answer does not end: {observed}") from None

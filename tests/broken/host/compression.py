@@ -3,6 +3,7 @@
 import dataclasses
 
 from memproto.deadlines import Deadlines
+from memproto.fence import build_memory_context_block, parse_memory_context
 from memproto.registry import MemoryProviderRegistry
 from tests.broken.marks import mutant
 
@@ -25,3 +26,10 @@ class ThrowsTheNotesAway(MemoryProviderRegistry):
 class DiscardsWhateverACheckpointSays(MemoryProviderRegistry):
     def on_compress(self, messages, compression_count):
         super().on_compress(messages, compression_count)
+
+
+@mutant(kills="MP-HOST-COMP-003", says="for the model that summarizes", report="I1")
+class TakesTheLastNotesOnly(MemoryProviderRegistry):
+    def compress_notes(self, messages):
+        last = parse_memory_context(super().compress_notes(messages))[-1:]
+        return build_memory_context_block(last)

@@ -9,6 +9,7 @@ from memproto.fence import (
     build_memory_context_block,
     strip_memory_context,
 )
+from memproto.fence.scrubber import StreamingContextScrubber
 from memproto.testing.agent import Agent, RegistryDriver
 from memproto.testing.driver import Turn
 from tests.broken.host.parts import Sending
@@ -164,3 +165,45 @@ class HandsOverTheRequestsAsTheConversation(_Sent):
 class EndsWithTheRequests(_Sent):
     def end(self):
         self._do("on_session_end", self.sent)
+
+
+@mutant(kills="MP-HOST-RECALL-005", says="a recall for", report="D4")
+class AnswersAQuestionOnceOnly(Agent):
+    kept = None
+
+    def recall(self, user_message, messages):
+        self.kept = self.kept or {}
+        if user_message not in self.kept:
+            self.kept[user_message] = super().recall(user_message, messages)
+        return self.kept[user_message]
+
+    def switch(self, kind, new_session_id):
+        super().switch(kind, new_session_id)
+        self.kept = None
+
+
+@mutant(kills="MP-HOST-RECALL-006", says="in the request of turn 2", report="A3")
+class InjectsAtEveryThirdTurn(Sending):
+    def request(self, before, words, content):
+        is_due = len(before) // 2 % 3 == 0
+        return [*before, {"role": "user", "content": content if is_due else words}]
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="in the order", report="F7")
+class SortsTheSections(Agent):
+    def recall(self, user_message, messages):
+        return sorted(super().recall(user_message, messages))
+
+
+@mutant(kills="MP-HOST-SHOW-003", says="behind a turn that was broken off", report="F1")
+class ScrubsAllAnswersByOneScrubber(Agent):
+    scrubber = None
+
+    def _shown(self, pieces):
+        self.scrubber = self.scrubber or StreamingContextScrubber()
+        yield from map(self.scrubber.feed, pieces)
+        yield self.scrubber.flush()
+
+    def interrupt(self, user_message):
+        self.scrubber = StreamingContextScrubber()
+        return Turn(self.scrubber.feed(next(iter(self._answered(user_message)))))

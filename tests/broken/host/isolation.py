@@ -132,3 +132,42 @@ class ReportsTheArgumentsOfAWrite(MemoryProviderRegistry):
     def on_memory_write(self, *write, **more):
         self.written = write
         super().on_memory_write(*write, **more)
+
+
+@mutant(kills="MP-HOST-ISO-005", says="a report without", report="F9")
+class LogsTheArgumentsOfAToolThatFailed(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None):
+        super().__init__(deadlines=deadlines)
+
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        result = super().handle_tool_call(tool_name, args, **kwargs)
+        if not json.loads(result).get("success"):
+            logging.getLogger("agent").warning("%s failed with %r", tool_name, args)
+        return result
+
+
+@mutant(kills="MP-HOST-ISO-005", says="a report without", report="F9")
+class ReportsTheQuestionOfALateRecall(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        def hear(event):
+            was_late = event.hook == "enrich_turn" and event.outcome == "late"
+            detail = f"asked {self.asked}" if was_late else event.detail
+            on_event(dataclasses.replace(event, detail=detail))
+
+        super().__init__(deadlines=deadlines, on_event=hear)
+
+    def enrich_turn(self, user_message, messages):
+        self.asked = user_message
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-HOST-ISO-001", says="in get_tool_schemas", report="H4")
+class OffersNoToolsWhereOneCannotSay(MemoryProviderRegistry):
+    def initialize_all(self, session_key, config):
+        super().initialize_all(session_key, config)
+        told = [event for lane in self._core.lanes for event in self._told_of(lane)]
+        if "raised" in told:
+            self._tools.table = {}
+
+    def _told_of(self, lane):
+        return self._core.sink.counts(lane.label).get("get_tool_schemas", ())

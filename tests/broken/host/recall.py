@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+import types
 
 from memproto.deadlines import Deadlines
 from memproto.registry import MemoryProviderRegistry
@@ -87,6 +88,40 @@ class _Spare(Through):
 @mutant(kills="MP-HOST-RECALL-002", says="An answer to the first question.", report="D1")
 class ShowsLateAnswersWhereThereIsNoOther(Wrapping):
     through = _Spare
+
+
+class _ByQuestion(Through):
+    kept = types.MappingProxyType({})
+
+    def enrich_turn(self, user_message, messages):
+        began = time.monotonic()
+        answer = self.inner.enrich_turn(user_message, messages)
+        if time.monotonic() - began > self.registry._core.deadlines.enrich_s:
+            self.kept = {**self.kept, user_message: answer}
+        return self.kept.get(user_message, answer)
+
+
+@mutant(kills="MP-HOST-RECALL-002", says="An answer to the first question.", report="D1")
+class ShowsALateAnswerToTheSameQuestion(Wrapping):
+    through = _ByQuestion
+
+
+class _Resigned(Through):
+    has_failed = False
+
+    def enrich_turn(self, user_message, messages):
+        if self.has_failed:
+            return None
+        try:
+            return self.inner.enrich_turn(user_message, messages)
+        except Exception:
+            self.has_failed = True
+            raise
+
+
+@mutant(kills="MP-HOST-RECALL-003", says="in which it raised", report="L2")
+class AsksNoMoreWhatRaisedOnce(Wrapping):
+    through = _Resigned
 
 
 @mutant(kills="MP-HOST-RECALL-003", says="2 calls after 2 turns", report="C4")

@@ -127,3 +127,73 @@ class KeepsAnswersForAllSessions(Agent):
         answer = super().recall(user_message, messages)
         type(self).kept = {user_message: answer, **self.kept}
         return self.kept[user_message]
+
+
+@mutant(kills="MP-HOST-SESS-001", says="for the second provider", report="A1")
+class EndsForTheFirstProviderOnly(MemoryProviderRegistry):
+    def on_session_end(self, messages):
+        lanes, self._core.lanes = self._core.lanes, self._core.lanes[:1]
+        super().on_session_end(messages)
+        self._core.lanes = lanes
+
+
+@mutant(kills="MP-HOST-SESS-003", says="between the two turns", report="A6")
+class RecordsATurnAtTheNext(Agent):
+    waiting = None
+
+    def record_turn(self, turn):
+        waiting, self.waiting = self.waiting, turn
+        if waiting:
+            super().record_turn(waiting)
+
+    def end(self):
+        self.record_turn(None)
+        super().end()
+
+    def exit(self):
+        self.record_turn(None)
+        super().exit()
+
+
+@mutant(kills="MP-HOST-SESS-005", says="to each of 2", report="A3")
+class SwitchesTheFirstProviderOnly(MemoryProviderRegistry):
+    def on_session_switch(self, new_session_id, **kwargs):
+        lanes, self._core.lanes = self._core.lanes, self._core.lanes[:1]
+        super().on_session_switch(new_session_id, **kwargs)
+        self._core.lanes = lanes
+
+
+@mutant(kills="MP-HOST-SESS-007", says="a resumed one", report="D3")
+class ResumesWithTheWordsOfTheOneThatWasLeft(Agent):
+    def switch(self, kind, new_session_id):
+        history = self._history
+        super().switch(kind, new_session_id)
+        self._history = [*history] if kind == "resume" else self._history
+
+
+@mutant(kills="MP-HOST-SESS-007", says="a new conversation", report="D3")
+class KeepsAnswersAcrossASwitch(Agent):
+    kept = types.MappingProxyType({})
+
+    def recall(self, user_message, messages):
+        key = user_message, str(messages)
+        answer = self.kept.get(key) or super().recall(user_message, messages)
+        self.kept = {**self.kept, key: answer} if answer else self.kept
+        return answer
+
+
+@mutant(kills="MP-HOST-DELEG-001", says="one delegation of each of 2", report="A3")
+class TakesEqualTasksForOne(MemoryProviderRegistry):
+    known = ()
+
+    def on_delegation(self, task, result, **kwargs):
+        if task not in self.known:
+            super().on_delegation(task, result, **kwargs)
+        self.known = (*self.known, task)
+
+
+@mutant(kills="MP-HOST-DELEG-001", says="and not as a turn", report="F5")
+class RecordsADelegationAsATurn(Agent):
+    def delegate(self, task, result, child_session_id):
+        super().delegate(task, result, child_session_id)
+        self._finish(task, result)

@@ -1,5 +1,7 @@
 """Hosts that start a session wrongly, or write in contexts in which they must not."""
 
+import types
+
 from memproto.registry import MemoryProviderRegistry
 from tests.broken.host.parts import Through, Wrapping
 from tests.broken.marks import mutant
@@ -93,6 +95,12 @@ class WritesInEveryContext(MemoryProviderRegistry):
         self._core.writes_are_called = True
 
 
+@mutant(kills="MP-HOST-CTX-001", says="recall that goes on in the context 'cron'", report="F6")
+class RecallsInConversationsOnly(MemoryProviderRegistry):
+    def enrich_turn(self, user_message, messages):
+        return super().enrich_turn(user_message, messages) if self._core.writes_are_called else []
+
+
 @mutant(kills="MP-HOST-BACKUP-001", says="before a session", report="K5")
 class KnowsPathsInASessionOnly(MemoryProviderRegistry):
     def backup_paths(self):
@@ -108,3 +116,36 @@ class _Promising(Through):
 @mutant(kills="MP-HOST-INIT-003", says="60.0", report="B3")
 class PromisesMoreTimeThanItGives(Wrapping):
     through = _Promising
+
+
+@mutant(kills="MP-HOST-INIT-004", says="`user_name` of a session before", report="E2")
+class BuildsEachConfigUponTheLast(MemoryProviderRegistry):
+    last = types.MappingProxyType({})
+
+    def initialize_all(self, session_key, config):
+        type(self).last = {**self.last, **config}
+        super().initialize_all(session_key, self.last)
+
+
+class _OneConfig(Through):
+    def initialize(self, session_key, config):
+        self.registry.config = config = self.registry.config or config
+        self.inner.initialize(session_key, config)
+
+
+@mutant(kills="MP-HOST-INIT-004", says="'changed'", report="E1")
+class HandsOneConfigToAll(Wrapping):
+    through = _OneConfig
+    config = None
+
+
+class _Orphan(Through):
+    def initialize(self, session_key, config):
+        if config["agent_context"] == "subagent":
+            config.pop("user_id")
+        self.inner.initialize(session_key, config)
+
+
+@mutant(kills="MP-HOST-INIT-004", says="'telegram:ines'", report="F6")
+class StartsSubagentsWithoutTheUser(Wrapping):
+    through = _Orphan

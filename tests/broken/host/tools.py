@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import types
 
 from memproto.deadlines import Deadlines
 from memproto.registry import MemoryProviderRegistry
@@ -77,3 +78,32 @@ class TakesEveryBlockWhole(MemoryProviderRegistry):
     def initialize_all(self, session_key, config):
         self._core.limits = dataclasses.replace(self._core.limits, prompt_chars=10**9)
         super().initialize_all(session_key, config)
+
+
+@mutant(kills="MP-HOST-TOOL-002", says="at the provider that brought it", report="G4")
+class KeepsResultsByTheirArguments(MemoryProviderRegistry):
+    kept = types.MappingProxyType({})
+
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        key = str(args)
+        result = self.kept.get(key) or super().handle_tool_call(tool_name, args, **kwargs)
+        self.kept = {**self.kept, key: result} if '"success": true' in result else self.kept
+        return result
+
+
+@mutant(kills="MP-HOST-TOOL-004", says="20,000 characters", report="D6")
+class CutsLongResults(MemoryProviderRegistry):
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        return super().handle_tool_call(tool_name, args, **kwargs)[:2000]
+
+
+@mutant(kills="MP-HOST-PROMPT-001", says="boats.", report="F7")
+class AddsTheBlockOnceMoreAfterCompression(MemoryProviderRegistry):
+    times = 1
+
+    def on_compress(self, messages, compression_count):
+        self.times += 1
+        return super().on_compress(messages, compression_count)
+
+    def system_prompt_block(self):
+        return "\n".join([super().system_prompt_block()] * self.times)

@@ -41,6 +41,16 @@ class RecordsTheTextOfAnError(Agent):
             return Turn(str(error))
 
 
+@mutant(kills="MP-HOST-TURN-006", says="got no answer", report="hermes#15395")
+class RecordsAnApologyInAStream(Agent):
+    def stream(self, user_message):
+        try:
+            return super().stream(user_message)
+        except ModelFailed:
+            self._finish(user_message, "Something went wrong.")
+            return Turn("Something went wrong.")
+
+
 @mutant(kills="MP-HOST-TURN-007", says="the turns", report="H4")
 class RecordsNoStreamedTurn(Agent):
     def stream(self, user_message):
@@ -133,3 +143,28 @@ class ForgetsForTheWholeUser(MemoryProviderRegistry):
 
     def forget(self, scope):
         return super().forget({"user_id": self.user})
+
+
+@mutant(kills="MP-HOST-PRIV-002", says="for each of 2 providers", report="G8")
+class ForgetsInTheFirstProviderOnly(MemoryProviderRegistry):
+    def forget(self, scope):
+        lanes, self._core.lanes = self._core.lanes, self._core.serving("privacy")[:1]
+        answers = super().forget(scope)
+        self._core.lanes = lanes
+        return answers
+
+
+@mutant(kills="MP-HOST-REC-002", says="no author of a turn that has none", report="E2")
+class TakesTheLastAuthorWhereNoneIsNamed(MemoryProviderRegistry):
+    author = None
+
+    def record(self, turn):
+        self.author = turn.get("author", self.author)
+        super().record({**turn, "author": self.author} if self.author else turn)
+
+
+@mutant(kills="MP-HOST-REC-002", says="an id of its own for each turn", report="A9")
+class CountsTurnsAnewInEachSession(Agent):
+    def _described(self, user_message, shown):
+        number = str(len(self._history))
+        return {**super()._described(user_message, shown), "turn_id": number}

@@ -51,6 +51,22 @@ class Merging(Agent):
         return "\n".join(text for _, text in super().recall(user_message, messages))
 
 
+class Lazy(Agent):
+    """An agent that opens its memories when something first needs them."""
+
+    waiting = None
+
+    def start(self, session):
+        self.waiting = session
+
+    def _do(self, method, *args, **kwargs):
+        session = self.waiting
+        if session and method not in ("register", "on_session_end", "shutdown_all"):
+            self.waiting = None
+            super().start(session)
+        return super()._do(method, *args, **kwargs)
+
+
 def _saying(without):
     """The beginning of an agent that lacks something."""
 
@@ -227,6 +243,11 @@ def test_the_budgets_that_a_driver_has_count_and_not_those_it_was_given(run_of):
 
     host = run_of(Fixed, ("deadlines",)).opened(deadlines=Deadlines(enrich_s=0.5, shutdown_s=1.0))
     assert (host.deadlines.enrich_s, host.deadlines.shutdown_s) == (0.5, 12.0)
+
+
+@pytest.mark.parametrize("requirement", ["MP-HOST-INIT-003", "MP-HOST-INIT-004"])
+def test_providers_may_be_opened_as_late_as_the_first_turn(run_of, requirement):
+    clauses.checks("host")[requirement].function(run_of(Lazy))
 
 
 def test_a_turn_that_gives_no_turn_is_a_violation(run_of):
