@@ -105,11 +105,11 @@ def _statuses(tree: Tree) -> Iterator[str]:
     by_chapter: dict[str, list[chapters.Row]] = {}
     for row in rows:
         by_chapter.setdefault(row["anchor"].partition("#")[0], []).append(row)
-    yield _row("all", *_numbers(rows), "")
+    yield _row(*_numbers(rows), "all", "")
     for name, those in sorted(by_chapter.items()):
         stable = ", ".join(row["id"] for row in those if _is_stable(row))
         if stable:
-            yield _row(f"[{name}]({name})", *_numbers(those), stable)
+            yield _row(*_numbers(those), f"[{name}]({name})", stable)
 
 
 def _numbers(rows: list[chapters.Row]) -> tuple[str, str]:

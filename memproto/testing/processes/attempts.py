@@ -52,7 +52,7 @@ class Attempts:
     def are_unanswered(self) -> bool:
         """True if it is seen that the target tried to reach somebody, and that nobody answered."""
         if not self.is_confined:
-            # What other programs of the machine do is in the same counts.
+            # The counts hold the doings of other programs of the machine as well.
             return self.refused and not self.reached
         now = self._counts()
         if now.answered > self._before.answered:
