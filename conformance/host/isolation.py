@@ -342,7 +342,7 @@ def _with_more_to_report(run: HostRun, fact: Fact) -> Iterator[Host]:
     fails = raising(lambda: OSError("no space left"))
     host = run.opened(run.serving("tools", schemas=[tool(name)], handle_tool_call=fails))
     if host.has("call_tool"):
-        # What it raises itself is for MP-HOST-TOOL-004.
+        # An exception that the host raises here is for MP-HOST-TOOL-004.
         with contextlib.suppress(Violation):
             host.call_tool(name, {"text": fact.text})
     yield host

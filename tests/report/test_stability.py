@@ -1,5 +1,6 @@
 """memproto stability: the rule of governance, counted from reports."""
 
+import dataclasses
 import json
 
 import pytest
@@ -10,6 +11,13 @@ from memproto.report.stability import Ledger, Refuted
 from tests.made_reports import built, changed, judged, saved
 
 RULE = "MP-TURN-002"
+
+
+@pytest.fixture(autouse=True)
+def _drafts(monkeypatch):
+    """No requirement is settled, whatever the catalogue says of it today."""
+    drafts = {k: dataclasses.replace(v, status="draft") for k, v in spec.requirements().items()}
+    monkeypatch.setattr(spec, "requirements", lambda: drafts)
 
 
 def reports(*targets, **changes):
@@ -115,3 +123,10 @@ def test_the_ledger_of_the_project_is_one():
 
     own = stability.read_ledger(ROOT / "docs" / "stability.toml").own
     assert {"builtin", "sqlite", "honcho", "mentisdb", "mcp"} <= own
+
+
+def test_a_stable_requirement_is_settled_whoever_was_judged(monkeypatch):
+    stable = {k: dataclasses.replace(v, status="stable") for k, v in spec.requirements().items()}
+    monkeypatch.setattr(spec, "requirements", lambda: stable)
+    found = standing(stability.standings(ten(), Ledger()))
+    assert (found.state, len(found.judged), found.reason) == ("settled", 10, "it is stable")

@@ -2,8 +2,8 @@
 Connections that a target tried, and whether any of them was answered.
 
 In a network namespace of the target's own the kernel counts each of them: those that began, those
-that nobody took, and packets for which there is no route. What this process itself tries outside
-of the machine is refused before the kernel hears of it, and is told by its `AuditLog`.
+that nobody took, and packets for which there is no route. An attempt of this process to
+leave the machine is refused before the kernel hears of it, and its `AuditLog` tells of it.
 """
 
 import contextlib
