@@ -110,9 +110,10 @@ def judge(entry: Entry, kit: Kit, report: Path, limits: Limits) -> tuple[Record,
     Judge one target; gives the record and all that the run printed. Blocks for minutes.
 
     The report is written to `report` if there is one. Everything else is below a temporary
-    directory that is gone at the end.
+    directory that is gone at the end. Its names are short: a socket in a provider's home below it
+    has a path of at most 104 bytes on some systems.
     """
-    with tempfile.TemporaryDirectory(prefix="census-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(prefix="c-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         try:
             made = environments.make(folder / "venv", entry.python, kit.path, entry.installs)
@@ -159,7 +160,7 @@ def _run(
     entry: Entry, kit: Kit, made: Environment, folder: Path, limits: Limits
 ) -> tuple[Record, str]:
     place, report, output = folder / "work", folder / "report.json", folder / "output.txt"
-    for one in (folder / "home", folder / "tmp"):
+    for one in (folder / "h", folder / "t"):
         one.mkdir()
     for name, text in entry.files.items():
         (place / name).write_text(text, "utf-8")
@@ -181,7 +182,7 @@ def _variables(made: Environment, folder: Path) -> dict[str, str]:
     """The variables of the run: none of the caller's but where programs are, and how slow it is."""
     kept = {key: os.environ[key] for key in (_SCALE,) if key in os.environ}
     path = os.pathsep.join([str(made.folder / "bin"), os.environ.get("PATH", os.defpath)])
-    places = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp")}
+    places = {"HOME": str(folder / "h"), "TMPDIR": str(folder / "t")}
     return {"PATH": path, "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", **places, **kept}
 
 

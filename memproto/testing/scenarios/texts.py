@@ -232,11 +232,18 @@ def raised_for(
 
 
 def made_smaller(run: Run, raising: Raising, text: str, use: Callable[[str], None]) -> Raising:
-    """The same with the smallest part of the text for which the same line raises the same."""
+    """
+    The same with the smallest part of the text for which the same line raises the same.
+
+    None is told if a plain text raises anything: a provider that waits before it tries its backend
+    again raises from another line meanwhile.
+    """
 
     def fails(part: str) -> bool:
         again = _failure(use, part)
-        return again is not None and _kind(again) == _kind(raising.failure)
+        if again is None:
+            return False
+        return part == smallest.PLAIN or _kind(again) == _kind(raising.failure)
 
     return dataclasses.replace(raising, least=smallest.of_text(run, text, fails))
 
