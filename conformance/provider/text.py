@@ -240,6 +240,7 @@ def _keeps_characters(run: Run, route: str) -> bool:
     for fact, kind in owed.items():
         if fact in lost:
             letters = fact.characters
+            make: Callable[[Fact, str], _Lettered]
             make = _before_spaces if fact.text[-1].isspace() else _lettered
             make = _worded if isinstance(fact, _Worded) else make
             _assert_lost_each_time(run, route, lambda: make(run.facts.new(), letters))  # noqa: B023 - called here
