@@ -24,6 +24,13 @@ import psutil
 from memproto.errors import ProviderError
 from memproto.wire import WireProvider
 
+ROOT = Path(__file__).parents[1]
+if str(ROOT) not in sys.path:
+    # Behind the installed package: `memproto` is not to come from the checkout.
+    sys.path.append(str(ROOT))
+
+from tests.wire import fuzzing  # noqa: E402 - needs the path above
+
 #: A program that gives back what it reads, and nothing else.
 _ECHO = "import os\nwhile part := os.read(0, 1 << 18): os.write(1, part)\n"
 
@@ -178,9 +185,8 @@ def growth(rows: Rows, command: list[str], home: Path) -> None:
 
 def fuzzed(rows: Rows, command: list[str], count: int = 10_000) -> None:
     """Lines of a grammar with faults, and random bytes; then a ping."""
-    chance = random.Random(23)
-    lines = [fuzz_line(chance) for _ in range(count)]
-    last = 9_007_199_254_740_991
+    last = fuzzing.LAST
+    lines = fuzzing.lines(23, count)
     lines.append(json.dumps({"jsonrpc": "2.0", "id": last, "method": "ping"}).encode())
     done = subprocess.run(
         command, input=b"\n".join(lines) + b"\n", capture_output=True, timeout=300, check=False
@@ -195,8 +201,7 @@ def fuzzed_host(rows: Rows, count: int = 10_000) -> None:
     """A server that greets, then writes fuzzed lines, and answers one recall behind them."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "lines")
-        chance = random.Random(24)
-        path.write_bytes(b"\n".join(fuzz_line(chance) for _ in range(count)) + b"\n")
+        path.write_bytes(b"\n".join(fuzzing.lines(24, count)) + b"\n")
         provider = WireProvider([sys.executable, "-c", _BABBLER, str(path)])
         found = provider.enrich_turn("Where?", [])
         is_alive = provider.ping()
@@ -221,27 +226,6 @@ for number, line in enumerate(sys.stdin.buffer):
         out.write(b"\\n")
     out.flush()
 """
-
-
-def fuzz_line(chance: random.Random) -> bytes:
-    """A line without a line feed: bytes of any value, or a message with up to four faults."""
-    if chance.random() < 0.25:
-        return chance.randbytes(chance.randrange(80)).replace(b"\n", b"")
-    methods = ("recall", "open", "record", "close!", "initialize", "ping", "$/cancel", "")
-    values = (None, 0, -1, 1e300, "x", [], {}, [[[]]], "\ud83d", 2**70, True)
-    message = {
-        "jsonrpc": chance.choice(("2.0", "1.0", 2)),
-        "id": chance.choice((chance.randrange(10**6, 10**7), *values)),
-        "method": chance.choice((*methods, *values)),
-        "params": chance.choice(({"user_message": chance.choice(values)}, *values)),
-    }
-    for key in chance.sample(sorted(message), chance.randrange(3)):
-        del message[key]
-    data = bytearray(json.dumps(message).encode())
-    for _ in range(chance.randrange(2)):
-        at = chance.randrange(len(data))
-        data[at : at + 2] = chance.choice((b"", b'"', b"{", b"\xff", b"9", b"\\u"))
-    return bytes(data).replace(b"\n", b"")
 
 
 def main() -> int:

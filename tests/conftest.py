@@ -1,5 +1,6 @@
 """The shelves of providers, importable behind the installed package; what several tests need."""
 
+import dataclasses
 import io
 import os
 import signal
@@ -15,6 +16,7 @@ ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
+from memproto import spec  # noqa: E402 - as below
 from memproto.bindings import NATIVE  # noqa: E402 - as below
 from memproto.testing.context import Context  # noqa: E402 - as below
 from memproto.testing.provider.run import Run  # noqa: E402 - as below
@@ -73,6 +75,13 @@ def imports_are_forgotten():
     for name in set(sys.modules) - known:
         if name.partition(".")[0] not in ("memproto", "tests"):
             del sys.modules[name]
+
+
+@pytest.fixture
+def only_drafts(monkeypatch):
+    """No requirement is stable or deprecated, whatever the catalogue says of it today."""
+    drafts = {k: dataclasses.replace(v, status="draft") for k, v in spec.requirements().items()}
+    monkeypatch.setattr(spec, "requirements", lambda: drafts)
 
 
 @pytest.fixture

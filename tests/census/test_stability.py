@@ -17,12 +17,7 @@ pytestmark = pytest.mark.once
 RULE = "MP-TURN-001"
 
 
-@pytest.fixture(autouse=True)
-def _as_a_draft(monkeypatch, request):
-    """The rule of these tests is a draft, whatever the catalogue says of it today."""
-    if "of_the_catalogue" not in request.node.name:
-        drafts = {k: dataclasses.replace(v, status="draft") for k, v in spec.requirements().items()}
-        monkeypatch.setattr(spec, "requirements", lambda: drafts)
+needs_drafts = pytest.mark.usefixtures("only_drafts")
 
 
 def field(count, *, red=0, version="1.0"):
@@ -48,16 +43,19 @@ def reading(said):
     return Reading("provider-0", "1.0", RULE, said, "module.py:1", "It does.")
 
 
+@needs_drafts
 def test_ten_targets_make_a_requirement_ready_and_nine_do_not():
     assert state(*field(NEEDED)) == "ready"
     assert state(*field(NEEDED - 1)) == "short"
 
 
+@needs_drafts
 def test_the_authors_own_targets_and_forks_do_not_count():
     assert state(*field(NEEDED, version=entries.CHECKOUT)) == "short"
     assert state(*field(NEEDED), ledger=Ledger(fork={"provider-1": "provider-0"})) == "short"
 
 
+@needs_drafts
 @pytest.mark.parametrize(
     ("said", "expected"), [("true", "ready"), ("debatable", "disputed"), ("refuted", "refuted")]
 )
@@ -65,6 +63,7 @@ def test_a_red_line_counts_as_it_was_read(said, expected):
     assert state(*field(NEEDED, red=1), read=[reading(said)]) == expected
 
 
+@needs_drafts
 def test_a_red_line_that_nobody_read_leaves_a_draft():
     assert state(*field(NEEDED, red=1)) == "short"
 

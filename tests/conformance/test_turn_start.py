@@ -9,38 +9,7 @@ from memproto.testing.instruments.threads import together
 from memproto.testing.provider.extensions import TurnCount
 from memproto.testing.provider.subject import Subject, Watch
 from memproto.testing.wire import Wire
-from tests.good.journal import Journal
 from tests.kit_runs import outcomes, reported
-
-
-class Numbered(Journal):
-    """
-    Tells turns apart by the number that it was told: one that comes twice is kept once.
-
-    A session that another process opens again counts from 1, so that it loses the turns of that.
-    """
-
-    _turn = 0
-    _key = ""
-
-    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
-        super().initialize(session_key, config)
-        self._key = session_key
-
-    def capabilities(self) -> dict[str, Any]:
-        return {**super().capabilities(), "extensions": ["turns"]}
-
-    def on_turn_start(self, turn_number: int, message: str, **kwargs: Any) -> None:
-        self._turn = turn_number
-
-    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
-        mark = f"turn {self._key} {self._turn}"
-        with self._changing():
-            if any(entry["kind"] == mark for entry in self._entries):
-                return
-            said = self._own_words(user_message)
-            self._entries.append({"kind": mark, "text": f"{said}\n{assistant_response}"})
-            self._save()
 
 
 class Told:
@@ -132,7 +101,7 @@ def test_a_provider_that_does_not_serve_the_extension_is_told_nothing(watch):
 def test_turns_that_are_told_apart_by_their_number_come_back_within_one_count(tmp_path):
     kept = ("MP-TURN-001", "MP-TURN-003", "MP-THR-001", "MP-THR-005")
     clauses = [f"--memproto-clause={name}" for name in (*kept, "MP-TURN-004")]
-    target = "--memproto=tests.conformance.test_turn_start:Numbered"
+    target = "--memproto=tests.broken.provider.turns:TheNumberOfATurnIsItsKey"
     found = outcomes(reported(tmp_path, target, *clauses, "--memproto-profile=quick")["reports"][0])
     assert {name: found[name] for name in kept} == dict.fromkeys(kept, "pass")
     assert found["MP-TURN-004"] == "fail"

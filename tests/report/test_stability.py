@@ -12,12 +12,7 @@ from tests.made_reports import built, changed, judged, saved
 
 RULE = "MP-TURN-002"
 
-
-@pytest.fixture(autouse=True)
-def _drafts(monkeypatch):
-    """No requirement is settled, whatever the catalogue says of it today."""
-    drafts = {k: dataclasses.replace(v, status="draft") for k, v in spec.requirements().items()}
-    monkeypatch.setattr(spec, "requirements", lambda: drafts)
+pytestmark = pytest.mark.usefixtures("only_drafts")
 
 
 def reports(*targets, **changes):

@@ -10,6 +10,8 @@ import contextlib
 import dataclasses
 from pathlib import Path
 
+from memproto.testing.processes import confinement
+
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
@@ -67,15 +69,9 @@ class Attempts:
         with contextlib.suppress(OSError, ValueError, KeyError):
             told = _table(Path(f"/proc/{self._pid}/net/snmp").read_text("ascii"))
             failed = told["Tcp"]["AttemptFails"]
-            unrouted = told["Ip"]["OutNoRoutes"] + self._unrouted6()
+            unrouted = confinement.unrouted(self._pid)
             return Counts(failed + unrouted, told["Tcp"]["ActiveOpens"] - failed)
         return Counts()
-
-    def _unrouted6(self) -> int:
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            text = Path(f"/proc/{self._pid}/net/snmp6").read_text("ascii")
-            return int(text.partition("Ip6OutNoRoutes")[2].split(None, 1)[0])
-        return 0
 
 
 def has_offspring(pid: str = "self") -> bool:

@@ -64,14 +64,16 @@ def conceal() -> None:
             ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def unrouted() -> int:
-    """Times that something in this network namespace tried to send where no route leads."""
+def unrouted(pid: str = "self") -> int:
+    """Times that something in a process's network namespace tried to send where no route leads."""
     counted = 0
     with contextlib.suppress(OSError, ValueError, IndexError):
-        names, values = [line.split() for line in _read("/proc/self/net/snmp").split(b"\n", 2)[:2]]
+        names, values = [
+            line.split() for line in _read(f"/proc/{pid}/net/snmp").split(b"\n", 2)[:2]
+        ]
         counted += int(values[names.index(b"OutNoRoutes")])
     with contextlib.suppress(OSError, ValueError):
-        _, _, rest = _read("/proc/self/net/snmp6").partition(b"Ip6OutNoRoutes")
+        _, _, rest = _read(f"/proc/{pid}/net/snmp6").partition(b"Ip6OutNoRoutes")
         counted += int(rest.split(None, 1)[0]) if rest else 0
     return counted
 

@@ -118,7 +118,7 @@ class PromisesMoreTimeThanItGives(Wrapping):
     through = _Promising
 
 
-@mutant(kills="MP-HOST-INIT-004", says="`user_name` of a session before", report="E2")
+@mutant(kills="MP-HOST-INIT-004", says="than that of a session before", report="E2")
 class BuildsEachConfigUponTheLast(MemoryProviderRegistry):
     last = types.MappingProxyType({})
 
