@@ -9,6 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NoReturn
 
+from memproto.adapters import tool_results
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.evidence import NotRecalled, Recalled
 from memproto.testing.facts import Fact
@@ -1155,7 +1156,7 @@ def _forgets_the_first(run: Run, facts: list[Fact], home: Path) -> str:
         for fact in facts:
             call = routes.storing_call(subject.tools(), fact.text)
             answers.append(subject.call_tool(*call) if call else "")
-            if call is None or routes.refused(answers[-1]):
+            if call is None or tool_results.refused(answers[-1]):
                 return ""
         stored_by = call[0] if call else ""
         told = [answers[0], *_shown_of(subject, tools, facts[0])]

@@ -1,5 +1,6 @@
 """The JSON document of a tool's answer."""
 
+import json
 from typing import Any
 
 #: A `status` that says that nothing was done.
@@ -19,3 +20,11 @@ def is_refusal(document: Any) -> bool:
     status = document.get("status")
     failed = isinstance(status, str) and status in _FAILED
     return bool(document.get("error")) or said_no or marked or failed
+
+
+def refused(answer: Any) -> bool:
+    """True if a tool's answer, as text, is such a document; any other answer is none."""
+    try:
+        return is_refusal(json.loads(answer))
+    except (TypeError, ValueError):
+        return False

@@ -7,9 +7,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from memproto import spec
+from memproto.adapters import tool_results
 from memproto.adapters.tool_results import is_refusal
 from memproto.serving import mcp
-from memproto.testing.provider import routes
 
 NAMES = ("error", "success", "ok", "status", "isError", "is_error", "content")
 VALUES = (None, False, True, "", "no room", "error", "failed", "failure", "ok", [], ["x"], {})
@@ -25,10 +25,10 @@ def test_a_refusal_is_one_by_the_schema(document):
     refusal = Draft202012Validator({**schema["$defs"]["refusal"], "$defs": schema["$defs"]})
     expected = refusal.is_valid(document)
     assert is_refusal(document) is expected
-    assert routes.refused(json.dumps(document)) is expected
+    assert tool_results.refused(json.dumps(document)) is expected
     assert mcp._is_error(json.dumps(document)) is expected
 
 
 def test_an_answer_that_is_no_document_is_an_error_to_an_mcp_client():
     assert mcp._is_error("stored")
-    assert not routes.refused("stored")
+    assert not tool_results.refused("stored")

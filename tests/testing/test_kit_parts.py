@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memproto.adapters import tool_results
 from memproto.bindings import NATIVE
 from memproto.operations import OPERATIONS
 from memproto.testing import incidents, locate, wire
@@ -234,7 +235,7 @@ def test_a_tool_that_remembers_is_preferred_to_one_that_has_memory_in_its_name()
     ],
 )
 def test_a_tools_refusal_is_told_from_its_success(answer, said_no):
-    assert routes.refused(answer) is said_no
+    assert tool_results.refused(answer) is said_no
 
 
 def test_nothing_of_the_operators_environment_goes_through(tmp_path, monkeypatch):

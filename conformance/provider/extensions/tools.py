@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any
 
+from memproto.adapters import tool_results
 from memproto.adapters.hermes_base import RESERVED_TOOLS
 from memproto.adapters.hermes_hooks import bare_schemas
 from memproto.bindings import author_object
@@ -164,7 +165,7 @@ def an_unknown_tool_is_answered_with_an_error(run: Run) -> None:
             if tool_calls.is_raised(failure):
                 run.violated(Raised.by(failure.error, wanted=expected, hook=run.hook("call_tool")))
             return
-    if tool_calls.fault(answer) or not routes.refused(answer):
+    if tool_calls.fault(answer) or not tool_results.refused(answer):
         run.violated(
             Returned(
                 wanted=expected,
@@ -288,7 +289,7 @@ def _stored(subject: Subject, fact: Fact) -> tuple[str, Any]:
     if call is None:
         raise NotApplicable("no tool was recognised that stores a text")
     answer = subject.call_tool(*call)
-    if routes.refused(answer):
+    if tool_results.refused(answer):
         reason = f"the tool {call[0]} refused a plain fact: {show(answer, 120)}"
         raise Untestable(reason, NO_REFUSAL)
     return call[0], answer

@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from memproto.adapters import tool_results
 from memproto.operations import OPERATIONS
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.facts import Fact
@@ -223,7 +224,7 @@ def _forgetting(run: Run, subject: Subject, tools: list[Any], schemas: Any) -> I
     fact = run.facts.new()
     call = routes.storing_call(schemas, fact.text)
     answer = subject.call_tool(*call) if call else None
-    if call is None or routes.refused(answer):
+    if call is None or tool_results.refused(answer):
         return
     found = tool_memory.forgetting(tools, call[0], fact, [answer])
     if found is None:

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import json
 
+from memproto.adapters import tool_results
 from memproto.testing.evidence import Evidence, NotRecalled, Recalled
 from memproto.testing.facts import Fact
 from memproto.testing.lifetimes import changes, store_files
@@ -167,4 +168,4 @@ def _watched(run: Run, facts: list[Fact]) -> list[str]:
 def _is_done(ended: Ended, number: int) -> bool:
     sign = f"made {number} done "
     found = [mark.removeprefix(sign) for mark in ended.marks if mark.startswith(sign)]
-    return bool(found) and not routes.refused(json.loads(found[0]))
+    return bool(found) and not tool_results.refused(json.loads(found[0]))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from memproto.adapters import tool_results
 from memproto.testing.clauses import NotApplicable, Untestable
 from memproto.testing.facts import Fact
 from memproto.testing.lifetimes import changes, lock_waits, store_holder
@@ -31,7 +32,7 @@ from memproto.testing.lifetimes.store_files import (
 )
 from memproto.testing.needs import Machine
 from memproto.testing.processes import sandbox
-from memproto.testing.provider import losses, routes
+from memproto.testing.provider import losses
 from memproto.testing.provider.run import Run
 from memproto.testing.wire import hidden
 
@@ -127,7 +128,7 @@ class Seen:
         """The fate of the last call of that kind: "done", its exception, or a tool's refusal."""
         told = self._told(what)
         fate = told[-1].split(maxsplit=1)[1] if told else "it was not called"
-        if fate == "done" and routes.refused(answer := self._answer(what)):
+        if fate == "done" and tool_results.refused(answer := self._answer(what)):
             fate = f"answered {answer}"
         return hidden(fate)[:240]
 

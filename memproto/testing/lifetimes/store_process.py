@@ -20,7 +20,7 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any
 
-from memproto.adapters.tool_results import is_refusal
+from memproto.adapters import tool_results
 from memproto.testing import noise, patience
 from memproto.testing.lifetimes import ends_process
 from memproto.testing.lifetimes.ends_process import HostSession
@@ -88,7 +88,7 @@ def _store(host: HostSession, text: str) -> None:
 
     call = routes.storing_call(host.provider.get_tool_schemas(), text)
     answer = host.provider.handle_tool_call(*call) if call else "no tool is offered"
-    if call is None or routes.refused(answer):
+    if call is None or tool_results.refused(answer):
         raise _Refused(str(answer))
 
 
@@ -117,15 +117,7 @@ def _change(host: HostSession, what: str, call: dict[str, Any]) -> bool:
     after = _watched(host)
     for path in (path for path in before if before[path] != after[path]):
         host.say(f"{what} changed {path}")
-    return done and not (answers and _is_refused(answers[0]))
-
-
-def _is_refused(answer: Any) -> bool:
-    """True if a tool's answer says that it did not do what was asked."""
-    try:
-        return is_refusal(json.loads(answer))
-    except (TypeError, ValueError):
-        return False
+    return done and not (answers and tool_results.refused(answers[0]))
 
 
 def _watched(host: HostSession) -> dict[str, int]:

@@ -5,13 +5,12 @@ Used by the survey at first contact, which finds out what works, and by the chec
 """
 
 import contextlib
-import json
 from collections.abc import Callable, Iterable
 from time import monotonic, sleep
 from typing import Any
 
 from memproto import spec
-from memproto.adapters.tool_results import is_refusal
+from memproto.adapters import tool_results
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.evidence import Returned
 from memproto.testing.facts import Fact
@@ -72,7 +71,7 @@ def accepts(subject: Subject, route: str, text: str, reply: str = "Done.") -> bo
 def _stores_text(subject: Subject, route: str, text: str, reply: str) -> bool:
     if route == "tools":
         call = storing_call(subject.tools(), text)
-        return call is not None and not refused(subject.call_tool(*call))
+        return call is not None and not tool_results.refused(subject.call_tool(*call))
     if route == "turns":
         subject.record(text, reply)
     else:
@@ -150,7 +149,7 @@ def plant_by_tool(subject: Subject, fact: Fact) -> None:
             reason, (Declaration("stores", "capabilities"), Setting("declares.stores"))
         )
     answer = subject.call_tool(*call)
-    if refused(answer):
+    if tool_results.refused(answer):
         reason = f"the tool {call[0]} refused a plain fact: {hidden(str(answer))[:120]}"
         raise ToolRefused(reason, NO_REFUSAL)
 
@@ -158,14 +157,6 @@ def plant_by_tool(subject: Subject, fact: Fact) -> None:
 def storing_call(schemas: Any, text: str) -> tuple[str, dict[str, Any]] | None:
     """The name and arguments of a tool call that asks to store `text`, or None."""
     return store_call.storing_call(schemas, text)
-
-
-def refused(answer: Any) -> bool:
-    """True if a tool's answer says that it did not do what was asked."""
-    try:
-        return is_refusal(json.loads(answer))
-    except (TypeError, ValueError):
-        return False
 
 
 def brings(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from memproto.adapters import tool_results
 from memproto.lifecycle import life
 from memproto.operations import OPERATIONS
 from memproto.testing.clauses import Untestable
@@ -338,7 +339,7 @@ class Machine:
             return
         _, letter = self._new(fact)
         answer = self._call("call_tool", lambda: subject.call_tool(*asked), letter)
-        if answer is not False and not routes.refused(answer):
+        if answer is not False and not tool_results.refused(answer):
             self._owe(fact, "call_tool", "tools")
 
     def _forget(self, step: Step, subject: Subject) -> None:

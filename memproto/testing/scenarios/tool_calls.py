@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from memproto.testing.provider import routes
+from memproto.adapters import tool_results
 from memproto.testing.provider.subject import HookRaised
 from memproto.testing.scenarios import texts
 from memproto.testing.wire import show
@@ -282,4 +282,4 @@ def is_raised(failure: HookRaised) -> bool:
 
 def complaint(answer: Any) -> str:
     """The words of a refusing answer, as one text; "" if it does not refuse."""
-    return str(answer) if isinstance(answer, str) and routes.refused(answer) else ""
+    return str(answer) if isinstance(answer, str) and tool_results.refused(answer) else ""

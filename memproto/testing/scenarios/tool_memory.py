@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from memproto.adapters import tool_results
 from memproto.testing.facts import Fact
-from memproto.testing.provider import routes
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import tool_calls
 from memproto.testing.scenarios.tool_calls import Tool
@@ -148,7 +148,7 @@ def says_forgotten(answer: Any) -> bool:
     """
     document = _parsed(answer)
     told = document.items() if isinstance(document, dict) else [("result", document)]
-    return not routes.refused(answer) and any(itertools.starmap(_says_forgotten, told))
+    return not tool_results.refused(answer) and any(itertools.starmap(_says_forgotten, told))
 
 
 def _says_forgotten(key: str, value: Any) -> bool:
