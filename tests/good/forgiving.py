@@ -7,10 +7,11 @@ from tests.good.private import Private
 
 class Forgiving(Private):
     """
-    Takes removed words out of turns as well, and keeps them out of what only shows them again.
+    Takes a removed entry's text out of turns as well, and keeps it out of what only shows it again.
 
-    A list of removed texts keeps a compression from bringing them back; a user who says them anew
-    is heard. Words that stand in the other target stay there.
+    A turn that holds the whole text of the entry goes; one that shares a word with it stays. A list
+    of removed texts keeps a compression from bringing them back; a user who says them anew is
+    heard. Words that stand in the other target stay there.
     """
 
     name = "forgiving"
@@ -22,16 +23,22 @@ class Forgiving(Private):
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
+        with self._changing():
+            before = self._texts_of(target)
         super().on_memory_write(action, target, content, old_text)
-        if action != "add" and old_text:
+        if action != "add":
             with self._changing():
-                self._entries = [e for e in self._entries if not self._said(e, old_text)]
+                gone = before - self._texts_of(target)
+                self._entries = [e for e in self._entries if not self._said(e, gone)]
                 self._save()
-            self._removed.add(old_text)
+            self._removed |= gone
+
+    def _texts_of(self, target: str) -> set[str]:
+        return {entry["text"] for entry in self._entries if entry["kind"] == target}
 
     @staticmethod
-    def _said(entry: dict[str, Any], text: str) -> bool:
-        return entry["kind"] == "turn" and text in entry["text"]
+    def _said(entry: dict[str, Any], texts: set[str]) -> bool:
+        return entry["kind"] == "turn" and any(text and text in entry["text"] for text in texts)
 
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         self._removed.discard(user_message)

@@ -95,12 +95,15 @@ class ItemsShowLocalTimeAsUtc(Private):
 class ItemsForgetTheUser(Private):
     def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
-            own, self._entries = self._entries, []
-            for file in self._home.glob("*/journal.jsonl"):
-                self._entries += map(json.loads, file.read_text("ascii").splitlines())
+            own, self._load = self._load, self._of_all  # type: ignore[method-assign]
             answer = super().recall_items(request)
-            self._entries = own
+            self._load = own  # type: ignore[method-assign]
+            self._look_again()
         return answer
+
+    def _of_all(self) -> list[dict[str, Any]]:
+        files = self._home.glob("*/journal.jsonl")
+        return [json.loads(line) for file in files for line in file.read_text("ascii").splitlines()]
 
 
 @mutant(kills="MP-ITEMS-008", says="while another process holds the files", report="H4")

@@ -83,6 +83,9 @@ class RecallRemembersWhatIsForgotten(Private):
         self._entries = cached
         return answer
 
+    def _look_again(self) -> None:
+        """Keep what this instance has in memory."""
+
 
 @mutant(kills="MP-PRIV-005", says="stored through writes", report="G8")
 class MirroredWritesAreNotForgotten(Private):

@@ -107,7 +107,7 @@ class CallsOnTheReader(Wired):
             super()._dispatch(request)
 
 
-@mutant(kills="MP-WIRE-005", says="does not read", report="L3", scale=0.2)
+@mutant(kills="MP-WIRE-005", says="does not read", report="L3", scale=0.4)
 class WaitsForItsReader(Wired):
     def _take(self, line: Any) -> None:
         super()._take(line)
