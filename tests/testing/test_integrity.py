@@ -1,0 +1,137 @@
+"""A name of the kit that stands for other code is seen, by a look at memory or without one."""
+
+import contextlib
+import os
+import platform
+import resource
+import sys
+import types
+
+import psutil
+import pytest
+
+from memproto.testing import integrity
+
+CODE = """\
+LIMITS = (1, 2)
+
+def judged(result):
+    return result
+
+def other(result):
+    return "pass"
+
+class Wire:
+    def send(self, message):
+        return message
+
+    @property
+    def name(self):
+        return "wire"
+
+    @staticmethod
+    def sealed(text):
+        return text
+"""
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """A module that counts as one of the kit."""
+    module = types.ModuleType("memproto.toy_of_a_test")
+    exec(CODE, vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    # The rest of the kit is not what is looked at: other tests may change it meanwhile.
+    monkeypatch.setattr(integrity, "_KIT", module.__name__)
+    return module
+
+
+@pytest.fixture(params=["memory", "objects"])
+def watched(request, toy, monkeypatch):
+    """The toy, and what lists the changes in it, with a look at memory or without."""
+    if request.param == "objects":
+        monkeypatch.setattr(integrity, "_look_at_memory", lambda noted: lambda: False)
+    return toy, integrity.watcher()
+
+
+def other_code(function):
+    function.__code__ = (lambda result: "pass").__code__
+
+
+CHANGES = {
+    "a function": (lambda toy: setattr(toy, "judged", toy.other), "judged"),
+    "the code of a function": (lambda toy: other_code(toy.judged), "judged"),
+    "a constant": (lambda toy: setattr(toy, "LIMITS", (1, 3)), "LIMITS"),
+    "a class": (lambda toy: setattr(toy, "Wire", int), "Wire"),
+    "a method": (lambda toy: setattr(toy.Wire, "send", toy.other), "Wire.send"),
+    "the code of a method": (lambda toy: other_code(toy.Wire.send), "Wire.send"),
+    "the code of a property": (lambda toy: other_code(toy.Wire.name.fget), "Wire.name"),
+    "the code of a static method": (lambda toy: other_code(toy.Wire.sealed), "Wire.sealed"),
+    "a name that is gone": (lambda toy: delattr(toy, "judged"), "judged"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_listed(watched, change):
+    toy, changed = watched
+    assert changed() == []
+    made, name = CHANGES[change]
+    made(toy)
+    assert changed() == [f"{toy.__name__}.{name}"]
+
+
+def test_a_change_that_is_undone_is_none(watched):
+    toy, changed = watched
+    former = toy.judged
+    toy.judged = toy.other
+    assert changed()
+    toy.judged = former
+    assert changed() == []
+
+
+def test_new_names_and_other_values_are_no_change(watched):
+    toy, changed = watched
+    toy.judged.cache = []
+    for number in range(1000):
+        setattr(toy, f"added_{number}", number)
+        setattr(toy.Wire, f"added_{number}", number)
+    assert changed() == []
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.python_implementation() != "CPython",
+    reason="elsewhere the objects are compared",
+)
+def test_the_look_at_memory_is_to_be_had_here_and_says_true_of_the_whole_kit():
+    is_untouched = integrity._look_at_memory(tuple(integrity._noted()))
+    assert is_untouched()
+    assert is_untouched()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="without pipe2 the objects are compared")
+def test_without_a_free_descriptor_the_objects_are_compared(watched):
+    toy, changed = watched
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        before = changed()
+        toy.judged = toy.other
+        after = changed()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for descriptor in taken:
+            os.close(descriptor)
+    assert (before, after) == ([], [f"{toy.__name__}.judged"])
+
+
+def test_the_look_leaves_no_descriptor_open(watched):
+    _, changed = watched
+    process = psutil.Process()
+    before = process.num_fds()
+    for _ in range(10):
+        changed()
+    assert process.num_fds() == before
