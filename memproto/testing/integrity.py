@@ -108,7 +108,8 @@ def _look_at_memory(noted: tuple[_Noted, ...]) -> Callable[[], bool]:
     The answer True is right whatever the interpreter's structures are: each part holds the address
     of what was noted, as is seen here once, and no other object can have that address, since all
     noted ones are kept. The answer False means nothing: an entry beside the noted ones may have
-    changed, or the look may not be possible.
+    changed, or the look may not be possible. So no code of the kit gives a global name another
+    value while it runs.
     """
     try:
         write = ctypes.CDLL(None).writev

@@ -53,14 +53,14 @@ def _here() -> Path:
     return Path(os.devnull)
 
 
-#: The directory that the user called the kit from; set once by the child.
-_from_directory = _here()
+#: The directory that the user called the kit from; set once by the child. It is in a list because
+#: a child is compared by memory, in which no name of the kit gets another value; see `integrity`.
+_from_directory = [_here()]
 
 
 def called_from(directory: Path) -> None:
     """Show paths relative to `directory` from now on."""
-    global _from_directory  # noqa: PLW0603 - one value, set once at the child's start
-    _from_directory = directory.resolve()
+    _from_directory[:] = [directory.resolve()]
 
 
 def short(path: str) -> str:
@@ -75,8 +75,9 @@ def _short(path: str) -> str:
             if part in resolved.parts[:-1]:
                 start = len(resolved.parts) - resolved.parts[::-1].index(part)
                 return str(Path(*resolved.parts[start:]))
-        if resolved.is_relative_to(_from_directory):
-            return str(resolved.relative_to(_from_directory))
+        (base,) = _from_directory
+        if resolved.is_relative_to(base):
+            return str(resolved.relative_to(base))
         return str(Path(*resolved.parts[-2:]))
     return path
 

@@ -1,16 +1,21 @@
 """A name of the kit that stands for other code is seen, by a look at memory or without one."""
 
+import ast
 import contextlib
 import os
 import platform
 import resource
 import sys
 import types
+from pathlib import Path
 
 import psutil
 import pytest
 
+import memproto
 from memproto.testing import integrity
+
+KIT = Path(memproto.__file__).parent
 
 CODE = """\
 LIMITS = (1, 2)
@@ -126,6 +131,17 @@ def test_without_a_free_descriptor_the_objects_are_compared(watched):
         for descriptor in taken:
             os.close(descriptor)
     assert (before, after) == ([], [f"{toy.__name__}.judged"])
+
+
+def test_no_function_of_the_kit_gives_a_global_name_another_value():
+    # In each child the look at memory would show a change, and all objects were compared.
+    found = [
+        f"{path.relative_to(KIT)}:{node.lineno}"
+        for path in KIT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Global)
+    ]
+    assert found == []
 
 
 def test_the_look_leaves_no_descriptor_open(watched):
