@@ -20,7 +20,7 @@ from memproto.testing.provider.subject import Watch
 from memproto.testing.wire import Wire
 from tests.broken.provider.loading import OffersToolsWithoutAHandler
 from tests.good.plugged import Plugged
-from tests.kit_runs import ROOT
+from tests.kit_runs import ROOT, outcomes, reported
 
 
 @pytest.fixture
@@ -199,3 +199,10 @@ def test_the_example_of_the_settings_has_what_a_host_needs(run_of):
 def test_tools_that_are_offered_need_a_handler(run_of):
     with pytest.raises(Violation, match="has no handle_tool_call, and offers tools"):
         loading.the_hooks_that_the_host_needs_exist(run_of(OffersToolsWithoutAHandler))
+
+
+@pytest.mark.once
+def test_hooks_that_are_registered_at_initialize_or_by_a_newer_host_are_there(tmp_path):
+    words = ("--memproto=tests.good.registering:register", "--memproto-clause=MP-PLUG-002")
+    found = reported(tmp_path, *words)
+    assert outcomes(found["reports"][0])["MP-PLUG-002"] == "pass", found["run"].stdout
