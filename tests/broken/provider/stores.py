@@ -238,6 +238,14 @@ class EndsInPlace(Private):
             _InPlace.in_place(self)  # type: ignore[arg-type]
 
 
+@mutant(kills="MP-STORE-005", says="a switch of the session", report="C7", also=_TORN, scale=0.2)
+class SwitchesInPlace(Private):
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        super().on_session_switch(new_session_id, **kwargs)
+        with self._changing():
+            _InPlace.in_place(self)  # type: ignore[arg-type]
+
+
 @mutant(kills="MP-STORE-005", says="the tool tooled_forget", report="C7", also=_TORN, scale=0.2)
 class ForgetsInPlace(Tooled):
     def _forget(self, args: dict[str, Any]) -> dict[str, Any]:
