@@ -172,8 +172,11 @@ def at_home(monkeypatch, tmp_path):
     [
         stores.recall_does_not_wait_for_a_lock,
         stores.what_a_locked_store_accepts_is_not_lost,
+        stores.a_store_works_again_when_the_lock_is_gone,
+        stores.initialize_does_not_wait_for_a_lock,
         stores.a_full_disk_costs_nothing_that_was_stored,
         stores.what_a_full_disk_accepts_is_not_lost,
+        stores.a_store_works_again_when_there_is_room,
         stores.what_a_read_only_store_accepts_is_not_lost,
         stores.a_damaged_store_neither_hangs_nor_ends_the_process,
         stores.a_damaged_file_is_kept,
@@ -198,12 +201,31 @@ class AtTheOperators(Journal):
         super().initialize(session_key, {**config, "home": os.environ["JOURNAL_DIR"]})
 
 
+@pytest.mark.usefixtures("at_home")
+@pytest.mark.parametrize(
+    "check",
+    [
+        stores.recall_does_not_wait_for_a_lock,
+        stores.what_a_locked_store_accepts_is_not_lost,
+        stores.a_store_works_again_when_the_lock_is_gone,
+        stores.initialize_does_not_wait_for_a_lock,
+        stores.a_full_disk_costs_nothing_that_was_stored,
+        stores.what_a_full_disk_accepts_is_not_lost,
+        stores.a_store_works_again_when_there_is_room,
+        stores.what_a_read_only_store_accepts_is_not_lost,
+        stores.a_damaged_store_neither_hangs_nor_ends_the_process,
+        stores.a_damaged_file_is_kept,
+    ],
+)
 def test_a_store_at_a_place_of_the_operators_is_left_alone_and_said_so(
-    run_of, monkeypatch, tmp_path
+    run_of, monkeypatch, tmp_path, check
 ):
+    # Every path in a variable is searched, and these lead to many files.
+    for name in ("PWD", "OLDPWD"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("JOURNAL_DIR", str(tmp_path / "operator"))
     with pytest.raises(Untestable, match=r"journal\.jsonl") as found:
-        stores.a_damaged_file_is_kept(run_of(AtTheOperators))
+        check(run_of(AtTheOperators))
     assert needs.settings(found.value.needs) == ["config", "env"]
 
 

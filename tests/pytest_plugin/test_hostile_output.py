@@ -171,19 +171,37 @@ def test_a_function_of_the_settings_that_fails_lets_no_word_through(tmp_path, ke
     assert said in done.stdout + done.stderr
 
 
-def test_a_target_and_a_path_with_hostile_names_are_told_in_one_line(tmp_path):
-    name = "x\n::error::owned\nmemproto 1.0 · a · native · kit 0.1.0 · CONFORMANT"
-    for words in (
-        (f"--memproto={name}",),
-        ("--memproto=builtin", f"--memproto-report={tmp_path}/no/\n::error::x\0"),
-        ("--memproto=builtin", f"--memproto-profile={name}"),
-        (f"--memproto-host={name}",),
-    ):
-        if any("\0" in word for word in words):
-            continue
-        done = kit(tmp_path, *words, "--memproto-clause=MP-NAME-001", GITHUB_ACTIONS="true")
-        assert done.returncode in (0, 4)
-        assert_harmless(done, 0 if done.returncode else 1)
+#: A name that wants to be a command and a verdict, and that a file may have.
+NAME = "x\n::error::owned\nmemproto 1.0 · a · native · kit 0.1.0 · CONFORMANT"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (f"--memproto={NAME}",),
+        ("--memproto=builtin", f"--memproto-profile={NAME}"),
+        (f"--memproto-host={NAME}",),
+    ],
+    ids=["target", "profile", "host"],
+)
+def test_a_hostile_name_is_told_in_one_line(tmp_path, words):
+    done = kit(tmp_path, *words, "--memproto-clause=MP-NAME-001", GITHUB_ACTIONS="true")
+    assert done.returncode == 4
+    assert_harmless(done, 0)
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_report_path_with_a_hostile_name_is_told_in_one_line(tmp_path, is_taken):
+    report = tmp_path / f"{NAME}\x1b[31m\x1b]0;owned\x07\r::error::again.json"
+    if is_taken:
+        # The kit has to tell that it cannot write there, and so has to tell the name.
+        report.mkdir()
+    words = ("--memproto=builtin", "--memproto-clause=MP-NAME-001", f"--memproto-report={report}")
+    done = kit(tmp_path, *words, GITHUB_ACTIONS="true")
+    assert done.returncode == (4 if is_taken else 0), done.stdout + done.stderr
+    assert_harmless(done, 0 if is_taken else 1)
+    assert ("owned" in done.stdout + done.stderr) == is_taken
+    assert report.is_file() != is_taken
 
 
 def test_a_report_with_hostile_names_is_told_in_one_line(tmp_path, capsys):

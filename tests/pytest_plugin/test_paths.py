@@ -1,5 +1,6 @@
 """The kit in directories of any name, and for targets that name a path: nothing is lost there."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -53,6 +54,15 @@ def register(ctx): ctx.register_memory_provider(Proxy())
 ready = Proxy()
 """
 
+NEEDS_A_KEY = """
+import os
+from tests.good.journal import Journal
+os.environ["SHELF_KEY"]
+class Mine(Journal):
+    name = "mine"
+    def enrich_turn(self, user_message, messages): return b"no str"
+"""
+
 FACTORY = """
 import subprocess
 from tests.good.journal import Journal
@@ -90,6 +100,38 @@ def test_extension_modules_in_a_directory_of_any_name_are_loaded_in_every_locale
     done = kit(tmp_path, "--memproto=sqlite", *clauses, **variables)
     assert done.returncode == 0, done.stdout
     assert "MP-TEXT-002" not in done.stdout
+
+
+ODD = {name: NAMES[name] for name in ("letters", "no UTF-8", "200 characters")}
+
+
+@pytest.mark.parametrize("kind", ["module", "directory"])
+@pytest.mark.parametrize("name", ODD.values(), ids=ODD)
+def test_a_target_settings_and_outputs_in_a_directory_of_any_name_are_found(tmp_path, name, kind):
+    """A setting that was not read would end the run before any check."""
+    odd = tmp_path / name
+    write(odd, mine__toml='env = {SHELF_KEY = "here"}\n')
+    write(odd, **{"mine/__init__.py": NEEDS_A_KEY})
+    outputs = {"report": odd / "r.json", "html": odd / "r.html", "replay": odd / "replay"}
+    done = kit(
+        tmp_path,
+        f"--memproto={'mine' if kind == 'module' else f'./{name}/mine'}",
+        "--memproto-clause=MP-RECALL-001",
+        f"--memproto-settings={odd / 'mine.toml'}",
+        *(f"--memproto-{option}={path}" for option, path in outputs.items()),
+        PYTHONPATH=str(odd),
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    report = json.loads(outputs["report"].read_text("utf-8"))["reports"][0]
+    assert {row["id"]: row["outcome"] for row in report["results"]}["MP-RECALL-001"] == "fail"
+    assert "MP-RECALL-001" in outputs["html"].read_text("utf-8")
+    (script,) = outputs["replay"].rglob("*.py")
+    again = [sys.executable, "-P", str(script)]
+    paths = os.pathsep.join([str(odd), str(tmp_path)])
+    variables = {**os.environ, "PYTHONPATH": paths, "SHELF_KEY": "here"}
+    words = {"capture_output": True, "text": True, "errors": "backslashreplace", "timeout": 60}
+    said = subprocess.run(again, cwd=tmp_path, env=variables, check=False, **words)
+    assert said.stdout.endswith("it is seen again\n"), said.stderr
 
 
 def test_links_are_made_for_places_of_other_letters_alone(tmp_path):
