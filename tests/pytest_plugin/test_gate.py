@@ -1,14 +1,19 @@
 """A gate that its subject cannot turn: the checkout, the parent, the network, the installed kit."""
 
+import base64
+import hashlib
 import json
 import os
 import socket
 import subprocess
 import sys
 import threading
+from importlib import metadata
+from pathlib import Path
 
 import pytest
 
+from memproto.errors import KitUsageError
 from memproto.testing import installation, integrity
 from memproto.testing.processes import confinement, relay
 from memproto.testing.settings import credentials
@@ -94,6 +99,67 @@ def test_a_provider_finds_no_credential_in_the_processes_above_it(tmp_path):
     assert json.loads(seen.read_text()) == [], done.stdout
     if confinement.confine.__module__ and "not confined" in done.stdout:
         pytest.fail("this machine allows no namespace, and the run said so")
+
+
+#: Runs a command where the kernel allows no further network namespace.
+WITHOUT_NAMESPACES = """\
+import ctypes, os, sys
+from pathlib import Path
+
+user, group = os.geteuid(), os.getegid()
+assert ctypes.CDLL(None).unshare(0x1000_0000) == 0
+Path("/proc/self/setgroups").write_text("deny")
+Path("/proc/self/uid_map").write_text(f"{user} {user} 1\\n")
+Path("/proc/self/gid_map").write_text(f"{group} {group} 1\\n")
+Path("/proc/sys/user/max_net_namespaces").write_text("0")
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+@pytest.mark.once
+def test_a_kernel_that_refuses_a_namespace_is_told_in_header_and_report(tmp_path):
+    words = ("-P", "-m", "pytest", "-p", "no:cacheprovider", "--memproto=builtin")
+    words += ("--memproto-clause=MP-WRITE-001", "--memproto-report=report.json")
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_NAMESPACES, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "not confined to loopback, the kernel allows no namespace (" in done.stdout
+    network = json.loads((tmp_path / "report.json").read_text("utf-8"))["reports"][0]["network"]
+    assert not network["confined"]
+    assert network["reason"]
+
+
+def test_a_concealed_process_is_not_dumpable():
+    asked = "from memproto.testing.processes import confinement; import ctypes; "
+    asked += "confinement.conceal(); print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
+    words = [sys.executable, "-P", "-c", asked]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "0\n"
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_a_file_that_is_not_the_one_of_the_wheel_ends_the_run(monkeypatch, is_changed):
+    path = Path(installation.__file__)
+    content = path.read_bytes() + b"# changed" * is_changed
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    file = metadata.PackagePath("memproto/testing/installation.py")
+    file.hash = metadata.FileHash(f"sha256={digest}")
+    file.dist = metadata.distribution("memproto")
+    monkeypatch.setattr(file.dist, "locate_file", lambda _: path, raising=False)
+    monkeypatch.setattr(installation.metadata, "files", lambda _: [file])
+    if not is_changed:
+        installation.assert_published()
+        return
+    with pytest.raises(KitUsageError, match="is not the file that was installed") as told:
+        installation.assert_published()
+    assert "memproto/testing/installation.py" in str(told.value)
+    assert "--force-reinstall" in str(told.value)
 
 
 LEAVES = """\
