@@ -83,6 +83,17 @@ def test_of_a_package_only_what_cannot_harm_is_taken(evil):
     assert "--memproto-trust-package" in line
 
 
+@pytest.mark.parametrize("key", package_trust._FUNCTIONS)
+@pytest.mark.parametrize("function", ["other:count", "os:system", "evilother:make"])
+def test_a_function_of_another_package_is_not_taken(evil, key, function):
+    write(evil, evilother__py="def make(): ...\n")
+    (evil / "evil" / "memproto.toml").write_text(f'{key} = "{function}"\n', "utf-8")
+    found = settings.read("evil", evil, trusts_package=False)
+    assert getattr(found, key) == getattr(settings.Settings(), key)
+    [line] = found.refused
+    assert line.startswith(f"evil/memproto.toml: not taken: {key}")
+
+
 def test_a_variable_that_a_package_asks_for_is_not_looked_up(evil, monkeypatch):
     monkeypatch.delenv("GITHUB_TOKEN")
     assert settings.read("evil", evil, trusts_package=False).from_env == ()
