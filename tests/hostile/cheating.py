@@ -48,13 +48,13 @@ class ReplacesTheJudgeInTheChild(_Cheats):
         sys.modules["__main__"].judge = _passes  # type: ignore[attr-defined]
 
 
-@hostile("MP-ISO-010", says="booking.judge")
+@hostile("MP-ISO-010", says="attribution.judge")
 class ReplacesTheCodeOfTheJudge(_Cheats):
     """Replaces the code object of that function and no name."""
 
     def cheat(self) -> None:
-        booking = sys.modules["memproto.testing.judging.attribution"]
-        booking.judge.__code__ = _passes.__code__
+        attribution = sys.modules["memproto.testing.judging.attribution"]
+        attribution.judge.__code__ = _passes.__code__
 
 
 @hostile("MP-ISO-010", says="Wire.send")
@@ -81,7 +81,7 @@ class SilencesViolations(_Cheats):
         sys.modules["memproto.testing.provider.run"].Run.violated = lambda *_, **__: None
 
 
-@hostile("MP-ISO-010", says="child.Child")
+@hostile("MP-ISO-010", says="__main__.Child.obey")
 class ReplacesTheAnswerOfTheChild(_Cheats):
     """Replaces the method that carries out commands."""
 
@@ -215,13 +215,16 @@ def _row(cheat: type[Journal]) -> str:
         (told,) = json.loads(report.read_text("utf-8"))["reports"]
     red = [row for row in told["results"] if row["outcome"] == "fail"]
     first = next((row for row in red if row["id"] in _OWN), red[0] if red else None)
-    seen = f"{first['id']}: {' '.join(first['observed'].split())[:80]}" if first else "nothing"
+    seen = f"{first['id']}: {' '.join(first['observed'].split())[:CUT]}" if first else "nothing"
     return f"| {says(cheat)} | {told['verdict']} | {seen} |"
 
 
 #: The rules that name a cheat as one.
 _OWN = ("MP-ISO-010", "MP-ISO-011")
 
+
+#: Characters of what was observed that a row shows.
+CUT = 80
 
 #: The page that shows the table.
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
