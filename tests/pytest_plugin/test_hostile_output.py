@@ -139,17 +139,22 @@ class Mine(Journal):
     def enrich_turn(self, user_message, messages):
         # The text is cut where about a half of the key stands, and the key is told in a part.
         return [("x" * 140) + self.login + ("y" * 300), self.login[2:]]
+    def on_turn_complete(self, user_message, assistant_response):
+        # Calls alone show this, so that a script is written.
+        raise RuntimeError("no account " + self.login + " or " + self.login[2:])
 """
 
 
 def test_what_a_schema_calls_secret_is_in_no_output_and_in_no_script(tmp_path):
     settings = f'config = {{account = {{login = "{KEY}"}}}}\n'
     words = ("--memproto-report=report.json", "--memproto-replay=replay")
-    done = job(tmp_path, TELLS, *words, settings=settings, clauses=("RECALL-001",))
+    done = job(tmp_path, TELLS, *words, settings=settings, clauses=("RECALL-001", "TURN-002"))
     assert done.returncode == 1, done.stdout + done.stderr
     assert_nothing_is_told(tmp_path, done)
     assert "[login hidden]" in done.stdout
-    assert not [file for file in tmp_path.glob("replay/**/*.py") if KEY[4:14] in file.read_text()]
+    scripts = [file.read_text("utf-8") for file in tmp_path.glob("replay/**/*.py")]
+    assert "[login hidden]" in "".join(scripts)
+    assert not [text for text in scripts if KEY[4:14] in text]
 
 
 def test_an_error_of_the_kit_lets_no_word_through(tmp_path):
@@ -171,19 +176,37 @@ def test_a_function_of_the_settings_that_fails_lets_no_word_through(tmp_path, ke
     assert said in done.stdout + done.stderr
 
 
-def test_a_target_and_a_path_with_hostile_names_are_told_in_one_line(tmp_path):
-    name = "x\n::error::owned\nmemproto 1.0 · a · native · kit 0.1.0 · CONFORMANT"
-    for words in (
-        (f"--memproto={name}",),
-        ("--memproto=builtin", f"--memproto-report={tmp_path}/no/\n::error::x\0"),
-        ("--memproto=builtin", f"--memproto-profile={name}"),
-        (f"--memproto-host={name}",),
-    ):
-        if any("\0" in word for word in words):
-            continue
-        done = kit(tmp_path, *words, "--memproto-clause=MP-NAME-001", GITHUB_ACTIONS="true")
-        assert done.returncode in (0, 4)
-        assert_harmless(done, 0 if done.returncode else 1)
+#: A name that wants to be a command and a verdict, and that a file may have.
+NAME = "x\n::error::owned\nmemproto 1.0 · a · native · kit 0.1.0 · CONFORMANT"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (f"--memproto={NAME}",),
+        ("--memproto=builtin", f"--memproto-profile={NAME}"),
+        (f"--memproto-host={NAME}",),
+    ],
+    ids=["target", "profile", "host"],
+)
+def test_a_hostile_name_is_told_in_one_line(tmp_path, words):
+    done = kit(tmp_path, *words, "--memproto-clause=MP-NAME-001", GITHUB_ACTIONS="true")
+    assert done.returncode == 4
+    assert_harmless(done, 0)
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_report_path_with_a_hostile_name_is_told_in_one_line(tmp_path, is_taken):
+    report = tmp_path / f"{NAME}\x1b[31m\x1b]0;owned\x07\r::error::again.json"
+    if is_taken:
+        # The kit has to tell that it cannot write there, and so has to tell the name.
+        report.mkdir()
+    words = ("--memproto=builtin", "--memproto-clause=MP-NAME-001", f"--memproto-report={report}")
+    done = kit(tmp_path, *words, GITHUB_ACTIONS="true")
+    assert done.returncode == (4 if is_taken else 0), done.stdout + done.stderr
+    assert_harmless(done, 0 if is_taken else 1)
+    assert ("owned" in done.stdout + done.stderr) == is_taken
+    assert report.is_file() != is_taken
 
 
 def test_a_report_with_hostile_names_is_told_in_one_line(tmp_path, capsys):
