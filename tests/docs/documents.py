@@ -12,7 +12,7 @@ PAGES = sorted(
         ROOT / "docs/decisions/index.md",
         *ROOT.glob("spec/v1/*.md"),
         *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")),
-        *(ROOT / name for name in ("CHANGELOG.md", "spec/CHANGELOG.md")),
+        *(ROOT / name for name in ("SECURITY.md", "CHANGELOG.md", "spec/CHANGELOG.md")),
     ]
 )
 

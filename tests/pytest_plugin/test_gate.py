@@ -4,16 +4,16 @@ import base64
 import hashlib
 import json
 import os
+import platform
 import socket
 import subprocess
 import sys
 import threading
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 
-from memproto.errors import KitUsageError
+from memproto import __version__
 from memproto.testing import installation, integrity
 from memproto.testing.processes import confinement, relay
 from memproto.testing.settings import credentials
@@ -101,67 +101,6 @@ def test_a_provider_finds_no_credential_in_the_processes_above_it(tmp_path):
         pytest.fail("this machine allows no namespace, and the run said so")
 
 
-#: Runs a command where the kernel allows no further network namespace.
-WITHOUT_NAMESPACES = """\
-import ctypes, os, sys
-from pathlib import Path
-
-user, group = os.geteuid(), os.getegid()
-assert ctypes.CDLL(None).unshare(0x1000_0000) == 0
-Path("/proc/self/setgroups").write_text("deny")
-Path("/proc/self/uid_map").write_text(f"{user} {user} 1\\n")
-Path("/proc/self/gid_map").write_text(f"{group} {group} 1\\n")
-Path("/proc/sys/user/max_net_namespaces").write_text("0")
-os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
-"""
-
-
-@pytest.mark.once
-def test_a_kernel_that_refuses_a_namespace_is_told_in_header_and_report(tmp_path):
-    words = ("-P", "-m", "pytest", "-p", "no:cacheprovider", "--memproto=builtin")
-    words += ("--memproto-clause=MP-WRITE-001", "--memproto-report=report.json")
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_NAMESPACES, *words],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "not confined to loopback, the kernel allows no namespace (" in done.stdout
-    network = json.loads((tmp_path / "report.json").read_text("utf-8"))["reports"][0]["network"]
-    assert not network["confined"]
-    assert network["reason"]
-
-
-def test_a_concealed_process_is_not_dumpable():
-    asked = "from memproto.testing.processes import confinement; import ctypes; "
-    asked += "confinement.conceal(); print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
-    words = [sys.executable, "-P", "-c", asked]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "0\n"
-
-
-@pytest.mark.parametrize("is_changed", [False, True])
-def test_a_file_that_is_not_the_one_of_the_wheel_ends_the_run(monkeypatch, is_changed):
-    path = Path(installation.__file__)
-    content = path.read_bytes() + b"# changed" * is_changed
-    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-    file = metadata.PackagePath("memproto/testing/installation.py")
-    file.hash = metadata.FileHash(f"sha256={digest}")
-    file.dist = metadata.distribution("memproto")
-    monkeypatch.setattr(file.dist, "locate_file", lambda _: path, raising=False)
-    monkeypatch.setattr(installation.metadata, "files", lambda _: [file])
-    if not is_changed:
-        installation.assert_published()
-        return
-    with pytest.raises(KitUsageError, match="is not the file that was installed") as told:
-        installation.assert_published()
-    assert "memproto/testing/installation.py" in str(told.value)
-    assert "--force-reinstall" in str(told.value)
-
-
 LEAVES = """\
 import contextlib, socket, subprocess, sys
 from tests.good.journal import Journal
@@ -190,6 +129,92 @@ def test_who_connects_outward_is_refused_and_named(tmp_path, workers):
     assert named["192.0.2.1:443"] == "leaves.py:11 in Leaves.initialize"
     assert any("python" in who for to, who in named.items() if to != "192.0.2.1:443")
     assert "a run sends to loopback only: 192.0.2.1:443" in document["run"].stdout
+
+
+#: Read at the start of each interpreter: the kernel answers `unshare` with EPERM from then on, as
+#: one does that allows no namespaces. Processes that are started afterwards inherit it.
+REFUSES = """\
+import ctypes, platform, struct
+
+NUMBER = {"x86_64": 272, "aarch64": 97}[platform.machine()]
+LOAD, IF_EQUAL, GIVE, EPERM, ALLOW = 0x20, 0x15, 0x06, 0x50001, 0x7FFF0000
+STEPS = ((LOAD, 0, 0, 0), (IF_EQUAL, 0, 1, NUMBER), (GIVE, 0, 0, EPERM), (GIVE, 0, 0, ALLOW))
+steps = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in STEPS))
+given = ctypes.create_string_buffer(struct.pack("@HP", len(STEPS), ctypes.addressof(steps)))
+system = ctypes.CDLL(None)
+NO_NEW_PRIVILEGES, SECCOMP, FILTER = 38, 22, 2
+assert system.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0) == 0
+assert system.prctl(SECCOMP, FILTER, ctypes.byref(given), 0, 0) == 0
+"""
+
+
+@pytest.mark.once
+@pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "aarch64"), reason="the number of `unshare` is not known"
+)
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_kernel_that_refuses_namespaces_is_told_of(tmp_path, workers):
+    write(tmp_path, **{"start/sitecustomize.py": REFUSES})
+    words = ("--memproto=builtin", "--memproto-clause=MP-WRITE-001", *workers)
+    document = reported(tmp_path, *words, PYTHONPATH=str(tmp_path / "start"))
+    reason = "EPERM: Operation not permitted"
+    network = document["reports"][0]["network"]
+    assert network == {"confined": False, "reason": reason, "outward": []}
+    assert outcomes(document["reports"][0])["MP-WRITE-001"] == "pass"
+    said = "network: not confined to loopback, the kernel allows no namespace"
+    assert f"{said} ({reason})" in document["run"].stdout.splitlines()
+
+
+#: Read at the start of each interpreter: a process that judges tells at its end if it is dumpable.
+TELLS_IF_DUMPABLE = """\
+import atexit, ctypes, os, sys
+
+PARTS = {
+    "outer": "memproto.pytest_plugin.outer",
+    "inner": "memproto.pytest_plugin.inner",
+    "measure": "memproto.report.measured.command",
+}
+
+
+def tell():
+    is_dumpable = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)
+    parts = [part for part, module in PARTS.items() if module in sys.modules]
+    if parts:
+        part = os.environ.get("PYTEST_XDIST_WORKER") or parts[-1]
+        with open(os.environ["TOLD_TO"], "a") as file:
+            file.write(f"{part} {is_dumpable}\\n")
+
+
+atexit.register(tell)
+"""
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_no_process_that_judges_is_dumpable(tmp_path, workers):
+    write(tmp_path, **{"start/sitecustomize.py": TELLS_IF_DUMPABLE})
+    told = tmp_path / "told"
+    words = ("--memproto=builtin", "--memproto-clause=MP-WRITE-001", *workers)
+    done = kit(tmp_path, *words, PYTHONPATH=str(tmp_path / "start"), TOLD_TO=str(told))
+    assert done.returncode == 0, done.stdout + done.stderr
+    also = ["gw0 0", "gw1 0"] if workers else []
+    assert sorted(told.read_text().splitlines()) == [*also, "inner 0", "outer 0"]
+
+
+@pytest.mark.once
+def test_a_process_that_measures_is_not_dumpable(tmp_path):
+    write(tmp_path, **{"start/sitecustomize.py": TELLS_IF_DUMPABLE})
+    told = tmp_path / "told"
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "memproto.cli", "measure", "nowhere_to_be_found"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "start"), "TOLD_TO": str(told)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert told.read_text() == "measure 0\n", done.stdout + done.stderr
 
 
 SERVED = """\
@@ -253,6 +278,32 @@ def test_a_changed_file_of_the_kit_is_seen(tmp_path, monkeypatch):
     os.utime(file, ns=(info.st_atime_ns, info.st_mtime_ns))
     (tmp_path / "memproto" / "b.py").write_text("")
     assert installation.changed(before) == ["memproto/a.py", "memproto/b.py"]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_a_run_on_a_changed_file_of_an_installed_wheel_does_not_begin(tmp_path, is_changed):
+    """The kit is found in a directory as a wheel leaves it, with the digests of its files."""
+    place = tmp_path / "site"
+    record = place / f"memproto-{__version__}.dist-info"
+    record.mkdir(parents=True)
+    (place / "memproto").symlink_to(ROOT / "memproto")
+    head = f"Metadata-Version: 2.1\nName: memproto\nVersion: {__version__}\n"
+    (record / "METADATA").write_text(head, "utf-8")
+    points = metadata.distribution("memproto").read_text("entry_points.txt")
+    (record / "entry_points.txt").write_text(points, "utf-8")
+    errors = ROOT / "memproto" / "errors.py"
+    brought = errors.read_bytes() + (b"# as it was" if is_changed else b"")
+    digest = base64.urlsafe_b64encode(hashlib.sha256(brought).digest()).rstrip(b"=").decode()
+    (record / "RECORD").write_text(f"memproto/errors.py,sha256={digest},{len(brought)}\n")
+    words = ("--memproto=builtin", "--memproto-clause=MP-NAME-001")
+    done = kit(tmp_path, *words, PYTHONPATH=str(place))
+    told = done.stdout + done.stderr
+    assert done.returncode == (4 if is_changed else 0), told
+    said = "the installed kit: memproto/errors.py: is not the file that was installed"
+    assert (said in told) == is_changed, told
+    assert ("pip install --force-reinstall memproto" in told) == is_changed
+    assert "Traceback" not in told
 
 
 @pytest.mark.parametrize("links", [("other",), ("cache", "other")])

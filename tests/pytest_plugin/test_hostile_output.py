@@ -139,17 +139,22 @@ class Mine(Journal):
     def enrich_turn(self, user_message, messages):
         # The text is cut where about a half of the key stands, and the key is told in a part.
         return [("x" * 140) + self.login + ("y" * 300), self.login[2:]]
+    def on_turn_complete(self, user_message, assistant_response):
+        # Calls alone show this, so that a script is written.
+        raise RuntimeError("no account " + self.login + " or " + self.login[2:])
 """
 
 
 def test_what_a_schema_calls_secret_is_in_no_output_and_in_no_script(tmp_path):
     settings = f'config = {{account = {{login = "{KEY}"}}}}\n'
     words = ("--memproto-report=report.json", "--memproto-replay=replay")
-    done = job(tmp_path, TELLS, *words, settings=settings, clauses=("RECALL-001",))
+    done = job(tmp_path, TELLS, *words, settings=settings, clauses=("RECALL-001", "TURN-002"))
     assert done.returncode == 1, done.stdout + done.stderr
     assert_nothing_is_told(tmp_path, done)
     assert "[login hidden]" in done.stdout
-    assert not [file for file in tmp_path.glob("replay/**/*.py") if KEY[4:14] in file.read_text()]
+    scripts = [file.read_text("utf-8") for file in tmp_path.glob("replay/**/*.py")]
+    assert "[login hidden]" in "".join(scripts)
+    assert not [text for text in scripts if KEY[4:14] in text]
 
 
 def test_an_error_of_the_kit_lets_no_word_through(tmp_path):
