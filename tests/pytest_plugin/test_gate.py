@@ -205,10 +205,12 @@ def test_no_process_that_judges_is_dumpable(tmp_path, workers):
 def test_a_process_that_measures_is_not_dumpable(tmp_path):
     write(tmp_path, **{"start/sitecustomize.py": TELLS_IF_DUMPABLE})
     told = tmp_path / "told"
+    # This test may run in a worker of pytest-xdist, which the measuring process is not.
+    own = {name: value for name, value in os.environ.items() if name != "PYTEST_XDIST_WORKER"}
     done = subprocess.run(
         [sys.executable, "-P", "-m", "memproto.cli", "measure", "nowhere_to_be_found"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "start"), "TOLD_TO": str(told)},
+        env={**own, "PYTHONPATH": str(tmp_path / "start"), "TOLD_TO": str(told)},
         capture_output=True,
         text=True,
         timeout=240,
