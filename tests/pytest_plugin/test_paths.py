@@ -102,7 +102,11 @@ def test_extension_modules_in_a_directory_of_any_name_are_loaded_in_every_locale
     assert "MP-TEXT-002" not in done.stdout
 
 
+#: A target of more characters than the name of one file may have.
+LONG = "/".join(["f" * 40] * 7)
+
 ODD = {name: NAMES[name] for name in ("letters", "no UTF-8", "200 characters")}
+ODD["290 characters"] = LONG
 
 
 @pytest.mark.parametrize("kind", ["module", "directory"])

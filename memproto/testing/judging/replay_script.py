@@ -1,5 +1,6 @@
 """The text of a replay script: calls of a story as a program that needs the runtime alone."""
 
+import hashlib
 import math
 import re
 import textwrap
@@ -74,6 +75,10 @@ def script(
     )
 
 
+#: Characters of a folder's name; a file system takes 255 bytes, and the name is ASCII.
+_NAME_CHARS = 120
+
+
 def _imports(calls: list[Call], seen: Sight) -> str:
     names = {"Replay", *({seen.kind} & {"holds", "lacks", "shows"})}
     suppresses = any(call.error and call.number != seen.number for call in calls)
@@ -83,8 +88,11 @@ def _imports(calls: list[Call], seen: Sight) -> str:
 
 
 def folder(order: Order) -> Path:
-    """Folder of the scripts of a target."""
+    """Folder of the scripts of a target; a long name is cut, and told apart by its digest."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", order.target).strip("-.") or "target"
+    if len(name) > _NAME_CHARS:
+        digest = hashlib.sha256(order.target.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        name = f"{name[: _NAME_CHARS - 13]}-{digest}"
     return (order.directory / order.replay).resolve() / name
 
 
