@@ -166,22 +166,23 @@ def at_home(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path / "root" / "user"))
 
 
+#: Checks that look into the files of a store.
+ON_FILES = [
+    stores.recall_does_not_wait_for_a_lock,
+    stores.what_a_locked_store_accepts_is_not_lost,
+    stores.a_store_works_again_when_the_lock_is_gone,
+    stores.initialize_does_not_wait_for_a_lock,
+    stores.a_full_disk_costs_nothing_that_was_stored,
+    stores.what_a_full_disk_accepts_is_not_lost,
+    stores.a_store_works_again_when_there_is_room,
+    stores.what_a_read_only_store_accepts_is_not_lost,
+    stores.a_damaged_store_neither_hangs_nor_ends_the_process,
+    stores.a_damaged_file_is_kept,
+]
+
+
 @pytest.mark.usefixtures("at_home")
-@pytest.mark.parametrize(
-    "check",
-    [
-        stores.recall_does_not_wait_for_a_lock,
-        stores.what_a_locked_store_accepts_is_not_lost,
-        stores.a_store_works_again_when_the_lock_is_gone,
-        stores.initialize_does_not_wait_for_a_lock,
-        stores.a_full_disk_costs_nothing_that_was_stored,
-        stores.what_a_full_disk_accepts_is_not_lost,
-        stores.a_store_works_again_when_there_is_room,
-        stores.what_a_read_only_store_accepts_is_not_lost,
-        stores.a_damaged_store_neither_hangs_nor_ends_the_process,
-        stores.a_damaged_file_is_kept,
-    ],
-)
+@pytest.mark.parametrize("check", ON_FILES)
 def test_a_store_below_the_user_is_judged_as_one_below_the_home(run_of, check):
     # It says nothing where it has looked into no file.
     assert check(run_of(BelowTheUser)) is None
@@ -202,21 +203,7 @@ class AtTheOperators(Journal):
 
 
 @pytest.mark.usefixtures("at_home")
-@pytest.mark.parametrize(
-    "check",
-    [
-        stores.recall_does_not_wait_for_a_lock,
-        stores.what_a_locked_store_accepts_is_not_lost,
-        stores.a_store_works_again_when_the_lock_is_gone,
-        stores.initialize_does_not_wait_for_a_lock,
-        stores.a_full_disk_costs_nothing_that_was_stored,
-        stores.what_a_full_disk_accepts_is_not_lost,
-        stores.a_store_works_again_when_there_is_room,
-        stores.what_a_read_only_store_accepts_is_not_lost,
-        stores.a_damaged_store_neither_hangs_nor_ends_the_process,
-        stores.a_damaged_file_is_kept,
-    ],
-)
+@pytest.mark.parametrize("check", ON_FILES)
 def test_a_store_at_a_place_of_the_operators_is_left_alone_and_said_so(
     run_of, monkeypatch, tmp_path, check
 ):

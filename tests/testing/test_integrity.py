@@ -1,6 +1,7 @@
 """A name of the kit that stands for other code is seen, by a look at memory or without one."""
 
 import ast
+import builtins
 import contextlib
 import os
 import platform
@@ -13,7 +14,7 @@ import psutil
 import pytest
 
 import memproto
-from memproto.testing import integrity
+from memproto.testing import addresses, integrity
 
 KIT = Path(memproto.__file__).parent
 
@@ -30,6 +31,9 @@ class Wire:
     def send(self, message):
         return message
 
+    def kept(self, message):
+        return message
+
     @property
     def name(self):
         return "wire"
@@ -37,6 +41,10 @@ class Wire:
     @staticmethod
     def sealed(text):
         return text
+
+    told = send
+
+also = judged
 """
 
 
@@ -55,7 +63,7 @@ def toy(monkeypatch):
 def watched(request, toy, monkeypatch):
     """The toy, and what lists the changes in it, with a look at memory or without."""
     if request.param == "objects":
-        monkeypatch.setattr(integrity, "_look_at_memory", lambda noted: lambda: False)
+        monkeypatch.setattr(addresses, "watcher", lambda *_: bool)
     return toy, integrity.watcher()
 
 
@@ -65,14 +73,16 @@ def other_code(function):
 
 CHANGES = {
     "a function": (lambda toy: setattr(toy, "judged", toy.other), "judged"),
-    "the code of a function": (lambda toy: other_code(toy.judged), "judged"),
+    "the code of a function": (lambda toy: other_code(toy.other), "other"),
     "a constant": (lambda toy: setattr(toy, "LIMITS", (1, 3)), "LIMITS"),
     "a class": (lambda toy: setattr(toy, "Wire", int), "Wire"),
     "a method": (lambda toy: setattr(toy.Wire, "send", toy.other), "Wire.send"),
-    "the code of a method": (lambda toy: other_code(toy.Wire.send), "Wire.send"),
+    "the code of a method": (lambda toy: other_code(toy.Wire.kept), "Wire.kept"),
     "the code of a property": (lambda toy: other_code(toy.Wire.name.fget), "Wire.name"),
     "the code of a static method": (lambda toy: other_code(toy.Wire.sealed), "Wire.sealed"),
     "a name that is gone": (lambda toy: delattr(toy, "judged"), "judged"),
+    "another name of a function": (lambda toy: setattr(toy, "also", toy.other), "also"),
+    "another name of a method": (lambda toy: setattr(toy.Wire, "told", toy.other), "Wire.told"),
 }
 
 
@@ -83,6 +93,22 @@ def test_a_change_is_listed(watched, change):
     made, name = CHANGES[change]
     made(toy)
     assert changed() == [f"{toy.__name__}.{name}"]
+
+
+def test_replaced_builtins_hide_no_change(watched, monkeypatch):
+    toy, changed = watched
+    toy.judged = toy.other
+    lies = {
+        "all": lambda _: True,
+        "any": lambda _: False,
+        "map": lambda *_: [],
+        "bool": lambda _: 1,
+    }
+    for name, lie in lies.items():
+        monkeypatch.setattr(builtins, name, lie)
+    found = changed()
+    monkeypatch.undo()
+    assert found == [f"{toy.__name__}.judged"]
 
 
 def test_a_change_that_is_undone_is_none(watched):
@@ -107,8 +133,12 @@ def test_new_names_and_other_values_are_no_change(watched):
     sys.platform != "linux" or platform.python_implementation() != "CPython",
     reason="elsewhere the objects are compared",
 )
-def test_the_look_at_memory_is_to_be_had_here_and_says_true_of_the_whole_kit():
-    is_untouched = integrity._look_at_memory(tuple(integrity._noted()))
+def test_the_look_at_memory_is_to_be_had_here_and_says_true_of_the_whole_kit(monkeypatch):
+    looks = []
+    made = addresses.watcher
+    monkeypatch.setattr(addresses, "watcher", lambda *given: looks.append(made(*given)) or bool)
+    integrity.watcher()
+    [is_untouched] = looks
     assert is_untouched()
     assert is_untouched()
 

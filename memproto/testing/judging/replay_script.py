@@ -16,6 +16,9 @@ from memproto.testing.settings.order import Order
 
 _WIDTH = 96
 
+#: Characters of a folder's name; a file system takes 255 bytes, and the name is ASCII.
+_NAME_CHARS = 120
+
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 #: Stands in a config for the credential of which the name is in it.
@@ -73,10 +76,6 @@ def script(
         keywords=_keywords(result, order, _used(secrets, body)),
         body=textwrap.indent(body, "    "),
     )
-
-
-#: Characters of a folder's name; a file system takes 255 bytes, and the name is ASCII.
-_NAME_CHARS = 120
 
 
 def _imports(calls: list[Call], seen: Sight) -> str:
