@@ -48,7 +48,7 @@ def watcher(
     The answer False means nothing: an entry beside the noted ones may have changed, or the look may
     not be possible. So no code of the kit gives a global name another value while it runs.
 
-    What is given holds all that it calls: no name that a target replaces, in a module or among the
+    The function holds all that it calls: no name that a target replaces, in a module or among the
     builtins, changes its answer.
     """
 
