@@ -10,10 +10,11 @@ import subprocess
 import sys
 import threading
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
-from memproto import __version__
+from memproto import __version__, errors
 from memproto.testing import installation, integrity
 from memproto.testing.processes import confinement, relay
 from memproto.testing.settings import credentials
@@ -289,13 +290,13 @@ def test_a_run_on_a_changed_file_of_an_installed_wheel_does_not_begin(tmp_path, 
     place = tmp_path / "site"
     record = place / f"memproto-{__version__}.dist-info"
     record.mkdir(parents=True)
-    (place / "memproto").symlink_to(ROOT / "memproto")
+    package = Path(errors.__file__).parent
+    (place / "memproto").symlink_to(package)
     head = f"Metadata-Version: 2.1\nName: memproto\nVersion: {__version__}\n"
     (record / "METADATA").write_text(head, "utf-8")
     points = metadata.distribution("memproto").read_text("entry_points.txt")
     (record / "entry_points.txt").write_text(points, "utf-8")
-    errors = ROOT / "memproto" / "errors.py"
-    brought = errors.read_bytes() + (b"# as it was" if is_changed else b"")
+    brought = Path(errors.__file__).read_bytes() + (b"# as it was" if is_changed else b"")
     digest = base64.urlsafe_b64encode(hashlib.sha256(brought).digest()).rstrip(b"=").decode()
     (record / "RECORD").write_text(f"memproto/errors.py,sha256={digest},{len(brought)}\n")
     words = ("--memproto=builtin", "--memproto-clause=MP-NAME-001")
