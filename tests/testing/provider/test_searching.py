@@ -74,7 +74,9 @@ class Searching(Journal):
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Run]:
     with (tmp_path / "wire").open("wb") as file:
-        yield Run(Searching, NATIVE, tmp_path / "homes" / "home", Watch(Wire(file.fileno())), Context())
+        yield Run(
+            Searching, NATIVE, tmp_path / "homes" / "home", Watch(Wire(file.fileno())), Context()
+        )
 
 
 def planted(run: Run) -> Any:
