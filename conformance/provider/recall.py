@@ -10,7 +10,7 @@ from memproto.testing.conditions import RECALL_BY_QUERY, Declared
 from memproto.testing.evidence import Changed, Recalled, Returned, TooLong
 from memproto.testing.facts import Fact
 from memproto.testing.provider import routes
-from memproto.testing.provider.preparation import PREWARM_S
+from memproto.testing.provider.preparation import PREWARM_S, Attempts
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import conversations, texts
@@ -301,8 +301,6 @@ def _length(run: Run, query: str, **extra: Any) -> int:
     lengths: list[int] = []
 
     def anything() -> bool:
-        if prepares:
-            again.prewarm(query)
         lengths.append(len(routes.recalled(again, query) or ""))
         return lengths[-1] > 0
 
@@ -310,7 +308,10 @@ def _length(run: Run, query: str, **extra: Any) -> int:
         if run.declared("recall_basis", "query") == "previous":
             again.record(query, "Let me see.")
         prepares = again.has("prewarm")
-        run.wait_until(anything, max(run.freshness_s, PREWARM_S if prepares else 0.0))
+        found = run.wait_until(anything, 0.0 if prepares else run.freshness_s)
+        if prepares and not found:
+            attempts = Attempts(PREWARM_S, run.freshness_s)
+            routes.comes_prepared(again, [query], anything, attempts)
     return lengths[-1]
 
 

@@ -1,6 +1,8 @@
 """The time that recall is waited for, of a provider that prepares its answers in advance."""
 
+import math
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 #: Seconds that an answer is waited for, if nothing is known of how long it takes.
@@ -14,6 +16,9 @@ _TIMES = 20
 
 #: The shortest wait, in seconds.
 _LEAST_S = 0.25
+
+#: Seconds from the first preparation of a question to the second.
+_PAUSE_S = 0.25
 
 #: The checks of a process leave this for those after them: seconds after which an answer came.
 _KEY = "prepared within s"
@@ -47,3 +52,42 @@ class Preparation:
             return
         shared = self._shared()
         shared[_KEY] = max(took_s, shared.get(_KEY, 0.0))
+
+
+class Attempts:
+    """
+    When a question is prepared anew, and when it is asked no more.
+
+    A preparation may be a search in the background, and a new one may take its place; the
+    specification says that what is prepared may be dropped, and bounds no search. So each has a
+    pause of its own before the next, twice as long each time, and the last has the whole wait.
+    One is not enough: the provider may have been busy with another, or its store not yet fresh.
+    """
+
+    def __init__(
+        self, wait_s: float, freshness_s: float = 0.0, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._wait_s, self._clock = wait_s, clock
+        begin = clock()
+        self._fresh_at = begin + freshness_s
+        self._latest = max(self._fresh_at, begin + wait_s / 2)
+        self._due, self._pause_s = begin, min(_PAUSE_S, wait_s)
+        self._end = math.inf
+
+    def begins(self) -> bool:
+        """True if a preparation is to begin now; it then counts as begun."""
+        now = self._clock()
+        if now < self._due:
+            return False
+        self._due = now + self._pause_s
+        if now < self._fresh_at:
+            # One begins as soon as the store is fresh, whatever is under way.
+            self._due = min(self._due, self._fresh_at)
+        elif self._due > self._latest:
+            self._due, self._end = math.inf, now + self._wait_s
+        self._pause_s = min(2 * self._pause_s, self._wait_s)
+        return True
+
+    def are_over(self) -> bool:
+        """True if the last preparation had its whole wait."""
+        return self._clock() >= self._end

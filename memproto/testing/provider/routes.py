@@ -16,6 +16,7 @@ from memproto.testing.evidence import Returned
 from memproto.testing.facts import Fact
 from memproto.testing.needs import NO_REFUSAL, Declaration, Setting
 from memproto.testing.provider import store_call
+from memproto.testing.provider.preparation import Attempts
 from memproto.testing.provider.subject import HookRaised, HookUnpaid, HookWithdrawn, Subject
 from memproto.testing.wire import hidden, show
 
@@ -172,24 +173,60 @@ def answer(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> str | None
     only after a while is asked again until then. Every one is asked twice: what the first recall of
     a session lacks is the subject of a rule of its own.
     """
-    found = recalled(subject, fact.query)
-    if fact.is_in(found):
+    answers: list[Any] = []
+
+    def is_back() -> bool:
+        answers.append(recalled(subject, fact.query))
+        return fact.is_in(answers[-1])
+
+    if is_back():
         subject.preparation.note(0.0, found=True)
-        return str(found)
-    prepares = subject.has("prewarm")
-    wait_s = max(freshness_s, subject.preparation.wait_s() if prepares else 0.0)
+        return str(answers[-1])
+    if subject.has("prewarm"):
+        found = _prepared(subject, [fact.query], is_back, freshness_s)
+    else:
+        found = _again_until(subject, is_back, monotonic() + freshness_s, freshness_s)
+    return str(answers[-1]) if found or is_back() else None
+
+
+def _again_until(
+    subject: Subject, is_back: Callable[[], bool], end: float, longest_s: float
+) -> bool:
+    while monotonic() < end:
+        sleep(min(subject.poll_s, longest_s))
+        if is_back():
+            return True
+    return False
+
+
+def _prepared(
+    subject: Subject, queries: list[str], is_back: Callable[[], bool], freshness_s: float = 0.0
+) -> bool:
+    """As `comes_prepared`, with the patience of a check, which learns from how long it took."""
     begin = monotonic()
-    end = begin + wait_s
-    while not fact.is_in(found) and monotonic() < end:
-        if prepares:
-            subject.prewarm(fact.query)
-        sleep(min(subject.poll_s, wait_s))
-        found = recalled(subject, fact.query)
-    if prepares:
-        subject.preparation.note(monotonic() - begin, found=fact.is_in(found))
-    if not fact.is_in(found):
-        found = recalled(subject, fact.query)
-    return str(found) if fact.is_in(found) else None
+    attempts = Attempts(subject.preparation.wait_s(), freshness_s)
+    found = comes_prepared(subject, queries, is_back, attempts)
+    subject.preparation.note(monotonic() - begin, found=found)
+    return found
+
+
+def comes_prepared(
+    subject: Subject, queries: list[str], is_back: Callable[[], bool], attempts: Attempts
+) -> bool:
+    """
+    Prepare the answers to questions, and wait until one `is_back`; False if none came in time.
+
+    A provider with room for one answer keeps the last, which is another one at each attempt.
+    """
+    while not attempts.are_over():
+        if attempts.begins():
+            for query in queries:
+                subject.prewarm(query)
+            queries = queries[1:] + queries[:1]
+        sleep(subject.poll_s)
+        if is_back():
+            return True
+    return False
 
 
 def bringing(subject: Subject, facts: Iterable[Fact]) -> list[Fact]:
@@ -199,18 +236,19 @@ def bringing(subject: Subject, facts: Iterable[Fact]) -> list[Fact]:
     Stored facts are fresh by now; answers that need preparing in advance are prepared for each.
     """
     asked = list(facts)
+    found: list[Fact] = []
+
+    def is_back() -> bool:
+        found[:] = [fact for fact in asked if _answers(subject, fact)]
+        return bool(found)
+
     prepares = subject.has("prewarm")
-    begin = monotonic()
-    end = begin + (subject.preparation.wait_s() if prepares else 0.0)
-    while True:
-        found = [fact for fact in asked if _answers(subject, fact)]
-        if found or monotonic() >= end:
-            if prepares:
-                subject.preparation.note(monotonic() - begin, found=bool(found))
-            return found
-        for fact in asked:
-            subject.prewarm(fact.query)
-        sleep(subject.poll_s)
+    if is_back():
+        if prepares:
+            subject.preparation.note(0.0, found=True)
+    elif prepares:
+        _prepared(subject, [fact.query for fact in asked], is_back)
+    return found
 
 
 def _answers(subject: Subject, fact: Fact) -> bool:

@@ -19,7 +19,7 @@ from memproto.testing.instruments.logs import Records
 from memproto.testing.instruments.watchers import tree
 from memproto.testing.processes import contents
 from memproto.testing.provider import routes
-from memproto.testing.provider.preparation import PREWARM_S
+from memproto.testing.provider.preparation import PREWARM_S, Attempts
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import switches, tool_calls, tool_memory
@@ -167,16 +167,23 @@ def _look(run: Run, subject: Subject, kept: Kept) -> None:
 
 def _recalls_one(run: Run, subject: Subject, facts: list[Fact]) -> bool:
     """True if recall brings one of them; what is prepared in advance is asked for all at once."""
+    if not facts:
+        return False
     run.settle()
-    end = monotonic() + (PREWARM_S if subject.has("prewarm") else _SETTLE_S)
-    while facts:
-        if any(fact.is_in(routes.recalled(subject, fact.query)) for fact in facts):
-            return True
-        if monotonic() >= end:
-            return False
-        for fact in facts if subject.has("prewarm") else ():
-            subject.prewarm(fact.query)
+
+    def is_back() -> bool:
+        return any(fact.is_in(routes.recalled(subject, fact.query)) for fact in facts)
+
+    if is_back():
+        return True
+    if subject.has("prewarm"):
+        queries = [fact.query for fact in facts]
+        return routes.comes_prepared(subject, queries, is_back, Attempts(PREWARM_S))
+    end = monotonic() + _SETTLE_S
+    while monotonic() < end:
         sleep(subject.poll_s)
+        if is_back():
+            return True
     return False
 
 

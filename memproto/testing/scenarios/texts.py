@@ -177,6 +177,10 @@ def any_text() -> Any:
 PATIENCE_S = 60.0
 
 
+#: The name of the plain text.
+_PLAIN = f"the plain text {smallest.PLAIN!r}"
+
+
 @dataclasses.dataclass(frozen=True)
 class Raising:
     """
@@ -210,6 +214,8 @@ def raised_for(
     """
     Use every text, and give those for which a hook raised what it may not.
 
+    A plain text is used first. If the hook raises for it, that is the one to tell, and none of the
+    others is used: nothing in them is to blame.
     Of the first of them the smallest part that fails is looked for, unless they are no texts but
     names of something else. A hook that is slow and inside its bound is not asked for ever: after
     `PATIENCE_S` the texts that are left, the generated ones last, are let be.
@@ -218,6 +224,9 @@ def raised_for(
         HookRaised: A hook raised what ends the process, or its backend is away.
 
     """
+    plain = _failure(use, smallest.PLAIN) if makes_smaller else None
+    if plain is not None and not allows(plain):
+        return [Raising(_PLAIN, plain)]
     found: list[Raising] = []
     end = monotonic() + PATIENCE_S
     for name, text in texts.items():
@@ -282,6 +291,6 @@ def none_raises(
         hook=run.hook(operation),
         given=first.name,
         count=count,
-        of=of,
+        of=0 if first.name == _PLAIN else of,
     )
     run.violated(seen if first.least is None else first.least.told(seen))

@@ -16,7 +16,7 @@ from memproto.testing.evidence import NotRecalled, Raised
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Watch
 from memproto.testing.scenarios import smallest
-from memproto.testing.scenarios.smallest import Least
+from memproto.testing.scenarios.smallest import PLAIN, Least
 from memproto.testing.wire import Wire
 from tests.broken.provider.tenancy import LongIdsAreNotStored
 from tests.good.journal import Journal
@@ -121,8 +121,8 @@ def test_a_burden_is_told_with_the_length_from_which_on_it_costs_later_texts(mak
 
 def test_a_hook_that_raises_for_a_plain_text_as_well_blames_no_text(make_run):
     seen = found(make_run(RaisesAlways), turns.a_write_takes_any_text)
-    assert (seen.given, seen.least, seen.least_chars) == ("a single space", "", 0)
-    assert wording.observed(seen).endswith("texts raised")
+    assert (seen.given, seen.least, seen.least_chars) == (f"the plain text {PLAIN!r}", "", 0)
+    assert wording.observed(seen).endswith(f"for the plain text {PLAIN!r}")
 
 
 def test_calls_that_cost_money_make_nothing_smaller(make_run):

@@ -5,9 +5,10 @@ from unittest.mock import MagicMock
 import pytest
 from hypothesis import find, given, settings
 
+from memproto.errors import Rejected
 from memproto.testing.facts import Facts
 from memproto.testing.provider.subject import HookRaised
-from memproto.testing.scenarios import texts
+from memproto.testing.scenarios import smallest, texts
 
 
 def _is_surrogate(character: str) -> bool:
@@ -65,6 +66,26 @@ def test_every_text_is_used_after_one_raised() -> None:
     given = {"first": "a", "second": "b", "third": "c"}
     found = texts.raised_for(MagicMock(), given, use, makes_smaller=False)
     assert used == ["a", "b", "c"]
+    assert [one.name for one in found] == ["second"]
+
+
+def test_no_odd_text_is_used_or_told_if_a_plain_one_raises() -> None:
+    used: list[str] = []
+
+    def use(text: str) -> None:
+        used.append(text)
+        raise HookRaised("mirror", FileNotFoundError("tokenizer.json"))
+
+    found = texts.raised_for(MagicMock(), texts.NAMED, use)
+    assert used == [smallest.PLAIN]
+    assert [one.name for one in found] == [f"the plain text {smallest.PLAIN!r}"]
+
+
+def test_odd_texts_are_used_after_a_refusal_of_a_plain_one() -> None:
+    def use(text: str) -> None:
+        raise HookRaised("mirror", ValueError(text) if text == "b" else Rejected(text))
+
+    found = texts.raised_for(MagicMock(), {"first": "a", "second": "b"}, use)
     assert [one.name for one in found] == ["second"]
 
 
