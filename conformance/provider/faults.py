@@ -186,7 +186,7 @@ class _DidNotOpen(Exception):
 
     Attributes:
         evidence: The exception that it raised.
-        said: What the backend did meanwhile.
+        said: The deed of the backend meanwhile, in words.
         number: The number of the session, of those that the check began.
 
     """

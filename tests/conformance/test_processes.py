@@ -272,11 +272,19 @@ def test_a_loss_by_the_same_calls_without_a_fork_is_not_of_the_fork(judged):
 
 def test_a_beginning_of_a_turn_that_hangs_in_a_host_is_no_fault_of_its_end():
     host = HostProcess.__new__(HostProcess)
-    host._run = SimpleNamespace(hook=lambda operation: f"on_{operation}")
+    watch = SimpleNamespace(late=[])
+    host._run = SimpleNamespace(hook=lambda operation: f"on_{operation}", watch=watch)
     host._hung, host._stays = "", False
     host._seen = Ended(None, ["opened", "begins"], "", ())
     with pytest.raises(Untestable, match="on_turn_start did not return") as found:
         host.end()
     assert found.value.needs == depends_on("MP-TSTART-002")
-    host._seen = Ended(None, ["opened", "begins", "begun"], "", ())
+    assert watch.late == ["turn_start"]
+
+
+@pytest.mark.parametrize("marks", [["begins", "begun"], ["begins", "begun", "ending", "begins"]])
+def test_an_end_that_hangs_when_turns_have_begun_is_one(marks):
+    host = HostProcess.__new__(HostProcess)
+    host._hung, host._stays = "", False
+    host._seen = Ended(None, ["opened", *marks], "", ())
     assert host.end() is host._seen

@@ -110,7 +110,7 @@ class Ended:
     @property
     def begins_a_turn(self) -> bool:
         """True if its last deed was to say that a turn begins, and that did not return."""
-        return self.marks[-1:] == [BEGINS]
+        return self.marks[-1:] == [BEGINS] and "ending" not in self.marks
 
     @property
     def trouble(self) -> str:
@@ -307,6 +307,8 @@ class HostProcess:
             known = f"{self._run.hook(self._hung)} hung" if self._hung else "a process did not end"
             raise Untestable(f"{known} before in this run, and a host of another process did now")
         if self._seen.code is None and self._seen.begins_a_turn:
+            # No other host tells of turns, nor waits for that.
+            self._run.watch.late.append("turn_start")
             reason = f"{self._run.hook('turn_start')} did not return in a host of another process"
             raise Untestable(reason, depends_on(_TURN_LATE))
         return self._seen
