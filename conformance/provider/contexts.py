@@ -11,6 +11,7 @@ from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import entries
+from memproto.testing.scenarios.starts import needs_starts
 from memproto.testing.wire import show
 
 _PRIMARY = "primary"
@@ -21,13 +22,15 @@ _OTHERS = ("subagent", "cron", "flush")
 
 @check("MP-CTX-001")
 def every_context_starts(run: Run) -> None:
-    for context in (_PRIMARY, *_OTHERS):
+    for number, context in enumerate((_PRIMARY, *_OTHERS), 1):
         try:
             subject = run.open(agent_context=context)
         except HookRaised as failure:
             if failure.ends_process or context == _PRIMARY:
                 # An exception without it too is booked where it belongs, under MP-INIT-001.
                 raise
+            # One that opens a home once raises whatever the context is.
+            needs_starts(run, number, _recalls)
             run.violated(
                 Raised.by(
                     failure.error,
@@ -36,8 +39,12 @@ def every_context_starts(run: Run) -> None:
                     shown=show(failure.error, 300),
                 ),
             )
-        subject.recall("What did we agree on for the next week?")
+        _recalls(subject)
         run.close(subject)
+
+
+def _recalls(subject: Subject) -> None:
+    subject.recall("What did we agree on for the next week?")
 
 
 @check("MP-CTX-002", routes=routes.ROUTES)

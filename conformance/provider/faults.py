@@ -35,6 +35,7 @@ from memproto.testing.needs import READ_BACK, depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookLate, HookRaised, HookWithdrawn, Subject
+from memproto.testing.scenarios.starts import needs_starts
 from memproto.testing.wire import show
 
 #: Several hooks, each with its whole time, and what the process needs around them.
@@ -147,31 +148,36 @@ def initialize_starts_without_its_backend(run: Run) -> None:
         "resets connections": modes.reset,
         "does not answer": modes.silent,
     }
-    with failing(run, _AWAY, stands_in=True) as bench:
-        if not bench.is_set:
-            # A status is one only where HTTP is spoken, and not TLS.
-            del ways["answers 503"]
-        for said, mode in ways.items():
-            bench.turn(mode)
-            _opens(bench, said)
-            bench.turn(_AWAY)
-            run.finish()
-
-
-def _opens(bench: Bench, said: str) -> None:
-    run = bench.run
     try:
-        timely(run, f"while the backend {said}", lambda: _open(bench))
+        with failing(run, _AWAY, stands_in=True) as bench:
+            if not bench.is_set:
+                # A status is one only where HTTP is spoken, and not TLS.
+                del ways["answers 503"]
+            for number, (said, mode) in enumerate(ways.items(), 1):
+                bench.turn(mode)
+                _opens(bench, said, number)
+                bench.turn(_AWAY)
+                run.finish()
+    except _DidNotOpen as failure:
+        # The backend is as it was before: one that opens a home once raises all the same.
+        needs_starts(run, failure.number)
+        run.violated(
+            failure.evidence.told(
+                wanted=f"{run.hook('open')} starts a session while the backend {failure.said}",
+            ),
+            operation="open",
+        )
+
+
+def _opens(bench: Bench, said: str, number: int) -> None:
+    try:
+        timely(bench.run, f"while the backend {said}", lambda: _open(bench))
     except _DidNotOpen as failure:
         if bench.is_set:
             # It may refuse the address itself, as one without TLS, and ask nobody.
             bench.needs_reach()
-        run.violated(
-            failure.evidence.told(
-                wanted=f"{run.hook('open')} starts a session while the backend {said}",
-            ),
-            operation="open",
-        )
+        failure.said, failure.number = said, number
+        raise
 
 
 class _DidNotOpen(Exception):
@@ -180,12 +186,15 @@ class _DidNotOpen(Exception):
 
     Attributes:
         evidence: The exception that it raised.
+        said: The deed of the backend meanwhile, in words.
+        number: The number of the session, of those that the check began.
 
     """
 
     def __init__(self, evidence: Evidence) -> None:
         super().__init__(evidence)
         self.evidence = evidence
+        self.said, self.number = "", 1
 
 
 def _open(bench: Bench) -> None:

@@ -16,6 +16,7 @@ from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import manifest
+from memproto.testing.scenarios.starts import needs_starts
 from memproto.testing.wire import plain, show
 
 #: Keys as a later host might add them; release 1.0 names none of them.
@@ -66,6 +67,7 @@ def unknown_keys_are_no_obstacle(run: Run) -> None:
     except HookRaised as failure:
         if failure.ends_process:
             raise
+        needs_starts(run)
         keys = ", ".join(_UNKNOWN_KEYS)
         run.violated(
             Raised.by(

@@ -2,6 +2,7 @@
 
 import json
 import signal
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from memproto.testing.clauses import Behind, Lost, NotApplicable, Untestable, Violation, check
@@ -13,6 +14,7 @@ from memproto.testing.lifetimes.changes import Change
 from memproto.testing.lifetimes.ends import EXIT_S, Ended, HostProcess, not_lived
 from memproto.testing.lifetimes.ends_process import EXIT_CODE, TERMINATED
 from memproto.testing.lifetimes.races import Race, Races
+from memproto.testing.lifetimes.same_process import run_here
 from memproto.testing.needs import SET_UP, depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -529,11 +531,13 @@ def _keeps_both(run: Run, facts: list[Fact], how: str) -> None:
     run.needs_route("turns", "writes")
     if lost := losses.lost(run, facts):
         _needs_return(run, len(facts))
+        _needs_the_fork(run, lambda others: losses.lost(run, others))
         run.violated(
             NotRecalled(wanted=f"text that was accepted is recalled, {how}", texts=(lost[0].text,))
         )
     before, after = (losses.count(run, fact) for fact in facts)
     if before > after > 0:
+        _needs_the_fork(run, lambda others: _is_twice(run, others))
         run.violated(
             Repeated(
                 wanted=f"each text is stored once, {how}",
@@ -543,6 +547,28 @@ def _keeps_both(run: Run, facts: list[Fact], how: str) -> None:
                 lead=f"{facts[0].text!r}: ",
             )
         )
+
+
+def _needs_the_fork(run: Run, fault: Callable[[list[Fact]], object]) -> None:
+    """
+    Go on only where the same calls without a fork do not show the fault.
+
+    Raises:
+        Lost: They do.
+
+    """
+    facts = run.facts.several(2)
+    with store_files.elsewhere(run):
+        _host(run, "unforked", facts, route=_any_route(run)).end()
+        if fault(facts):
+            rules = depends_on("MP-TURN-001", "MP-TURN-004")
+            raise Lost("the same calls without a fork do that as well", rules)
+
+
+def _is_twice(run: Run, facts: list[Fact]) -> bool:
+    """True if the first text is stored more often than the second."""
+    before, after = (losses.count(run, fact) for fact in facts)
+    return before > after > 0
 
 
 @check("MP-PROC-010", calls_alone=False, budget_s=_BUDGET_S, routes=("turns", "writes"))
@@ -570,17 +596,15 @@ def what_a_process_stored_outlives_it(run: Run) -> None:
 
 def _comes_back_in_one_process(run: Run, route: str) -> None:
     """
-    Go on only where as many texts come back to the process that stored them in two sessions.
+    Go on only where as many texts come back to the process that stored them by the same calls.
 
     Raises:
         Lost: They do not: the end of a process is not what costs them.
+        Untestable: One process cannot make these calls.
 
     """
-    first, *others = facts = run.facts.several(3)
-    for told in ([first], others):
-        with run.session() as subject:
-            for fact in told:
-                run.plant(subject, fact, route)
+    facts = run.facts.several(3)
+    run_here(run, "twice", facts, route=route, calls=[])
     if losses.lost(run, facts):
         rules = depends_on(*routes.RULES[route])
         raise Lost("text that this process stored does not come back to it either", rules)

@@ -104,6 +104,47 @@ def test_a_setting_that_does_not_reach_the_provider_is_no_pass(run_of, server, n
         CHECKS[name](run_of(Elsewhere, ("config", "remote_url"), config=told))
 
 
+class OpensOnce(Hasty):
+    """Has its session of a process, and refuses another one whatever its backend does."""
+
+    opened = 0
+
+    def initialize(self, session_key, config):
+        type(self).opened += 1
+        if type(self).opened > 1:
+            raise RuntimeError("this process has its session")
+        super().initialize(session_key, config)
+        with contextlib.suppress(Unavailable):
+            self._entries()
+
+
+def test_a_session_that_begins_with_no_backend_at_all_is_not_kept_from_it_by_a_fault(
+    run_of, server
+):
+    run = run_of(OpensOnce, ("config", "remote_url"), config=server)
+    with pytest.raises(Untestable, match="does not begin as usual either: RuntimeError"):
+        faults.initialize_starts_without_its_backend(run)
+
+
+class OneHome(Hasty):
+    """Has its home for the life of the process, and needs its backend to start."""
+
+    home = ""
+
+    def initialize(self, session_key, config):
+        type(self).home = self.home or config["home"]
+        if self.home != config["home"]:
+            raise RuntimeError("this process has its home")
+        super().initialize(session_key, config)
+        self._entries()
+
+
+def test_one_that_knows_a_single_home_is_asked_again_in_that(run_of, server):
+    run = run_of(OneHome, ("config", "remote_url"), config=server)
+    with pytest.raises(Violation, match="starts a session while the backend answers 503"):
+        faults.initialize_starts_without_its_backend(run)
+
+
 #: The requests show which texts are accepted, where nothing can come back.
 _BY_REQUESTS = "what_is_accepted_while_the_backend_fails_is_stored"
 

@@ -1,12 +1,15 @@
 """The checks of signals and forks: sensible providers that they let pass, and kinds of faults."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from memproto import spec
 from memproto.conformance.provider import processes
-from memproto.testing.clauses import Behind
+from memproto.testing.clauses import Behind, Untestable
 from memproto.testing.judging.judge import judge
-from memproto.testing.lifetimes.ends import Ended
+from memproto.testing.lifetimes.ends import Ended, HostProcess
+from memproto.testing.needs import depends_on
 from memproto.testing.outcomes import Outcome
 from memproto.testing.settings.order import Order
 from tests.kit_runs import ROOT, write
@@ -120,6 +123,45 @@ class Mine(Journal):
         open(mark, "w").close()
 """
 
+#: Stores a turn under the session and the number with which the host said that it begins, once.
+KNOWS_ITS_TURNS = """
+class Mine(Journal):
+    key, number = "", 0
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        self.key = session_key
+    def capabilities(self):
+        return {**super().capabilities(), "extensions": ["turns"]}
+    def on_turn_start(self, turn_number, message, **kwargs):
+        self.number = turn_number
+    def on_turn_complete(self, user_message, assistant_response):
+        kind = f"{self.key} {self.number}"
+        with self._changing():
+            if all(entry["kind"] != kind for entry in self._entries):
+                self._entries.append({"kind": kind, "text": user_message})
+                self._save()
+"""
+
+#: Takes an answer that it knows for a turn that is recorded again.
+KNOWS_ITS_ANSWERS = """
+class Mine(Journal):
+    def on_turn_complete(self, user_message, assistant_response):
+        if all(not entry["text"].endswith(assistant_response) for entry in self._load()):
+            super().on_turn_complete(user_message, assistant_response)
+"""
+
+#: Takes the turn that follows a recall for the question, whether there is a fork or not.
+DROPS_WHAT_FOLLOWS_A_RECALL = """
+class Mine(Journal):
+    is_asked = False
+    def enrich_turn(self, user_message, messages):
+        self.is_asked = "boat" in user_message
+        return super().enrich_turn(user_message, messages)
+    def on_turn_complete(self, user_message, assistant_response):
+        if not self.is_asked:
+            super().on_turn_complete(user_message, assistant_response)
+"""
+
 
 @pytest.fixture
 def judged_all(tmp_path):
@@ -202,3 +244,47 @@ def test_a_crash_that_keeps_a_host_from_coming_further_is_told(judged_all, requi
     assert found[requirement].outcome is Outcome.UNTESTABLE
     assert found["MP-ISO-003"].outcome is Outcome.FAIL
     assert "SIGABRT" in found["MP-ISO-003"].observed
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        *("MP-PROC-005", "MP-PROC-006", "MP-PROC-007", "MP-PROC-009", "MP-PROC-010"),
+        *("MP-STORE-002", "MP-STORE-004", "MP-STORE-010", "MP-ISO-011"),
+    ],
+)
+def test_a_provider_that_is_told_of_turns_is_told_by_every_host(judged, requirement):
+    found = judged(KNOWS_ITS_TURNS, requirement)
+    assert found.outcome is Outcome.PASS, found
+
+
+def test_a_loss_by_the_same_calls_in_one_process_is_not_of_its_end(judged):
+    found = judged(KNOWS_ITS_ANSWERS, "MP-PROC-010")
+    assert found.outcome is Outcome.UNTESTABLE, found
+    assert "does not come back to it either" in found.reason
+
+
+def test_a_loss_by_the_same_calls_without_a_fork_is_not_of_the_fork(judged):
+    found = judged(DROPS_WHAT_FOLLOWS_A_RECALL, "MP-PROC-009")
+    assert found.outcome is Outcome.UNTESTABLE, found
+    assert "without a fork do that as well" in found.reason
+
+
+def test_a_beginning_of_a_turn_that_hangs_in_a_host_is_no_fault_of_its_end():
+    host = HostProcess.__new__(HostProcess)
+    watch = SimpleNamespace(late=[])
+    host._run = SimpleNamespace(hook=lambda operation: f"on_{operation}", watch=watch)
+    host._hung, host._stays = "", False
+    host._seen = Ended(None, ["opened", "begins"], "", ())
+    with pytest.raises(Untestable, match="on_turn_start did not return") as found:
+        host.end()
+    assert found.value.needs == depends_on("MP-TSTART-002")
+    assert watch.late == ["turn_start"]
+
+
+@pytest.mark.parametrize("marks", [["begins", "begun"], ["begins", "begun", "ending", "begins"]])
+def test_an_end_that_hangs_when_turns_have_begun_is_one(marks):
+    host = HostProcess.__new__(HostProcess)
+    host._hung, host._stays = "", False
+    host._seen = Ended(None, ["opened", *marks], "", ())
+    assert host.end() is host._seen

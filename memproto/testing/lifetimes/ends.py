@@ -13,6 +13,8 @@ from typing import Any, NoReturn
 from memproto.testing import incidents, locate, noise
 from memproto.testing.clauses import Behind, Untestable, Violation
 from memproto.testing.evidence import Died
+from memproto.testing.lifetimes.ends_process import BEGINS
+from memproto.testing.needs import depends_on
 from memproto.testing.patience import Deadline
 from memproto.testing.processes import host_copies, stacks, vitals
 from memproto.testing.provider.run import Run
@@ -40,6 +42,7 @@ _CALLED = (
     "available",
     "open",
     "declare",
+    "turn_start",
     "recall",
     "record",
     "mirror",
@@ -54,6 +57,15 @@ _CALLS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("busy", "forked", "unforked"), ("recall",)),
     **dict.fromkeys(("locked", "full", "read_only", "damaged"), ("recall",)),
 }
+
+#: The rule on the time that the beginning of a turn may take.
+_TURN_LATE = incidents.LATE["turn_start"]
+
+#: Script to the number of its sessions, where it is not one.
+_SESSIONS = {"twice": 2}
+
+#: No script tells of so many turns, but one that is ended in their midst.
+_TURNS = 1_000
 
 #: Words of the interpreter on a failure that nobody caught; a stack alone may stand in a log.
 TROUBLE = (
@@ -94,6 +106,11 @@ class Ended:
             place = f", stopped at {self.stack[0]}" if self.stack else ""
             return f"it still ran after {_after(self.marks)}{place}"
         return vitals.ending(self.code)
+
+    @property
+    def begins_a_turn(self) -> bool:
+        """True if its last deed was to say that a turn begins, and that did not return."""
+        return self.marks[-1:] == [BEGINS] and "ending" not in self.marks
 
     @property
     def trouble(self) -> str:
@@ -149,6 +166,35 @@ def _assert_may_run(run: Run, script: str, route: str) -> None:
             raise HookWithdrawn(f"{operation} hung or died too often to be called any more")
 
 
+def orders(run: Run, script: str, texts: list[str], **told: Any) -> dict[str, Any]:
+    """The orders of a host that runs one of the scripts, as it reads them."""
+    if told.get("route") == "writes":
+        run.learn_writing()
+    keys = [run.session_key() for _ in range(_SESSIONS.get(script, 1))]
+    config = run.config()
+    run.freshness.config = {**config, "session_key": keys[-1]}
+    return {
+        **run.loading,
+        "script": script,
+        "texts": texts,
+        "session_keys": keys,
+        "turn": turn_numbers(run, keys[0]),
+        "config": config,
+        "write": run.writing.first,
+        "manner": run.told_in.as_dict(),
+        **told,
+    }
+
+
+def turn_numbers(run: Run, session_key: str) -> int | None:
+    """The number after which another host counts its turns; None where it tells of none."""
+    turns = run.watch.turns
+    # As in a session of the kit, a hook that hung is not called any more.
+    if turns is None or run.watch.deaths.get("turn_start"):
+        return None
+    return turns.reserved(session_key, _TURNS)
+
+
 class HostProcess:
     """
     A host that runs one of the scripts of `ending_process` with the target.
@@ -164,8 +210,6 @@ class HostProcess:
 
     def __init__(self, run: Run, script: str, texts: list[str], **told: Any) -> None:
         _assert_may_run(run, script, str(told.get("route", "")))
-        if told.get("route") == "writes":
-            run.learn_writing()
         self._run = run
         self._seen: Ended | None = None
         self._pending = b""
@@ -181,20 +225,7 @@ class HostProcess:
             self._stays = bool(run.watch.deaths.get(EXIT))
         self._life_s = (_LIFE_AGAIN_S if self._hung else _LIFE_S) * scale
         self._exit_s = (_EXIT_AGAIN_S if self._hung or self._stays else EXIT_S) * scale
-        key, config = run.session_key(), run.config()
-        run.freshness.config = {**config, "session_key": key}
-        asked = {
-            **run.loading,
-            "script": script,
-            "texts": texts,
-            "session_key": key,
-            "config": config,
-            "write": run.writing.first,
-            "manner": run.told_in.as_dict(),
-            "marks": marks,
-            "stacks": dumps,
-            **told,
-        }
+        asked = {**orders(run, script, texts, **told), "marks": marks, "stacks": dumps}
         try:
             host = host_copies.start(self.module, asked, self._errors, ("marks", "stacks"))
         finally:
@@ -267,13 +298,19 @@ class HostProcess:
         Wait for its end, which is 15 s after it began to shut down; gives what became of it.
 
         Raises:
-            Untestable: It did not end, and a hook that it calls hung before in this run.
+            Untestable: It did not end, and a hook that it calls hung before in this run; or it was
+                told to begin a turn, which has rules of its own, and that hung now.
 
         """
         self._seen = self._seen or self._last()
         if self._seen.code is None and (self._hung or self._stays):
             known = f"{self._run.hook(self._hung)} hung" if self._hung else "a process did not end"
             raise Untestable(f"{known} before in this run, and a host of another process did now")
+        if self._seen.code is None and self._seen.begins_a_turn:
+            # No other host tells of turns, nor waits for that.
+            self._run.watch.late.append("turn_start")
+            reason = f"{self._run.hook('turn_start')} did not return in a host of another process"
+            raise Untestable(reason, depends_on(_TURN_LATE))
         return self._seen
 
     def _last(self) -> Ended:

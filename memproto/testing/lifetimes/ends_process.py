@@ -54,9 +54,18 @@ FAILURE, EXIT_CODE = "the host has failed", 7
 #: The exit code of a host that was told to end.
 TERMINATED = 143
 
+#: The user's words in a turn that is interrupted.
+_SAID = "The lamps are lit."
+
 
 #: A batch of turns that is written together is seldom longer.
 _BATCH = 12
+
+#: The answer of the assistant in a turn.
+ANSWER = "Noted."
+
+#: The word by which a host says that it tells the provider of a turn.
+BEGINS = "begins"
 
 
 class _HostFailed(Exception):
@@ -65,18 +74,24 @@ class _HostFailed(Exception):
 
 class HostSession:
     """
-    One session of the target, on the main thread.
+    One session of the target after the other, on the main thread.
 
     Attributes:
-        told: Orders of the parent: target, session, config, texts, script.
+        told: Orders of the parent: target, sessions, config, texts, script.
+        key: The id of the session.
         provider: The instance, opened.
 
     """
 
     def __init__(self, told: dict[str, Any]) -> None:
         self.told = told
+        self.key = ""
         self.provider: Any = None
         self.said: list[dict[str, Any]] = []
+        self._keys = iter(told["session_keys"])
+        # The number of the latest turn, of one id; None where the provider is told of none.
+        self._turn: int | None = told["turn"]
+        self._has_begun = False
         self._pid = os.getpid()
 
     def goes_on(self) -> None:
@@ -109,21 +124,59 @@ class HostSession:
 
     def start(self) -> None:
         """Open the session."""
-        self.provider.initialize(self.told["session_key"], self.told["config"])
+        self.key, self._has_begun = next(self._keys, self.key), False
+        self.provider.initialize(self.key, self.told["config"])
         self.provider.capabilities()
         self.say("opened")
 
+    def begin(self, message: str) -> None:
+        """Say that a turn begins if the provider is told so, unless one has begun already."""
+        if self._turn is None or self._has_begun:
+            return
+        self._turn, self._has_begun = self._turn + 1, True
+        self.say(BEGINS)
+        # A host goes on: its exceptions are for its own rules.
+        with contextlib.suppress(Exception):
+            self.provider.on_turn_start(self._turn, message)
+        self.say("begun")
+
+    def begin_for(self, call: dict[str, Any]) -> None:
+        """Say that a turn begins if the call is one that records a turn."""
+        if call["hook"] == "on_turn_complete":
+            self.begin(str(call["arguments"][0]))
+        elif call["hook"] == "record":
+            self.begin(str(call["arguments"][0]["user_message"]))
+
+    def record(self, text: str, answer: str) -> None:
+        """Record a finished turn once, after it began."""
+        self.begin(text)
+        self._has_begun = False
+        self.provider.on_turn_complete(text, answer)
+
     def store(self, text: str) -> None:
         """Store a text by the route that the parent has chosen."""
-        for _ in range(self.told["manner"]["times"]):
-            self._store(text)
-        self.said += [{"role": "user", "content": text}, {"role": "assistant", "content": "Noted."}]
+        self.begin_to_store(text)
+        self.keep(text)
 
-    def _store(self, text: str) -> None:
+    def begin_to_store(self, text: str) -> None:
+        """Say that a turn begins if the text is stored by one; `store` does it by itself."""
         if self.told["route"] == "turns":
-            self.provider.on_turn_complete(text, "Noted.")
+            self.begin(text)
+
+    def keep(self, text: str) -> None:
+        """Store a text whose turn has begun."""
+        if self.told["route"] == "turns":
+            self._tell(text, ANSWER)
         else:
-            self.provider.on_memory_write(*write_action.arguments(tuple(self.told["write"]), text))
+            for _ in range(self.told["manner"]["times"]):
+                write = write_action.arguments(tuple(self.told["write"]), text)
+                self.provider.on_memory_write(*write)
+        self.said += [{"role": "user", "content": text}, {"role": "assistant", "content": ANSWER}]
+
+    def _tell(self, text: str, answer: str) -> None:
+        self._has_begun = False
+        for _ in range(self.told["manner"]["times"]):
+            self.provider.on_turn_complete(text, answer)
 
     def store_all(self) -> None:
         """Store every text, and say so after each."""
@@ -143,20 +196,23 @@ class HostSession:
 
     def make(self, call: dict[str, Any]) -> Any:
         """Make a call that the parent has made up, as `changes` describes it; gives its answer."""
-        filled = json.loads(
-            json.dumps(call).replace(json.dumps(SESSION), json.dumps(self.told["session_key"]))
-        )
+        filled = json.loads(json.dumps(call).replace(json.dumps(SESSION), json.dumps(self.key)))
         hook = getattr(self.provider, filled["hook"])
+        self.begin_for(filled)
+        self._has_begun = self._has_begun and filled["hook"] not in ("on_turn_complete", "record")
         return hook(*filled["arguments"], **filled["keywords"])
 
     def close(self) -> None:
         """Shut down; a session is rounded off before where that matters."""
         manner, said = self.told["manner"], self.said
         if manner["goes_on"]:
-            for number in range(_BATCH):
-                self.provider.on_turn_complete(f"Is lamp {number} lit?", "It is lit.")
+            for number in range(1, _BATCH + 1):
+                question = f"Is lamp {number} on the quay lit?"
+                self.begin(question)
+                self._tell(question, f"Lamp {number} is lit.")
         if manner["ends"] and hasattr(self.provider, "on_session_end"):
             self.provider.on_session_end(said)
+        self.said = []
         self.say("ending")
         self.provider.shutdown()
         self.say("closed")
@@ -241,9 +297,14 @@ def busy(host: HostSession) -> None:
     """Return while two threads are inside of hooks."""
     host.open()
     inside = [threading.Event(), threading.Event()]
-    recall = lambda: host.provider.enrich_turn("Where is the boat?", [])  # noqa: E731 - two of a kind
-    store = lambda: host.store(host.told["texts"][0])  # noqa: E731 - two of a kind
-    for event, call in zip(inside, (recall, store), strict=True):
+    text = host.told["texts"][0]
+
+    def recall() -> None:
+        # In the lane of the turn: never beside a recall, but maybe beside a write.
+        host.begin_to_store(text)
+        host.provider.enrich_turn("Where is the boat?", [])
+
+    for event, call in zip(inside, (recall, lambda: host.keep(text)), strict=True):
         threading.Thread(target=_for_ever, args=(host, event, call), daemon=True).start()
         # One that has not returned by then is inside as well.
         event.wait(_INSIDE_S)
@@ -262,9 +323,12 @@ def _for_ever(host: HostSession, event: threading.Event, call: Callable[[], Any]
 def killed(host: HostSession) -> None:
     """Store the first text, and be killed at a part of the way through storing the second."""
     host.open()
-    calls = _counted(lambda: host.store(host.told["texts"][0]))
+    first, second = host.told["texts"]
+    host.begin_to_store(first)
+    calls = _counted(lambda: host.keep(first))
+    host.begin_to_store(second)
     with _at(_is_writing, max(1, int(calls * host.told["part"])), _kill):
-        host.store(host.told["texts"][1])
+        host.keep(second)
     _kill()
 
 
@@ -320,6 +384,7 @@ def watched(host: HostSession) -> None:
     host.open()
     for number, call in enumerate(host.told["calls"]):
         states: list[tuple[int, ...]] = []
+        host.begin_for(call)
         note, begun = functools.partial(_note, host, states), _held(host)
         with _seeing(_is_writing, note), contextlib.suppress(Exception):
             host.make(call)
@@ -336,6 +401,7 @@ def killed_at(host: HostSession) -> None:
     for call in before:
         with contextlib.suppress(Exception):
             host.make(call)
+    host.begin_for(last)
     with _at(_is_writing, host.told["moment"], _kill), contextlib.suppress(Exception):
         host.make(last)
     _kill()
@@ -377,6 +443,7 @@ def _races(host: HostSession) -> None:
         # The race before is over for both.
         sys.stdin.readline()
         place = _first_change(host, first) if first is not None else 0
+        host.begin_for(second)
         with _at(_begins_to_write, place or _NEVER, functools.partial(_pause, host, number)):
             host.say(f"made {number} {_outcome(host, second)}")
 
@@ -410,6 +477,7 @@ def _first_change(host: HostSession, call: dict[str, Any]) -> int:
         elif event == "c_call" and name in _WRITING:
             states.append(_held(host))
 
+    host.begin_for(call)
     begun = _held(host)
     sys.setprofile(see)
     try:
@@ -449,7 +517,9 @@ def interrupted(host: HostSession) -> None:
     host.open()
     texts, points = host.told["texts"], host.told["points"]
     host.store(texts[0])
-    for point, call in itertools.product(points, _turn(host).values()):
+    for point, (operation, call) in itertools.product(points, _turn(host).items()):
+        if operation == "recall":
+            host.begin(_SAID)
         known = contextlib.suppress(KeyboardInterrupt, ProviderError)
         with known, _at(_is_call, point, _interrupt):
             call()
@@ -466,6 +536,7 @@ def interrupted(host: HostSession) -> None:
 
 def _interrupt_call(host: HostSession, point: int, call: dict[str, Any]) -> None:
     """Have Ctrl+C come in a call; one that was made before may be refused."""
+    host.begin_for(call)
     with contextlib.suppress(KeyboardInterrupt, Exception), _at(_is_call, point, _interrupt):
         host.make(call)
 
@@ -476,9 +547,9 @@ def _turn(host: HostSession) -> dict[str, Callable[[], Any]]:
     provider = host.provider
     return {
         "recall": lambda: provider.enrich_turn("Where is the boat?", []),
-        "record": lambda: provider.on_turn_complete("The lamps are lit.", "Good."),
+        "record": lambda: host.record(_SAID, "Good."),
         "mirror": lambda: provider.on_memory_write(
-            *write_action.arguments(tuple(host.told["write"]), "The lamps are lit.")
+            *write_action.arguments(tuple(host.told["write"]), _SAID)
         ),
         "compress": lambda: provider.on_compress(list(said), 1),
     }
@@ -490,6 +561,8 @@ def signalled(host: HostSession) -> None:
     host.load()
     hooks = {"open": host.start, **_turn(host), "close": host.close}
     for operation, call in hooks.items():
+        if operation == "recall":
+            host.begin(_SAID)
         is_asked = operation == host.told["operation"]
         at = _at(_is_call, host.told["point"], functools.partial(_signal, host))
         with contextlib.suppress(ProviderError), at if is_asked else contextlib.nullcontext():

@@ -21,7 +21,7 @@ from typing import Any
 from memproto.operations import OPERATIONS
 from memproto.testing.clauses import Untestable
 from memproto.testing.facts import Fact
-from memproto.testing.lifetimes.ends import Ended, HostProcess, not_lived
+from memproto.testing.lifetimes.ends import Ended, HostProcess, not_lived, turn_numbers
 from memproto.testing.needs import NO_REFUSAL
 from memproto.testing.processes import sandbox
 from memproto.testing.provider import routes, write_action
@@ -60,7 +60,8 @@ answers = [provider.enrich_turn(question, []) for question in told["questions"]]
 heard = {"answers": [answer if isinstance(answer, str) else None for answer in answers]}
 try:
     for call in told["calls"]:
-        getattr(provider, call["hook"])(*call["arguments"], **call["keywords"])
+        with contextlib.suppress(Exception) if call["in_passing"] else contextlib.nullcontext():
+            getattr(provider, call["hook"])(*call["arguments"], **call["keywords"])
 except ProviderError as error:
     heard["refused"] = f"{type(error).__name__}: {error}"
 provider.shutdown()
@@ -137,6 +138,19 @@ def _told(operation: str, *arguments: Any) -> dict[str, Any]:
     return {"hook": hook, "arguments": list(arguments), "keywords": {}}
 
 
+def _with_turns(run: Run, key: str, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The calls with one before each turn by which it begins, as `HostSession.make` has them."""
+    begin = turn_numbers(run, key)
+    made: list[dict[str, Any]] = []
+    for call in calls:
+        if begin is not None and call["hook"] == OPERATIONS["record"].native:
+            begin += 1
+            said = _told("turn_start", begin, call["arguments"][0])
+            made.append({**said, "in_passing": True})
+        made.append({**call, "in_passing": False})
+    return made
+
+
 def _message(role: str, content: str) -> dict[str, str]:
     return {"role": role, "content": content}
 
@@ -164,7 +178,7 @@ def lead(run: Run, life: Life) -> list[str | None]:
         "session_key": key,
         "config": config,
         "questions": life.questions,
-        "calls": life.calls,
+        "calls": _with_turns(run, key, life.calls),
         "heard": said,
         "ahead": _hidden_by(run.loading["path"]),
         "environment": _without_words_of_the_kit(dict(os.environ), named),

@@ -18,6 +18,7 @@ from memproto.testing.lifetimes.ends import Ended, HostProcess
 from memproto.testing.lifetimes.ends_process import SESSION
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
+from memproto.testing.provider.subject import Subject
 
 #: Seconds that the other process may take before it is taken for one that waits for a lock.
 _AWAITED_S = 0.15
@@ -153,9 +154,12 @@ def _let_work(host: HostProcess, made: str) -> None:
             return
 
 
-def _make(subject: object, change: Change, key: str) -> None:
+def _make(subject: Subject, change: Change, key: str) -> None:
     told = json.loads(json.dumps(change.told()).replace(json.dumps(SESSION), json.dumps(key)))
-    call = subject._use  # type: ignore[attr-defined]  # noqa: SLF001 - any operation
+    if change.operation == "record":
+        subject.begin(str(told["arguments"][0]))
+        subject.turning.ends()
+    call = subject._use  # noqa: SLF001 - any operation
     call(change.operation, *told["arguments"], **told["keywords"])
 
 

@@ -17,6 +17,7 @@ from memproto.testing.processes import contents, sandbox
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised
+from memproto.testing.scenarios.starts import needs_starts
 from memproto.testing.wire import describe
 
 #: Number of texts in a store before it is damaged, so that a part of them is in each part of it.
@@ -27,6 +28,9 @@ _SEARCHED_BYTES = 50_000_000
 
 #: Of a directory of the operator's so many files are searched.
 _MOST_FILES = 2_000
+
+#: A home that opens again has opened so often.
+_OPENED = 2
 
 _ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 
@@ -119,12 +123,17 @@ def still_opens(run: Run, when: str, requirement: str = "") -> Iterator[None]:
     If it does not, the deed of the check has damaged the store. The rule under check is violated
     then, or `requirement`, and not the rule on `initialize`. An error by which a provider reports
     a refusal is passed on.
+
+    Raises:
+        Untestable: A home that no deed has met does not open again either.
+
     """
     try:
         yield
     except HookRaised as failure:
         if failure.operation != "open" or failure.is_report or failure.ends_process:
             raise
+        needs_starts(run, _OPENED, here=False)
         evidence = Raised.by(
             failure.error,
             shown=describe(failure.error),

@@ -78,7 +78,7 @@ def _store(host: HostSession, text: str) -> None:
     """Store a text by the route that the parent has chosen; raises what refuses it."""
     if host.told["route"] == "turns":
         # An answer that no other turn has: what becomes of repeated ones is another rule.
-        host.provider.on_turn_complete(text, f"I have noted it: {text}")
+        host.record(text, f"I have noted it: {text}")
         return
     if host.told["route"] == "writes":
         host.store(text)

@@ -22,6 +22,12 @@ class TurnCount:
         self.told(session_key, self._latest.get(session_key, 0) + 1)
         return self._latest[session_key]
 
+    def reserved(self, session_key: str, count: int) -> int:
+        """The number of the latest turn; as many that follow it are another process's."""
+        latest = self._latest.get(session_key, 0)
+        self.told(session_key, latest + count)
+        return latest
+
     def told(self, session_key: str, number: int) -> None:
         """Count on from a number that a check chose."""
         self._latest[session_key] = number
