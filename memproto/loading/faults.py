@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 
 import memproto
+from memproto import shell
 from memproto.bindings import hermes_agent as host
 from memproto.errors import KitUsageError, MissingPackage, NoProvider, TargetDoesNotImport
 from memproto.loading import packages
@@ -35,7 +36,7 @@ _KIT = str(Path(memproto.__file__).parent)
 
 def command(target: str) -> str:
     """The command that judges `target`, as a user types it."""
-    return f"pytest --memproto={shlex.quote(target)}"
+    return f"pytest --memproto={shell.quote(target)}"
 
 
 def missing(target: str, error: ModuleNotFoundError) -> MissingPackage:

@@ -5,14 +5,13 @@ import importlib.machinery
 import inspect
 import pkgutil
 import re
-import shlex
 import sys
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from memproto import bindings
+from memproto import bindings, shell
 from memproto.adapters.hooks import from_registered
 from memproto.adapters.members import found_without_running
 from memproto.bindings import hermes_agent
@@ -90,7 +89,7 @@ def _which(target: str, fault: str, names: list[str]) -> SeveralProviders:
     if place is None or not Path(place).parent.name.isidentifier():
         fix = "have register(ctx) register the one that is meant"
         return SeveralProviders(f"--memproto={target}", fault, fix)
-    fix = f"cd {shlex.quote(str(Path(place).parents[1]))} && {command(min(names))}"
+    fix = f"cd {shell.quote(str(Path(place).parents[1]))} && {command(min(names))}"
     return SeveralProviders(f"--memproto={target}", fault, f"say which one, as in {fix}")
 
 

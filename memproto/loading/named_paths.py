@@ -7,10 +7,10 @@ A checkout stands for the one plugin that it holds, as a vendor's repository has
 import contextlib
 import importlib.util
 import os
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from memproto import shell
 from memproto.errors import NoSuchTarget, SeveralProviders
 from memproto.loading.faults import command
 from memproto.near import nearest
@@ -224,5 +224,5 @@ def _fix_of(path: Path, named: Path, after: str) -> str:
     if parts[:1] == ["src"]:
         parts = parts[1:]
     if ".." in parts or named.is_absolute() or not all(part.isidentifier() for part in parts):
-        return f"cd {shlex.quote(str(path.parent))} && {command(f'{path.stem}{after}')}"
+        return f"cd {shell.quote(str(path.parent))} && {command(f'{path.stem}{after}')}"
     return command(f"{'.'.join(parts)}{after}")

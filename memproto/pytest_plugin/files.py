@@ -3,11 +3,11 @@
 import contextlib
 import errno
 import os
-import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from memproto import shell
 from memproto.errors import InvalidSettings
 from memproto.report import document, html, pages
 from memproto.report.formats import sarif
@@ -74,7 +74,7 @@ def _without_folder(what: str, folder: Path) -> InvalidSettings:
     fault = f"the folder {folder} is not there"
     if folder.exists():
         return InvalidSettings(what, f"cannot be written ({folder} is no folder)", _OWN)
-    return InvalidSettings(what, fault, f"mkdir -p {shlex.quote(str(folder))}")
+    return InvalidSettings(what, fault, f"mkdir -p {shell.quote(str(folder))}")
 
 
 def _probe(path: Path) -> None:

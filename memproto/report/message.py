@@ -1,9 +1,8 @@
 """The message of a failure: labelled lines, in the author's own terms."""
 
 import re
-import shlex
 
-from memproto import spec
+from memproto import shell, spec
 from memproto.report.formats import source_line
 from memproto.testing import untrusted_text
 from memproto.testing.evidence import Froze, Late, NotRecalled
@@ -115,7 +114,7 @@ def reproduce(result: Result, order: Order) -> str:
     """The command that shows the same again, from the same directory; a script's where one is."""
     command = _command(result, order)
     if result.replay and result.replay != NO_SCRIPT:
-        return f"{shlex.join(['python', result.replay])}  # or: {command}"
+        return f"{shell.join(['python', result.replay])}  # or: {command}"
     return command
 
 
@@ -135,7 +134,7 @@ def _command(result: Result, order: Order) -> str:
         words.append(f"--memproto-seed={order.seed}")
     if order.release != SPEC_VERSION:
         words.append(f"--memproto-spec={order.release}")
-    return shlex.join(words)
+    return shell.join(words)
 
 
 def _indented(text: str) -> str:

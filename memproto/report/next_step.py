@@ -3,11 +3,11 @@
 import dataclasses
 import json
 import re
-import shlex
 import tomllib
 from collections.abc import Iterable
 from typing import Any, Literal
 
+from memproto import shell
 from memproto.report import findings, verdicts
 from memproto.report import needs as words
 from memproto.testing import cascades, needs, untrusted_text
@@ -179,7 +179,7 @@ def _for(need: Need, count: int, report: dict[str, Any]) -> Step:
     match need:
         case Install(distribution, options):
             parts = ["pip", "install", *options.split(), distribution]
-            command = _readable(shlex.join(parts))
+            command = _readable(shell.join(parts))
             said = f"{command}  # {waits}"
             return Step(kind="install", text=said, waiting=count, command=command)
         case Setting():

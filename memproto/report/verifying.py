@@ -6,13 +6,12 @@ can make its fingerprint anew.
 """
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from memproto import __version__, spec
+from memproto import __version__, shell, spec
 from memproto.report import classes, verdicts
 from memproto.report.document import fingerprint
 from memproto.testing.outcomes import ExitCode, Outcome
@@ -106,23 +105,23 @@ def _is_a_command(row: dict[str, Any], report: dict[str, Any]) -> bool:
     elif note not in ("", _NO_SCRIPT):
         return False
     try:
-        words = shlex.split(command)
+        words = shell.split(command)
     except ValueError:
         return False
     flag = "--memproto-host" if report["side"] == "host" else "--memproto"
     return (
         words[:2] == ["pytest", f"{flag}={report['target']}"]
         and all(map(_OPTIONS.fullmatch, words[2:]))
-        and shlex.join(words) == command
+        and shell.join(words) == command
     )
 
 
 def _is_a_script(command: str) -> bool:
     try:
-        words = shlex.split(command)
+        words = shell.split(command)
     except ValueError:
         return False
-    is_one = len(words) == 2 and words[0] == "python" and shlex.join(words) == command
+    is_one = len(words) == 2 and words[0] == "python" and shell.join(words) == command
     return is_one and _SCRIPT.fullmatch(PurePath(words[1]).name) is not None
 
 

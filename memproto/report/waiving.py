@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from memproto import spec
+from memproto import shell, spec
 from memproto.errors import InvalidSettings, KitUsageError
 from memproto.report import verdicts
 from memproto.report.reading import read_text
@@ -106,7 +106,7 @@ def gate(report: dict[str, Any], line: str, directory: Path, others: list[str]) 
         words.append("--memproto-strict")
     if others or report.get("allow_incomplete"):
         words.append("--memproto-allow-incomplete")
-    command = shlex.join(words)
+    command = shell.join(words)
     if line and settings.nearest(directory) is None:
         return f"echo {shlex.quote(line)} > memproto.toml && {command}"
     return command

@@ -7,7 +7,12 @@ stands for, written as UTF-8, and each process decodes it as it decodes its own.
 """
 
 import os
+import re
+from pathlib import Path
 from typing import Any
+
+#: A character of a name as `untrusted_text.printable` writes it, where it does not print.
+_ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt])")
 
 
 def told(name: Any) -> Any:
@@ -47,3 +52,19 @@ def native(name: str) -> str:
 def readable(name: str) -> str:
     """A name as a reader knows it, in whatever locale this process runs."""
     return _told(name)
+
+
+def shown(name: str, directory: Path) -> Path:
+    """The file below `directory` whose name a `where` shows, with what did not print escaped."""
+    path = directory / native(name)
+    if "\\" not in name or os.path.exists(path):  # noqa: PTH110 - a Path raises for a long one
+        return path
+    return directory / native(_ESCAPE.sub(_unescaped, name))
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    try:
+        plain = found[0].encode().decode("unicode_escape")
+    except UnicodeDecodeError:
+        return found[0]
+    return found[0] if plain.isprintable() else plain

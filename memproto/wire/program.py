@@ -11,7 +11,6 @@ import contextlib
 import errno
 import os
 import select
-import shlex
 import signal
 import subprocess
 import threading
@@ -20,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 
+from memproto import shell
 from memproto.wire.codec import MAX_LINE
 from memproto.wire.faults import NotStarted
 
@@ -474,7 +474,7 @@ def _refusal(
         if os.path.isdir(path):  # noqa: PTH112 - as above
             return "it is a directory", "name a program inside of it, and its arguments"
         return "it is not executable", (
-            f"chmod +x {shlex.quote(program)}; or name the program that runs it in front of it"
+            f"chmod +x {shell.quote(program)}; or name the program that runs it in front of it"
         )
     if isinstance(error, OSError) and error.errno == errno.ENOEXEC:
         return "the system does not know how to run it (Exec format error)", (

@@ -1,5 +1,6 @@
 """The kit in directories of any name, and for targets that name a path: nothing is lost there."""
 
+import html
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ import pytest
 
 from memproto import spec
 from memproto.pytest_plugin import outer
+from memproto.report import verifying
 from memproto.testing import locate, os_names
 from memproto.testing.processes import ascii_path, process
 from tests.kit_runs import kit, write
@@ -136,6 +138,65 @@ def test_a_target_settings_and_outputs_in_a_directory_of_any_name_are_found(tmp_
     words = {"capture_output": True, "text": True, "errors": "backslashreplace", "timeout": 60}
     said = subprocess.run(again, cwd=tmp_path, env=variables, check=False, **words)
     assert said.stdout.endswith("it is seen again\n"), said.stderr
+
+
+NO_STR = """
+from tests.good.journal import Journal
+class Mine(Journal):
+    name = "mine"
+    def enrich_turn(self, user_message, messages): return b"no str"
+"""
+
+#: Names that a report cannot hold as they are.
+UNPRINTED = {name: NAMES[name] for name in ("no UTF-8", "a line end")}
+UNPRINTED["all of them"] = os.fsdecode(b"J\xfcrgen's \x1b[1m \\ \xe4b\xc3\xbc $HOME `id`")
+
+
+@pytest.mark.parametrize("is_beside", [False, True], ids=["in it", "beside it"])
+@pytest.mark.parametrize("name", UNPRINTED.values(), ids=UNPRINTED)
+def test_a_failure_in_a_directory_of_any_name_shows_its_line_and_how_to_see_it_again(
+    tmp_path, name, is_beside
+):
+    odd = tmp_path / name
+    write(odd, **{"mine/__init__.py": NO_STR})
+    here, inner = (tmp_path, f"{name}/") if is_beside else (odd, "")
+    words = (f"--memproto=./{inner}mine", f"--memproto-replay={odd / 'replay'}")
+    report, page = tmp_path / "r.json", tmp_path / "r.html"
+    outputs = (f"--memproto-report={report}", f"--memproto-html={page}")
+    done = kit(here, *words, *outputs, "--memproto-clause=MP-RECALL-001")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert '5 |     def enrich_turn(self, user_message, messages): return b"no str"' in done.stdout
+    (line,) = [x for x in done.stdout.splitlines() if x.startswith("  reproduce ")]
+    command = line.removeprefix("  reproduce ")
+    (reported,) = json.loads(report.read_text("utf-8"))["reports"]
+    assert command in [row["reproduce"] for row in reported["results"]]
+    assert html.escape(command.split(" ")[1]).replace("&#x27;", "&#39;") in page.read_text("utf-8")
+    assert verifying.faults(json.loads(report.read_text("utf-8"))) == []
+    script, _, again = command.partition("  # or: ")
+    assert in_bash(script, here).stdout.endswith("it is seen again\n")
+    said = in_bash(again, here)
+    assert said.returncode == 1, said.stdout + said.stderr
+    assert "FAILED" in said.stdout
+
+
+def in_bash(command, directory):
+    folder = str(Path(sys.executable).parent)
+    variables = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    variables["PATH"] = os.pathsep.join([folder, os.environ["PATH"]])
+    variables["PYTHONPATH"] = str(directory)
+    words = {"capture_output": True, "text": True, "errors": "backslashreplace", "timeout": 240}
+    return subprocess.run(
+        ["bash", "-c", command], cwd=directory, env=variables, check=False, **words
+    )
+
+
+def test_a_missing_folder_of_an_output_is_made_by_the_command_that_is_named(tmp_path):
+    name = UNPRINTED["all of them"]
+    done = kit(tmp_path, "--memproto=builtin", f"--memproto-report={name}/r.json")
+    assert done.returncode == 4
+    (fix,) = [x for x in (done.stdout + done.stderr).splitlines() if "fix: mkdir" in x]
+    assert in_bash(fix.partition("fix: ")[2], tmp_path).returncode == 0
+    assert (tmp_path / name).is_dir()
 
 
 def test_links_are_made_for_places_of_other_letters_alone(tmp_path):

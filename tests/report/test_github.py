@@ -1,6 +1,7 @@
 """A job of GitHub Actions: annotations at lines, commands that texts cannot give, and badges."""
 
 import json
+import os
 import xml.etree.ElementTree as ET
 
 from memproto import cli
@@ -39,7 +40,15 @@ def test_a_place_that_is_not_of_the_repository_is_left_out(tmp_path):
     (tmp_path / "out.py").touch()
     inside = tmp_path / "inside"
     inside.mkdir()
-    for where in ("a.py:3 in x", "../out.py:3 in x", "Mine.on_turn_complete", "", "a.py:x in y"):
+    (inside / os.fsdecode(b"b\xfc.py")).touch()
+    for where in (
+        "a.py:3 in x",
+        "b\\udcfc.py:3 in x",
+        "../out.py:3 in x",
+        "Mine.on_turn_complete",
+        "",
+        "a.py:x in y",
+    ):
         [line] = annotated(inside, red(where), inside)
         assert line.startswith("::error title=")
 

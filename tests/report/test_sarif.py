@@ -1,7 +1,9 @@
 """SARIF of a report: valid by its schema, with rule pages, source lines and no text as a link."""
 
 import json
+import os
 from pathlib import Path
+from urllib.parse import quote
 
 import jsonschema
 import pytest
@@ -107,6 +109,23 @@ def test_a_line_is_named_from_the_root_of_the_checkout(place):
     physical = found["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
     assert physical["artifactLocation"]["uri"] == "my%20pkg/m.py"
     assert physical["region"]["snippet"] == {"text": "x = 1"}
+
+
+@pytest.mark.parametrize("name", [b"J\xfcrgen", b"a\nb", b"\\x41 \xfc"])
+def test_a_file_whose_name_is_no_text_is_found_by_the_name_that_a_report_shows(place, name):
+    (place / os.fsdecode(name)).mkdir()
+    file = place / os.fsdecode(name) / "m.py"
+    file.write_text("x = 1\n", "utf-8")
+    where = f"{repr(str(file.relative_to(place)))[1:-1]}:1 in f".replace("\\\\", "\\")
+    (result,) = log(place, failed(where=where))["results"]
+    physical = result["locations"][0]["physicalLocation"]
+    assert physical["artifactLocation"]["uri"] == f"{quote(name)}/m.py"
+    assert physical["region"]["snippet"] == {"text": "x = 1"}
+
+
+@pytest.mark.parametrize("name", ["\\U99999999", "\\ud800", "\\x00", "\\x", "a" * 5_000 + "\\xfc"])
+def test_a_where_that_no_file_has_is_no_place(place, name):
+    assert places.place(f"{name}.py:1 in f", place, place) is None
 
 
 def test_no_text_of_a_stranger_is_a_link_or_a_control_character(place):

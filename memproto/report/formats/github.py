@@ -85,9 +85,11 @@ class Commands:
         return _command(level, {**self._place(row["where"] or ""), "title": title}, message)
 
     def _place(self, where: str) -> dict[str, str]:
-        """File and line, where it is a file of the repository."""
+        """File and line, where it is a file of the repository whose name a line of text can say."""
         found = place(where, self._directory, self._root)
-        return {} if found is None else {"file": found[0], "line": str(found[1])}
+        if found is None or not found[0].isprintable():
+            return {}
+        return {"file": found[0], "line": str(found[1])}
 
 
 def _of_level(commands: list[str], level: str) -> list[str]:

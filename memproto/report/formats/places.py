@@ -4,6 +4,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from memproto.testing import os_names
+
 
 def root_of(directory: Path, environment: Mapping[str, str]) -> Path:
     """The root of the checkout: that of the job, else the nearest folder with `.git`, else here."""
@@ -21,8 +23,10 @@ def place(where: str, directory: Path, root: Path) -> tuple[str, int] | None:
     `directory` is the one that the run was called from, which `where` is relative to.
     """
     name, _, line = where.partition(" in ")[0].rpartition(":")
-    path = directory / name
-    if not (name and line.isdecimal() and path.is_file()):
+    if not (name and line.isdecimal()):
+        return None
+    path = os_names.shown(name, directory)
+    if not os.path.isfile(path):  # noqa: PTH113 - a Path raises for a long one
         return None
     shown = os.path.relpath(path.resolve(), root.resolve())
     return None if shown.startswith("..") else (shown, int(line))

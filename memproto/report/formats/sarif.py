@@ -135,7 +135,7 @@ class _Run:
         file, line = found
         return {
             "physicalLocation": {
-                "artifactLocation": {"uri": quote(file), "uriBaseId": "%SRCROOT%"},
+                "artifactLocation": {"uri": quote(os.fsencode(file)), "uriBaseId": "%SRCROOT%"},
                 "region": {"startLine": max(line, 1), **self._snippet(file, line)},
             },
             **named,

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from memproto.testing import os_names
+
 _PLACE = re.compile(r"(?P<file>.+):(?P<line>[0-9]+) in ")
 
 #: The name that a line defines.
@@ -35,7 +37,7 @@ def excerpt(where: str, directory: Path) -> str:
 def _line(directory: Path, name: str, number: int) -> str:
     """A line of a file below the directory; "" if there is none that can be read."""
     try:
-        root, path = directory.resolve(), (directory / name).resolve()
+        root, path = directory.resolve(), os_names.shown(name, directory).resolve()
         if not path.is_relative_to(root) or path.stat().st_size > _MOST_BYTES:
             return ""
         lines = path.read_text("utf-8", "replace").splitlines()

@@ -10,13 +10,12 @@ import functools
 import importlib
 import importlib.util
 import inspect
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from memproto import spec
+from memproto import shell, spec
 from memproto.bindings import BUILT_IN, NATIVE, Binding
 from memproto.errors import MissingPackage, NoSuchTarget, TargetDoesNotImport
 from memproto.loading.faults import raised_at
@@ -193,7 +192,7 @@ def _run(target: str, step: Callable[[], Any]) -> Any:
 
 def _nothing(target: str, fault: str, meant: str = "") -> NoSuchTarget:
     """The error, with the command for the target that was probably meant."""
-    command = f"pytest --memproto-host={shlex.quote(meant)}"
+    command = f"pytest --memproto-host={shell.quote(meant)}"
     fix = f"did you mean {meant!r}? {command}" if meant else _FORM
     return NoSuchTarget(f"--memproto-host={target}", fault, fix)
 
