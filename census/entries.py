@@ -42,6 +42,7 @@ class Entry:
         target: TARGET, as `memproto judge` takes it.
         installer: `pip` or `npm`.
         install: The arguments of one `pip install` each.
+        beside: Packages of npm that are installed with it, as `NAME@VERSION`.
         python: The Python that it needs, such as `3.12`; "" for the usual one.
         left_out: Dependency to the reason why it is not installed.
         backend: `none`, `absent` or `own`.
@@ -59,6 +60,7 @@ class Entry:
     target: str
     installer: str = "pip"
     install: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     python: str = ""
     left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
     backend: str = "none"
@@ -78,6 +80,11 @@ class Entry:
         return self.installer == "npm"
 
     @property
+    def npm_installs(self) -> tuple[str, ...]:
+        """The packages of one `npm install`; none for a package of pip."""
+        return (self.pin, *self.beside) if self.is_of_npm else ()
+
+    @property
     def installs(self) -> tuple[str, ...]:
         """The arguments of each `pip install`; none for a provider of this repository."""
         if self.is_of_npm:
@@ -90,6 +97,8 @@ class Entry:
         """The sha256 of all that is judged, and of `others`: of the kit, and of the run."""
         judged = {field: getattr(self, field) for field in _JUDGED}
         judged["install"] = self.installs
+        if self.beside:
+            judged["beside"] = self.beside
         text = json.dumps([judged, *others], sort_keys=True, default=dict)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -109,7 +118,8 @@ def read(path: Path) -> Entry:
         raise Unusable(f"{path.name}: {error}") from None
     except jsonschema.ValidationError as error:
         raise Unusable(f"{path.name}: {error.json_path}: {error.message}") from None
-    known: dict[str, Any] = {**data, "install": tuple(data.get("install", ()))}
+    lists = {key: tuple(data.get(key, ())) for key in ("install", "beside")}
+    known: dict[str, Any] = {**data, **lists}
     return Entry(path.stem, **known)
 
 

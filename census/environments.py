@@ -79,11 +79,12 @@ def make(folder: Path, python: str, kit: Path, installs: Iterable[str]) -> Envir
     return made
 
 
-def npm_install(made: Environment, place: Path, package: str) -> None:
+def npm_install(made: Environment, place: Path, packages: Iterable[str]) -> None:
     """
-    Install one package of npm in a working directory, without what it asks of its host. Blocks.
+    Install packages of npm in a working directory, without what they ask of their host. Blocks.
 
-    No script of a package runs.
+    No script of a package runs. As OpenClaw installs a plugin, npm does not even look for a version
+    of the peers that it leaves out, which may take it a quarter of an hour.
 
     Raises:
         NotInstalled: npm failed, is not there, or took longer than `INSTALL_S`.
@@ -92,8 +93,9 @@ def npm_install(made: Environment, place: Path, package: str) -> None:
     (place / "package.json").write_text('{"private": true}', "utf-8")
     beside = made.python.with_name("npm")
     npm = str(beside) if beside.exists() else "npm"
-    plain = ["--omit=peer", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"]
-    _run([npm, "install", *plain, package], place)
+    peers = ("--omit=peer", "--legacy-peer-deps")
+    plain = (*peers, "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund")
+    _run([npm, "install", *plain, *packages], place)
 
 
 def digest_of_npm(place: Path, package: str) -> str:

@@ -120,7 +120,7 @@ def judge(entry: Entry, kit: Kit, report: Path, limits: Limits) -> tuple[Record,
             place = folder / "work"
             place.mkdir()
             if entry.is_of_npm:
-                environments.npm_install(made, place, entry.pin)
+                environments.npm_install(made, place, entry.npm_installs)
         except NotInstalled as error:
             return _record(entry, kit, limits, "not_installed", reason=str(error)), str(error)
         if entry.is_of_npm:

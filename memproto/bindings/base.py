@@ -244,6 +244,9 @@ class Binding:
         fit its schema; "" if it fits.
         """
 
+    def look(self, provider: Any) -> None:
+        """See what an instance has, if its host has to start for that: no hook bounds it."""
+
     # -- where the framework is -------------------------------------------------------------------
 
     def actions_told(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ A gateway in Node, which the package stands in for, loads the plugin and speaks 
 plugin is reached as a provider of the wire is. docs/openclaw.md has the table of its hooks.
 """
 
+import contextlib
 import re
 import subprocess
 from collections.abc import Callable, Mapping
@@ -84,6 +85,11 @@ class _OpenClaw(Binding):
     def connect(self, provider: Any, inspect: Callable[[Any, str], str]) -> None:
         # Node takes its time: it starts with the first question that needs a gateway.
         provider.judge(inspect)
+
+    def look(self, provider: Any) -> None:
+        # A fault is told by the session.
+        with contextlib.suppress(NotStarted, NotRegistered):
+            provider.look()
 
 
 def _assert_node(what: str, program: str) -> None:

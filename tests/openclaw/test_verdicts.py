@@ -59,14 +59,50 @@ def test_a_plugin_that_ends_the_gateway_is_red_as_one_that_ends_its_host(tmp_pat
     assert red["id"] == incidents.DIED
 
 
-def test_a_part_of_openclaw_that_is_not_stood_in_for_leaves_the_verdict_open_by_its_name(tmp_path):
-    target = plugin(tmp_path, registering("api.runtime.tts.speak('x');"))
-    document = reported(tmp_path, f"--memproto={target}", *STORES)
+SPEAKS = {
+    "register": "api.runtime.tts.speak('x');",
+    "a tool that is made for a session": "api.registerTool(() => api.runtime.tts.speak('x'));",
+    "recall": (
+        "api.on('before_prompt_build', () => api.runtime.tts.speak('x'));"
+        "api.on('agent_end', async () => {});"
+    ),
+    "record": "api.on('agent_end', async () => api.runtime.tts.speak('x'));",
+    "record, and it catches that": (
+        "api.on('agent_end', async () => { try { api.runtime.tts.speak('x'); } catch {} });"
+    ),
+}
+
+
+@pytest.mark.parametrize("place", SPEAKS)
+def test_a_part_of_openclaw_that_is_not_stood_in_for_leaves_the_verdict_open_by_its_name(
+    tmp_path, place
+):
+    target = plugin(tmp_path, registering(SPEAKS[place]))
+    words = [f"--memproto={target}", *STORES, "--memproto-clause=MP-TEXT-001"]
+    document = reported(tmp_path, *words)
     (report,) = document["reports"]
+    assert [row["id"] for row in report["results"] if row["outcome"] in {"fail", "warn"}] == []
     assert (report["verdict"], document["run"].returncode) == ("INCOMPLETE", 6)
     reasons = [row["reason"] for row in report["results"] if row["outcome"] == "untestable"]
-    assert len(reasons) == len(STORES)
-    assert all("it uses api.runtime.tts.speak of OpenClaw" in reason for reason in reasons)
+    assert any("api.runtime.tts.speak" in reason for reason in reasons)
+
+
+SLOW = """
+await new Promise((done) => setTimeout(done, 7000));
+export default { id: "slow", register(api) {
+  const note = { name: "note", description: "Note.", parameters: {}, execute: async () => "x" };
+  api.registerTool(note);
+  api.on("before_prompt_build", () => undefined);
+} };
+"""
+
+
+def test_no_hook_pays_for_the_start_of_a_gateway_that_takes_long(tmp_path):
+    target = plugin(tmp_path, SLOW)
+    clauses = ("--memproto-clause=MP-TOOL-002", "--memproto-clause=MP-PREWARM-002")
+    (report,) = reported(tmp_path, f"--memproto={target}", *clauses)["reports"]
+    found = outcomes(report)
+    assert (found["MP-TOOL-002"], found["MP-PREWARM-002"]) == ("pass", "not_applicable")
 
 
 def test_an_error_of_register_ends_the_run_with_its_text(tmp_path):

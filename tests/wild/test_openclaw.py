@@ -48,7 +48,8 @@ def judged(request, tmp_path_factory):
     pin = request.param
     folder = tmp_path_factory.mktemp("openclaw")
     (folder / "package.json").write_text('{"private": true}', "utf-8")
-    plain = ["--omit=peer", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"]
+    plain = ["--omit=peer", "--legacy-peer-deps", "--omit=dev", "--ignore-scripts"]
+    plain += ["--no-audit", "--no-fund"]
     subprocess.run(["npm", "install", *plain, source(pin)], cwd=folder, check=True)
     target = f"openclaw:{pin['directory']}"
     lines = [f'[target."{target}"]']

@@ -7,7 +7,7 @@ import { apiOf, Registrations } from "./api.mjs";
 import { Refusal } from "./line.mjs";
 import { imported } from "./loading.mjs";
 import { MODEL, assistant, translated, user } from "./messages.mjs";
-import { lacking, NotStoodInFor } from "./sdk.mjs";
+import { lacking } from "./sdk.mjs";
 
 const AGENT = "main";
 
@@ -108,7 +108,7 @@ export class Gateway {
       try {
         await register(api);
       } catch (error) {
-        if (error instanceof NotStoodInFor || lacking.size) this.#refuseLacking();
+        this.#assertWhole();
         throw new Refusal("Misconfigured", `register(api) raises ${error?.name ?? "Error"}: ${error?.message ?? error}`, {
           where: String(error?.stack ?? "").split("\n")[1]?.trim() ?? "",
         });
@@ -137,15 +137,17 @@ export class Gateway {
     };
   }
 
-  #refuseLacking() {
+  // The refusal of a plugin that used something that is missing, whatever it threw of that.
+  lack() {
     const names = [...lacking].sort();
     const text = `it uses ${names.join(", ")} of OpenClaw, which memproto does not stand in for`;
-    throw new Refusal("Unavailable", text, { lacking: names });
+    this.log("warning", [text]);
+    return new Refusal("Unavailable", text, { lacking: names });
   }
 
   // A plugin may have caught that something is missing, and gone on: then nothing it does counts.
   #assertWhole() {
-    if (lacking.size > 0) this.#refuseLacking();
+    if (lacking.size > 0) throw this.lack();
   }
 
   async #hook(names, event, extra = {}) {
@@ -236,6 +238,12 @@ export class Gateway {
     const workspaceDir = cfg.agents.defaults.workspace;
     await this.#event("gateway", "startup", { cfg, workspaceDir }, "gateway:startup");
     await this.#starts();
+    try {
+      // A host makes the tools of a session when it starts; an error of a factory is told with them.
+      this.#offered();
+    } catch {
+      this.#assertWhole();
+    }
     this.isOpen = true;
   }
 
@@ -270,7 +278,14 @@ export class Gateway {
     if (this.registered.has("agent_end")) await this.#hears(prompt);
     const before = messages.length ? translated(messages) : this.session.messages;
     const event = { prompt, currentUserMessage: prompt, messages: before, queuedInjections: [] };
-    return this.#contextOf(event);
+    try {
+      return await this.#contextOf(event);
+    } catch (error) {
+      // A host has no context of a plugin that failed for want of the host.
+      if (lacking.size === 0) throw error;
+      this.lack();
+      return null;
+    }
   }
 
   async #contextOf(event) {

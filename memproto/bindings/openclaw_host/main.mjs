@@ -3,6 +3,7 @@
 import fs from "node:fs";
 import { Gateway } from "./gateway.mjs";
 import { causes, Line, Refusal } from "./line.mjs";
+import { lacking } from "./sdk.mjs";
 
 // The wire moves to descriptors of its own, and what is opened next takes its place: so the standard
 // streams that the plugin has, and that the programs it starts inherit, hold nothing of it.
@@ -32,7 +33,7 @@ let isEnding = false;
 const METHODS = ["tools", "call_tool", "end", "switch", "delegation", "prompt"];
 const BEFORE_OPEN = ["available", "open", "close", "register"];
 
-const line = new Line({ input: INPUT, output: OUTPUT, serve, finish });
+const line = new Line({ input: INPUT, output: OUTPUT, serve: whole, finish });
 const gateway = new Gateway(plugin, (level, text) => line.log(level, text));
 
 // OpenClaw writes what a plugin prints to its log.
@@ -57,6 +58,15 @@ process.on("unhandledRejection", (reason) => {
   process.stderr.write(`unhandled rejection ${place}: ${reason?.name ?? ""} ${reason?.message ?? reason}\n`);
   process.exit(1);
 });
+
+// An error of a plugin that lacks something of its host is no fault of its own.
+async function whole(method, params) {
+  try {
+    return await serve(method, params);
+  } catch (error) {
+    throw lacking.size > 0 ? gateway.lack() : error;
+  }
+}
 
 async function serve(method, params) {
   if (method === "ping") return null;

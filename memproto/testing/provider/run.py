@@ -137,10 +137,15 @@ class Run:
                     self._latest = self.build()
                 self.binding.configure(self._latest, self.context.config)
                 self.binding.connect(self._latest, conversation.unfit)
-                return self._latest
             except BaseException as error:
                 failure = HookRaised("load", error)
-        raise failure
+            else:
+                failure = None
+        if failure is not None:
+            raise failure
+        # Else the first hook that is asked for would pay for it with its own budget.
+        self.binding.look(self._latest)
+        return self._latest
 
     def hook(self, operation: str) -> str:
         """The hook that serves `operation`, in the author's binding."""
