@@ -26,7 +26,8 @@ class Started:
         read, marks = os.pipe()
         self.errors = place / f"{script}-{marks}.txt"
         stacks = os.open(place / f"stacks-{marks}.txt", os.O_CREAT | os.O_RDWR, 0o600)
-        asked = {"script": script, "marks": marks, "stacks": stacks}
+        asked = {"script": script, "session_keys": ["s1"], "turn": None}
+        asked |= {"marks": marks, "stacks": stacks}
         names = ("marks", "stacks")
         self.host = host_copies.start(
             "tests.testing.processes.host_probe", asked, self.errors, names
