@@ -79,9 +79,14 @@ class RemovedWordsAreNeverStoredAgain(Journal):
         self._removed: set[str] = set()
 
     def _left(self, target: str, old_text: str | None) -> list[dict[str, str]]:
-        # The turn that said it goes as well, which is right.
+        # A turn that said the whole entry goes as well, which is right.
         kept = super()._left(target, old_text)
-        return [e for e in kept if e["kind"] != "turn" or not old_text or old_text not in e["text"]]
+        gone = [entry["text"] for entry in self._entries if entry not in kept]
+        return [
+            entry
+            for entry in kept
+            if entry["kind"] != "turn" or not any(text in entry["text"] for text in gone)
+        ]
 
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
