@@ -34,7 +34,13 @@ from memproto.testing.instruments.logs import Records
 from memproto.testing.needs import READ_BACK, depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
-from memproto.testing.provider.subject import HookLate, HookRaised, HookWithdrawn, Subject
+from memproto.testing.provider.subject import (
+    HookLate,
+    HookRaised,
+    HookWithdrawn,
+    Subject,
+    is_unreachable,
+)
 from memproto.testing.scenarios.starts import needs_starts
 from memproto.testing.wire import show
 
@@ -159,8 +165,9 @@ def initialize_starts_without_its_backend(run: Run) -> None:
                 bench.turn(_AWAY)
                 run.finish()
     except _DidNotOpen as failure:
-        # The backend is as it was before: one that opens a home once raises all the same.
-        needs_starts(run, failure.number)
+        # The backend is as it was before: one that opens a home once raises all the same. One that
+        # was not there before either is what the session asked for.
+        needs_starts(run, failure.number, unless=is_unreachable)
         run.violated(
             failure.evidence.told(
                 wanted=f"{run.hook('open')} starts a session while the backend {failure.said}",

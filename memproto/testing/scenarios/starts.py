@@ -25,13 +25,15 @@ def needs_starts(
     lives: Callable[[Subject], object] | None = None,
     *,
     here: bool = True,
+    unless: Callable[[BaseException], bool] = lambda _: False,
 ) -> None:
     """
     Go on only where so many sessions begin, each of which `lives` and is shut down.
 
     They have a home of their own, which nothing of the check has met. If the first of them does not
     begin in it, the process may know one home alone, and one session has to begin in that of the
-    check; unless that is not `here`, because it is what the check has spoilt.
+    check; unless that is not `here`, because it is what the check has spoilt. An error for which
+    `unless` is true is the fault that the check looks for, and no other reason.
 
     Raises:
         Untestable: They do not begin: what the check did is not why another one did not.
@@ -43,6 +45,8 @@ def needs_starts(
         failure, begun = _begun(run, run.place(f"usual-{next(run.numbers)}"), count, lives)
         if failure is not None and not begun and here:
             failure, _ = _begun(run, run.home, 1, lives)
+    if isinstance(failure, HookRaised) and unless(failure.error):
+        return
     if failure is not None:
         shown = show(failure.error) if isinstance(failure, HookRaised) else failure
         which = "another session" if begun else "a session"
