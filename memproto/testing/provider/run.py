@@ -131,6 +131,7 @@ class Run:
     def watch_load(self) -> Any:
         """Build an instance under the load budget, without connections and programs."""
         guard = self.load_step.guarding() if self.load_step else contextlib.nullcontext()
+        failure: HookRaised | None = None
         with self.watch.hook("load"):
             try:
                 with guard:
@@ -139,8 +140,6 @@ class Run:
                 self.binding.connect(self._latest, conversation.unfit)
             except BaseException as error:
                 failure = HookRaised("load", error)
-            else:
-                failure = None
         if failure is not None:
             raise failure
         # Else the first hook that is asked for would pay for it with its own budget.
