@@ -177,10 +177,6 @@ def any_text() -> Any:
 PATIENCE_S = 60.0
 
 
-#: The name of the plain text.
-_PLAIN = f"the plain text {smallest.PLAIN!r}"
-
-
 @dataclasses.dataclass(frozen=True)
 class Raising:
     """
@@ -190,12 +186,14 @@ class Raising:
         name: The name of the text, which completes "it raised for ...".
         failure: The exception that was raised.
         least: The smallest part of the text for which it raises as well; None if none was found.
+        is_plain: True for the plain text, after which no other one was tried.
 
     """
 
     name: str
     failure: HookRaised
     least: Least | None = None
+    is_plain: bool = False
 
 
 def is_report(failure: HookRaised) -> bool:
@@ -215,10 +213,10 @@ def raised_for(
     Use every text, and give those for which a hook raised what it may not.
 
     A plain text is used first. If the hook raises for it, that is the one to tell, and none of the
-    others is used: nothing in them is to blame.
-    Of the first of them the smallest part that fails is looked for, unless they are no texts but
-    names of something else. A hook that is slow and inside its bound is not asked for ever: after
-    `PATIENCE_S` the texts that are left, the generated ones last, are let be.
+    others is used: nothing in them is to blame. Else the smallest part that fails is looked for in
+    the first of them. Names of something else (`makes_smaller` is False) are not texts, and have
+    neither a plain one nor parts. A hook that is slow and inside its bound is not asked for ever:
+    after `PATIENCE_S` the texts that are left, the generated ones last, are let be.
 
     Raises:
         HookRaised: A hook raised what ends the process, or its backend is away.
@@ -226,7 +224,7 @@ def raised_for(
     """
     plain = _failure(use, smallest.PLAIN) if makes_smaller else None
     if plain is not None and not allows(plain):
-        return [Raising(_PLAIN, plain)]
+        return [Raising(f"the plain text {smallest.PLAIN!r}", plain, is_plain=True)]
     found: list[Raising] = []
     end = monotonic() + PATIENCE_S
     for name, text in texts.items():
@@ -291,6 +289,6 @@ def none_raises(
         hook=run.hook(operation),
         given=first.name,
         count=count,
-        of=0 if first.name == _PLAIN else of,
+        of=0 if first.is_plain else of,
     )
     run.violated(seen if first.least is None else first.least.told(seen))
