@@ -185,15 +185,14 @@ def answer(subject: Subject, fact: Fact, freshness_s: float = 0.0) -> str | None
     if subject.has("prewarm"):
         found = _prepared(subject, [fact.query], is_back, freshness_s)
     else:
-        found = _again_until(subject, is_back, monotonic() + freshness_s, freshness_s)
+        found = _comes_within(subject, is_back, freshness_s)
     return str(answers[-1]) if found or is_back() else None
 
 
-def _again_until(
-    subject: Subject, is_back: Callable[[], bool], end: float, longest_s: float
-) -> bool:
+def _comes_within(subject: Subject, is_back: Callable[[], bool], within_s: float) -> bool:
+    end = monotonic() + within_s
     while monotonic() < end:
-        sleep(min(subject.poll_s, longest_s))
+        sleep(min(subject.poll_s, within_s))
         if is_back():
             return True
     return False

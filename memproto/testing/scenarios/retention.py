@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 from memproto.testing.clauses import Untestable
@@ -174,17 +173,10 @@ def _recalls_one(run: Run, subject: Subject, facts: list[Fact]) -> bool:
     def is_back() -> bool:
         return any(fact.is_in(routes.recalled(subject, fact.query)) for fact in facts)
 
-    if is_back():
-        return True
-    if subject.has("prewarm"):
-        queries = [fact.query for fact in facts]
-        return routes.comes_prepared(subject, queries, is_back, Attempts(PREWARM_S))
-    end = monotonic() + _SETTLE_S
-    while monotonic() < end:
-        sleep(subject.poll_s)
-        if is_back():
-            return True
-    return False
+    if not subject.has("prewarm"):
+        return run.wait_until(is_back, _SETTLE_S)
+    queries = [fact.query for fact in facts]
+    return is_back() or routes.comes_prepared(subject, queries, is_back, Attempts(PREWARM_S))
 
 
 def _told(run: Run, subject: Subject) -> str:
