@@ -197,7 +197,7 @@ def turn_numbers(run: Run, session_key: str) -> int | None:
 
 class HostProcess:
     """
-    A host that runs one of the scripts of `ending_process` with the target.
+    A host that runs one of the scripts of `ends_process` with the target.
 
     Guarantees:
         After `end` neither it nor a process of its group runs.
@@ -210,6 +210,7 @@ class HostProcess:
 
     def __init__(self, run: Run, script: str, texts: list[str], **told: Any) -> None:
         _assert_may_run(run, script, str(told.get("route", "")))
+        asked = orders(run, script, texts, **told)
         self._run = run
         self._seen: Ended | None = None
         self._pending = b""
@@ -225,7 +226,7 @@ class HostProcess:
             self._stays = bool(run.watch.deaths.get(EXIT))
         self._life_s = (_LIFE_AGAIN_S if self._hung else _LIFE_S) * scale
         self._exit_s = (_EXIT_AGAIN_S if self._hung or self._stays else EXIT_S) * scale
-        asked = {**orders(run, script, texts, **told), "marks": marks, "stacks": dumps}
+        asked |= {"marks": marks, "stacks": dumps}
         try:
             host = host_copies.start(self.module, asked, self._errors, ("marks", "stacks"))
         finally:

@@ -1,7 +1,7 @@
 """
 A small host in a process of its own whose store fails: it is locked, has no room, or is damaged.
 
-Started by `memproto.testing.lifetimes.store_faults` as the hosts of `ending_process` are, and
+Started by `memproto.testing.lifetimes.store_faults` as the hosts of `ends_process` are, and
 speaks as they do. An exception of a hook is told and goes no further, as with a host.
 """
 
