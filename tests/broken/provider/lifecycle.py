@@ -81,12 +81,8 @@ class RemovedWordsAreNeverStoredAgain(Journal):
     def _left(self, target: str, old_text: str | None) -> list[dict[str, str]]:
         # A turn that said the whole entry goes as well, which is right.
         kept = super()._left(target, old_text)
-        gone = [entry["text"] for entry in self._entries if entry not in kept]
-        return [
-            entry
-            for entry in kept
-            if entry["kind"] != "turn" or not any(text in entry["text"] for text in gone)
-        ]
+        gone = [e["text"] for e in self._entries if e not in kept]
+        return [e for e in kept if e["kind"] != "turn" or all(t not in e["text"] for t in gone)]
 
     def on_memory_write(
         self, action: str, target: str, content: str | None, old_text: str | None = None
