@@ -2,10 +2,13 @@
 
 import argparse
 import contextlib
+import functools
 import json
 import os
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -116,11 +119,31 @@ def _run(options: argparse.Namespace, chosen: list[entries.Entry], *, is_anew: b
     if is_anew:
         for entry in chosen:
             kept.forget(entry.name)
-    with _kit(options) as kit:
-        for record in crew.judge_all(chosen, kit, kept, limits, workers=options.workers):
-            _tell(record)
+    ending = threading.Event()
+    judge = functools.partial(judging.judge, ending=ending)
+    with _kit(options) as kit, _set_by_sigterm(ending):
+        records = crew.judge_all(chosen, kit, kept, limits, workers=options.workers, judge=judge)
+        # Closed at once after a signal, while the targets that wait can still be called off.
+        with contextlib.closing(records):
+            for record in records:
+                _tell(record)
     ended = kept.records()
     return _GOOD if all(ended[one.name].state == "judged" for one in chosen) else _WITHOUT
+
+
+@contextlib.contextmanager
+def _set_by_sigterm(ending: threading.Event) -> Iterator[None]:
+    """Have SIGTERM set `ending` and raise SystemExit: no run outlives the command."""
+
+    def end(number: int, _frame: object) -> None:
+        ending.set()
+        raise SystemExit(128 + number)
+
+    former = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
 
 
 def _tell(record: Record) -> None:

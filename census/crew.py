@@ -1,6 +1,6 @@
 """All targets side by side; the end of one, however bad, is the end of that one."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from census import judging
@@ -31,7 +31,7 @@ def judge_all(
     *,
     workers: int,
     judge: Judge = judging.judge,
-) -> Iterator[Record]:
+) -> Generator[Record]:
     """
     Judge each target whose verdict is not kept, so many at a time; each record as it comes.
 
@@ -48,6 +48,8 @@ def judge_all(
         report = kept.report(entry.name)
         try:
             record, printed = judge(entry, kit, report, limits)
+        except judging.Ended:
+            raise
         except Exception as error:
             report.unlink(missing_ok=True)
             record = judging.failed(entry, kit, limits, error)
@@ -60,5 +62,6 @@ def judge_all(
         for done in as_completed([pool.submit(work, entry) for entry in due]):
             yield done.result()
     finally:
-        # Those that have begun come to their end, and are kept; after Ctrl+C no other one begins.
+        # After Ctrl+C no other one begins; those that have begun come to their end, and are kept,
+        # unless their judge is told to end them.
         pool.shutdown(cancel_futures=True)

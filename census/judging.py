@@ -15,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any, Literal
@@ -33,6 +34,9 @@ RUN_S = 1800
 
 #: Seconds between the request to end and the end by force, and those that this may take.
 _GRACE_S, _FORCED_S = 15, 5
+
+#: Seconds between two looks at a run that goes on.
+_LOOK_S = 0.2
 
 #: The variable by which a caller says how slow the machine is.
 _SCALE = "MEMPROTO_TIME_SCALE"
@@ -100,14 +104,23 @@ class Record:
         return dataclasses.asdict(self)
 
 
+class Ended(Exception):
+    """The census was told to end before a run was over; nothing is known of its target."""
+
+
 def inputs_of(entry: Entry, kit: Kit, limits: Limits) -> str:
     """The digest that a kept record must have to be taken for this run's."""
     return entry.digest(kit.digest, limits.profile, *limits.clauses)
 
 
-def judge(entry: Entry, kit: Kit, report: Path, limits: Limits) -> tuple[Record, str]:
+def judge(
+    entry: Entry, kit: Kit, report: Path, limits: Limits, ending: threading.Event | None = None
+) -> tuple[Record, str]:
     """
     Judge one target; gives the record and all that the run printed. Blocks for minutes.
+
+    Raises Ended when another thread sets `ending`: within seconds, but an installation is
+    finished. The run is ended before.
 
     The report is written to `report` if there is one. Everything else is below a temporary
     directory that is gone at the end. Its names are short: a socket in a provider's home below it
@@ -127,7 +140,7 @@ def judge(entry: Entry, kit: Kit, report: Path, limits: Limits) -> tuple[Record,
             digest = environments.digest_of_npm(place, entry.package)
         else:
             digest = environments.digest_of(made, entry.package)
-        record, printed = _run(entry, kit, made, folder, limits)
+        record, printed = _run(entry, kit, made, folder, limits, ending=ending or threading.Event())
         if (folder / "report.json").exists():
             shutil.copyfile(folder / "report.json", report)
         else:
@@ -157,7 +170,13 @@ def _record(
 
 
 def _run(
-    entry: Entry, kit: Kit, made: Environment, folder: Path, limits: Limits
+    entry: Entry,
+    kit: Kit,
+    made: Environment,
+    folder: Path,
+    limits: Limits,
+    *,
+    ending: threading.Event,
 ) -> tuple[Record, str]:
     place, report, output = folder / "work", folder / "report.json", folder / "output.txt"
     for one in (folder / "h", folder / "t"):
@@ -168,7 +187,8 @@ def _run(
     command += [f"--memproto-profile={limits.profile}", f"--memproto-report={report}"]
     command += [f"--memproto-clause={clause}" for clause in limits.clauses]
     begin = time.monotonic()
-    code = _code(command, place, _variables(made, folder), output, limits.run_s)
+    variables = _variables(made, folder)
+    code = _code(command, place, variables, output, limits.run_s, ending=ending)
     took_s = time.monotonic() - begin
     printed = output.read_text("utf-8", "replace")
     state, reason = _state(code, report, limits.run_s)
@@ -187,7 +207,13 @@ def _variables(made: Environment, folder: Path) -> dict[str, str]:
 
 
 def _code(
-    command: list[str], place: Path, variables: dict[str, str], output: Path, run_s: float
+    command: list[str],
+    place: Path,
+    variables: dict[str, str],
+    output: Path,
+    run_s: float,
+    *,
+    ending: threading.Event,
 ) -> int | None:
     """The exit code of the run; None if it had to be ended."""
     with output.open("wb") as stream:
@@ -200,10 +226,12 @@ def _code(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        last_s = time.monotonic() + run_s
         try:
-            return run.wait(run_s)
-        except subprocess.TimeoutExpired:
-            return None
+            while (code := run.poll()) is None and time.monotonic() < last_s:
+                if ending.wait(_LOOK_S):
+                    raise Ended
+            return code
         finally:
             _end(run)
 

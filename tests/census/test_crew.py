@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import os
+import signal
 import threading
 
 import pytest
@@ -66,6 +68,27 @@ def test_a_second_run_judges_only_that_without_a_verdict(kit, kept):
     assert ran(kit, kept, again) == {"b": "judged"}
     assert again.seen == ["b"]
     assert ran(kit, kept, Judge()) == {}
+
+
+def test_sigterm_ends_the_run_and_keeps_nothing_of_it(monkeypatch, kit, tmp_path):
+    kit.path.write_bytes(b"a wheel")
+    former = signal.getsignal(signal.SIGTERM)
+    told = []
+
+    def judge(entry, kit, report, limits, ending):
+        os.kill(os.getpid(), signal.SIGTERM)
+        told.append(ending.wait(10))
+        raise judging.Ended
+
+    monkeypatch.setattr(judging, "judge", judge)
+    monkeypatch.setattr(commands.kits, "of", lambda _: kit)
+    words = ["judge", "reference-builtin", "--kit", str(kit.path), "--output", str(tmp_path / "o")]
+    with pytest.raises(SystemExit) as ended:
+        commands.main(words)
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert told == [True]
+    assert Kept(tmp_path / "o").records() == {}
+    assert signal.getsignal(signal.SIGTERM) is former
 
 
 @pytest.mark.parametrize("change", ["kit", "profile", "version", "report"])

@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+import os
 import subprocess
+import threading
 import zipfile
 
 import psutil
@@ -135,6 +137,24 @@ def test_a_run_is_ended_with_all_that_it_started():
     run.stdout.close()
     assert run.returncode is not None
     assert not psutil.pid_exists(left) or psutil.Process(left).status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_run_is_ended_when_the_census_is(monkeypatch, kit, report, tmp_path):
+    os.mkfifo(tmp_path / "begun")
+    interpreter(monkeypatch, f"echo $$ > {tmp_path / 'begun'}; exec sleep 600")
+    ending, runs = threading.Event(), []
+
+    def end():
+        # The run is there once it tells its number.
+        runs.append(int((tmp_path / "begun").read_text("utf-8")))
+        ending.set()
+
+    other = threading.Thread(target=end, daemon=True)
+    other.start()
+    with pytest.raises(judging.Ended):
+        judging.judge(ENTRY, kit, report, Limits(), ending)
+    other.join()
+    assert not psutil.pid_exists(runs[0])
 
 
 def test_a_package_that_cannot_be_installed_is_a_record(monkeypatch, kit, report):
