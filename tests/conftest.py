@@ -41,11 +41,14 @@ def pytest_configure():
             signal.signal(number, handler)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Leave out the tests that another part runs."""
+    """Leave out the tests that another part runs; have each worker begin with long ones."""
     others = [item for item in items if not places.is_of(PART, item)]
     config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if places.is_of(PART, item)]
+    own = [item for item in items if places.is_of(PART, item)]
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    items[:] = places.spread(own, workers)
 
 
 @pytest.fixture(autouse=True)

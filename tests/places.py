@@ -4,7 +4,10 @@ Environments of tests: on each Python, once, or in an environment of their own.
 MEMPROTO_PART chooses, as tox.ini sets it: `each` is for every Python, `once` for the newest.
 Without it pytest runs what it is asked for. The marker `once` is for tests that take long and do
 not depend on the Python: whole runs of the kit, tests that wait, the broken providers, documents.
+The marker `long` is for those that take most of a minute: each worker begins with its share.
 """
+
+from collections.abc import Sequence
 
 import pytest
 
@@ -24,3 +27,22 @@ def is_of(part: str, item: pytest.Item) -> bool:
     """True if the part runs the test."""
     marked = item.get_closest_marker("once") is not None
     return {"each": not marked, "once": marked}.get(part, True)
+
+
+def spread(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:
+    """
+    Items in an order in which each of so many workers has its share of the long ones first.
+
+    With `--dist=worksteal` of pytest-xdist a worker begins with one of as many equal runs of items,
+    and the last items of a run are stolen. A long one at the end would keep one worker busy while
+    the others have nothing left.
+    """
+    long = [item for item in items if item.get_closest_marker("long") is not None]
+    rest = iter([item for item in items if item not in set(long)])
+    found: list[pytest.Item] = []
+    for worker in range(workers):
+        size = (len(items) - len(found)) // (workers - worker)
+        share = long[worker::workers][:size]
+        found += share
+        found += [item for _, item in zip(range(size - len(share)), rest, strict=False)]
+    return found

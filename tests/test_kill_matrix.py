@@ -69,6 +69,7 @@ def test_a_mutant_fails_each_requirement_that_it_names(target: str, rows: Rows) 
     assert rows[target].faults == ()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", GOOD)
 def test_a_good_provider_passes_all_that_concerns_it(target: str, rows: Rows) -> None:
     assert rows[target].faults == ()

@@ -50,6 +50,7 @@ def test_a_good_store_conforms_without_a_setting(tmp_path):
     assert sum(outcome == "pass" for outcome in found.values()) == 64
 
 
+@pytest.mark.long
 @pytest.mark.once
 def test_good_stores_of_many_users_conform(tmp_path):
     declares = "[declares]\nisolates = ['user']\n"

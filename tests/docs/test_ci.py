@@ -38,6 +38,37 @@ def test_every_test_runs_on_each_python_or_once(request):
         assert places.is_of("", item)
 
 
+class Item:
+    """A test, as pytest collects one; `long` if it has the marker."""
+
+    def __init__(self, number, is_long):
+        self.number, self.is_long = number, is_long
+
+    def get_closest_marker(self, name):
+        return self.is_long if name == "long" and self.is_long else None
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 4, 12])
+def test_each_worker_begins_with_its_share_of_the_long_tests(workers):
+    items = [Item(number, number % 5 == 3) for number in range(23)]
+    found = places.spread(items, workers)
+    assert sorted(item.number for item in found) == list(range(23))
+    long, left = [], found
+    for worker in range(workers):
+        # The split that pytest-xdist makes for `worksteal`.
+        size = len(left) // (workers - worker)
+        share, left = left[:size], left[size:]
+        kinds = [item.is_long for item in share]
+        assert kinds == sorted(kinds, reverse=True)
+        long.append(sum(kinds))
+    assert max(long) - min(long) <= 1
+
+
+def test_tests_keep_their_order_beside_the_long_ones():
+    items = [Item(number, number == 4) for number in range(9)]
+    assert [item.number for item in places.spread(items, 2)] == [4, 0, 1, 2, 3, 5, 6, 7, 8]
+
+
 def test_every_folder_that_needs_more_than_the_kit_has_an_environment(tox):
     folders = {path.relative_to(TESTS).parts[0] for path in TESTS.glob("**/test_*.py")}
     run = "".join(tox[section].get("commands", "") for section in tox.sections())

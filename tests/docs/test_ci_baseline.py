@@ -51,6 +51,7 @@ def commands():
     return re.sub(r"--expires \S+", f"--expires {later}", block).splitlines()
 
 
+@pytest.mark.long
 def test_a_provider_that_fails_is_gated_in_one_step_and_a_new_fault_is_red(tmp_path):
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     assert [path.name for path in tmp_path.iterdir()] == [".git"]

@@ -22,6 +22,7 @@ def extensions_of_the_specification():
     return set(json.loads(text)["properties"]["extensions"]["items"]["enum"])
 
 
+@pytest.mark.long
 def test_the_complete_example_conforms_with_every_extension(tmp_path, monkeypatch):
     report, printed = judged(tmp_path, monkeypatch)
     assert report["verdict"] == "CONFORMANT", printed
@@ -36,6 +37,7 @@ def test_the_example_agent_is_a_conformant_host(tmp_path):
     assert report["verdict"] == "CONFORMANT", run["run"].stdout
 
 
+@pytest.mark.long
 def test_the_provider_that_was_written_from_the_text_holds_every_class(tmp_path, monkeypatch):
     monkeypatch.setattr(kit_runs, "TIMEOUT_S", 600)
     shutil.copy(STRANGER / "lantern.py", tmp_path)
@@ -45,6 +47,7 @@ def test_the_provider_that_was_written_from_the_text_holds_every_class(tmp_path,
     assert report["classes"] == verdicts, run["run"].stdout
 
 
+@pytest.mark.long
 def test_the_host_that_was_written_from_the_text_conforms(tmp_path, monkeypatch):
     monkeypatch.setattr(kit_runs, "TIMEOUT_S", 600)
     shutil.copy(STRANGER / "harborhost.py", tmp_path)

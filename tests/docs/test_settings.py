@@ -29,6 +29,7 @@ def test_each_key_has_an_example_and_a_row():
     assert set(re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE)) == keys
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("title", EXAMPLES)
 def test_an_example_ends_as_it_is_shown(tmp_path, title):
     shared = files_of(SECTIONS["The provider of the examples"])

@@ -46,6 +46,7 @@ def line(mutant: Mutant, rows: list[dict[str, object]]) -> str:
     return f"{mutant.target.removeprefix('tests.broken.'):58} {mutant.kills:14} {' '.join(names)}"
 
 
+@pytest.mark.long
 def test_the_first_red_line_of_thirty_broken_providers_is_the_rule_that_they_name(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

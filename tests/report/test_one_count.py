@@ -49,6 +49,7 @@ def reproduced(directory, found, rule):
     return outcomes(again["reports"][0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FOUND)
 def test_every_output_tells_the_same_and_the_command_that_is_shown_reproduces_it(tmp_path, name):
     found, faults = run(tmp_path, f"--memproto={SHELF}:{name}", *AREAS)

@@ -124,6 +124,7 @@ def test_a_new_provider_conforms_and_its_own_tests_pass(harbour):
     assert missing(last, done.stdout) == []
 
 
+@pytest.mark.long
 def test_the_bug_of_the_page_is_red_as_it_shows(harbour):
     with_the_bug(harbour)
     own = kit(harbour, "tests/test_provider.py", PYTHONPATH=str(harbour / "src"))

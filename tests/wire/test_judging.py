@@ -17,6 +17,7 @@ MINE = "from memproto.reference_providers.builtin import BuiltinMemoryProvider a
 CLAUSES = ("--memproto-clause=MP-RECALL", "--memproto-clause=MP-WRITE", "--memproto-clause=MP-WIRE")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["builtin", "sqlite"])
 def test_a_served_provider_has_the_outcomes_of_the_same_process(tmp_path, target):
     (served,) = reported(tmp_path, f"--memproto=wire:{SERVE} {target}", *CLAUSES)["reports"]

@@ -35,6 +35,7 @@ ELSEWHERE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_a_fault_is_not_booked_on_a_rule_that_holds(name):
     mutant = load_all()[f"tests.broken.{name}"]

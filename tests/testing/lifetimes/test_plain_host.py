@@ -32,6 +32,7 @@ def told(target, directory=ROOT, **configured):
     return {item.id: (str(item.outcome), item.observed or item.reason) for item in found}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "target",
     [
