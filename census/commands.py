@@ -1,4 +1,8 @@
-"""The commands of the census, and their exit codes: 0, 1 for a target without a verdict, 4."""
+"""
+The commands of the census, and their exit codes.
+
+0; 1 for a target without a verdict; 4 for a word that names nothing; 143 after SIGTERM.
+"""
 
 import argparse
 import contextlib
@@ -21,6 +25,8 @@ from census.kit import Kit
 from memproto.report import stability as report_stability
 
 _GOOD, _WITHOUT, _USAGE = 0, 1, 4
+#: As a shell tells that SIGTERM ended a command.
+_SIGTERM = 128 + signal.SIGTERM
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -123,23 +129,25 @@ def _run(options: argparse.Namespace, chosen: list[entries.Entry], *, is_anew: b
     judge = functools.partial(judging.judge, ending=ending)
     with _kit(options) as kit, _set_by_sigterm(ending):
         records = crew.judge_all(chosen, kit, kept, limits, workers=options.workers, judge=judge)
-        # Closed at once after a signal, while the targets that wait can still be called off.
+        # Closed at once after Ctrl+C, while the targets that wait can still be called off.
         with contextlib.closing(records):
-            for record in records:
-                _tell(record)
+            try:
+                for record in records:
+                    _tell(record)
+            except judging.Ended:
+                return _SIGTERM
     ended = kept.records()
     return _GOOD if all(ended[one.name].state == "judged" for one in chosen) else _WITHOUT
 
 
 @contextlib.contextmanager
 def _set_by_sigterm(ending: threading.Event) -> Iterator[None]:
-    """Have SIGTERM set `ending` and raise SystemExit: no run outlives the command."""
+    """
+    Have SIGTERM set `ending`: no run outlives the command.
 
-    def end(number: int, _frame: object) -> None:
-        ending.set()
-        raise SystemExit(128 + number)
-
-    former = signal.signal(signal.SIGTERM, end)
+    An exception out of the handler could leave a pool that has started a thread and not noted it.
+    """
+    former = signal.signal(signal.SIGTERM, lambda *_: ending.set())
     try:
         yield
     finally:

@@ -126,6 +126,9 @@ def judge(
     directory that is gone at the end. Its names are short: a socket in a provider's home below it
     has a path of at most 104 bytes on some systems.
     """
+    ending = ending or threading.Event()
+    if ending.is_set():
+        raise Ended
     with tempfile.TemporaryDirectory(prefix="c-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         try:
@@ -140,7 +143,7 @@ def judge(
             digest = environments.digest_of_npm(place, entry.package)
         else:
             digest = environments.digest_of(made, entry.package)
-        record, printed = _run(entry, kit, made, folder, limits, ending=ending or threading.Event())
+        record, printed = _run(entry, kit, made, folder, limits, ending=ending)
         if (folder / "report.json").exists():
             shutil.copyfile(folder / "report.json", report)
         else:
