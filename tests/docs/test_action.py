@@ -24,6 +24,7 @@ WORKFLOWS = [
     ROOT / ".github/workflows/catalog.yml",
     ROOT / ".github/workflows/canary.yml",
     ROOT / ".github/workflows/mutation.yml",
+    ROOT / ".github/workflows/nightly.yml",
     ROOT / ".github/workflows/census.yml",
     ROOT / "memproto/scaffold/templates/python/.github/workflows/conformance.yml",
 ]

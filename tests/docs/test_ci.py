@@ -4,6 +4,7 @@ import configparser
 import re
 
 import pytest
+import yaml
 
 from tests import places
 from tests.kit_runs import ROOT
@@ -87,3 +88,10 @@ def test_every_environment_is_run_by_ci_or_named_to_who_closes_an_issue(tox):
     by_ci = set(tox["tox"]["env_list"].split(", "))
     assert defined - by_ci == set(BY_HAND)
     assert [name for name in BY_HAND if f"`tox run -e {name}`" not in text] == []
+
+
+def test_a_workflow_runs_each_night_what_ci_leaves_out():
+    nightly = yaml.safe_load((ROOT / ".github/workflows/nightly.yml").read_text("utf-8"))
+    environments = nightly["jobs"]["tox"]["strategy"]["matrix"]["environment"]
+    # The mutation score is taken by a workflow of its own, in parts.
+    assert sorted([*environments, "mutation"]) == sorted(BY_HAND)
