@@ -137,8 +137,9 @@ OPENCLAW = _OpenClaw(
     ids_by_platform=True,
     raw_messages=True,
     carries_halves=False,
-    # A turn runs its hooks one after the other: what listens, and what records it.
-    budgets_s={"recall": 15.0, "record": 30.0, "compress": 120.0},
+    # A turn runs its hooks one after the other: what listens, and what records it. Nobody waits for
+    # before_reset and session_end when a session gives way to another: they run beside that one.
+    budgets_s={"recall": 15.0, "record": 30.0, "compress": 120.0, "end": 60.0, "switch": 60.0},
     out_of_reach={
         **ACROSS_A_PROCESS,
         **dict.fromkeys(OF_THE_WIRE, _GATEWAY),

@@ -40,6 +40,10 @@ OTHER_BUDGET_S = 15.0
 #: dead provider is to cost seconds. It is no bound: what returns within the whole time is in time.
 AGAIN_S = 1.0
 
+#: A provider that waits by a clock of its own for just as long as its host returns a moment behind
+#: that time by the kit's: so much is no more than the way between two clocks.
+CLOCKS_S = 0.1
+
 #: A text of so many characters is a long one, and may be the reason for which a hook hangs.
 LONG_CHARS = 1_000
 

@@ -125,3 +125,10 @@ def test_a_path_counts_from_where_the_user_stands(tmp_path):
 def test_its_host_waits_as_long_as_openclaw():
     budget_s = incidents.budget_s("recall", scale=1.0, deaths=0, of_host=OPENCLAW.budgets_s)
     assert (budget_s, incidents.BUDGETS_S["recall"]) == (15.0, 5.0)
+
+
+@pytest.mark.parametrize("operation", ["end", "switch"])
+def test_the_end_of_a_session_which_openclaw_does_not_wait_for_has_longer(operation):
+    of_host = OPENCLAW.budgets_s
+    budget_s = incidents.budget_s(operation, scale=1.0, deaths=0, of_host=of_host)
+    assert budget_s > incidents.budget_s(operation, scale=1.0, deaths=0) == 15.0

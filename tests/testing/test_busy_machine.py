@@ -123,6 +123,17 @@ def test_a_hook_that_returns_within_its_whole_time_is_in_time_though_it_hung_bef
     assert (watch.late, watch.wire.budgets_s) == ([], [incidents.AGAIN_S])
 
 
+@pytest.mark.parametrize("host_s", [5.0, 15.0])
+def test_a_deadline_of_its_own_that_is_as_long_as_the_time_of_the_host_is_in_time(clock, host_s):
+    """Its clock is over a moment before the kit's is read."""
+    watch = Watch(Wire(), budgets_s={"recall": host_s})
+    with watch.hook("recall"):
+        clock[0] += host_s + 0.03
+    assert watch.late == []
+    with pytest.raises(HookLate), watch.hook("recall"):
+        clock[0] += host_s + 0.2
+
+
 def test_one_that_takes_longer_is_late_as_before(clock):
     watch = Watch(Wire(), deaths={"recall": 1})
     with pytest.raises(HookLate, match=r"5\.50 s of 5 s"), watch.hook("recall"):

@@ -1,7 +1,8 @@
 """
 Each real plugin of OpenClaw gets exactly the pinned outcomes of the pinned requirements.
 
-It is installed by npm in a folder of its own, without OpenClaw and without scripts of packages.
+It is installed by npm in a folder of its own, without OpenClaw and without scripts of packages. A
+pin with `entry` has package, target and settings from the census.
 A pin with `commit` was judged from its repository, because its package could not be had: the files
 of such packages stand in the folder that MEMPROTO_OPENCLAW_PACKED names, and without it these pins
 are no tests.
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from census import entries
 from tests.kit_runs import kit_process, read_report
 from tests.wild.test_wild import red_in, rows
 
@@ -30,27 +32,31 @@ PINS = [
     if "commit" not in pin or PACKED
 ]
 
+NAMES = [pin.get("entry") or pin["package"] for pin in PINS]
+
+ENTRIES = entries.read_all()
+
 #: Seconds that a verdict on some requirements may take on a slow machine.
 _VERDICT_S = 1500
 
 
-def source(pin):
-    """The thing that npm installs: a package by its version, or the file of one."""
+def sources(pin):
+    """The things that npm installs: packages by their versions, or the file of one."""
+    if entry := ENTRIES.get(pin.get("entry")):
+        return entry.npm_installs
     if "commit" not in pin:
-        return pin["package"]
+        return [pin["package"]]
     name, _, version = pin["package"].rpartition("@")
     packed = f"{name.removeprefix('@').replace('/', '-')}-{version}.tgz"
-    return str(Path(PACKED, packed).absolute())
+    return [str(Path(PACKED, packed).absolute())]
 
 
-@pytest.fixture(params=PINS, ids=[pin["package"] for pin in PINS], scope="module")
-def judged(request, tmp_path_factory):
-    pin = request.param
-    folder = tmp_path_factory.mktemp("openclaw")
-    (folder / "package.json").write_text('{"private": true}', "utf-8")
-    plain = ["--omit=peer", "--legacy-peer-deps", "--omit=dev", "--ignore-scripts"]
-    plain += ["--no-audit", "--no-fund"]
-    subprocess.run(["npm", "install", *plain, source(pin)], cwd=folder, check=True)
+def target_in(folder, pin):
+    """The target of a pin, with its settings in the folder."""
+    if entry := ENTRIES.get(pin.get("entry")):
+        for name, text in entry.files.items():
+            (folder / name).write_text(text, "utf-8")
+        return entry.target
     target = f"openclaw:{pin['directory']}"
     lines = [f'[target."{target}"]']
     if service := pin.get("service"):
@@ -63,6 +69,18 @@ def judged(request, tmp_path_factory):
         told = ", ".join(f"{key} = {json.dumps(value)}" for key, value in settings.items())
         lines.append(f"config = {{plugin = {{{told}}}}}")
     (folder / "memproto.toml").write_text("\n".join(lines), "utf-8")
+    return target
+
+
+@pytest.fixture(params=PINS, ids=NAMES, scope="module")
+def judged(request, tmp_path_factory):
+    pin = request.param
+    folder = tmp_path_factory.mktemp("openclaw")
+    (folder / "package.json").write_text('{"private": true}', "utf-8")
+    plain = ["--omit=peer", "--legacy-peer-deps", "--omit=dev", "--ignore-scripts"]
+    plain += ["--no-audit", "--no-fund"]
+    subprocess.run(["npm", "install", *plain, *sources(pin)], cwd=folder, check=True)
+    target = target_in(folder, pin)
     clauses = [f"--memproto-clause={clause}" for clause in pin["clauses"]]
     words = [f"--memproto={target}", f"--memproto-report={folder / 'report.json'}", *clauses]
     done = kit_process(folder, *words, timeout_s=_VERDICT_S)

@@ -300,7 +300,7 @@ class Watch:
             finally:
                 took_s = perf_counter() - begin
                 self._count(operation, took_s)
-        if took_s > full_s:
+        if took_s > full_s + incidents.CLOCKS_S * scale:
             # The shorter time is how long one that hangs is waited for; this one has returned.
             self._late(operation, took_s, full_s, noise.starved_s() - starved_s, given)
 
