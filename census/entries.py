@@ -43,6 +43,7 @@ class Entry:
         installer: `pip` or `npm`.
         install: The arguments of one `pip install` each.
         beside: Packages of npm that are installed with it, as `NAME@VERSION`.
+        is_alone: True if npm is not to install its dependencies; those that it needs are `beside`.
         python: The Python that it needs, such as `3.12`; "" for the usual one.
         left_out: Dependency to the reason why it is not installed.
         backend: `none`, `absent` or `own`.
@@ -61,6 +62,7 @@ class Entry:
     installer: str = "pip"
     install: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    is_alone: bool = False
     python: str = ""
     left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
     backend: str = "none"
@@ -82,7 +84,14 @@ class Entry:
     @property
     def npm_installs(self) -> tuple[str, ...]:
         """The packages of one `npm install`; none for a package of pip."""
-        return (self.pin, *self.beside) if self.is_of_npm else ()
+        if not self.is_of_npm:
+            return ()
+        return self.beside if self.is_alone else (self.pin, *self.beside)
+
+    @property
+    def npm_unpacks(self) -> tuple[str, ...]:
+        """The packages of npm that are there without their dependencies."""
+        return (self.pin,) if self.is_alone else ()
 
     @property
     def installs(self) -> tuple[str, ...]:

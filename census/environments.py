@@ -12,7 +12,9 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+import tarfile
+import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 #: Seconds that one `pip install` may take.
@@ -79,12 +81,15 @@ def make(folder: Path, python: str, kit: Path, installs: Iterable[str]) -> Envir
     return made
 
 
-def npm_install(made: Environment, place: Path, packages: Iterable[str]) -> None:
+def npm_install(
+    made: Environment, place: Path, packages: Sequence[str], unpacked: Sequence[str] = ()
+) -> None:
     """
     Install packages of npm in a working directory, without what they ask of their host. Blocks.
 
     No script of a package runs. As OpenClaw installs a plugin, npm does not even look for a version
-    of the peers that it leaves out, which may take it a quarter of an hour.
+    of the peers that it leaves out, which may take it a quarter of an hour. Those of `unpacked` are
+    there without their dependencies as well.
 
     Raises:
         NotInstalled: npm failed, is not there, or took longer than `INSTALL_S`.
@@ -95,7 +100,25 @@ def npm_install(made: Environment, place: Path, packages: Iterable[str]) -> None
     npm = str(beside) if beside.exists() else "npm"
     peers = ("--omit=peer", "--legacy-peer-deps")
     plain = (*peers, "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund")
-    _run([npm, "install", *plain, *packages], place)
+    if packages:
+        _run([npm, "install", *plain, *packages], place)
+    # Behind the others: npm removes from its folder any package that it did not install there.
+    for pin in unpacked:
+        _unpack(npm, place, pin)
+
+
+def _unpack(npm: str, place: Path, pin: str) -> None:
+    with tempfile.TemporaryDirectory(dir=place) as name:
+        folder = Path(name)
+        _run([npm, "pack", "--ignore-scripts", pin], folder)
+        (archive,) = folder.glob("*.tgz")
+        with tarfile.open(archive) as file:
+            file.extractall(folder / "files", filter="data")
+        # An archive of npm has one folder, whose name is free.
+        (files,) = (folder / "files").iterdir()
+        target = place / "node_modules" / pin.rpartition("@")[0]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        files.rename(target)
 
 
 def digest_of_npm(place: Path, package: str) -> str:

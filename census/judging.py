@@ -136,7 +136,7 @@ def judge(
             place = folder / "work"
             place.mkdir()
             if entry.is_of_npm:
-                environments.npm_install(made, place, entry.npm_installs)
+                environments.npm_install(made, place, entry.npm_installs, entry.npm_unpacks)
         except NotInstalled as error:
             return _record(entry, kit, limits, "not_installed", reason=str(error)), str(error)
         if entry.is_of_npm:

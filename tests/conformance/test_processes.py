@@ -95,6 +95,13 @@ class Mine(Journal):
             raise RuntimeError("work is left undone")
 """
 
+#: The service that stores its turns is away; nothing of that is about an end.
+RECORD_RAISES = """
+class Mine(Journal):
+    def on_turn_complete(self, user_message, assistant_response):
+        raise ConnectionRefusedError("the service is away")
+"""
+
 #: With one turn in its queue, and with threads inside of it, its end aborts the process.
 ABORTS_WITH_ONE_TURN = """
 class Mine(Journal):
@@ -229,10 +236,25 @@ def test_an_exception_of_shutdown_is_told_under_its_own_rule(judged_all):
     assert "work is left undone" in found["MP-SHUT-001"].observed
 
 
+@pytest.mark.parametrize("requirement", ["MP-PROC-001", "MP-PROC-002", "MP-PROC-003"])
+def test_an_exception_of_a_hook_that_stores_is_no_fault_of_an_end(judged_all, requirement):
+    found = judged_all(RECORD_RAISES, requirement)
+    # Whether a text came back is asked by the second half of the rule on functions at exit.
+    kept = Outcome.UNTESTABLE if requirement == "MP-PROC-003" else Outcome.PASS
+    assert found[requirement].outcome is kept, found[requirement]
+    assert found.get("MP-SHUT-001") is None or found["MP-SHUT-001"].outcome is not Outcome.FAIL
+
+
+def test_a_host_that_an_exception_ended_before_its_end_proves_nothing_of_it():
+    errors = 'Traceback (most recent call last):\n  File "x", line 1\nOSError: no\n'
+    with pytest.raises(Untestable, match="did not come to 'ending'"):
+        processes._not_of_its_end(Ended(1, ["opened"], errors, ()))
+
+
 @pytest.mark.parametrize(("marks", "rule"), [([], "MP-SHUT-001"), (["closed"], "MP-PROC-001")])
 def test_a_simpler_end_is_of_shutdown_only_if_that_did_not_return(marks, rule):
     errors = 'Traceback (most recent call last):\n  File "x", line 1\nRuntimeError: no\n'
-    ended = Ended(1, ["opened", *marks], errors, ())
+    ended = Ended(1, ["opened", "ending", *marks], errors, ())
     with pytest.raises(Behind) as found:
         processes._not_of_its_end(ended)
     assert found.value.violation.requirement == rule

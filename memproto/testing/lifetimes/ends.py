@@ -136,7 +136,7 @@ def not_lived(ended: Ended, reason: str) -> NoReturn:
         Untestable: It is another rule that was broken, or the machine.
 
     """
-    last = ended.errors.strip()[-300:]
+    last = ended.trouble or ended.errors.strip()[-300:]
     told = f"{reason}; {last}" if last else reason
     if crashed(ended):
         expected = "a session leaves the process of its host alone"
@@ -167,7 +167,12 @@ def _assert_may_run(run: Run, script: str, route: str) -> None:
 
 
 def orders(run: Run, script: str, texts: list[str], **told: Any) -> dict[str, Any]:
-    """The orders of a host that runs one of the scripts, as it reads them."""
+    """
+    The orders of a host that runs one of the scripts, as it reads them.
+
+    With `is_forgiving` it goes on after an exception of a hook that stores; the scripts whose texts
+    have to come back end there.
+    """
     if told.get("route") == "writes":
         run.learn_writing()
     keys = [run.session_key() for _ in range(_SESSIONS.get(script, 1))]
@@ -182,6 +187,7 @@ def orders(run: Run, script: str, texts: list[str], **told: Any) -> dict[str, An
         "config": config,
         "write": run.writing.first,
         "manner": run.told_in.as_dict(),
+        "is_forgiving": False,
         **told,
     }
 
