@@ -2,7 +2,8 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -12,13 +13,14 @@ from memproto.testing.host.host import Host
 from memproto.testing.host.model import failing_model, repeated, saying
 from memproto.testing.host.probes import Probe, answering, needs_promise
 from memproto.testing.host.run import HostRun
+from memproto.testing.host.words import UNUSUAL
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
 _TURN = "on_turn_complete"
 
 #: A write is held so long, for what should wait behind it to overtake it.
-_HOLD_S = 0.3
+_HOLD_S = 1.0
 
 _NEVER_CALLED = "`forget` of the provider is not called"
 
@@ -41,15 +43,21 @@ def _assert_only_the_next_is_recorded(
     wanted = "Book berth 7.", "Berth 7 it is."
     run.wait_until(lambda: wanted in [call.args for call in provider.named(_TURN)], 2.0)
     found = [call.args for call in provider.named(_TURN)]
-    if wanted not in found:
+    # A turn that holds more than the next one was said holds something of the one before it.
+    joined = next((turn for turn in found if turn != wanted and _holds(turn, wanted)), None)
+    if wanted not in found and joined is None:
         raise Untestable(
             f"the next turn is not recorded: {show(found)}", depends_on("MP-HOST-TURN-007")
         )
-    if len(found) != 1:
+    if len(found) != 1 or joined is not None:
         other = next((turn for turn in found if turn != wanted), found[0])
         run.violated(
             Returned(wanted=f"nothing of a turn that {what}", value=show(other)), operation=step
         )
+
+
+def _holds(turn: tuple[Any, ...], wanted: tuple[str, str]) -> bool:
+    return all(part in str(text) for part, text in zip(wanted, turn, strict=False))
 
 
 @check("MP-HOST-TURN-004")
@@ -57,8 +65,10 @@ def a_turn_that_was_broken_off_is_not_recorded(run: HostRun) -> None:
     run.needs_agent()
     provider = run.probe()
     host = run.opened(provider, steps=("interrupt", "turn"))
-    host.model.answer = saying("I book ", "berth 4.", " Done.")
-    host.turn("Book a berth.", step="interrupt")
+    # The second one is broken off behind a whole sentence, which reads as an answer.
+    for answer in (("I book ", "berth 4.", " Done."), ("I book berth 4. ", "Done.")):
+        host.model.answer = saying(*answer)
+        host.turn("Book a berth.", step="interrupt")
     _assert_only_the_next_is_recorded(run, host, provider, "was broken off", step="interrupt")
 
 
@@ -117,8 +127,9 @@ def _shown(turns: list[Any]) -> str:
 
 
 def _unusual() -> Iterator[tuple[str, str]]:
-    """Turns that a careless host leaves out or cuts: of the same words twice, and of very many."""
+    """Turns that a careless host leaves out, cuts or rewrites: see the words themselves."""
     yield from [("Go on.", "Done.")] * 2
+    yield UNUSUAL, f"You wrote {UNUSUAL}"
     page = f"{'The wind has turned. ' * (_LONG_CHARS // 21)}That is all."
     yield f"Read this. {page}", f"I read this. {page}"
 
@@ -126,23 +137,30 @@ def _unusual() -> Iterator[tuple[str, str]]:
 @check("MP-HOST-TURN-008")
 def an_answer_is_recorded_without_a_block(run: HostRun) -> None:
     run.needs_agent()
-    fact = run.facts.new()
-    provider = run.probe(enrich_turn=answering(fact.text))
-    host = run.opened(provider, steps=("turn",))
-    host.model.answer = lambda request: ["You told me: ", repeated(request)]
-    host.turn("What do you know?")
-    if not host.model.was_sent(fact.name):
-        raise Untestable(
-            "nothing that was recalled is in the request", depends_on("MP-HOST-RECALL-006")
-        )
-    found = _recorded(run, provider, 1)
-    if not found:
-        raise Untestable("no turn is recorded at all", depends_on("MP-HOST-TURN-007"))
-    if fact.name in found[0][1]:
-        run.violated(
-            Returned(wanted=f"an answer without {show(fact.text)}", value=show(found[0])),
-            operation="turn",
-        )
+    for step in ("turn", "stream"):
+        fact = run.facts.new()
+        provider = run.probe(enrich_turn=answering(fact.text))
+        host = run.opened(provider, steps=("turn",))
+        if not host.has(step):
+            continue
+        host.model.answer = lambda request: ["You told me: ", repeated(request)]
+        host.turn("What do you know?", step=step)
+        if not host.model.was_sent(fact.name):
+            raise Untestable(
+                "nothing that was recalled is in the request", depends_on("MP-HOST-RECALL-006")
+            )
+        if not _recorded(run, provider, 1):
+            raise Untestable("no turn is recorded at all", depends_on("MP-HOST-TURN-007"))
+        # A model may say nothing else; a host may then record an empty answer, or no turn.
+        host.model.answer = lambda request: [repeated(request)]
+        host.try_turn("And what else?", step=step)
+        host.close()
+        for found in _recorded(run, provider, 1):
+            if fact.name in found[1]:
+                run.violated(
+                    Returned(wanted=f"an answer without {show(fact.text)}", value=show(found)),
+                    operation=step,
+                )
 
 
 # -- beside the texts -----------------------------------------------------------------------------
@@ -168,9 +186,36 @@ def a_turn_is_said_to_begin_before_recall(run: HostRun) -> None:
     begun = [call.args for call in provider.named("on_turn_start")]
     if [message for _, message in begun] != [f"Question {number}?" for number in range(3)]:
         run.violated(Returned(wanted="the messages of the turns", value=show(begun)))
-    numbers = [number for number, _ in begun]
+    _assert_grows(run, provider)
+    if run.loaded.is_driver:
+        _begins_once_without_an_answer(run, host, provider)
+
+
+def _assert_grows(run: HostRun, provider: Probe) -> None:
+    numbers = [call.args[0] for call in provider.named("on_turn_start")]
     if numbers != sorted(set(numbers)):
         run.violated(Returned(wanted="a number that grows by the turn", value=show(numbers)))
+
+
+def _begins_once_without_an_answer(run: HostRun, host: Host, provider: Probe) -> None:
+    """Turns that are broken off, or that the model fails in, are turns as well, and one each."""
+    if host.has("interrupt"):
+        host.turn("And the next one?", step="interrupt")
+    answers = iter([failing_model])
+
+    def answer(request: list[dict[str, Any]]) -> Iterable[str]:
+        return next(answers, saying("Berth 7."))(request)
+
+    host.model.answer = answer
+    host.try_turn("Which berth is free?")
+    host.model.answer = saying("Berth 4.")
+    host.turn("Question 4?")
+    begun = Counter(call.args[1] for call in provider.named("on_turn_start"))
+    if more := [message for message, times in begun.items() if times > 1]:
+        wanted = f"one beginning of the turn {show(more[0])}, however often the model is asked"
+        due = dict(begun)[more[0]]
+        run.violated(Called(wanted=wanted, hook="on_turn_start", times=due, due=1))
+    _assert_grows(run, provider)
 
 
 def _whole(turn_id: str, author: str) -> dict[str, Any]:
@@ -261,9 +306,22 @@ def _each_turn_has_an_id_of_its_own(run: HostRun) -> None:
         host.switch("new", run.session_key())
         host.turn("Book berth 9.")
     host.close()
-    ids = [call.args[0].get("turn_id") for call in provider.named("record")]
+    turns = [call.args[0] for call in provider.named("record")]
+    ids = [turn.get("turn_id") for turn in turns]
     if len(ids) != len(set(map(repr, ids))):
         run.violated(Returned(wanted="an id of its own for each turn", value=show(ids)))
+    for turn in turns:
+        times = turn.get("started_at"), turn.get("ended_at")
+        if not all(map(_is_instant, times)):
+            wanted = "a beginning and an end with their offset from UTC"
+            run.violated(Returned(wanted=wanted, value=show(times)))
+
+
+def _is_instant(text: Any) -> bool:
+    """True for a time of which one moment is told."""
+    with contextlib.suppress(TypeError, ValueError):
+        return datetime.fromisoformat(text).tzinfo is not None
+    return False
 
 
 def _is_same(wanted: Any, got: Any) -> bool:
@@ -298,6 +356,30 @@ def recall_is_prepared_behind_its_turn(run: HostRun) -> None:
     call = provider.named("queue_prefetch")[0]
     if call.keywords["session_id"] not in ("", key):
         run.violated(Returned(wanted=f"the session's key {key!r}", value=show(call.keywords)))
+    if host.has("switch") and not host.is_without("switch new"):
+        _nothing_is_prepared_for_the_session_that_was_left(run)
+
+
+def _nothing_is_prepared_for_the_session_that_was_left(run: HostRun) -> None:
+    """A host drops at a switch what it was about to have prepared."""
+    gate = run.gate()
+    provider = run.serving("prewarm", "sessions", on_turn_complete=gate)
+    host = run.opened(provider)
+    host.record("Which berth is free?", "Berth 7.")
+    if not gate.entered.wait(5.0 * run.scale):
+        raise Untestable("no turn is recorded at all")
+    host.switch("new", run.session_key())
+    gate.open()
+    if not run.wait_until(lambda: provider.count("on_session_switch") > 0):
+        return  # A switch that is not told is for MP-HOST-SESS-005.
+
+    def is_prepared() -> bool:
+        hooks = [call.hook for call in provider.named("on_session_switch", "queue_prefetch")]
+        return "queue_prefetch" in hooks[hooks.index("on_session_switch") :]
+
+    if not run.stays_silent(is_prepared):
+        wanted = "no preparation for a turn of the session that was left"
+        run.violated(Misordered(wanted=wanted, seen="there was one behind the switch"))
 
 
 @check("MP-HOST-PRIV-001")
