@@ -269,19 +269,34 @@ _SHOWN = (
 @check("MP-HOST-ISO-004")
 def nobody_is_shown_what_an_exception_says(run: HostRun) -> None:
     secret = run.facts.name().replace(" ", "")
-
-    def refused() -> ConnectionError:
-        return ConnectionError(f"no answer from postgres://harbour:{secret}@db.example/memory")
-
+    said = f"no answer from postgres://harbour:{secret}@db.example/memory"
+    errors: tuple[Callable[[], BaseException], ...] = (
+        lambda: ConnectionError(said),
+        # Of these a host may think that their text is for whoever called.
+        lambda: ValueError(said),
+        lambda: KeyError(said),
+        lambda: _caused(said),
+    )
     name = run.label().replace("-", "_")
-    hooks = dict.fromkeys(_SHOWN, raising(refused))
     served = ("tools", "prompt", "compress_notes", "turns")
-    provider = run.serving(*served, schemas=[tool(name)], **hooks)
-    host = run.opened(provider, steps=("turn",))
-    for operation, where, text in _told(host, name):
-        if secret in text:
-            expected = f"no word of an exception that is no named error in {where}"
-            run.violated(Returned(wanted=expected, value=show(text)), operation=operation)
+    for make in errors:
+        provider = run.serving(
+            *served, schemas=[tool(name)], **dict.fromkeys(_SHOWN, raising(make))
+        )
+        # Those that take no part from the start; the reason is the operator's, and no one else's.
+        others = [run.probe(**{hook: raising(make)}) for hook in ("is_available", "initialize")]
+        host = run.opened(provider, *run.beside(*others), steps=("turn",))
+        for operation, where, text in _told(host, name):
+            if secret in text:
+                expected = f"no word of an exception that is no named error in {where}"
+                run.violated(Returned(wanted=expected, value=show(text)), operation=operation)
+
+
+def _caused(said: str) -> RuntimeError:
+    """An error that another one led to, whose text says more."""
+    error = RuntimeError("the backend is away")
+    error.__cause__ = OSError(said)
+    return error
 
 
 def _told(host: Host, name: str) -> Iterator[tuple[str, str, str]]:
@@ -317,7 +332,11 @@ def _turn(host: Host, text: str) -> str:
 @check("MP-HOST-ISO-005")
 def a_report_holds_no_text_of_the_user(run: HostRun) -> None:
     fact = run.facts.new()
-    hooks = dict.fromkeys(("enrich_turn", *_WRITES), raising(lambda: OSError("no space left")))
+
+    def cannot_store() -> ValueError:
+        return ValueError(f"cannot store {fact.text!r}")  # as a library quotes what it was given
+
+    hooks = dict.fromkeys(("enrich_turn", *_WRITES), raising(cannot_store))
     provider = run.probe(**hooks)
     host = run.opened(provider)
     if host.has("turn"):
