@@ -197,3 +197,21 @@ class RecordsADelegationAsATurn(Agent):
     def delegate(self, task, result, child_session_id):
         super().delegate(task, result, child_session_id)
         self._finish(task, result)
+
+
+@mutant(kills="MP-HOST-SESS-005", says="the parent", report="hermes#57146")
+class BranchesFromTheFirstSession(Agent):
+    def start(self, session):
+        super().start(session)
+        self.first = session.session_id
+
+    def switch(self, kind, new_session_id):
+        if kind == "branch":
+            self._key = self.first
+        super().switch(kind, new_session_id)
+
+
+@mutant(kills="MP-HOST-DELEG-001", says="one delegation of each", report="J8")
+class CutsTheResultOfADelegation(Agent):
+    def delegate(self, task, result, child_session_id):
+        super().delegate(task, result[:1_000], child_session_id)
