@@ -197,7 +197,7 @@ class _EndsItsQueue(Through):
             self.inner.on_turn_complete(user_message, assistant_response)
 
 
-@mutant(kills="MP-HOST-TURN-001", says="the turn behind end", report="A8")
+@mutant(kills="MP-HOST-TURN-001", says="the turn behind an end", report="A8")
 class LetsAnEndEndTheQueue(Wrapping):
     through = _EndsItsQueue
 
