@@ -391,7 +391,7 @@ def compression_gets_role_and_plain_text(run: HostRun) -> None:
         if calls[0].args[1] != 3 and not run.loaded.is_driver:
             run.violated(Returned(wanted="compression_count 3", value=show(calls[0].args[1])))
         _assert_same(run, expected, calls[0].args[0])
-        # Who is asked for notes is asked about the same messages.
+        # Notes are asked for by the same messages.
         for call in provider.named("compress_notes"):
             _assert_same(run, expected, call.args[0])
 
