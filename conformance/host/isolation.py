@@ -5,7 +5,7 @@ import copy
 import functools
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from memproto.deadlines import Deadlines
@@ -283,13 +283,34 @@ def nobody_is_shown_what_an_exception_says(run: HostRun) -> None:
         provider = run.serving(
             *served, schemas=[tool(name)], **dict.fromkeys(_SHOWN, raising(make))
         )
-        # Those that take no part from the start; the reason is the operator's, and no one else's.
-        others = [run.probe(**{hook: raising(make)}) for hook in ("is_available", "initialize")]
-        host = run.opened(provider, *run.beside(*others), steps=("turn",))
-        for operation, where, text in _told(host, name):
-            if secret in text:
-                expected = f"no word of an exception that is no named error in {where}"
-                run.violated(Returned(wanted=expected, value=show(text)), operation=operation)
+        host = run.opened(provider, steps=("turn",))
+        _assert_unsaid(run, _told(host, name), secret)
+        for hook in ("is_available", "initialize"):
+            _assert_unsaid(run, _told_without(run, hook, make), secret)
+
+
+def _assert_unsaid(run: HostRun, told: Iterable[tuple[str, str, str]], secret: str) -> None:
+    for operation, where, text in told:
+        if secret in text:
+            expected = f"no word of an exception that is no named error in {where}"
+            run.violated(Returned(wanted=expected, value=show(text)), operation=operation)
+
+
+def _told_without(
+    run: HostRun, hook: str, make: Callable[[], BaseException]
+) -> Iterator[tuple[str, str, str]]:
+    """What is told beside a provider that takes no part from the start."""
+    host = run.host(run.probe(**{hook: raising(make)}), *run.beside(run.probe()))
+    try:
+        host.open()
+        shown = host.turn("What do you know?")
+    except Violation as found:
+        if not isinstance(found.evidence, Raised):
+            raise
+        return  # A start that raises is for MP-HOST-INIT-001 and MP-HOST-INIT-002.
+    yield "turn", "the answer", shown
+    for message in (message for request in host.model.requests for message in request):
+        yield "turn", "the request to the model", plain(message.get("content"))
 
 
 def _caused(said: str) -> RuntimeError:
