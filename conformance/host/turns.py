@@ -369,11 +369,20 @@ def recall_is_prepared_behind_its_turn(run: HostRun) -> None:
 
 
 def _nothing_is_prepared_for_the_session_that_was_left(run: HostRun) -> None:
-    """A host drops at a switch what it was about to have prepared."""
+    """A host drops at a switch what it was about to have prepared, and what was prepared."""
     gate = run.gate()
-    provider = run.serving("prewarm", "sessions", on_turn_complete=gate)
+    is_second = threading.Event()
+
+    def store(*args: Any) -> None:
+        if is_second.is_set():
+            gate(*args)
+
+    provider = run.serving("prewarm", "sessions", on_turn_complete=store)
     host = run.opened(provider)
     host.record("Which berth is free?", "Berth 7.")
+    run.wait_until(lambda: provider.count("queue_prefetch") > 0, 2.0)
+    is_second.set()
+    host.record("And which one tomorrow?", "Berth 4.")
     if not gate.entered.wait(5.0 * run.scale):
         raise Untestable("no turn is recorded at all")
     host.switch("new", run.session_key())
