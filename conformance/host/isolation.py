@@ -299,7 +299,7 @@ def _assert_unsaid(run: HostRun, told: Iterable[tuple[str, str, str]], secret: s
 def _told_without(
     run: HostRun, hook: str, make: Callable[[], BaseException]
 ) -> Iterator[tuple[str, str, str]]:
-    """What is told beside a provider that takes no part from the start."""
+    """Texts that are told beside a provider that takes no part from the start."""
     host = run.host(run.probe(**{hook: raising(make)}), *run.beside(run.probe()))
     try:
         host.open()

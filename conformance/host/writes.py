@@ -101,12 +101,13 @@ def writes_come_in_order_and_one_at_a_time(run: HostRun) -> None:
                 )
             )
 
-    _a_delegation_waits_for_its_turn(run)
     for make in (SystemExit, KeyboardInterrupt):
         for name in _WRITES:
             _goes_on_after(run, make, name)
         _goes_on_after_others(run, make)
     _tells_of_what_it_drops(run)
+    # Last, since a host that waits for a write is left in it.
+    _a_delegation_waits_for_its_turn(run)
 
 
 def _a_delegation_waits_for_its_turn(run: HostRun) -> None:
