@@ -148,7 +148,8 @@ def _assert_stays_one_block(run: HostRun) -> None:
     usual = _delimiters(_block_sent(host))
     # A page that the user pasted before the question moves the block nowhere else.
     block = _block_sent(host, before="The ferry leaves at six.\n" * 300)
-    if not block.endswith(_CLOSE) or _delimiters(block) != usual:
+    is_sent = any(_OPEN in plain(message.get("content")) for message in host.model.requests[-1])
+    if is_sent and (not block.endswith(_CLOSE) or _delimiters(block) != usual):
         expected = "the block at the end of a long message as well"
         run.violated(Returned(wanted=expected, value=show(block)), operation="turn")
     for text in (*_endings(run), f"{told[0]} {'The wind has turned. ' * (_LONG_CHARS // 21)}"):
