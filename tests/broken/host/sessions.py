@@ -155,7 +155,12 @@ class RecordsATurnAtTheNext(Agent):
         super().exit()
 
 
-@mutant(kills="MP-HOST-SESS-005", says="to each of 2", report="A3")
+@mutant(
+    kills="MP-HOST-SESS-005",
+    says="to each of 2",
+    report="A3",
+    also={"MP-HOST-SESS-001": "a switch to a new session ends the one that is left"},
+)
 class SwitchesTheFirstProviderOnly(MemoryProviderRegistry):
     def on_session_switch(self, new_session_id, **kwargs):
         lanes, self._core.lanes = self._core.lanes, self._core.lanes[:1]

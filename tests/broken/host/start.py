@@ -79,7 +79,7 @@ class _OneUser(Through):
         self.inner.initialize(session_key, config | {"user_id": "default"})
 
 
-@mutant(kills="MP-HOST-INIT-004", says="'telegram:ines'", report="hermes#5895")
+@mutant(kills="MP-HOST-INIT-004", says="'Telegram:0042-Ines'", report="hermes#5895")
 class GivesAllUsersOneId(Wrapping):
     through = _OneUser
 
@@ -135,7 +135,12 @@ class _OneConfig(Through):
         self.inner.initialize(session_key, config)
 
 
-@mutant(kills="MP-HOST-INIT-004", says="'changed'", report="E1")
+@mutant(
+    kills="MP-HOST-INIT-004",
+    says="'changed'",
+    report="E1",
+    also={"MP-HOST-INIT-003": "what one provider empties is empty for the next one"},
+)
 class HandsOneConfigToAll(Wrapping):
     through = _OneConfig
     config = None
