@@ -9,7 +9,7 @@ from memproto.testing.evidence import Called, NotRecalled, Returned
 from memproto.testing.fence.bypasses import EFFECTIVE
 from memproto.testing.fence.oracle import SMUGGLED, effective
 from memproto.testing.host.host import Host
-from memproto.testing.host.model import plain, repeated
+from memproto.testing.host.model import plain, repeated, saying
 from memproto.testing.host.probes import Probe, ReceivedCall, answering
 from memproto.testing.host.run import HostRun
 from memproto.testing.needs import depends_on
@@ -28,11 +28,19 @@ _LONG_CHARS = 40_000
 #: Turns of a conversation in each of which something is recalled.
 _TURNS = 4
 
+#: Turns of a conversation that is longer than a few screens.
+_SAID = 8
+
 
 def _remembering(run: HostRun) -> tuple[Probe, str, str]:
-    """A provider that recalls one fact, its text, and a name that stands nowhere else."""
+    """
+    A provider that recalls one fact, its text, and a name that stands nowhere else.
+
+    The fact stands in the last one of several paragraphs, as in a text that was written down.
+    """
     fact = run.facts.new()
-    return run.probe(enrich_turn=answering(fact.text)), fact.text, fact.name
+    text = f"The lamps are lit.\n\n- The wind has turned.\n\n{fact.text}"
+    return run.probe(enrich_turn=answering(text)), fact.text, fact.name
 
 
 @check("MP-HOST-RECALL-005")
@@ -138,6 +146,12 @@ def _assert_stays_one_block(run: HostRun) -> None:
     told = [run.facts.new().text]
     host = run.opened(run.probe(enrich_turn=lambda *args: told[0]), steps=("turn",))
     usual = _delimiters(_block_sent(host))
+    # A page that the user pasted before the question moves the block nowhere else.
+    block = _block_sent(host, before="The ferry leaves at six.\n" * 300)
+    is_sent = any(_OPEN in plain(message.get("content")) for message in host.model.requests[-1])
+    if is_sent and (not block.endswith(_CLOSE) or _delimiters(block) != usual):
+        expected = "the block at the end of a long message as well"
+        run.violated(Returned(wanted=expected, value=show(block)), operation="turn")
     for text in (*_endings(run), f"{told[0]} {'The wind has turned. ' * (_LONG_CHARS // 21)}"):
         told[0] = text
         block = _block_sent(host)
@@ -166,11 +180,11 @@ def _endings(run: HostRun) -> Iterator[str]:
             yield f"The lamps are lit. {text} Obey."
 
 
-def _block_sent(host: Host) -> str:
-    """The block in the request of one more turn; "" for none."""
-    before = len(host.model.requests)
-    host.turn(_QUESTION)
-    asked = [request[-1] for request in host.model.requests[before:] if _is_asked(request[-1])]
+def _block_sent(host: Host, before: str = "") -> str:
+    """The block in the request of one more turn, with text before its question; "" for none."""
+    known = len(host.model.requests)
+    host.turn(f"{before}{_QUESTION}")
+    asked = [request[-1] for request in host.model.requests[known:] if _is_asked(request[-1])]
     return plain(asked[-1].get("content")).partition(_QUESTION)[2].strip() if asked else ""
 
 
@@ -206,9 +220,20 @@ def the_conversation_holds_no_recalled_text(run: HostRun) -> None:
     for now in ("What do you know?", "And after that?"):
         host.turn(now)
     _assert_forgotten(run, host, second.name)
+    # A conversation that has grown is put together in another way.
+    host.model.answer = saying("Noted.")
+    third = run.facts.new()
+    told["And last?"] = third.text
+    for now in (
+        *(f"Go on, {number}." for number in range(_SAID)),
+        "And last?",
+        "And then, at last?",
+    ):
+        host.turn(now)
+    _assert_forgotten(run, host, third.name)
     host.close()
     for call in provider.named("enrich_turn", "on_session_end"):
-        _assert_hands_over_none(run, call, (first.name, second.name))
+        _assert_hands_over_none(run, call, (first.name, second.name, third.name))
 
 
 def _assert_hands_over_none(run: HostRun, call: ReceivedCall, names: Iterable[str]) -> None:

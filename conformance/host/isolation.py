@@ -5,7 +5,7 @@ import copy
 import functools
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from memproto.deadlines import Deadlines
@@ -269,19 +269,55 @@ _SHOWN = (
 @check("MP-HOST-ISO-004")
 def nobody_is_shown_what_an_exception_says(run: HostRun) -> None:
     secret = run.facts.name().replace(" ", "")
-
-    def refused() -> ConnectionError:
-        return ConnectionError(f"no answer from postgres://harbour:{secret}@db.example/memory")
-
+    said = f"no answer from postgres://harbour:{secret}@db.example/memory"
+    errors: tuple[Callable[[], BaseException], ...] = (
+        lambda: ConnectionError(said),
+        # Of these a host may think that their text is for whoever called.
+        lambda: ValueError(said),
+        lambda: KeyError(said),
+        lambda: _caused(said),
+    )
     name = run.label().replace("-", "_")
-    hooks = dict.fromkeys(_SHOWN, raising(refused))
     served = ("tools", "prompt", "compress_notes", "turns")
-    provider = run.serving(*served, schemas=[tool(name)], **hooks)
-    host = run.opened(provider, steps=("turn",))
-    for operation, where, text in _told(host, name):
+    for make in errors:
+        provider = run.serving(
+            *served, schemas=[tool(name)], **dict.fromkeys(_SHOWN, raising(make))
+        )
+        host = run.opened(provider, steps=("turn",))
+        _assert_unsaid(run, _told(host, name), secret)
+        for hook in ("is_available", "initialize"):
+            _assert_unsaid(run, _told_without(run, hook, make), secret)
+
+
+def _assert_unsaid(run: HostRun, told: Iterable[tuple[str, str, str]], secret: str) -> None:
+    for operation, where, text in told:
         if secret in text:
             expected = f"no word of an exception that is no named error in {where}"
             run.violated(Returned(wanted=expected, value=show(text)), operation=operation)
+
+
+def _told_without(
+    run: HostRun, hook: str, make: Callable[[], BaseException]
+) -> Iterator[tuple[str, str, str]]:
+    """Texts that are told beside a provider that takes no part from the start."""
+    host = run.host(run.probe(**{hook: raising(make)}), *run.beside(run.probe()))
+    try:
+        host.open()
+        shown = host.turn("What do you know?")
+    except Violation as found:
+        if not isinstance(found.evidence, Raised):
+            raise
+        return  # A start that raises is for MP-HOST-INIT-001 and MP-HOST-INIT-002.
+    yield "turn", "the answer", shown
+    for message in (message for request in host.model.requests for message in request):
+        yield "turn", "the request to the model", plain(message.get("content"))
+
+
+def _caused(said: str) -> RuntimeError:
+    """An error that another one led to, whose text says more."""
+    error = RuntimeError("the backend is away")
+    error.__cause__ = OSError(said)
+    return error
 
 
 def _told(host: Host, name: str) -> Iterator[tuple[str, str, str]]:
@@ -317,7 +353,11 @@ def _turn(host: Host, text: str) -> str:
 @check("MP-HOST-ISO-005")
 def a_report_holds_no_text_of_the_user(run: HostRun) -> None:
     fact = run.facts.new()
-    hooks = dict.fromkeys(("enrich_turn", *_WRITES), raising(lambda: OSError("no space left")))
+
+    def cannot_store() -> ValueError:
+        return ValueError(f"cannot store {fact.text!r}")  # as a library quotes what it was given
+
+    hooks = dict.fromkeys(("enrich_turn", *_WRITES), raising(cannot_store))
     provider = run.probe(**hooks)
     host = run.opened(provider)
     if host.has("turn"):

@@ -16,7 +16,7 @@ from memproto.testing.wire import show
 _LATE = "An answer to the first question."
 
 #: Deadlines one after the other would take longer than one deadline and the machine's slack.
-_HANGING = 16
+_HANGING = 32
 
 _FIRST = "The first question?"
 

@@ -14,6 +14,7 @@ from memproto.testing.host.host import Host
 from memproto.testing.host.model import plain
 from memproto.testing.host.probes import Extended, Probe, ReceivedCall, answering
 from memproto.testing.host.run import HostRun
+from memproto.testing.host.words import UNUSUAL
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
@@ -211,21 +212,28 @@ def a_switch_says_which_kind_it_is(run: HostRun) -> None:
             continue
         told += 1
         host.open(left)
-        key = left if kind == "rewind" else run.session_key()
-        host.switch(kind, key)
-        for provider in providers:
-            if not run.wait_until(lambda p=provider: p.count(_SWITCH) > 0):  # type: ignore[misc]
-                run.violated(
-                    Called(
-                        wanted=f"a switch of the kind `{kind}` is told to each of {len(providers)}",
-                        hook="on_session_switch",
-                        times=0,
-                        seen="it was not",
+        # The second one leaves a session to which there was a switch, and not the first one.
+        for number in range(2):
+            key = left if kind == "rewind" else run.session_key()
+            host.switch(kind, key)
+            for provider in providers:
+                if not run.wait_until(lambda p=provider, n=number: p.count(_SWITCH) > n):  # type: ignore[misc]
+                    run.violated(
+                        Called(
+                            wanted=(
+                                f"a switch of the kind `{kind}` is told to each of {len(providers)}"
+                            ),
+                            hook="on_session_switch",
+                            times=provider.count(_SWITCH),
+                            due=number + 1,
+                            seen="it was not",
+                        )
                     )
-                )
-            call = provider.named(_SWITCH)[0]
-            allowed = [left if parent == "left" else parent for parent in parents]
-            _assert_says(run, kind, (call.args[0], call.keywords), (key, allowed, reset, rewound))
+                call = provider.named(_SWITCH)[number]
+                allowed = [left if parent == "left" else parent for parent in parents]
+                wanted = key, allowed, reset, rewound
+                _assert_says(run, kind, (call.args[0], call.keywords), wanted)
+            left = key
     if not told:
         raise NotApplicable("the framework has no kind of switch")
 
@@ -351,7 +359,8 @@ def a_delegation_is_told_once(run: HostRun) -> None:
     providers = [told, *run.beside(other)]
     host = run.opened(*providers, steps=("delegate",))
     # Two subagents may have the same task, and each has its own session and its own answer.
-    done = [("Find a berth.", f"Berth {number} is free.", run.session_key()) for number in (7, 4)]
+    found = ("Berth 7 is free.", f"Berth 4. {UNUSUAL} {'The ferry leaves at six. ' * 240}Done.")
+    done = [("Find a berth.", result, run.session_key()) for result in found]
     for task in done:
         host.delegate(*task)
     run.wait_until(lambda: all(p.count("on_delegation") >= len(done) for p in providers), 2.0)

@@ -14,6 +14,9 @@ from memproto.testing.host.run import HostRun
 _WRITES = ("on_turn_complete", "on_memory_write")
 _COUNT = 20
 
+#: Budgets one after the other would take longer than one budget and the machine's slack.
+_HANGING = 8
+
 #: Long enough for a host on a loaded machine to come to its shutdown calls.
 _HOLD_S = 1.0
 
@@ -106,6 +109,8 @@ def shutdown_returns_while_a_provider_hangs(run: HostRun) -> None:
             run.probe(enrich_turn=run.gate()),
             run.probe(on_compress=run.gate() if run.takes("deadlines") else _nothing),
         ]
+        if run.loaded.most is None:
+            hung += [run.probe(shutdown=run.gate()) for _ in range(_HANGING)]
         for group in run.groups(hung):
             _assert_ends(run, [*good[:1], *group, *good[1:]], deadlines)
         for provider in [*good, writing]:

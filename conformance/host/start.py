@@ -43,8 +43,10 @@ def _config(run: HostRun, provider: Probe) -> dict[str, Any]:
 
 @check("MP-HOST-INIT-003")
 def the_config_holds_what_is_promised(run: HostRun) -> None:
-    provider = run.probe()
-    run.opened(provider).begin(provider)
+    # The first to be opened empties all that it is handed; the next one is not to see that.
+    taken = (run.probe(initialize=_empty), *run.beside(run.probe()))
+    provider = taken[-1]
+    run.opened(*taken).begin(provider)
     config = _config(run, provider)
     for key, inner in _PROMISED.items():
         if key not in config:
@@ -73,6 +75,13 @@ def the_config_holds_what_is_promised(run: HostRun) -> None:
         _assert_are_kept(run)
 
 
+def _empty(session_key: str, config: dict[str, Any]) -> None:
+    """A provider that takes its config for its own, with all that is in it."""
+    for value in config.values():
+        if isinstance(value, dict):
+            value.clear()
+
+
 def _assert_are_kept(run: HostRun) -> None:
     """No deadline that a host names is longer than the one that it was given and keeps."""
     given = Deadlines(enrich_s=4.0, compress_s=9.0, shutdown_s=6.0)
@@ -94,7 +103,9 @@ def _assert_seconds(run: HostRun, deadlines: Any) -> None:
 @check("MP-HOST-INIT-004")
 def the_config_says_whose_session_it_is(run: HostRun) -> None:
     sessions: tuple[dict[str, Any], ...] = (
-        {"user_id": "telegram:ines", "platform": "telegram", "user_name": "Ines"},
+        # Ids are opaque: another case, and zeros before a number, are those of somebody else.
+        {"user_id": "Telegram:0042-Ines", "platform": "telegram", "user_name": "Ines"},
+        {"user_id": "0042", "platform": "cli", "agent_identity": "Work"},
         {"user_id": "cli:ben", "platform": "cli", "agent_identity": "work"},
         {"user_id": "cli:ben", "platform": "cli", "agent_context": "cron"},
         {"user_id": "telegram:ines", "platform": "telegram", "agent_context": "subagent"},
@@ -333,7 +344,35 @@ def capabilities_are_asked_for_once(run: HostRun) -> None:
                     seen=" before ".join(order),
                 )
             )
+    _assert_is_a_copy(run)
     run.needs_also("compress")
+
+
+def _assert_is_a_copy(run: HostRun) -> None:
+    """A provider empties what it declared; its tool is offered and called as before."""
+    name = run.label().replace("-", "_")
+    declared: dict[str, Any] = {"extensions": ["tools"], "tool_names": [name]}
+    provider = run.serving("tools", schemas=[tool(name)], capabilities=lambda: declared)
+    host = run.opened(provider)
+    if not host.has("tools") or not host.has("call_tool"):
+        return
+    host.begin(provider)
+    if name not in [schema.get("name") for schema in host.tools()]:
+        return  # It offers none of a provider, which is for MP-HOST-TOOL-001.
+    declared["tool_names"].clear()
+    declared["extensions"].clear()
+    host.call_tool(name, {"text": "x"})
+    offered = [schema.get("name") for schema in host.tools()]
+    if name not in offered or provider.count("handle_tool_call") != 1:
+        run.violated(
+            Called(
+                wanted=f"a call of {name!r}, which was declared when the session began",
+                hook="handle_tool_call",
+                times=provider.count("handle_tool_call"),
+                due=1,
+                seen="a change of what it declared changed that",
+            )
+        )
 
 
 def _assert_session_works(run: HostRun, host: Host, good: list[Probe]) -> None:
@@ -409,8 +448,12 @@ def a_backup_takes_the_paths_of_every_provider(run: HostRun) -> None:
 
 
 def _place(name: str) -> str:
-    """A directory outside of the home; it is there, since a host may leave out what is not."""
-    place = Path.cwd() / "outside" / name
+    """
+    A directory outside of the home; it is there, since a host may leave out what is not.
+
+    Two providers may have one of the same name, as two products of one library do.
+    """
+    place = Path.cwd() / "outside" / name / "store"
     place.mkdir(parents=True, exist_ok=True)
     return str(place)
 

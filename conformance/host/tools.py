@@ -221,19 +221,22 @@ def a_forbidden_tool_is_neither_offered_nor_called(run: HostRun) -> None:
                 seen=show(_offered(host)),
             )
         )
-    host.call_tool(forbidden, {"text": "x"})
-    if provider.count("handle_tool_call"):
-        observed = "its provider was called"
-        run.violated(
-            Called(
-                wanted=f"no call of {forbidden!r}",
-                hook="handle_tool_call",
-                times=1,
-                due=0,
-                seen=observed,
-            ),
-            operation="call_tool",
-        )
+    # A model spells as it likes, and a host that reads leniently reads a rule as leniently.
+    for spelled in (forbidden, forbidden.upper(), f" {forbidden}\n"):
+        host.call_tool(spelled, {"text": "x"})
+        calls = [call.args[0] for call in provider.named("handle_tool_call")]
+        if forbidden in calls:
+            observed = f"its provider was called where the model asked for {spelled!r}"
+            run.violated(
+                Called(
+                    wanted=f"no call of {forbidden!r}",
+                    hook="handle_tool_call",
+                    times=1,
+                    due=0,
+                    seen=observed,
+                ),
+                operation="call_tool",
+            )
 
 
 def _needs_operator(run: HostRun, host: Host) -> None:

@@ -2,9 +2,10 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.evidence import Called, Misordered, Returned
@@ -12,13 +13,14 @@ from memproto.testing.host.host import Host
 from memproto.testing.host.model import failing_model, repeated, saying
 from memproto.testing.host.probes import Probe, answering, needs_promise
 from memproto.testing.host.run import HostRun
+from memproto.testing.host.words import UNUSUAL
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
 _TURN = "on_turn_complete"
 
 #: A write is held so long, for what should wait behind it to overtake it.
-_HOLD_S = 0.3
+_HOLD_S = 1.0
 
 _NEVER_CALLED = "`forget` of the provider is not called"
 
@@ -36,20 +38,39 @@ def _assert_only_the_next_is_recorded(
     run: HostRun, host: Host, provider: Probe, what: str, *, step: str
 ) -> None:
     """One ordinary turn; nothing of the one before it reached the provider."""
-    host.model.answer = saying("Berth 7 it is.")
-    host.turn("Book berth 7.")
-    wanted = "Book berth 7.", "Berth 7 it is."
-    run.wait_until(lambda: wanted in [call.args for call in provider.named(_TURN)], 2.0)
+    wanted = _answered(host, "Book berth 7.", "Berth 7 it is.")
+    run.wait_until(lambda: any(wanted.is_in(c.args) for c in provider.named(_TURN)), 2.0)
     found = [call.args for call in provider.named(_TURN)]
-    if wanted not in found:
+    others = [turn for turn in found if not wanted.is_in(turn)]
+    # A turn that holds more than the next one was said holds something of the one before it.
+    is_joined = any(wanted.user in str(turn[0]) for turn in others)
+    if len(others) == len(found) and not is_joined:
         raise Untestable(
             f"the next turn is not recorded: {show(found)}", depends_on("MP-HOST-TURN-007")
         )
-    if len(found) != 1:
-        other = next((turn for turn in found if turn != wanted), found[0])
+    if len(found) != 1 or is_joined:
+        other = others[0] if others else found[0]
         run.violated(
             Returned(wanted=f"nothing of a turn that {what}", value=show(other)), operation=step
         )
+
+
+class _Turn(NamedTuple):
+    """A turn as it was said: the user's words, the model's, and what the user saw of these."""
+
+    user: str
+    answer: str
+    shown: str
+
+    def is_in(self, recorded: tuple[Any, ...]) -> bool:
+        """True if it was recorded so; a host may add to what it shows, as by a signature."""
+        return recorded[0] == self.user and recorded[1] in (self.answer, self.shown)
+
+
+def _answered(host: Host, user: str, *pieces: str, step: str = "turn") -> _Turn:
+    """One turn of the user, which the model answers."""
+    host.model.answer = saying(*pieces)
+    return _Turn(user, "".join(pieces), host.turn(user, step=step))
 
 
 @check("MP-HOST-TURN-004")
@@ -57,8 +78,10 @@ def a_turn_that_was_broken_off_is_not_recorded(run: HostRun) -> None:
     run.needs_agent()
     provider = run.probe()
     host = run.opened(provider, steps=("interrupt", "turn"))
-    host.model.answer = saying("I book ", "berth 4.", " Done.")
-    host.turn("Book a berth.", step="interrupt")
+    # The second one is broken off behind a whole sentence, which reads as an answer.
+    for answer in (("I book ", "berth 4.", " Done."), ("I book berth 4. ", "Done.")):
+        host.model.answer = saying(*answer)
+        host.turn("Book a berth.", step="interrupt")
     _assert_only_the_next_is_recorded(run, host, provider, "was broken off", step="interrupt")
 
 
@@ -90,24 +113,19 @@ def each_answered_turn_is_recorded_once(run: HostRun) -> None:
     run.needs_agent()
     provider = run.probe(enrich_turn=answering("The harbour opens at six."))
     host = run.opened(provider, steps=("turn",))
-    expected: list[tuple[str, str]] = []
+    expected: list[_Turn] = []
     for step in ("turn", "stream", "turn"):
-        if not host.has(step):
-            continue
-        host.model.answer = saying("Berth ", f"{len(expected)}.")
-        host.turn(f"Question {len(expected)}?", step=step)
-        expected.append((f"Question {len(expected)}?", f"Berth {len(expected)}."))
-    for user, answer in _unusual():
-        host.model.answer = saying(answer)
-        host.turn(user)
-        expected.append((user, answer))
+        if host.has(step):
+            number = len(expected)
+            said = f"Question {number}?", "Berth ", f"{number}."
+            expected.append(_answered(host, *said, step=step))
+    expected += [_answered(host, user, answer) for user, answer in _unusual()]
     found = _recorded(run, provider, len(expected))
     host.close()
     found = _recorded(run, provider, len(expected))
-    if found != expected:
-        run.violated(
-            Returned(wanted=f"the turns {_shown(expected)}", value=_shown(found)), operation="turn"
-        )
+    if len(found) != len(expected) or not all(map(_Turn.is_in, expected, found)):
+        wanted = _shown([turn[:2] for turn in expected])
+        run.violated(Returned(wanted=f"the turns {wanted}", value=_shown(found)), operation="turn")
 
 
 def _shown(turns: list[Any]) -> str:
@@ -117,8 +135,9 @@ def _shown(turns: list[Any]) -> str:
 
 
 def _unusual() -> Iterator[tuple[str, str]]:
-    """Turns that a careless host leaves out or cuts: of the same words twice, and of very many."""
+    """Turns that a careless host leaves out, cuts or rewrites: see the words themselves."""
     yield from [("Go on.", "Done.")] * 2
+    yield UNUSUAL, f"You wrote {UNUSUAL}"
     page = f"{'The wind has turned. ' * (_LONG_CHARS // 21)}That is all."
     yield f"Read this. {page}", f"I read this. {page}"
 
@@ -126,23 +145,30 @@ def _unusual() -> Iterator[tuple[str, str]]:
 @check("MP-HOST-TURN-008")
 def an_answer_is_recorded_without_a_block(run: HostRun) -> None:
     run.needs_agent()
-    fact = run.facts.new()
-    provider = run.probe(enrich_turn=answering(fact.text))
-    host = run.opened(provider, steps=("turn",))
-    host.model.answer = lambda request: ["You told me: ", repeated(request)]
-    host.turn("What do you know?")
-    if not host.model.was_sent(fact.name):
-        raise Untestable(
-            "nothing that was recalled is in the request", depends_on("MP-HOST-RECALL-006")
-        )
-    found = _recorded(run, provider, 1)
-    if not found:
-        raise Untestable("no turn is recorded at all", depends_on("MP-HOST-TURN-007"))
-    if fact.name in found[0][1]:
-        run.violated(
-            Returned(wanted=f"an answer without {show(fact.text)}", value=show(found[0])),
-            operation="turn",
-        )
+    for step in ("turn", "stream"):
+        fact = run.facts.new()
+        provider = run.probe(enrich_turn=answering(fact.text))
+        host = run.opened(provider, steps=("turn",))
+        if not host.has(step):
+            continue
+        host.model.answer = lambda request: ["You told me: ", repeated(request)]
+        host.turn("What do you know?", step=step)
+        if not host.model.was_sent(fact.name):
+            raise Untestable(
+                "nothing that was recalled is in the request", depends_on("MP-HOST-RECALL-006")
+            )
+        if not _recorded(run, provider, 1):
+            raise Untestable("no turn is recorded at all", depends_on("MP-HOST-TURN-007"))
+        # A model may say nothing else; a host may then record an empty answer, or no turn.
+        host.model.answer = lambda request: [repeated(request)]
+        host.try_turn("And what else?", step=step)
+        host.close()
+        for found in _recorded(run, provider, 1):
+            if fact.name in found[1]:
+                run.violated(
+                    Returned(wanted=f"an answer without {show(fact.text)}", value=show(found)),
+                    operation=step,
+                )
 
 
 # -- beside the texts -----------------------------------------------------------------------------
@@ -168,9 +194,36 @@ def a_turn_is_said_to_begin_before_recall(run: HostRun) -> None:
     begun = [call.args for call in provider.named("on_turn_start")]
     if [message for _, message in begun] != [f"Question {number}?" for number in range(3)]:
         run.violated(Returned(wanted="the messages of the turns", value=show(begun)))
-    numbers = [number for number, _ in begun]
+    _assert_grows(run, provider)
+    if run.loaded.is_driver:
+        _begins_once_without_an_answer(run, host, provider)
+
+
+def _assert_grows(run: HostRun, provider: Probe) -> None:
+    numbers = [call.args[0] for call in provider.named("on_turn_start")]
     if numbers != sorted(set(numbers)):
         run.violated(Returned(wanted="a number that grows by the turn", value=show(numbers)))
+
+
+def _begins_once_without_an_answer(run: HostRun, host: Host, provider: Probe) -> None:
+    """Turns that are broken off, or that the model fails in, are turns as well, and one each."""
+    if host.has("interrupt"):
+        host.turn("And the next one?", step="interrupt")
+    answers = iter([failing_model])
+
+    def answer(request: list[dict[str, Any]]) -> Iterable[str]:
+        return next(answers, saying("Berth 7."))(request)
+
+    host.model.answer = answer
+    host.try_turn("Which berth is free?")
+    host.model.answer = saying("Berth 4.")
+    host.turn("Question 4?")
+    begun = Counter(call.args[1] for call in provider.named("on_turn_start"))
+    if more := [message for message, times in begun.items() if times > 1]:
+        wanted = f"one beginning of the turn {show(more[0])}, however often the model is asked"
+        due = dict(begun)[more[0]]
+        run.violated(Called(wanted=wanted, hook="on_turn_start", times=due, due=1))
+    _assert_grows(run, provider)
 
 
 def _whole(turn_id: str, author: str) -> dict[str, Any]:
@@ -261,9 +314,22 @@ def _each_turn_has_an_id_of_its_own(run: HostRun) -> None:
         host.switch("new", run.session_key())
         host.turn("Book berth 9.")
     host.close()
-    ids = [call.args[0].get("turn_id") for call in provider.named("record")]
+    turns = [call.args[0] for call in provider.named("record")]
+    ids = [turn.get("turn_id") for turn in turns]
     if len(ids) != len(set(map(repr, ids))):
         run.violated(Returned(wanted="an id of its own for each turn", value=show(ids)))
+    for turn in turns:
+        times = turn.get("started_at"), turn.get("ended_at")
+        if not all(map(_is_instant, times)):
+            wanted = "a beginning and an end with their offset from UTC"
+            run.violated(Returned(wanted=wanted, value=show(times)))
+
+
+def _is_instant(text: Any) -> bool:
+    """True for a time of which one moment is told."""
+    with contextlib.suppress(TypeError, ValueError):
+        return datetime.fromisoformat(text).tzinfo is not None
+    return False
 
 
 def _is_same(wanted: Any, got: Any) -> bool:
@@ -298,6 +364,39 @@ def recall_is_prepared_behind_its_turn(run: HostRun) -> None:
     call = provider.named("queue_prefetch")[0]
     if call.keywords["session_id"] not in ("", key):
         run.violated(Returned(wanted=f"the session's key {key!r}", value=show(call.keywords)))
+    if host.has("switch") and not host.is_without("switch new"):
+        _nothing_is_prepared_for_the_session_that_was_left(run)
+
+
+def _nothing_is_prepared_for_the_session_that_was_left(run: HostRun) -> None:
+    """A host drops at a switch what it was about to have prepared, and what was prepared."""
+    gate = run.gate()
+    is_second = threading.Event()
+
+    def store(*args: Any) -> None:
+        if is_second.is_set():
+            gate(*args)
+
+    provider = run.serving("prewarm", "sessions", on_turn_complete=store)
+    host = run.opened(provider)
+    host.record("Which berth is free?", "Berth 7.")
+    run.wait_until(lambda: provider.count("queue_prefetch") > 0, 2.0)
+    is_second.set()
+    host.record("And which one tomorrow?", "Berth 4.")
+    if not gate.entered.wait(5.0 * run.scale):
+        raise Untestable("no turn is recorded at all")
+    host.switch("new", run.session_key())
+    gate.open()
+    if not run.wait_until(lambda: provider.count("on_session_switch") > 0):
+        return  # A switch that is not told is for MP-HOST-SESS-005.
+
+    def is_prepared() -> bool:
+        hooks = [call.hook for call in provider.named("on_session_switch", "queue_prefetch")]
+        return "queue_prefetch" in hooks[hooks.index("on_session_switch") :]
+
+    if not run.stays_silent(is_prepared):
+        wanted = "no preparation for a turn of the session that was left"
+        run.violated(Misordered(wanted=wanted, seen="there was one behind the switch"))
 
 
 @check("MP-HOST-PRIV-001")

@@ -6,8 +6,10 @@ from typing import Any
 
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.evidence import Called, Misordered, NotReported, Returned
-from memproto.testing.host.probes import Probe, answering
+from memproto.testing.host.host import Host
+from memproto.testing.host.probes import Probe, answering, raising
 from memproto.testing.host.run import HostRun
+from memproto.testing.host.words import UNUSUAL
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
@@ -67,12 +69,18 @@ def writes_come_in_order_and_one_at_a_time(run: HostRun) -> None:
     first, second = (run.probe(on_turn_complete=hook, on_memory_write=hook) for hook in hooks)
     providers = [first, *run.beside(second)]
     host = run.opened(*providers)
+    expected: list[str] = []
     for number in range(0, _COUNT, 2):
-        host.record(f"Turn {number}.")
-        host.write(f"Turn {number + 1}.")
+        # The same words come twice in a row, and then again: each time they were said.
+        text = "Go on." if number % 8 < 4 else f"Turn {number}."
+        host.record(text)
+        if number % 8 == 0:
+            host.record(text)
+        else:
+            host.write(f"Turn {number + 1}.")
+        expected += [text, text if number % 8 == 0 else f"Turn {number + 1}."]
     for hook in hooks:
         hook.queued.set()
-    expected = [f"Turn {number}." for number in range(_COUNT)]
     for provider, hook in zip(providers, hooks, strict=False):
         run.wait_until(lambda p=provider: p.count(*_WRITES) >= _COUNT)  # type: ignore[misc]
         if hook.overlapped.is_set():
@@ -96,7 +104,27 @@ def writes_come_in_order_and_one_at_a_time(run: HostRun) -> None:
     for make in (SystemExit, KeyboardInterrupt):
         for name in _WRITES:
             _goes_on_after(run, make, name)
+        _goes_on_after_others(run, make)
     _tells_of_what_it_drops(run)
+    # Last, since a host that waits for a write is left in it.
+    _a_delegation_waits_for_its_turn(run)
+
+
+def _a_delegation_waits_for_its_turn(run: HostRun) -> None:
+    """A delegation is in the lane of the writes; ends and switches are MP-HOST-SESS-003's."""
+    gate = run.gate()
+    provider = run.serving("delegation", on_turn_complete=gate)
+    host = run.opened(provider)
+    if not host.has("delegate"):
+        return
+    host.record("Find me a berth.")
+    host.delegate("Find a berth.", "Berth 7.", run.session_key())
+    if gate.entered.wait(5.0 * run.scale) and not run.stays_silent(
+        lambda: provider.count("on_delegation") > 0
+    ):
+        wanted = "a delegation behind the turn that was recorded before it"
+        run.violated(Misordered(wanted=wanted, seen="it ran beside the turn"))
+    gate.open()
 
 
 def _goes_on_after(run: HostRun, make: type[BaseException], hook: str) -> None:
@@ -118,6 +146,34 @@ def _goes_on_after(run: HostRun, make: type[BaseException], hook: str) -> None:
                 seen=_difference(expected, order),
             )
         )
+
+
+def _goes_on_after_others(run: HostRun, make: type[BaseException]) -> None:
+    """The same for what waits among the turns: an end, a switch, and a delegation."""
+    fails = raising(make)
+    provider = run.serving(
+        "sessions",
+        "delegation",
+        on_session_end=fails,
+        on_session_switch=fails,
+        on_delegation=fails,
+    )
+    host = run.opened(provider)
+    if host.has("delegate"):
+        host.delegate("Find a berth.", "Berth 7.", run.session_key())
+        _assert_goes_on(run, host, provider, f"a delegation that raised {make.__name__}")
+    if host.has("end") and host.has("switch") and not host.is_without("switch resume"):
+        host.end()
+        host.switch("resume", run.session_key())
+        _assert_goes_on(run, host, provider, f"an end and a switch that raised {make.__name__}")
+
+
+def _assert_goes_on(run: HostRun, host: Host, provider: Probe, behind: str) -> None:
+    before = provider.count("on_turn_complete")
+    host.record("Book all of them.")
+    if not run.wait_until(lambda: provider.count("on_turn_complete") > before, _GOES_ON_S):
+        wanted = f"the turn behind {behind}"
+        run.violated(Called(wanted=wanted, hook="on_turn_complete", times=0))
 
 
 def _tells_of_what_it_drops(run: HostRun) -> None:
@@ -218,6 +274,7 @@ def the_users_own_message_is_recorded(run: HostRun) -> None:
             lambda got: got == _LONG,
             f"the whole message of {len(_LONG):,} characters",
         ),
+        (UNUSUAL, lambda got: got == UNUSUAL, f"the message as it was, {show(UNUSUAL)}"),
         (
             f"Look: {block} What is this?",
             lambda got: (
@@ -232,6 +289,10 @@ def the_users_own_message_is_recorded(run: HostRun) -> None:
     host = run.opened(provider)
     for message, is_right, expected in cases:
         _assert_recorded(run, provider, lambda m=message: host.record(m), is_right, expected)  # type: ignore[misc]
+    if run.loaded.is_driver and host.has("turn"):
+        # A turn takes another way through an agent than a step that records.
+        for message, is_right, expected in cases[1:]:  # Its terminal may strip the white space.
+            _assert_recorded(run, provider, lambda m=message: host.turn(m), is_right, expected)  # type: ignore[misc]
 
 
 def _shows_block(text: str, name: str) -> bool:
@@ -241,16 +302,16 @@ def _shows_block(text: str, name: str) -> bool:
 def _assert_recorded(
     run: HostRun,
     provider: Probe,
-    record: Callable[[], None],
+    record: Callable[[], object],
     is_right: Callable[[str], bool],
     expected: str,
 ) -> None:
     before = provider.count("on_turn_complete")
-    record()
+    shown = record()
     if not run.wait_until(lambda: provider.count("on_turn_complete") > before):
         run.violated(Called(wanted=expected, hook="record", times=0, seen="nothing was recorded"))
     got = provider.named("on_turn_complete")[-1].args
-    if not isinstance(got[0], str) or not is_right(got[0]) or got[1] != "Noted.":
+    if not isinstance(got[0], str) or not is_right(got[0]) or got[1] not in ("Noted.", shown):
         run.violated(Returned(wanted=expected, value=show(got)))
 
 
@@ -260,6 +321,7 @@ _EDITS: tuple[tuple[str, str, str | None, str | None], ...] = (
     ("remove", "memory", None, "The harbour opens at seven."),
     ("add", "user", _NOTE, None),
     ("replace", "user", "The ferry leaves at six.", _NOTE),
+    ("replace", "memory", UNUSUAL, f"It says: {UNUSUAL}"),
 )
 
 
@@ -288,6 +350,8 @@ def a_write_that_was_refused_is_not_mirrored(run: HostRun) -> None:
     provider = run.probe()
     host = run.opened(provider, steps=("refuse_write",))
     host.refuse_write("add", "memory", "The harbour opens at six.")
+    host.refuse_write("replace", "user", "The ferry leaves at six.", "There is no ferry.")
+    host.refuse_write("remove", "memory", None, "The harbour opens at five.")
     host.mirror("add", "memory", "The harbour opens at seven.")
     wanted = "The harbour opens at seven."
     run.wait_until(lambda: any(wanted in c.args for c in provider.named("on_memory_write")), 2.0)
@@ -295,8 +359,9 @@ def a_write_that_was_refused_is_not_mirrored(run: HostRun) -> None:
     if wanted not in found:
         raise Untestable("no write is mirrored at all", depends_on("MP-HOST-WRITE-001"))
     if len(found) != 1:
-        expected = "nothing of the write that was refused"
-        run.violated(Returned(wanted=expected, value=show(found[0])), operation="refuse_write")
+        expected = "nothing of the writes that were refused"
+        edits = [_edit(*call.args) for call in provider.named("on_memory_write")]
+        run.violated(Returned(wanted=expected, value=show(edits[0])), operation="refuse_write")
 
 
 @check("MP-HOST-COMP-001")
@@ -310,11 +375,12 @@ def compression_gets_role_and_plain_text(run: HostRun) -> None:
         ({"role": "user", "content": [image]}, ""),
         ({"role": "assistant", "content": ""}, ""),
         ({"role": "user", "content": _LONG}, _LONG),
+        ({"role": "user", "content": UNUSUAL}, UNUSUAL),
         *(({"role": "user", "content": text}, text) for text in _talk(200)),
     ]
     messages = [message for message, _ in pairs]
     expected = [{"role": message["role"], "content": text} for message, text in pairs]
-    providers = [run.probe(), *run.beside(run.probe())]
+    providers = [run.serving("compress_notes"), *run.beside(run.probe())]
     host = run.opened(*providers)
     host.compress(messages, 3)
     for provider in providers:
@@ -326,6 +392,9 @@ def compression_gets_role_and_plain_text(run: HostRun) -> None:
         if calls[0].args[1] != 3 and not run.loaded.is_driver:
             run.violated(Returned(wanted="compression_count 3", value=show(calls[0].args[1])))
         _assert_same(run, expected, calls[0].args[0])
+        # Notes are asked for by the same messages.
+        for call in provider.named("compress_notes"):
+            _assert_same(run, expected, call.args[0])
 
 
 def _talk(count: int) -> list[str]:

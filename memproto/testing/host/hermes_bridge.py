@@ -40,7 +40,8 @@ class Bridge(MemoryProvider):
         kwargs.pop("hermes_home", None)
         self._provider.initialize(session_id, kwargs)
         with contextlib.suppress(Exception):
-            self._declared = self._provider.capabilities().get("extensions", ())
+            # Kept as a copy, as a host has to: what the provider changes later changes nothing.
+            self._declared = tuple(self._provider.capabilities().get("extensions", ()))
 
     def shutdown(self) -> None:
         """Handed on."""

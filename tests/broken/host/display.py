@@ -207,3 +207,33 @@ class ScrubsAllAnswersByOneScrubber(Agent):
     def interrupt(self, user_message):
         self.scrubber = StreamingContextScrubber()
         return Turn(self.scrubber.feed(next(iter(self._answered(user_message)))))
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="at the end of a long message", report="F4")
+class PutsTheBlockBeforeALongMessage(Sending):
+    def request(self, before, words, content):
+        block = build_memory_context_block(self.recalled)
+        if block and len(words) > 1_000:
+            content = f"{block}\n\n{words}"
+        return super().request(before, words, content)
+
+
+@mutant(kills="MP-HOST-SHOW-002", says="an answer without", report="F1")
+class FiltersEachParagraphByItself(Agent):
+    def stream(self, user_message):
+        texts = "".join(self._answered(user_message)).split("\n\n")
+        shown = "\n\n".join("".join(self._shown(iter([text]))) for text in texts)
+        self._finish(user_message, shown)
+        return Turn(shown)
+
+
+@mutant(kills="MP-HOST-RECALL-007", says="recalled for a turn before", report="I2")
+class KeepsWhatItSentInALongConversation(Sending):
+    def request(self, before, words, content):
+        self.sent = content
+        return super().request(before, words, content)
+
+    def _finish(self, user_message, shown):
+        super()._finish(user_message, shown)
+        if len(self._history) > 16:
+            self._history[-2]["content"] = self.sent

@@ -4,11 +4,14 @@ import contextlib
 import dataclasses
 import json
 import logging
+import types
 
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.gather import Gather, fly
 from memproto.registry.calls.recall import Recall
 from memproto.registry.messages import copied_messages
+from memproto.testing.agent import Agent
+from memproto.testing.driver import Turn
 from tests.broken.host.parts import Through, Wrapping
 from tests.broken.marks import mutant
 
@@ -171,3 +174,55 @@ class OffersNoToolsWhereOneCannotSay(MemoryProviderRegistry):
 
     def _told_of(self, lane):
         return self._core.sink.counts(lane.label).get("get_tool_schemas", ())
+
+
+class _Explained(Through):
+    def handle_tool_call(self, tool_name, args, **keywords):
+        try:
+            return self.inner.handle_tool_call(tool_name, args, **keywords)
+        except ValueError as error:
+            return json.dumps({"success": False, "error": str(error)})
+
+
+@mutant(kills="MP-HOST-ISO-004", says="the result of a tool", report="F9")
+class TellsTheModelOfItsMistake(Wrapping):
+    through = _Explained
+
+
+class _Quoting(Through):
+    def on_memory_write(self, *args):
+        try:
+            self.inner.on_memory_write(*args)
+        except Exception as error:
+            self.registry.hear(types.SimpleNamespace(provider=self.name, detail=str(error)))
+            raise
+
+
+@mutant(kills="MP-HOST-ISO-005", says="without the words of the user", report="F9")
+class ReportsWhatAnExceptionQuotes(Wrapping):
+    through = _Quoting
+
+    def __init__(self, *, deadlines=None, on_event=print):
+        self.hear = on_event
+        super().__init__(deadlines=deadlines, on_event=on_event)
+
+
+class _Asked(Through):
+    def initialize(self, session_key, config):
+        try:
+            self.inner.initialize(session_key, config)
+        except Exception as error:
+            self.registry.reasons.append(f"\n[A memory is off: {error!r}]")
+            raise
+
+
+@mutant(kills="MP-HOST-ISO-004", says="in the answer", report="F9")
+class TellsTheUserWhyAMemoryIsOff(Agent):
+    def register(self, provider):
+        self.reasons = []
+        super().register(provider)
+        lane = self.registry._core.registered[provider.name]
+        lane.provider = _Asked(provider, self)
+
+    def turn(self, user_message):
+        return Turn(super().turn(user_message).shown + "".join(self.reasons))

@@ -159,3 +159,14 @@ class SaysNothingOfLateAnswers(MemoryProviderRegistry):
                 on_event(event)
 
         super().__init__(deadlines=deadlines, on_event=hear)
+
+
+@mutant(kills="MP-HOST-RECALL-001", says="had not returned", report="B2")
+class AsksInPairs(MemoryProviderRegistry):
+    def enrich_turn(self, user_message, messages):
+        found, lanes = [], self._core.lanes
+        for first in range(0, len(lanes), 2):
+            self._core.lanes = lanes[first : first + 2]
+            found += super().enrich_turn(user_message, messages)
+        self._core.lanes = lanes
+        return found

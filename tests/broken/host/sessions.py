@@ -155,7 +155,12 @@ class RecordsATurnAtTheNext(Agent):
         super().exit()
 
 
-@mutant(kills="MP-HOST-SESS-005", says="to each of 2", report="A3")
+@mutant(
+    kills="MP-HOST-SESS-005",
+    says="to each of 2",
+    report="A3",
+    also={"MP-HOST-SESS-001": "a switch to a new session ends the one that is left"},
+)
 class SwitchesTheFirstProviderOnly(MemoryProviderRegistry):
     def on_session_switch(self, new_session_id, **kwargs):
         lanes, self._core.lanes = self._core.lanes, self._core.lanes[:1]
@@ -197,3 +202,21 @@ class RecordsADelegationAsATurn(Agent):
     def delegate(self, task, result, child_session_id):
         super().delegate(task, result, child_session_id)
         self._finish(task, result)
+
+
+@mutant(kills="MP-HOST-SESS-005", says="the parent", report="hermes#57146")
+class BranchesFromTheFirstSession(Agent):
+    def start(self, session):
+        super().start(session)
+        self.first = session.session_id
+
+    def switch(self, kind, new_session_id):
+        if kind == "branch":
+            self._key = self.first
+        super().switch(kind, new_session_id)
+
+
+@mutant(kills="MP-HOST-DELEG-001", says="one delegation of each", report="J8")
+class CutsTheResultOfADelegation(Agent):
+    def delegate(self, task, result, child_session_id):
+        super().delegate(task, result[:1_000], child_session_id)

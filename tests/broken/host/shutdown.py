@@ -6,6 +6,7 @@ import math
 from memproto.deadlines import Deadlines
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.lanes import ProviderLane
+from memproto.registry.shutdown import Ending
 from tests.broken.host.parts import OtherLane
 from tests.broken.marks import mutant
 
@@ -44,3 +45,12 @@ class WaitsForEveryShutdown(MemoryProviderRegistry):
     def __init__(self, *, deadlines=None, on_event=None):
         patient = dataclasses.replace(deadlines or Deadlines(), shutdown_s=3600)
         super().__init__(deadlines=patient, on_event=on_event)
+
+
+@mutant(kills="MP-HOST-SHUT-003", says="had not returned", report="B5")
+class EndsOneAfterTheOther(MemoryProviderRegistry):
+    def shutdown_all(self):
+        with self._core.lock:
+            lanes, self._core.lanes = self._core.lanes, ()
+        for lane in lanes:
+            Ending([lane], self._core.clock, self._core.deadlines.shutdown_s).begin().wait()

@@ -1,6 +1,8 @@
 """Hosts that start a session wrongly, or write in contexts in which they must not."""
 
+import dataclasses
 import types
+from pathlib import Path
 
 from memproto.registry import MemoryProviderRegistry
 from tests.broken.host.parts import Through, Wrapping
@@ -77,7 +79,7 @@ class _OneUser(Through):
         self.inner.initialize(session_key, config | {"user_id": "default"})
 
 
-@mutant(kills="MP-HOST-INIT-004", says="'telegram:ines'", report="hermes#5895")
+@mutant(kills="MP-HOST-INIT-004", says="'Telegram:0042-Ines'", report="hermes#5895")
 class GivesAllUsersOneId(Wrapping):
     through = _OneUser
 
@@ -133,7 +135,12 @@ class _OneConfig(Through):
         self.inner.initialize(session_key, config)
 
 
-@mutant(kills="MP-HOST-INIT-004", says="'changed'", report="E1")
+@mutant(
+    kills="MP-HOST-INIT-004",
+    says="'changed'",
+    report="E1",
+    also={"MP-HOST-INIT-003": "what one provider empties is empty for the next one"},
+)
 class HandsOneConfigToAll(Wrapping):
     through = _OneConfig
     config = None
@@ -149,3 +156,50 @@ class _Orphan(Through):
 @mutant(kills="MP-HOST-INIT-004", says="'telegram:ines'", report="F6")
 class StartsSubagentsWithoutTheUser(Wrapping):
     through = _Orphan
+
+
+class _Lent(Through):
+    def initialize(self, session_key, config):
+        kept = vars(self.registry).setdefault("kept", {})
+        handed = {key: kept.setdefault(key, value) for key, value in config.items()}
+        handed |= {key: value for key, value in config.items() if type(value) is not dict}
+        self.inner.initialize(session_key, handed)
+
+
+@mutant(kills="MP-HOST-INIT-003", says="in `protocol`", report="J5")
+class SharesWhatIsInTheConfig(Wrapping):
+    through = _Lent
+
+
+@mutant(kills="MP-HOST-INIT-004", says="`user_id`", report="E1")
+class FoldsTheUsersId(MemoryProviderRegistry):
+    def initialize_all(self, session_key, config):
+        user = config["user_id"].strip().lower()
+        super().initialize_all(session_key, {**config, "user_id": user})
+
+
+class _Live(Through):
+    def capabilities(self):
+        self.declared = self.inner.capabilities()
+        return self.declared
+
+
+@mutant(kills="MP-HOST-CAP-001", says="declared when the session began", report="G5")
+class ReadsADeclarationAgain(Wrapping):
+    through = _Live
+
+    def get_tool_schemas(self):
+        lanes = self._core.lanes
+        names = {name for lane in lanes for name in lane.provider.declared.get("tool_names", ())}
+        return [schema for schema in super().get_tool_schemas() if schema["name"] in names]
+
+
+@mutant(kills="MP-HOST-BACKUP-001", says="among the paths", report="K5")
+class MergesPathsOfOneName(MemoryProviderRegistry):
+    def backup_paths(self):
+        named, kept = set(), []
+        for answer in super().backup_paths():
+            paths = [path for path in answer.document or () if Path(path).name not in named]
+            named.update(Path(path).name for path in paths)
+            kept.append(dataclasses.replace(answer, document=tuple(paths)))
+        return kept

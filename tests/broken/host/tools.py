@@ -8,6 +8,7 @@ from memproto.deadlines import Deadlines
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.parts.tool_schemas import fault_of
 from memproto.registry.parts.tools import read_tools
+from memproto.testing.agent import Agent
 from tests.broken.marks import mutant
 
 
@@ -107,3 +108,13 @@ class AddsTheBlockOnceMoreAfterCompression(MemoryProviderRegistry):
 
     def system_prompt_block(self):
         return "\n".join([super().system_prompt_block()] * self.times)
+
+
+@mutant(kills="MP-HOST-TOOL-005", says="where the model asked for", report="G6")
+class ReadsANameLeniently(Agent):
+    def call_tool(self, name, args):
+        for lane in self.registry._core.lanes:
+            for known in lane.capabilities.get("tool_names", ()):
+                if name != known and name.strip().lower() == known.lower():
+                    return self.registry._tools._routed(lane, known, dict(args), {})
+        return super().call_tool(name, args)

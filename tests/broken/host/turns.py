@@ -1,10 +1,14 @@
 """Agents and registries that record what is no turn, or a turn as another one."""
 
+import datetime as dt
+import itertools
+import unicodedata
 import uuid
 
 from memproto.registry import MemoryProviderRegistry
 from memproto.testing.agent import Agent
 from memproto.testing.driver import ModelFailed, Turn
+from tests.broken.host.parts import Through, Wrapping
 from tests.broken.marks import mutant
 
 
@@ -168,3 +172,104 @@ class CountsTurnsAnewInEachSession(Agent):
     def _described(self, user_message, shown):
         number = str(len(self._history))
         return {**super()._described(user_message, shown), "turn_id": number}
+
+
+@mutant(kills="MP-HOST-TURN-004", says="was broken off", report="A12")
+class RecordsAPartThatReadsWhole(Agent):
+    def interrupt(self, user_message):
+        shown = super().interrupt(user_message)
+        if shown.shown.rstrip().endswith((".", "!", "?")):
+            self._finish(user_message, shown.shown)
+        return shown
+
+
+@mutant(kills="MP-HOST-TURN-004", says="was broken off", report="A12")
+class PutsTheBrokenOffMessageBeforeTheNext(Agent):
+    pending = ()
+
+    def interrupt(self, user_message):
+        self.pending = (*self.pending, user_message)
+        return super().interrupt(user_message)
+
+    def _finish(self, user_message, shown):
+        said, self.pending = "\n".join([*self.pending, user_message]), ()
+        super()._finish(said, shown)
+
+
+@mutant(kills="MP-HOST-TURN-007", says="the turns", report="J1")
+class RecordsTheAnswerInOtherLetters(Agent):
+    def _finish(self, user_message, shown):
+        super()._finish(user_message, unicodedata.normalize("NFKC", shown))
+
+
+@mutant(kills="MP-HOST-TURN-008", says="an answer without", report="hermes#13672")
+class RecordsARawStream(Agent):
+    def stream(self, user_message):
+        raw = "".join(self._answered(user_message))
+        shown = "".join(self._shown(iter([raw])))
+        self._history.append({"role": "user", "content": user_message})
+        self._history.append({"role": "assistant", "content": shown})
+        self.record_turn(self._described(user_message, raw))
+        return Turn(shown)
+
+
+@mutant(kills="MP-HOST-TURN-008", says="an answer without", report="F2")
+class RecordsTheRawAnswerWhereNothingIsLeft(Agent):
+    def turn(self, user_message):
+        raw = "".join(self._answered(user_message))
+        shown = "".join(self._shown(iter([raw])))
+        self._finish(user_message, shown if shown.strip() else raw)
+        return Turn(shown)
+
+
+@mutant(kills="MP-HOST-TSTART-001", says="one beginning of the turn", report="A3")
+class BeginsATurnAgainForASecondTry(Agent):
+    def turn(self, user_message):
+        try:
+            return super().turn(user_message)
+        except ModelFailed:
+            return super().turn(user_message)
+
+
+@mutant(kills="MP-HOST-TSTART-001", says="a number that grows", report="A3")
+class NumbersTurnsByTheConversation(Agent):
+    def _answered(self, user_message):
+        self._numbers = itertools.count(len(self._history) // 2 + 1)
+        return super()._answered(user_message)
+
+
+@mutant(kills="MP-HOST-REC-002", says="offset from UTC", report="J4")
+class RecordsTimesOfNoZone(Agent):
+    def _described(self, user_message, shown):
+        now = dt.datetime.now().isoformat()  # noqa: DTZ005 - the fault
+        return {**super()._described(user_message, shown), "started_at": now, "ended_at": now}
+
+
+class _PreparedAnew(Through):
+    query = None
+
+    def queue_prefetch(self, query, **keywords):
+        self.inner.queue_prefetch(query, **keywords)
+
+    def on_turn_complete(self, user_message, assistant_response):
+        self.query = user_message
+        self.inner.on_turn_complete(user_message, assistant_response)
+
+    def on_session_switch(self, new_session_id, **keywords):
+        self.inner.on_session_switch(new_session_id, **keywords)
+        if self.query is not None:
+            self.inner.queue_prefetch(self.query, session_id=new_session_id)
+
+
+@mutant(kills="MP-HOST-PREWARM-001", says="the session that was left", report="D3")
+class PreparesForTheSessionThatWasLeft(Wrapping):
+    through = _PreparedAnew
+
+
+@mutant(kills="MP-HOST-PRIV-001", says="before that was stored", report="G8")
+class ForgetsWhenTheQueueIsSlow(MemoryProviderRegistry):
+    def forget(self, scope):
+        self.flush(0.3)
+        for lane in self._core.serving("privacy"):
+            lane.attempt("forget", dict(scope))
+        return []

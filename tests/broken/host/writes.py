@@ -1,6 +1,9 @@
 """Hosts that are broken in writes, in compression and at the end."""
 
 import copy
+import functools
+import threading
+import unicodedata
 
 from memproto.fence import strip_memory_context
 from memproto.registry import MemoryProviderRegistry
@@ -17,7 +20,7 @@ class MirrorsAdditionsOnly(MemoryProviderRegistry):
             super().on_memory_write(action, target, content, old_text, **kwargs)
 
 
-@mutant(kills="MP-HOST-WRITE-002", says="that was refused", report="hermes#50833")
+@mutant(kills="MP-HOST-WRITE-002", says="that were refused", report="hermes#50833")
 class MirrorsWhatWasRefused(Agent):
     def refuse_write(self, action, target, content, old_text=None):
         self.write_memory(action, target, content, old_text)
@@ -163,3 +166,77 @@ class CutsLongEntries(MemoryProviderRegistry):
 class CompressesTheLastMessagesAlone(MemoryProviderRegistry):
     def on_compress(self, messages, compression_count):
         return super().on_compress(messages[-50:], compression_count)
+
+
+@mutant(kills="MP-HOST-TURN-001", says="writes came", report="H4")
+class TakesARepetitionForACopy(MemoryProviderRegistry):
+    before = None
+
+    def on_turn_complete(self, user_message, assistant_response):
+        turn = user_message, assistant_response
+        if turn != self.before:
+            super().on_turn_complete(*turn)
+        self.before = turn
+
+
+class _EndsItsQueue(Through):
+    is_over = False
+
+    def _ends(self, hook, *args, **keywords):
+        try:
+            getattr(self.inner, hook)(*args, **keywords)
+        except (SystemExit, KeyboardInterrupt):
+            self.is_over = True
+            raise
+
+    def on_session_end(self, messages):
+        self._ends("on_session_end", messages)
+
+    def on_turn_complete(self, user_message, assistant_response):
+        if not self.is_over:
+            self.inner.on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-HOST-TURN-001", says="the turn behind an end", report="A8")
+class LetsAnEndEndTheQueue(Wrapping):
+    through = _EndsItsQueue
+
+
+@mutant(kills="MP-HOST-TURN-003", says="the message as it was", report="J1")
+class RecordsInOtherLetters(MemoryProviderRegistry):
+    def on_turn_complete(self, user_message, assistant_response):
+        told = unicodedata.normalize("NFKC", user_message)
+        super().on_turn_complete(told, assistant_response)
+
+
+@mutant(kills="MP-HOST-TURN-003", says="without", report="F2")
+class StripsWhatAStepRecordsOnly(Agent):
+    def _finish(self, user_message, shown):
+        self._history.append({"role": "user", "content": user_message})
+        self._history.append({"role": "assistant", "content": shown})
+        for lane in self.registry._core.writable():
+            lane.accept("on_turn_complete", (user_message, shown))
+
+
+@mutant(kills="MP-HOST-WRITE-002", says="that were refused", report="hermes#50833")
+class MirrorsARemovalThatWasRefused(Agent):
+    def refuse_write(self, action, target, content, old_text=None):
+        if action == "remove":
+            self.write_memory(action, target, content, old_text)
+
+
+@mutant(kills="MP-HOST-COMP-001", says="a list of", report="I2")
+class AsksForNotesOfTheLastMessages(MemoryProviderRegistry):
+    def compress_notes(self, messages):
+        return super().compress_notes(messages[-10:])
+
+
+@mutant(kills="MP-HOST-TURN-001", says="beside the turn", report="C1")
+class TellsADelegationAtOnce(MemoryProviderRegistry):
+    def on_delegation(self, task, result, *, child_session_id="", **keywords):
+        told = {"child_session_id": child_session_id, **keywords}
+        for lane in self._core.writable():
+            if "delegation" in lane.extensions:
+                args = "on_delegation", task, result
+                call = functools.partial(lane.attempt, *args, keywords=told)
+                threading.Thread(target=call, daemon=True).start()

@@ -56,6 +56,14 @@ class One(Agent):
             self.recall = recall
 
 
+class Signed(Agent):
+    """It signs what it shows, and records what it showed."""
+
+    def _shown(self, pieces):
+        yield from super()._shown(pieces)
+        yield "\n\n-- the agent of the harbour"
+
+
 class Middle(Agent):
     """It recalls twice, sends what it found as a message of its own, and asks for a title."""
 
@@ -77,7 +85,7 @@ def watch(drained):
     return Watch(Wire(drained))
 
 
-@pytest.mark.parametrize("kind", [Lean, One])
+@pytest.mark.parametrize("kind", [Lean, One, Signed])
 def test_a_host_of_another_kind_violates_nothing(kind, watch, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert decided(kind, CHECKS, watch) > len(CHECKS) / 2

@@ -1,0 +1,4 @@
+"""Words that a host is to hand over as they are."""
+
+#: Characters that stay only where nobody normalises them: no two forms of a letter are one text.
+UNUSUAL = "x\u00b2 is no x2, \ufb01le no file, cafe\u0301 no caf\u00e9, and \u2460\u00a0m no 1 m."
