@@ -645,7 +645,7 @@ def _lost_beside(run: Run, target: str) -> tuple[str, str] | None:
     return next(((what, fact.text) for what, fact in owed.items() if fact in lost), None)
 
 
-#: What befell an entry, as it completes "recalled after ...".
+#: The fate of an entry, as it completes "recalled after ...".
 _IN_ANOTHER_TARGET = "a remove of the same text in another target"
 _OF_A_LONGER = "a remove of a longer text that begins with it"
 _ADDED_AGAIN = "a remove and another add of it, in sessions of their own"

@@ -70,7 +70,7 @@ def _of_one_sentence(run: Run, *, is_alike: bool) -> list[Fact]:
     return [fact for _ in range(_COUNT) for fact in run.facts.numbered(1)]
 
 
-#: What texts have in common, as it ends a message, to those that have it and others that do not.
+#: The likeness of texts, as it ends a message, to those that have it and others that do not.
 _KINDS: dict[str, Callable[..., list[Fact]]] = {
     ", behind a beginning that they have in common": _of_one_beginning,
     ", before an end that they have in common": _of_one_end,
