@@ -262,7 +262,7 @@ def writes_take_effect_in_their_order(run: Run) -> None:
         if target in mirrored_writes.targets(run, order.action):
             owed += _in_order(run, target, order)
     if owed:
-        raise Untestable(owed[0], depends_on("MP-WRITE-003"))
+        raise Untestable(owed[0], depends_on("MP-WRITE-001", "MP-WRITE-003"))
 
 
 def _in_order(run: Run, target: str, order: _Order) -> list[str]:
@@ -327,7 +327,15 @@ def _not_gone(run: Run, again: Subject, versions: list[Fact], left: int | None) 
 
 @check("MP-DATA-005", routes=("writes", "turns", "tools"))
 def an_earlier_answer_does_not_hide_a_write(run: Run) -> None:
-    route = run.route
+    _is_not_hidden(run, run.route)
+    for route in routes.ROUTES:
+        if route != run.route and run.serves(route):
+            # The first route alone has to be one on which it can be seen.
+            with contextlib.suppress(Untestable):
+                _is_not_hidden(run, route)
+
+
+def _is_not_hidden(run: Run, route: str) -> None:
     known = run.facts.new()
     asked = run.facts.like(known)
     _ask(run, asked)
@@ -352,6 +360,7 @@ def an_earlier_answer_does_not_hide_a_write(run: Run) -> None:
                 verb="does not come back",
                 tail=", while facts for which nobody had asked before do",
             ),
+            operation=routes.OPERATIONS[route],
         )
 
 

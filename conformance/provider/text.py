@@ -220,7 +220,9 @@ def every_character_comes_back(run: Run) -> None:
     judged = [route for route in served if _keeps_characters(run, route)]
     if not judged:
         raise NotApplicable("no text was seen to come back word for word, and none is declared to")
-    _keeps_its_own_lines(run, "writes" if "writes" in judged else judged[0])
+    route = "writes" if "writes" in judged else judged[0]
+    _keeps_its_own_lines(run, route)
+    _keeps_whole_letters(run, route)
 
 
 def _keeps_characters(run: Run, route: str) -> bool:
@@ -246,6 +248,69 @@ def _keeps_characters(run: Run, route: str) -> bool:
             _assert_lost_each_time(run, route, lambda: make(run.facts.new(), letters))  # noqa: B023 - called here
             _judge_missing(run, route, fact, kind, home)
     return True
+
+
+#: Digits of three bytes and letters of two: where bytes are cut, a cut falls into one of them.
+_DIGITS, _LETTER = "\u96f6\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d", "\u00e4"
+
+#: Number of words of a text of some 12,000 bytes, longer than several of the usual pieces.
+_WORDS = 1_000
+
+#: The most characters that stand between two words of one recall in the place of a third.
+_BETWEEN_CHARS = 120
+
+
+def _keeps_whole_letters(run: Run, route: str) -> None:
+    """A long text is kept in pieces by some stores, and no letter is lost where they meet."""
+    if seen := losses.seen_again(lambda: _torn(run, route)):
+        word, recalled = seen
+        run.violated(
+            NotRecalled(
+                wanted=(
+                    f"every letter of the part that recall brings of a long text that "
+                    f"{run.hook(_STORES[route])} accepted"
+                ),
+                texts=(word,),
+                subject=f"{word!r}",
+                lead="of letters of several bytes, ",
+                verb="did not come back whole",
+                tail=f", between the words that stood around it: {show(recalled)}",
+            ),
+            operation=_STORES[route],
+        )
+
+
+def _torn(run: Run, route: str) -> tuple[str, str] | None:
+    """A word that lost a letter amid two that are whole, and that recall; None for none."""
+    words = _words_of_bytes()
+    fact, home = run.facts.new(), run.own_home(f"{route}-pieces")
+    fact = fact.within(" ".join([fact.text, *words]))
+    with run.session(home, limits=_WIDE) as subject:
+        if not routes.accepts(subject, route, fact.whole):
+            return None
+    with run.session(home, limits=_WIDE) as again:
+        run.brings_back(again, fact)
+        recalled = unicodedata.normalize("NFC", str(routes.recalled(again, fact.query)))
+    for before, word, after in zip(words, words[1:], words[2:], strict=False):
+        _, _, behind = recalled.partition(before)
+        between, found, _ = behind[: _BETWEEN_CHARS + len(after)].partition(after)
+        # A heading or a time may stand where two pieces meet; it holds no such letter.
+        letters = "".join(c for c in between if not c.isascii())
+        if found and letters and word not in letters:
+            return word, f"{before}{between}{after}"
+    return None
+
+
+def _words_of_bytes() -> list[str]:
+    numbers = (f"{number:03}" for number in range(_WORDS))
+    return [
+        "".join(_DIGITS[int(digit)] for digit in number) + _LETTER * (place % 3)
+        for place, number in enumerate(numbers)
+    ]
+
+
+#: A recalled text is not to be shortened for the sake of the host.
+_WIDE = {"recall_chars": 1_000_000}
 
 
 def _judge_missing(run: Run, route: str, fact: _Lettered, kind: str, home: Path) -> None:

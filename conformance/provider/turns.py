@@ -66,7 +66,7 @@ _MOMENT_S = 1.0
 def every_turn_comes_back(run: Run) -> None:
     _all_of_a_session(run)
     _unusual_ones(run)
-    _of_one_beginning(run)
+    _alike(run)
     _of_another_user(run)
     _of_sessions_side_by_side(run)
     _of_a_long_session(run)
@@ -284,12 +284,10 @@ def _loses_turn(run: Run, chars: int) -> bool:
     return kept and not losses.is_stored(run, fact.within(text))
 
 
-def _of_one_beginning(run: Run) -> None:
-    """Turns that begin alike, as those of one template do."""
+def _alike(run: Run) -> None:
+    """Turns that are alike but for what is said, as those of one template are."""
     if lost := beginnings.lost(run, _taken, run.own_home("beginnings")):
-        run.violated(
-            lost.told(wanted="each of the turns that have a long beginning in common recalled")
-        )
+        run.violated(lost.told(wanted="each of the turns recalled that are alike for the rest"))
 
 
 def _plain_ones(run: Run, count: int) -> None:
@@ -603,13 +601,81 @@ def an_added_text_comes_back(run: Run) -> None:
                     verb="was accepted and did not come back",
                 ),
             )
-    _adds_of_one_beginning(run, next(iter(facts)))
+    _adds_alike(run, next(iter(facts)))
     _side_by_side(run, next(iter(facts)))
     _another_user_leaves_it(run, next(iter(facts)))
+    _others_leave_it(run, next(iter(facts)))
 
 
-def _adds_of_one_beginning(run: Run, target: str) -> None:
-    """Entries that begin alike, as those of one template do."""
+def _others_leave_it(run: Run, target: str) -> None:
+    """An entry stays that a write does not name, or for which it was refused."""
+    is_verbatim = run.declared("retention", "verbatim") == "verbatim" and not run.is_selective
+    if not is_verbatim or target not in mirrored_writes.targets(run, "remove"):
+        return
+    if seen := losses.seen_again(functools.partial(_lost_beside, run, target)):
+        what, text = seen
+        run.violated(
+            NotRecalled(
+                wanted=f"a text that was added to {target}, recalled after {what}",
+                texts=(text,),
+                verb="came back before and does not any more",
+                removed=True,
+            ),
+        )
+
+
+def _lost_beside(run: Run, target: str) -> tuple[str, str] | None:
+    """The write behind which another entry is gone, and the text of that; None if each stays."""
+    home, (twice, part, rest, again, kept) = run.own_home("beside"), run.facts.several(5)
+    whole = f"{part.text} {rest.text}"
+    with run.session(home) as subject:
+        owed = _told_beside(run, subject, target, [twice, part, again, kept], whole)
+    with run.session(home) as subject:
+        owed = {what: fact for what, fact in owed.items() if run.brings_back(subject, fact)}
+    with run.session(home) as subject:
+        for text in (twice.text, whole, again.text):
+            _accepts(subject, target, "", "remove", text)
+        too_long = texts.padded(run.facts.new().text, _LONG_CHARS)
+        if _accepts(subject, target, too_long, "replace", kept.text):
+            owed.pop(_REFUSED, None)
+    with run.session(home) as subject:
+        if not _accepts(subject, target, again.text):
+            owed.pop(_ADDED_AGAIN, None)
+    lost = losses.lost(run, list(owed.values()), home)
+    return next(((what, fact.text) for what, fact in owed.items() if fact in lost), None)
+
+
+#: The fate of an entry, as it completes "recalled after ...".
+_IN_ANOTHER_TARGET = "a remove of the same text in another target"
+_OF_A_LONGER = "a remove of a longer text that begins with it"
+_ADDED_AGAIN = "a remove and another add of it, in sessions of their own"
+_REFUSED = "a replace of it that was refused"
+
+
+def _told_beside(
+    run: Run, subject: Subject, target: str, facts: list[Fact], whole: str
+) -> dict[str, Fact]:
+    """Add texts; those accepted, by what is going to befall them."""
+    twice, part, again, kept = facts
+    other = next((name for name in mirrored_writes.targets(run, "add") if name != target), "")
+    told = {
+        _IN_ANOTHER_TARGET: (twice, [(target, twice.text), (other, twice.text)]),
+        _OF_A_LONGER: (part, [(target, whole), (target, part.text)]),
+        _ADDED_AGAIN: (again, [(target, again.text)]),
+    }
+    if target in mirrored_writes.targets(run, "replace"):
+        told[_REFUSED] = kept, [(target, kept.text)]
+    if not other:
+        del told[_IN_ANOTHER_TARGET]
+    return {
+        what: fact
+        for what, (fact, writes) in told.items()
+        if all(_accepts(subject, *write) for write in writes)
+    }
+
+
+def _adds_alike(run: Run, target: str) -> None:
+    """Entries that are alike but for what is said, as those of one template are."""
     if target not in mirrored_writes.targets(run, "add"):
         return
     accepts = functools.partial(_accepts_in, target)
@@ -617,8 +683,8 @@ def _adds_of_one_beginning(run: Run, target: str) -> None:
         run.violated(
             lost.told(
                 wanted=(
-                    f"each of the texts recalled that were added to {target} and have a long "
-                    "beginning in common"
+                    f"each of the texts recalled that were added to {target} and are alike for "
+                    "the rest"
                 )
             )
         )
@@ -673,20 +739,26 @@ def _another_user_leaves_it(run: Run, target: str) -> None:
 def _taken_by_another(run: Run, target: str, action: str) -> str:
     """The text of one user that is gone when another one names it; "" if it stays."""
     owner, other = tenants.pair(run, "user", f"-{action}")
-    fact, new, reader = run.facts.new(), run.facts.new(), Reader(run)
+    fact, same, new, reader = (*run.facts.several(3), Reader(run))
     try:
         with owner.opened(run) as subject:
-            mirrored_writes.bring(run, subject, target, fact.text)
-        if reader.lacks(owner, [fact]):
+            for told in (fact, same):
+                mirrored_writes.bring(run, subject, target, told.text)
+        if reader.lacks(owner, [fact, same]):
             return ""
         with other.opened(run) as subject:
             if reader.finds(subject, fact):
                 # MP-TENANT-001 judges that the two are not kept apart.
                 return ""
-            _accepts(subject, target, new.text if action == "replace" else "", action, fact.text)
+            text = new.text if action == "replace" else ""
+            _accepts(subject, target, text, action, fact.text)
+            # Of equal words each user has an entry of its own.
+            if _accepts(subject, target, same.text):
+                _accepts(subject, target, text, action, same.text)
     except (mirrored_writes.Refused, tenants.Refused):
         return ""
-    return fact.text if reader.lacks(owner, [fact]) else ""
+    lost = reader.lacks(owner, [fact, same])
+    return lost[0].text if lost else ""
 
 
 @check("MP-WRITE-002", budget_s=_ANY_TEXT_S, hook="mirror", parts=4, grows=True)
@@ -1076,9 +1148,11 @@ def _of_several(run: Run, action: str, target: str) -> None:
         raise Lost(
             "entries that have a word in common do not come back", depends_on("MP-WRITE-001")
         )
-    new = run.facts.new().text if action == "replace" else ""
+    new, later = (fact.text for fact in run.facts.several(2))
     with run.session() as subject:
-        _accepts(subject, target, new, action, common)
+        _accepts(subject, target, new if action == "replace" else "", action, common)
+        # A refused write is not made with the next one either.
+        _accepts(subject, target, later)
     lost = losses.lost(run, facts)
     if len(lost) > 1:
         run.violated(

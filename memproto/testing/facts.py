@@ -36,6 +36,15 @@ _TEMPLATES = (
 #: Number of the sentences for everybody; the others are for a provider that keeps none of these.
 USUAL = 5
 
+#: Two of these say nothing against each other: one may keep several.
+_NUMBERED = (
+    "I keep a locker in the hall {about}, with the number {number}.",
+    "Which lockers do I keep in the hall {about}?",
+)
+
+#: As long as no other number of a recall is.
+_NUMBERS = range(10**8, 10**9)
+
 _ROLES = (
     *("dentist", "landlord", "sister", "neighbour", "tutor", "mechanic", "cousin", "barber"),
     *("editor", "lawyer", "uncle", "florist", "plumber", "trainer", "niece", "tailor"),
@@ -241,6 +250,14 @@ class Facts:
         """A new fact in the same words but for the names: a ranking finds it as well as that."""
         alike = (row for row in _TEMPLATES if fact.text.startswith(row[0].split("{")[0]))
         return self._told(*next(alike))
+
+    def numbered(self, count: int) -> list[Fact]:
+        """`count` new facts of one sentence about one thing, in which a number alone differs."""
+        about = self._words((_FIRST, _MIDDLE, _LAST))
+        text, query = (row.replace("{about}", about) for row in _NUMBERED)
+        numbers = self._random.sample(_NUMBERS, count)
+        found = [Fact(text.format(number=n), query, str(n)) for n in numbers]
+        return found if self.way == QUESTION else [fact.asked(self.way) for fact in found]
 
     def _told(self, text: str, query: str) -> Fact:
         # Shorter than a name: recall that shows the first hundred characters shows the whole fact.

@@ -202,12 +202,12 @@ class SqliteMemoryProvider:
     def on_delegation(
         self, task: str, result: str, *, child_session_id: str = "", **kwargs: Any
     ) -> None:
-        """Store what a subagent was asked and brought, in a session that came out of this one."""
+        """Store what a subagent was asked and brought in this session, from which its own came."""
         store, _ = self._opened()
         text = Text("delegation", "delegation", f"{task}\n{result}", now())
         if child_session_id and child_session_id != self._session:
             store.branch(child_session_id, self._session)
-        store.keep(child_session_id or self._session, [text])
+        store.keep(self._session, [text])
 
     def on_compress(self, messages: list[Message], compression_count: int) -> None:
         """Do nothing, by design: every turn is stored when it is complete."""

@@ -193,7 +193,7 @@ def what_was_saved_is_kept(run: Run) -> None:
         _kept_when_changed(run, subject, questions)
     lost = next((q for q in questions if _makes_no_difference(run, subject, questions, q)), None)
     if lost is not None:
-        one, other = map(repr, lost.choices[:2])
+        one, other = map(repr, _two_of(lost))
         run.violated(
             NotKept(
                 wanted=_KEPT,
@@ -223,14 +223,22 @@ def _kept_when_changed(run: Run, subject: Subject, questions: list[Question]) ->
             )
 
 
+def _two_of(question: Question) -> tuple[Any, ...]:
+    """Two answers to choose from; none if the schema names no two."""
+    if isinstance(question.default, bool) and not question.choices:
+        return (True, False)
+    return tuple(question.choices[:2]) if len(question.choices) > 1 else ()
+
+
 def _makes_no_difference(
     run: Run, subject: Subject, questions: list[Question], question: Question
 ) -> bool:
     """True if two choices leave the same files behind, so that one at least is lost."""
-    if question.secret or question.env_var or question.choices[1:] == ():
+    choices = _two_of(question)
+    if question.secret or question.env_var or not choices:
         return False
     left = []
-    for choice in question.choices[:2]:
+    for choice in choices:
         values = answered(questions, choosing(question, choice))
         if question.key not in values:
             return False

@@ -1,8 +1,10 @@
 """Chapter 76: recall as a list of items."""
 
+import contextlib
 import datetime as dt
 import json
 from collections.abc import Iterator
+from time import monotonic
 from typing import Any
 
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
@@ -32,6 +34,9 @@ from memproto.testing.wire import show
 
 #: Clocks of a provider's backend and of this machine differ.
 _SLACK = dt.timedelta(seconds=120)
+
+#: Number of texts behind which a store tidies up, and seconds for which they are told.
+_MANY, _MANY_S = 100, 3.0
 
 _MESSAGES = [
     {"role": "user", "content": "Which berth is free today?"},
@@ -211,8 +216,25 @@ def an_id_names_one_item(run: Run) -> None:
     # A provider that keeps sessions apart shows a new session nothing of these.
     shown = {fact: ids for fact, ids in before.items() if elsewhere[fact]}
     _are_steady(run, shown, elsewhere, "in another process")
+    if is_verbatim:
+        _talks_on(run)
+        # A recall that brings few of many says nothing of the ids that it leaves out.
+        with contextlib.suppress(Untestable):
+            _are_steady(run, before, _ids(run, facts), f"after {_MANY} more were stored")
     if is_verbatim and first and _is_removed(run, first):
         _are_steady(run, before, _ids(run, facts), "after the removal of another one")
+
+
+def _talks_on(run: Run) -> None:
+    """Store so many texts that a file is tidied up or divided, as far as there is time."""
+    if run.is_selective or run.watch.calls_left is not None:
+        return
+    until = monotonic() + _MANY_S * run.context.scale * run.context.slowdown
+    with run.session() as subject:
+        for number in range(_MANY):
+            if monotonic() > until:
+                return
+            routes.accepts(subject, run.route, f"Lamp {number} burns.", "Good.")
 
 
 def _are_steady(

@@ -369,10 +369,7 @@ def _store(run: Run, tenant: Tenant) -> dict[str, Fact]:
 @check("MP-PRIV-005", budget_s=120.0, extension="privacy", routes=routes.ROUTES)
 def what_was_forgotten_is_gone(run: Run) -> None:
     for number in range(2):
-        planted = _plant(run)
-        if number == 0:
-            # It may belong to the child's session: only the scope of everything is sure to hold it.
-            planted = _with_a_delegation(run, planted)
+        planted = _with_a_delegation(run, _plant(run))
         there = _there(run, planted)
         scopes = _scopes(run, planted)
         name = list(scopes)[number]

@@ -73,6 +73,11 @@ def record(subject: Subject, given: dict[str, Any]) -> None:
         raise
 
 
+def is_taken(subject: Subject, given: dict[str, Any]) -> bool:
+    """Record a turn; whether it was accepted."""
+    return unless_refused(lambda: subject.record_turn(given)) is not REFUSED
+
+
 # -- answers ---------------------------------------------------------------------------------------
 
 

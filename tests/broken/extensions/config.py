@@ -173,3 +173,13 @@ class TheLocaleEncodesTheAnswers(Configured):
 class TheLastStepNeedsAnAnswer(Configured):
     def post_setup(self, home: str, config: dict[str, Any]) -> None:
         Path(home, "label").write_text(config["label"], "utf-8")
+
+
+@mutant(kills="MP-CONF-005", says="quiet = True", report="K4")
+class FalseIsNoAnswer(Configured):
+    def get_config_schema(self) -> list[dict[str, Any]]:
+        quiet = {"key": "quiet", "description": "Say nothing at the start", "default": True}
+        return [*super().get_config_schema(), quiet]
+
+    def save_config(self, values: dict[str, Any], home: str) -> None:
+        super().save_config({"quiet": True} | {k: v for k, v in values.items() if v}, home)

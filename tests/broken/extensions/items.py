@@ -123,3 +123,14 @@ class AnIdIsAPlaceInTheStore(Private):
 class AnIdIsOfItsProcess(Private):
     def _item(self, entry: dict[str, Any]) -> dict[str, Any]:
         return {**super()._item(entry), "id": f"{os.getpid():x}-{entry['id']}"}
+
+
+@mutant(kills="MP-ITEMS-004", says="more were stored", report="D5")
+class AFullFileIsCountedAnew(Private):
+    """A file of many lines is tidied up when it is read, and its entries get other ids."""
+
+    def _load(self) -> list[dict[str, Any]]:
+        entries = super()._load()
+        if len(entries) > 60:
+            return [{**entry, "id": str(number)} for number, entry in enumerate(entries)]
+        return entries

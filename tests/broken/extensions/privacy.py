@@ -226,3 +226,18 @@ class OnlyOwnWordsAreForgotten(Private):
 class ALateTurnIsOfTheSessionThatBroughtIt(Private):
     def record(self, turn: dict[str, Any]) -> None:
         super().record({**turn, "session_id": self._session})
+
+
+@mutant(kills="MP-PRIV-005", says="of the session", report="G8")
+class AResultIsOfTheSessionOfItsSubagent(Private):
+    def capabilities(self) -> dict[str, Any]:
+        answer = super().capabilities()
+        return {**answer, "extensions": [*answer["extensions"], "delegation"]}
+
+    def on_delegation(
+        self, task: str, result: str, *, child_session_id: str = "", **kwargs: Any
+    ) -> None:
+        with self._changing():
+            said = {"kind": "delegation", "text": f"{task}\n{result}", "source": "delegation"}
+            self._entries.append({**said, "session": child_session_id or self._session})
+            self._save()

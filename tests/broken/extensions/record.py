@@ -74,3 +74,16 @@ class RecordTakesKeysOut(Private):
     def record(self, turn: dict[str, Any]) -> None:
         turn.pop("messages", None)
         super().record(turn)
+
+
+@mutant(kills="MP-REC-006", says="nobody but the user", report="E2")
+class AnAuthorIsThatOfTheTurnBefore(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        self._author = turn.get("author", getattr(self, "_author", None))
+        super().record({**turn, "author": self._author} if self._author else turn)
+
+
+@mutant(kills="MP-REC-001", says="nearly alike", report="I3")
+class AnIdIsCutToItsColumn(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        super().record({**turn, "turn_id": turn["turn_id"][:255]})

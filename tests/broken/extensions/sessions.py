@@ -172,3 +172,15 @@ class RecallStaysInTheFirstSession(Switching):
         before = self._entries
         super()._enter(session_key)
         self._entries = before + self._entries
+
+
+@mutant(kills="MP-SESS-003", says="by an instance each", report="A8")
+class EachInstanceTakesItsTranscriptIn(Switching):
+    """It knows of the ends that it was told itself."""
+
+    def on_session_end(self, messages: Messages) -> None:
+        super().on_session_end(messages)
+        if self._turn_number >= 0:
+            said = [message["content"] for message in messages]
+            Journal.on_turn_complete(self, "\n".join(said), "")
+        self._turn_number = -1

@@ -8,6 +8,7 @@ from memproto.errors import TooLarge
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
+from tests.good.tooled import Tooled
 
 _BACKEND_CHARS = 500_000
 
@@ -141,3 +142,25 @@ class AnAnswerOfTheEmptyStoreIsKept(Journal):
         if found is None and not self._entries:
             self._cache.write_text(json.dumps([*unknown, user_message]))
         return found
+
+
+@mutant(kills="MP-DATA-005", says="asked in vain", report="D4")
+class AToolDoesNotEmptyTheCache(Tooled):
+    """Hooks that store empty the cache of answers; the tool was written later."""
+
+    @property
+    def _cache(self) -> Path:
+        assert self._path is not None
+        return self._path.with_name("unknown.json")
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        known = json.loads(self._cache.read_text()) if self._cache.exists() else {}
+        if user_message not in known:
+            known[user_message] = super().enrich_turn(user_message, messages)
+            self._cache.write_text(json.dumps(known))
+        return known[user_message]
+
+    def _save(self) -> None:
+        super()._save()
+        if [entry["kind"] for entry in self._entries[-1:]] != ["note"]:
+            self._cache.unlink(missing_ok=True)

@@ -126,3 +126,15 @@ class DropsATurnWithABlock(Journal):
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         if fence.NOTE not in user_message:
             super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-TEXT-003", says="did not come back whole", report="J2")
+class PiecesOfAThousandBytes(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        data = (content or "").encode("utf-8", "surrogatepass")
+        pieces = [data[at : at + 1_000] for at in range(0, len(data), 1_000)]
+        if len(pieces) > 1:
+            content = "".join(piece.decode("utf-8", "ignore") for piece in pieces)
+        super().on_memory_write(action, target, content, old_text)

@@ -470,3 +470,89 @@ class WhatWasForgottenIsNeverKeptAgain(Private):
         text = f"{self._own_words(user_message)}\n{assistant_response}"
         if not self._denied.exists() or digest(text) not in self._denied.read_text("ascii"):
             super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-TURN-001", says="before an end that they have", report="D5")
+class TurnsOfOneEndAreOne(Journal):
+    """A key of the last 200 characters keeps a repeated turn out."""
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        key = user_message[-200:]
+        if len(key) < 200 or not any(key in entry["text"] for entry in self._load()):
+            super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-WRITE-001", says="differ by a number alone", report="D5")
+class NotesAreOneButForNumbers(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        known = {re.sub(r"\d", "", entry["text"]) for entry in self._load()}
+        has_number = bool(re.search(r"\d", content or ""))
+        if action != "add" or not has_number or re.sub(r"\d", "", str(content)) not in known:
+            super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-WRITE-001", says="longer text that begins with it", report="D5")
+class ANoteThatAnotherHoldsIsKnown(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        there = (entry["text"] for entry in self._load() if entry["kind"] == target)
+        is_known = bool(content) and any(str(content) in text[:-1] for text in there)
+        if action != "add" or not is_known:
+            super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-WRITE-001", says="same text in another target", report="H1")
+class EqualNotesOfBothTargetsAreOne(Journal):
+    def _left(self, target: str, old_text: str | None) -> list[dict[str, str]]:
+        left = super()._left(target, old_text)
+        gone = [entry["text"] for entry in self._entries if entry not in left]
+        return [e for e in left if e["kind"] == "turn" or e["text"] not in gone]
+
+
+@mutant(kills="MP-WRITE-001", says="another add of it", report="G8")
+class ARemovedTextIsNeverTakenAgain(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        assert self._path is not None
+        gone = self._path.with_name("gone")
+        known = json.loads(gone.read_text()) if gone.exists() else []
+        if action == "remove":
+            gone.write_text(json.dumps([*known, old_text]))
+        if action != "add" or content not in known:
+            super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-WRITE-001", says="a replace of it that was refused", report="H2")
+class AReplaceIsARemoveAndAnAdd(Journal):
+    """The first is done when the second is refused."""
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if action == "replace":
+            super().on_memory_write("remove", target, None, old_text)
+        if len(content or "") > _LONGEST_CHARS:
+            raise WriteRefused("the text is too long")
+        super().on_memory_write("add" if action == "replace" else action, target, content, old_text)
+
+
+@mutant(kills="MP-WRITE-006", says="several entries hold", report="C1")
+class ARefusedWriteIsMadeWithTheNext(Journal):
+    """Its transaction is left open by the refusal, and the next write commits it."""
+
+    _doomed: tuple[dict[str, str], ...] = ()
+
+    def _left(self, target: str, old_text: str | None) -> list[dict[str, str]]:
+        try:
+            return super()._left(target, old_text)
+        except WriteRefused:
+            self._doomed = tuple(e for e in self._entries if self._is_old(e, target, old_text))
+            raise
+
+    def _save(self) -> None:
+        self._entries = [entry for entry in self._entries if entry not in self._doomed]
+        super()._save()
