@@ -305,23 +305,8 @@ def nobody_is_nobody_else(run: Run) -> None:
         called="a session without user_id whose user_name is the id of a user",
         config={**nobody.config, "user_name": one.config["user_id"]},
     )
-    told = dict(zip((one.called, other.called), facts, strict=True))
-    if not run.binding.ids_by_platform:
-        told |= _stored_for_words(run, reader, route)
     for tenant in (nobody, dataclasses.replace(nobody, session=other.session), named):
-        _is_nobody(run, reader, tenant, told)
-
-
-def _stored_for_words(run: Run, reader: Reader, route: str) -> dict[str, Fact]:
-    """Facts of users whose ids are words that a store may keep for who has none."""
-    found = {}
-    for word in _WORDS_FOR_NOBODY:
-        tenant, fact = tenants.of(run, "user", word), run.facts.new()
-        with contextlib.suppress(tenants.Refused):
-            tenants.store(run, tenant, [fact], route)
-            if not reader.lacks(tenant, [fact]):
-                found[tenant.called] = fact
-    return found
+        _is_nobody(run, reader, tenant, dict(zip((one.called, other.called), facts, strict=True)))
 
 
 def _is_nobody(run: Run, reader: Reader, nobody: Tenant, facts: Mapping[str, Fact]) -> None:
@@ -345,10 +330,6 @@ def _is_nobody(run: Run, reader: Reader, nobody: Tenant, facts: Mapping[str, Fac
                 operation="recall",
             )
     run.close(subject)
-
-
-#: A store that writes one of these for an absent user_id gives the user of that id to everybody.
-_WORDS_FOR_NOBODY = ("None", "default")
 
 
 # -- ids -------------------------------------------------------------------------------------------

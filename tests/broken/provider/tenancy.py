@@ -12,7 +12,7 @@ from tests.broken.marks import mutant
 from tests.good.choosy import Choosy
 from tests.good.journal import Journal, words
 from tests.good.private import Private
-from tests.good.tenants import Owned, Tenants, digest
+from tests.good.tenants import Tenants, digest
 from tests.good.worded import Apart
 
 
@@ -296,9 +296,3 @@ class ANameStandsInForTheId(Private):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
         user = config.get("user_id") or config.get("user_name")
         super().initialize(session_key, {**config, "user_id": user})
-
-
-@mutant(kills="MP-TENANT-009", says="user_id 'None'", report="E7")
-class NobodyIsTheUserNone(Owned):
-    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
-        super().initialize(session_key, {**config, "user_id": str(config.get("user_id"))})
