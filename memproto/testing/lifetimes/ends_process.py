@@ -223,7 +223,7 @@ class HostSession:
         self.say("closed")
 
     def _forgiven(self) -> contextlib.AbstractContextManager[None]:
-        """Where a forgiving host goes on after an exception of a hook, as an agent does."""
+        """A forgiving host goes on after an exception of a hook in this body, as an agent does."""
         return contextlib.suppress(Exception) if self.told["is_forgiving"] else _STRICT
 
 
