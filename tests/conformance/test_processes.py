@@ -239,7 +239,7 @@ def test_an_exception_of_shutdown_is_told_under_its_own_rule(judged_all):
 @pytest.mark.parametrize("requirement", ["MP-PROC-001", "MP-PROC-002", "MP-PROC-003"])
 def test_an_exception_of_a_hook_that_stores_is_no_fault_of_an_end(judged_all, requirement):
     found = judged_all(RECORD_RAISES, requirement)
-    # Whether a text came back is asked by the second half of the rule on functions at exit.
+    # The second half of the rule on functions at exit asks if a text came back.
     kept = Outcome.UNTESTABLE if requirement == "MP-PROC-003" else Outcome.PASS
     assert found[requirement].outcome is kept, found[requirement]
     assert found.get("MP-SHUT-001") is None or found["MP-SHUT-001"].outcome is not Outcome.FAIL
