@@ -186,7 +186,7 @@ def test_a_replace_that_never_takes_effect_is_not_booked_as_an_order(make_run) -
 
     with pytest.raises(Untestable) as found:
         data.writes_take_effect_in_their_order(make_run(ReplaceOnlyAdds))
-    assert found.value.needs == depends_on("MP-WRITE-003")
+    assert found.value.needs == depends_on("MP-WRITE-001", "MP-WRITE-003")
 
 
 def test_a_delimiter_may_be_refused(make_run) -> None:
