@@ -626,18 +626,18 @@ def _others_leave_it(run: Run, target: str) -> None:
 
 def _lost_beside(run: Run, target: str) -> tuple[str, str] | None:
     """The write behind which another entry is gone, and the text of that; None if each stays."""
-    home, (twice, part, rest, again, kept) = run.own_home("beside"), run.facts.several(5)
+    home, (part, rest, again, kept) = run.own_home("beside"), run.facts.several(4)
     whole = f"{part.text} {rest.text}"
     with run.session(home) as subject:
-        owed = _told_beside(run, subject, target, [twice, part, again, kept], whole)
+        owed = _told_beside(run, subject, target, [part, again, kept], whole)
     with run.session(home) as subject:
         owed = {what: fact for what, fact in owed.items() if run.brings_back(subject, fact)}
     with run.session(home) as subject:
-        for text in (twice.text, whole, again.text):
+        for text in (whole, again.text):
             _accepts(subject, target, "", "remove", text)
         too_long = texts.padded(run.facts.new().text, _LONG_CHARS)
-        if _accepts(subject, target, too_long, "replace", kept.text):
-            owed.pop(_REFUSED, None)
+        if _REFUSED in owed and _accepts(subject, target, too_long, "replace", kept.text):
+            del owed[_REFUSED]
     with run.session(home) as subject:
         if not _accepts(subject, target, again.text):
             owed.pop(_ADDED_AGAIN, None)
@@ -646,7 +646,6 @@ def _lost_beside(run: Run, target: str) -> tuple[str, str] | None:
 
 
 #: The fate of an entry, as it completes "recalled after ...".
-_IN_ANOTHER_TARGET = "a remove of the same text in another target"
 _OF_A_LONGER = "a remove of a longer text that begins with it"
 _ADDED_AGAIN = "a remove and another add of it, in sessions of their own"
 _REFUSED = "a replace of it that was refused"
@@ -656,17 +655,13 @@ def _told_beside(
     run: Run, subject: Subject, target: str, facts: list[Fact], whole: str
 ) -> dict[str, Fact]:
     """Add texts; those accepted, by what is going to befall them."""
-    twice, part, again, kept = facts
-    other = next((name for name in mirrored_writes.targets(run, "add") if name != target), "")
+    part, again, kept = facts
     told = {
-        _IN_ANOTHER_TARGET: (twice, [(target, twice.text), (other, twice.text)]),
         _OF_A_LONGER: (part, [(target, whole), (target, part.text)]),
         _ADDED_AGAIN: (again, [(target, again.text)]),
     }
     if target in mirrored_writes.targets(run, "replace"):
         told[_REFUSED] = kept, [(target, kept.text)]
-    if not other:
-        del told[_IN_ANOTHER_TARGET]
     return {
         what: fact
         for what, (fact, writes) in told.items()

@@ -504,14 +504,6 @@ class ANoteThatAnotherHoldsIsKnown(Journal):
             super().on_memory_write(action, target, content, old_text)
 
 
-@mutant(kills="MP-WRITE-001", says="same text in another target", report="H1")
-class EqualNotesOfBothTargetsAreOne(Journal):
-    def _left(self, target: str, old_text: str | None) -> list[dict[str, str]]:
-        left = super()._left(target, old_text)
-        gone = [entry["text"] for entry in self._entries if entry not in left]
-        return [e for e in left if e["kind"] == "turn" or e["text"] not in gone]
-
-
 @mutant(kills="MP-WRITE-001", says="another add of it", report="G8")
 class ARemovedTextIsNeverTakenAgain(Journal):
     def on_memory_write(
