@@ -50,7 +50,7 @@ def judged(asked, *ids):
 def test_a_model_that_loads_for_3_s_costs_no_recall_its_time(is_warm):
     settings = {"warm": "model:model"} if is_warm else {}
     # Far beyond the bound, so that no busy machine excuses it.
-    found, _ = judged(order("model:Modelled", 0.15, **settings), "MP-RECALL-002")
+    found, _ = judged(order("model:Modelled", 0.06, **settings), "MP-RECALL-002")
     assert (found["MP-RECALL-002"] is Outcome.PASS) is is_warm
 
 
