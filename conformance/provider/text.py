@@ -253,6 +253,9 @@ def _keeps_characters(run: Run, route: str) -> bool:
 #: Digits of three bytes and letters of two: where bytes are cut, a cut falls into one of them.
 _DIGITS, _LETTER = "\u96f6\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d", "\u00e4"
 
+#: The same, and the letter that a decoder puts in the place of a torn one.
+_OF_BYTES = {*_DIGITS, _LETTER, "\ufffd"}
+
 #: Number of words of a text of some 12,000 bytes, longer than several of the usual pieces.
 _WORDS = 1_000
 
@@ -294,8 +297,8 @@ def _torn(run: Run, route: str) -> tuple[str, str] | None:
     for before, word, after in zip(words, words[1:], words[2:], strict=False):
         _, _, behind = recalled.partition(before)
         between, found, _ = behind[: _BETWEEN_CHARS + len(after)].partition(after)
-        # A heading or a time may stand where two pieces meet; it holds no such letter.
-        letters = "".join(c for c in between if not c.isascii())
+        # A heading, a time or dots may stand where two pieces meet; they hold no such letter.
+        letters = "".join(c for c in between if c in _OF_BYTES)
         if found and letters and word not in letters:
             return word, f"{before}{between}{after}"
     return None
