@@ -43,36 +43,41 @@ def _config(run: HostRun, provider: Probe) -> dict[str, Any]:
 
 @check("MP-HOST-INIT-003")
 def the_config_holds_what_is_promised(run: HostRun) -> None:
-    # The first to be opened empties all that it is handed; the next one is not to see that.
-    taken = (run.probe(initialize=_empty), *run.beside(run.probe()))
-    provider = taken[-1]
-    run.opened(*taken).begin(provider)
-    config = _config(run, provider)
+    alone = run.probe()
+    run.opened(alone).begin(alone)
+    config = _config(run, alone)
+    _assert_is_whole(run, config)
+    _assert_seconds(run, config["deadlines"])
+    if run.takes("deadlines"):
+        _assert_are_kept(run)
+    for other in run.beside(run.probe()):
+        run.opened(run.probe(initialize=_empty), other).begin(other)
+        _assert_is_whole(run, _config(run, other), ", where another provider empties its own")
+
+
+def _assert_is_whole(run: HostRun, config: dict[str, Any], where: str = "") -> None:
     for key, inner in _PROMISED.items():
         if key not in config:
             run.violated(
                 Lacks(
-                    wanted=f"`{key}` in the config",
+                    wanted=f"`{key}` in the config{where}",
                     kind_of="key",
                     names=(key,),
                     seen=f"keys {', '.join(sorted(config))}",
                 )
             )
         if inner and not isinstance(config[key], dict):
-            run.violated(Returned(wanted=f"a dict as `{key}`", value=show(config[key])))
+            run.violated(Returned(wanted=f"a dict as `{key}`{where}", value=show(config[key])))
         missing = [name for name in inner if name not in config[key]]
         if missing:
             run.violated(
                 Lacks(
-                    wanted=f"`{missing[0]}` in `{key}`",
+                    wanted=f"`{missing[0]}` in `{key}`{where}",
                     kind_of="key",
                     names=tuple(missing),
                     seen=show(config[key]),
                 )
             )
-    _assert_seconds(run, config["deadlines"])
-    if run.takes("deadlines"):
-        _assert_are_kept(run)
 
 
 def _empty(session_key: str, config: dict[str, Any]) -> None:
