@@ -7,6 +7,7 @@ not depend on the Python: whole runs of the kit, tests that wait, the broken pro
 The marker `long` is for those that take most of a minute: each worker begins with its share.
 """
 
+import itertools
 from collections.abc import Sequence
 
 import pytest
@@ -37,12 +38,13 @@ def spread(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:
     and the last items of a run are stolen. A long one at the end would keep one worker busy while
     the others have nothing left.
     """
-    long = [item for item in items if item.get_closest_marker("long") is not None]
-    rest = iter([item for item in items if item not in set(long)])
+    is_long = [item.get_closest_marker("long") is not None for item in items]
+    long = list(itertools.compress(items, is_long))
+    rest = (item for item, marked in zip(items, is_long, strict=True) if not marked)
     found: list[pytest.Item] = []
     for worker in range(workers):
         size = (len(items) - len(found)) // (workers - worker)
         share = long[worker::workers][:size]
         found += share
-        found += [item for _, item in zip(range(size - len(share)), rest, strict=False)]
+        found += itertools.islice(rest, size - len(share))
     return found

@@ -11,13 +11,13 @@ are no tests.
 import json
 import os
 import shutil
-import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from census import entries
+from census import entries, environments
 from tests.kit_runs import kit_process, read_report
 from tests.wild.test_wild import red_in, rows
 
@@ -41,14 +41,14 @@ _VERDICT_S = 1500
 
 
 def sources(pin):
-    """The things that npm installs: packages by their versions, or the file of one."""
+    """The things that npm installs, packages by their versions or the file of one, and unpacks."""
     if entry := ENTRIES.get(pin.get("entry")):
-        return entry.npm_installs
+        return entry.npm_installs, entry.npm_unpacks
     if "commit" not in pin:
-        return [pin["package"]]
+        return [pin["package"]], ()
     name, _, version = pin["package"].rpartition("@")
     packed = f"{name.removeprefix('@').replace('/', '-')}-{version}.tgz"
-    return [str(Path(PACKED, packed).absolute())]
+    return [str(Path(PACKED, packed).absolute())], ()
 
 
 def target_in(folder, pin):
@@ -76,10 +76,8 @@ def target_in(folder, pin):
 def judged(request, tmp_path_factory):
     pin = request.param
     folder = tmp_path_factory.mktemp("openclaw")
-    (folder / "package.json").write_text('{"private": true}', "utf-8")
-    plain = ["--omit=peer", "--legacy-peer-deps", "--omit=dev", "--ignore-scripts"]
-    plain += ["--no-audit", "--no-fund"]
-    subprocess.run(["npm", "install", *plain, *sources(pin)], cwd=folder, check=True)
+    made = environments.Environment(folder, Path(sys.executable))
+    environments.npm_install(made, folder, *sources(pin))
     target = target_in(folder, pin)
     clauses = [f"--memproto-clause={clause}" for clause in pin["clauses"]]
     words = [f"--memproto={target}", f"--memproto-report={folder / 'report.json'}", *clauses]
