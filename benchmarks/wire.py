@@ -89,7 +89,7 @@ def bare_program(source: str) -> subprocess.Popen[bytes]:
 
 
 def exchanged(program: subprocess.Popen[bytes], line: bytes, size: int = 0) -> bytes:
-    """What a bare program gives back for a line: `size` bytes, or one line."""
+    """The answer of a bare program to a line: `size` bytes, or one line."""
     assert program.stdin is not None
     assert program.stdout is not None
     program.stdin.write(line)
