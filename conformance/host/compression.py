@@ -3,9 +3,10 @@
 import threading
 from typing import Any
 
+from memproto.deadlines import Deadlines
 from memproto.testing.clauses import check
 from memproto.testing.evidence import Called, Differs, Misordered, Returned
-from memproto.testing.host.probes import answering, needs_promise, raising
+from memproto.testing.host.probes import Probe, answering, needs_promise, raising
 from memproto.testing.host.run import HostRun
 from memproto.testing.wire import show
 
@@ -65,13 +66,18 @@ def _noting(text: str) -> Any:
 
 
 @check("MP-HOST-COMP-004")
-def a_checkpoint_that_raised_keeps_the_messages(run: HostRun) -> None:
+def a_checkpoint_that_did_not_return_keeps_the_messages(run: HostRun) -> None:
     failing = run.serving("checkpoint", on_compress=raising(lambda: OSError("no space left")))
+    _assert_kept(run, failing, "raised")
+    if run.takes("deadlines"):
+        late = run.serving("checkpoint", on_compress=run.gate())
+        pace = Deadlines(compress_s=0.3 * run.scale)
+        _assert_kept(run, late, "had not returned at the deadline", deadlines=pace)
+
+
+def _assert_kept(run: HostRun, checkpoint: Probe, came: str, **given: Deadlines) -> None:
     plain = run.probe(enrich_turn=answering("Noted."))
-    host = run.opened(*run.beside(plain), failing)
+    host = run.opened(*run.beside(plain), checkpoint, **given)
     if not host.compress(list(_MESSAGES)).kept:
-        run.violated(
-            Differs(
-                wanted="messages that are kept, since a checkpoint raised", seen="they were let go"
-            )
-        )
+        wanted = f"messages that are kept, since a checkpoint {came}"
+        run.violated(Differs(wanted=wanted, seen="they were let go"))

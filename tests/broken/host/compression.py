@@ -28,6 +28,14 @@ class DiscardsWhateverACheckpointSays(MemoryProviderRegistry):
         super().on_compress(messages, compression_count)
 
 
+@mutant(kills="MP-HOST-COMP-004", says="had not returned at the deadline", report="I2")
+class DiscardsWhatALateCheckpointHolds(MemoryProviderRegistry):
+    def on_compress(self, messages, compression_count):
+        refused = super().on_compress(messages, compression_count)
+        has_raised = refused and not {"late", "stuck"} & set(refused.reasons.values())
+        return refused if has_raised else None
+
+
 @mutant(kills="MP-HOST-COMP-003", says="for the model that summarizes", report="I1")
 class TakesTheLastNotesOnly(MemoryProviderRegistry):
     def compress_notes(self, messages):
