@@ -11,7 +11,6 @@ from memproto import loading
 from memproto.errors import KitUsageError
 from memproto.loading import Loaded
 from memproto.serving import streams
-from memproto.serving.fenced import Fenced
 from memproto.serving.usage import Parser, refused
 
 ABOUT = (
@@ -66,8 +65,12 @@ def run(options: argparse.Namespace) -> int:
     else:
         from memproto.serving.server import Server
 
-        served = Fenced(provider) if options.fence else provider
-        Server(served, loaded.binding, given, taken).run()
+        if options.fence:
+            # The kit starts a server hundreds of times, and the fence is a tenth of each start.
+            from memproto.serving.fenced import Fenced
+
+            provider = Fenced(provider)
+        Server(provider, loaded.binding, given, taken).run()
     return 0
 
 
