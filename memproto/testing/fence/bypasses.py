@@ -157,6 +157,8 @@ EFFECTIVE: dict[str, str] = {
     "order: entity that a percent sign goes on": "&#6%30;/memory-context>",
     "order: byte of a percent sign in an entity": "%EF%B&#67;%9C/memory-context>",
     "order: control that leaves nothing": "%&#1;3c/memory-context>",
+    "order: percent in the escape of a tag character": "\\%55000e003c/memory-context>",
+    "order: halves of a tag character": "\\%75db40\\%75dc3c/memory-context>",
     "order: octal": "\\74/memory-context\\76",
     "order: by name": "\\N{LESS-THAN SIGN}/memory-context>",
     "order: name in percent signs": "\\N%7BLESS-THAN+SIGN%7D/memory-context>",

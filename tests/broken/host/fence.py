@@ -327,6 +327,11 @@ class TakesABackslashBeforeWhatItIsBefore(MemoryProviderRegistry):
     fence = _Apart(r"(\\(?:%[0-9a-fA-F]{2}|&#\d+;))")
 
 
+@mutant(kills="MP-HOST-FENCE-009", says="%55000e003c", report="F3")
+class TakesNoTagCharacterOutOfTwoEscapes(MemoryProviderRegistry):
+    fence = _Apart(r"(\\%(?:55000e|75d[bc])[0-9a-f]{2,4})")
+
+
 class _LineByLine(Fence):
     def sanitize_context(self, text):
         return "\\\n".join(map(fence.sanitize_context, text.split("\\\n")))
