@@ -332,6 +332,11 @@ class TakesNoTagCharacterOutOfTwoEscapes(MemoryProviderRegistry):
     fence = _Apart(r"(\\%(?:55000e|75d[bc])[0-9a-f]{2,4})")
 
 
+@mutant(kills="MP-HOST-FENCE-009", says='"\\\\%75003c', report="F3")
+class TakesAQuotedTextForHarmless(MemoryProviderRegistry):
+    fence = _Apart(r'(?m)(^"\\%\w+)')
+
+
 class _LineByLine(Fence):
     def sanitize_context(self, text):
         return "\\\n".join(map(fence.sanitize_context, text.split("\\\n")))
